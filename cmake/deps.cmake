@@ -1,0 +1,15 @@
+# The only place that looks for third-party libraries. All come from the distribution; nothing is
+# fetched or vendored.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(TBB REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+if(WEFT_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(WEFT_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,49 @@
+# How a room, its tests and its fuzz targets are declared. Sources are listed, never globbed.
+
+add_library(weft_flags INTERFACE)
+target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                            -Wno-sign-conversion)
+if(WEFT_WERROR)
+  target_compile_options(weft_flags INTERFACE -Werror)
+endif()
+if(WEFT_SANITIZE)
+  target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE}
+                                              -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+
+# weft_room(trace SOURCES a.cc b.cc ROOMS base PRIVATE fmt::fmt)
+function(weft_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
+  add_library(weft_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(weft_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  list(TRANSFORM ARG_ROOMS PREPEND weft_)
+  target_link_libraries(weft_${name} PUBLIC ${ARG_ROOMS} PRIVATE weft_flags ${ARG_PRIVATE})
+endfunction()
+
+# weft_test(graph SOURCES text_test.cc ROOMS graph sim): one test program, labelled by its room.
+function(weft_test name)
+  if(NOT WEFT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
+  add_executable(${name}_test ${ARG_SOURCES})
+  list(TRANSFORM ARG_ROOMS PREPEND weft_)
+  target_compile_definitions(${name}_test PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name}_test PRIVATE ${ARG_ROOMS} weft_flags ${ARG_PRIVATE} GTest::gtest
+                                             GTest::gtest_main)
+  include(GoogleTest)
+  gtest_discover_tests(${name}_test PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# weft_fuzz(kineto kineto_fuzz.cc ROOMS trace)
+function(weft_fuzz name source)
+  if(NOT WEFT_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "ROOMS" ${ARGN})
+  add_executable(${name}_fuzz ${source})
+  list(TRANSFORM ARG_ROOMS PREPEND weft_)
+  target_link_libraries(${name}_fuzz PRIVATE ${ARG_ROOMS} weft_flags)
+  target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+endfunction()

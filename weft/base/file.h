@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files in, plain or gzip (told by content, never by name), in windows of bounded size: a trace of
+// many gigabytes must not need many gigabytes of memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft {
+
+/// Uncompressed bytes, pulled in order.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Fills at most `capacity` bytes; 0 means end. A broken gzip stream gives what could be unpacked
+  /// and then ends, with truncated() true.
+  virtual Result<std::size_t> read(char* buffer, std::size_t capacity) = 0;
+  virtual const std::string& name() const = 0;
+  virtual bool truncated() const { return false; }
+};
+
+Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
+/// For tests and fuzzing: serves `bytes` (kept by reference) in pieces of at most `piece` bytes.
+std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string name,
+                                          std::size_t piece = 1u << 20);
+
+/// Whole (uncompressed) content; for small files such as link tables and plans.
+Result<std::string> read_file(const std::string& path);
+/// Writes to a temporary name beside `path` and renames, so that a failure loses nothing.
+Status write_file(const std::string& path, std::string_view content);
+
+/// Expands files, folders (not recursive unless they hold only folders) and globs into a sorted
+/// list of files. A path that does not exist, or a folder or glob without files, is an Error.
+Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs);
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// How Weft says that the world failed. Library code returns Result<T>; it never prints, exits or
+// aborts. Odd but usable input goes to Diagnostics instead; our own bugs go through WEFT_CHECK.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace weft {
+
+enum class ErrorCode {
+  kBadInput,     ///< a file or argument is not what it should be (CLI exit 3)
+  kNotFound,     ///< a path does not exist (exit 3)
+  kIo,           ///< reading or writing failed (exit 3)
+  kUsage,        ///< the request makes no sense or cannot be answered from this input (exit 2)
+  kInfeasible,   ///< understood, and the answer is no (exit 1)
+  kUnavailable,  ///< needs something this machine lacks (exit 4)
+  kCancelled,    ///< interrupted by the user (exit 130)
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::kBadInput;
+  std::string message;      ///< one sentence, with what to do about it
+  std::string file;         ///< the file at fault, empty if none
+  std::int64_t byte = -1;   ///< offset into the (uncompressed) file, -1 if unknown
+
+  /// "file: byte N: message", leaving out what is not known.
+  std::string text() const;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string file = {},
+                                  std::int64_t byte = -1) {
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(file), byte});
+}
+
+}  // namespace weft
+
+/// Returns the error of a Status-like expression, if it has one.
+#define WEFT_TRY(expr)                                                    \
+  do {                                                                    \
+    auto weft_try_status = (expr);                                        \
+    if (!weft_try_status) return tl::unexpected(weft_try_status.error()); \
+  } while (0)
+
+#define WEFT_CONCAT_INNER(a, b) a##b
+#define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
+/// WEFT_ASSIGN(auto x, f()): returns f's error, or binds its value.
+#define WEFT_ASSIGN(lhs, expr) WEFT_ASSIGN_INNER(WEFT_CONCAT(weft_result_, __LINE__), lhs, expr)
+#define WEFT_ASSIGN_INNER(tmp, lhs, expr)            \
+  auto tmp = (expr);                                 \
+  if (!tmp) return tl::unexpected(tmp.error());      \
+  lhs = std::move(*tmp)

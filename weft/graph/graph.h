@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The global dataflow graph of a job: one op for each piece of work of every rank, and everything
+// that must end before it may start. All timing follows from one rule:
+//
+//     start(op) = max over its in-edges of end(source) + delay,   end(op) = start(op) + duration
+//
+// so host order, stream order, launches, event waits and collectives are all just edges:
+//   * A lane (host thread, stream, link) runs in recorded order: an edge from each op to the next;
+//     its delay is the work or idle time that nothing else explains.
+//   * A blocking host call is two ops: the call, and its return, which also waits for the device.
+//   * A collective is one kArrive op a member (on the member's stream) and one kTransfer op (on the
+//     lane of the communicator) that follows every arrival; what comes next on each member's stream
+//     follows the transfer. So a collective starts to move data when its last member arrives and
+//     ends for all.
+// A graph is immutable but for durations and delays; structure is changed through GraphBuilder.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/interner.h"
+#include "weft/base/result.h"
+#include "weft/base/units.h"
+
+namespace weft::graph {
+
+using OpId = std::uint32_t;
+using LaneId = std::uint32_t;
+using EdgeId = std::uint32_t;
+constexpr std::uint32_t kNoId = 0xffffffffu;
+
+enum class OpKind : std::uint8_t {
+  kHost,      ///< work on a host thread, incl. runtime calls that launch nothing
+  kLaunch,    ///< host call that puts work on a device
+  kSync,      ///< return of a blocking host call (duration 0 or the wake-up time)
+  kKernel,    ///< device compute
+  kCopy,      ///< device memcpy or memset
+  kArrive,    ///< member of a collective or message is ready to move data (on the member's stream)
+  kTransfer,  ///< the movement itself, once a collective or message (on the link's lane)
+  kPush,      ///< parameter server: worker -> server
+  kPull,      ///< parameter server: server -> worker
+};
+
+enum class LaneKind : std::uint8_t { kHost, kStream, kLink };
+
+struct Lane {
+  LaneKind kind = LaneKind::kHost;
+  std::int32_t rank = -1;  ///< -1 for links, which belong to no single rank
+  std::string name;        ///< "r2/thread 408", "r2/stream 7", "link 0 (default_pg)"
+};
+
+enum class EdgeKind : std::uint8_t {
+  kOrder,       ///< next on the same lane
+  kLaunch,      ///< host call -> device work
+  kEventWait,   ///< stream waits for an event of another stream
+  kHostSync,    ///< device work -> host call that waited for it
+  kThread,      ///< host thread hands over to another (forward -> backward, optimiser after backward)
+  kCollective,  ///< arrival -> transfer -> what follows on a member's stream
+  kData,        ///< known data dependency (execution traces, micro-batches)
+};
+
+struct Edge {
+  OpId source = 0;
+  EdgeKind kind = EdgeKind::kOrder;
+  bool inferred = false;  ///< guessed from conventions rather than recorded
+  Nanos delay = 0;        ///< at least this long after the source's end; may be 0, never negative
+};
+
+/// Columns, one entry an op. Ids are a topological order: every edge goes from a lower id to a
+/// higher one. verify() checks it; replay relies on it.
+struct Ops {
+  std::vector<OpKind> kind;
+  std::vector<LaneId> lane;
+  std::vector<NameId> name;
+  std::vector<std::int32_t> step;         ///< step that issued the op; -1 before the first step
+  std::vector<Nanos> duration;
+  std::vector<Nanos> recorded_start;      ///< aligned clock; -1 if the op was not recorded
+  std::vector<Nanos> recorded_duration;   ///< -1 if not recorded
+  std::vector<Bytes> bytes;               ///< moved by a transfer or copy; -1 unknown
+  std::vector<std::uint32_t> event;       ///< index into the rank's trace events; kNoId if none
+  std::vector<std::uint32_t> collective;  ///< index into Graph::collectives; kNoId if none
+
+  std::size_t size() const { return kind.size(); }
+};
+
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kSendRecv, kBarrier,
+  kPushPull, kOther,
+};
+
+/// One collective or message: who takes part, and how it can be costed.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kOther;
+  std::int32_t ranks = 0;        ///< size of its group, also where some members are missing
+  Bytes bytes = -1;              ///< the whole array, as link tables count it; -1 unknown
+  std::string group;
+  std::int64_t sequence = -1;    ///< position in its group
+  OpId transfer = kNoId;
+  std::vector<OpId> arrivals;    ///< of the members that were recorded
+};
+
+class Graph {
+ public:
+  std::size_t size() const { return ops.size(); }
+  std::span<const Edge> in_edges(OpId op) const {
+    return {edges.data() + first_edge[op], edges.data() + first_edge[op + 1]};
+  }
+  std::string_view name(OpId op) const { return names.text(ops.name[op]); }
+  std::int32_t rank(OpId op) const { return lanes[ops.lane[op]].rank; }
+
+  Interner names;
+  std::vector<Lane> lanes;
+  Ops ops;
+  std::vector<Edge> edges;             ///< grouped by destination
+  std::vector<EdgeId> first_edge;      ///< size() + 1 offsets into edges
+  std::vector<Collective> collectives;
+  std::vector<std::int64_t> steps;     ///< step numbers in order, as the framework counts them
+};
+
+/// The first broken invariant, named with its op; success if there is none. Linear.
+Status verify(const Graph& graph);
+
+}  // namespace weft::graph

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profiler measured on one rank, as columns. Every reader fills a RankTrace; the graph is
+// built from nothing else. An *event* is measured; an *op* (graph room) is inferred from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/interner.h"
+#include "weft/base/units.h"
+
+namespace weft::trace {
+
+enum class EventKind : std::uint8_t {
+  kHostOp,         ///< framework operator on a host thread (cpu_op)
+  kAnnotation,     ///< user or framework range on a host thread
+  kRuntime,        ///< call into the device runtime or driver (cudaLaunchKernel, hipMemcpyAsync ...)
+  kKernel,         ///< device kernel
+  kMemcpy,         ///< device-side copy
+  kMemset,
+  kSync,           ///< cuda_sync record: what a wait waited for
+  kMemory,         ///< allocator instant ([memory])
+  kGpuAnnotation,  ///< host range projected on the device timeline
+  kOverhead,       ///< the profiler's own time
+  kPhase,          ///< op-level timelines without host or launches (straggler study): a unit of work
+};
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+
+/// One timeline row: a host thread, a device stream, or an op-timeline track.
+struct Lane {
+  bool on_device = false;
+  std::int64_t pid = 0;
+  std::int64_t tid = 0;      ///< thread id, or stream number when on_device
+  std::int32_t device = -1;  ///< device ordinal when on_device
+  std::string name;          ///< as the file spells it, may be empty
+};
+
+struct KernelDetail {
+  NameId shape = 0;                  ///< interned "gx,gy,gz/bx,by,bz", 0 if unknown
+  std::uint32_t collective = kNone;  ///< index into RankTrace::collectives
+  std::uint32_t graph_node = kNone;  ///< CUDA graph node id, if launched by a graph
+};
+
+struct HostOpDetail {
+  std::int64_t sequence = -1;    ///< autograd sequence number
+  std::int64_t fwd_thread = -1;  ///< thread of the forward op, for backward ops
+  Bytes input_bytes = -1;        ///< sum over tensor inputs, -1 without shapes
+  NameId input_dims = 0;         ///< "Input Dims" as text, 0 if absent
+  std::uint32_t collective = kNone;
+};
+
+struct CopyDetail {
+  Bytes bytes = -1;
+};
+
+enum class SyncKind : std::uint8_t { kStreamWaitEvent, kStreamSync, kEventSync, kContextSync };
+
+struct SyncDetail {
+  SyncKind kind = SyncKind::kContextSync;
+  std::int64_t stream = -1;
+  std::int64_t wait_on_stream = -1;
+  std::int64_t wait_on_record = -1;  ///< correlation of the event-record call, -1 unresolved
+};
+
+struct MemoryDetail {
+  Bytes bytes = 0;  ///< positive: allocated; negative: freed
+  std::uint64_t address = 0;
+  Bytes total_allocated = -1;
+  Bytes total_reserved = -1;
+  std::int32_t device = -1;  ///< -1: host
+};
+
+/// Arguments of a collective or point-to-point call, from the kernel or from the host op around it.
+struct CollectiveDetail {
+  NameId name = 0;   ///< "allreduce", "broadcast", "send" ... as recorded, 0 if unknown
+  NameId dtype = 0;  ///< "Float", "BFloat16" ...
+  NameId group = 0;  ///< process group name
+  std::int64_t in_elements = -1;
+  std::int64_t out_elements = -1;
+  std::int32_t group_size = -1;
+  std::int32_t src = -1;       ///< global ranks, point to point only
+  std::int32_t dst = -1;
+  std::int64_t sequence = -1;  ///< per-group sequence number
+};
+
+/// Structure of arrays; all columns have the same length. Order: as in the file. `detail` indexes
+/// the table that belongs to the kind (kernels, host_ops, copies, syncs, memory, phases), or kNone.
+struct Events {
+  std::vector<Nanos> start;
+  std::vector<Nanos> duration;
+  std::vector<NameId> name;
+  std::vector<std::uint32_t> lane;
+  std::vector<std::uint32_t> correlation;  ///< host call <-> device work; 0 = none
+  std::vector<std::uint32_t> detail;
+  std::vector<std::int64_t> external_id;   ///< host op that issued the work; -1 = none
+  std::vector<EventKind> kind;
+
+  std::size_t size() const { return start.size(); }
+  Nanos end(std::size_t i) const { return start[i] + duration[i]; }
+};
+
+/// One half of a forward->backward arrow.
+struct FlowPoint {
+  std::int64_t id = 0;
+  std::uint32_t lane = 0;
+  Nanos time = 0;
+  bool is_start = false;
+};
+
+struct StepMark {
+  std::int64_t number = 0;
+  std::uint32_t lane = 0;
+  Nanos start = 0;
+  Nanos end = 0;
+};
+
+struct ProcessGroup {
+  std::string name;
+  std::string description;
+  std::vector<std::int32_t> ranks;
+};
+
+/// A unit of work in an op-level timeline (kPhase): which step, micro-batch and model chunk.
+struct PhaseDetail {
+  std::int32_t step = -1;
+  std::int32_t micro_batch = -1;
+  std::int32_t chunk = -1;
+  std::int32_t sequence = -1;
+};
+
+/// What the profiler was told to record; `weft info` turns gaps into advice.
+struct ProfilerFacts {
+  bool shapes = false;
+  bool stacks = false;
+  bool sync_events = false;       ///< cuda_sync present
+  bool collective_args = false;   ///< collectives carry name, size and group
+  bool memory_events = false;
+  bool device_events = false;
+  std::int64_t python_events = 0;  ///< counted, not kept
+  std::int64_t total_events = 0;   ///< all entries of the file, kept or not
+};
+
+struct RankTrace {
+  std::string file;
+  std::string format;  ///< the reader's name
+  std::int32_t rank = -1;
+  std::int32_t world = -1;
+  std::string host;    ///< empty if the file does not tell
+  std::int64_t process = -1;
+  /// Absolute nanoseconds (Unix epoch) of this trace's time 0; event times are relative to it.
+  Nanos epoch = 0;
+
+  Interner names;
+  Events events;
+  std::vector<Lane> lanes;
+  std::vector<KernelDetail> kernels;
+  std::vector<HostOpDetail> host_ops;
+  std::vector<CopyDetail> copies;
+  std::vector<SyncDetail> syncs;
+  std::vector<MemoryDetail> memory;
+  std::vector<PhaseDetail> phases;
+  std::vector<CollectiveDetail> collectives;
+  std::vector<FlowPoint> flows;
+  std::vector<StepMark> steps;  ///< host-side step annotations, by time
+  std::vector<ProcessGroup> groups;
+  std::vector<std::string> devices;  ///< names, by ordinal
+  ProfilerFacts facts;
+};
+
+/// One job execution: its ranks, in rank order, each at most once.
+struct Run {
+  std::string label;        ///< folder or common prefix; shown where there are several runs
+  std::int32_t world = -1;  ///< as the files say, else the number of ranks found
+  std::vector<RankTrace> ranks;
+};
+
+}  // namespace weft::trace
