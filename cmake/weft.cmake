@@ -36,6 +36,11 @@ function(weft_test name)
   gtest_discover_tests(${name}_test PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60)
 endfunction()
 
+# Everything tools/fuzz.sh runs; seeds lie in tests/fuzz/<name>/.
+if(WEFT_FUZZ)
+  add_custom_target(fuzzers)
+endif()
+
 # weft_fuzz(kineto kineto_fuzz.cc ROOMS trace)
 function(weft_fuzz name source)
   if(NOT WEFT_FUZZ)
@@ -46,4 +51,7 @@ function(weft_fuzz name source)
   list(TRANSFORM ARG_ROOMS PREPEND weft_)
   target_link_libraries(${name}_fuzz PRIVATE ${ARG_ROOMS} weft_flags)
   target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name}_fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                ${PROJECT_BINARY_DIR}/fuzzers)
+  add_dependencies(fuzzers ${name}_fuzz)
 endfunction()
