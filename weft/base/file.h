@@ -22,6 +22,8 @@ class ByteSource {
   virtual Result<std::size_t> read(char* buffer, std::size_t capacity) = 0;
   virtual const std::string& name() const = 0;
   virtual bool truncated() const { return false; }
+  /// Bytes of the stored (perhaps compressed) file taken so far, for progress against its size.
+  virtual std::int64_t consumed() const = 0;
 };
 
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/diagnostics.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace weft {
+namespace {
+
+// Kinds are compared by id, not by address: two translation units may hold a copy each.
+Diagnostic& entry_for(std::vector<Diagnostic>& list, const DiagnosticKind& kind) {
+  auto found = std::find_if(list.begin(), list.end(), [&](const Diagnostic& d) {
+    return d.kind == &kind || std::string_view(d.kind->id) == kind.id;
+  });
+  if (found != list.end()) return *found;
+  list.push_back({&kind, 0, {}});
+  return list.back();
+}
+
+}  // namespace
+
+void Diagnostics::add(const DiagnosticKind& kind, std::string place, std::int64_t count) {
+  if (count <= 0) return;
+  Diagnostic& entry = entry_for(list_, kind);
+  entry.count += count;
+  if (!place.empty() && entry.places.size() < kPlacesKept) entry.places.push_back(std::move(place));
+}
+
+void Diagnostics::merge(const Diagnostics& other) {
+  for (const Diagnostic& theirs : other.list_) {
+    Diagnostic& ours = entry_for(list_, *theirs.kind);
+    ours.count += theirs.count;
+    for (const std::string& place : theirs.places) {
+      if (ours.places.size() < kPlacesKept) ours.places.push_back(place);
+    }
+  }
+}
+
+std::int64_t Diagnostics::count_of(const std::string& id) const {
+  for (const Diagnostic& d : list_) {
+    if (id == d.kind->id) return d.count;
+  }
+  return 0;
+}
+
+Status Diagnostics::strict() const {
+  for (const Diagnostic& d : list_) {
+    if (d.kind->severity == Severity::kInfo) continue;
+    std::string message = std::string(d.kind->id) + ": " + d.kind->what;
+    if (d.count > 1) message += " (" + std::to_string(d.count) + " times)";
+    if (!d.places.empty()) message += " [" + d.places.front() + "]";
+    return fail(ErrorCode::kBadInput, message + ". " + d.kind->advice);
+  }
+  return {};
+}
+
+}  // namespace weft

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/file.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <isa-l/igzip_lib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kCompressedWindow = 64u << 10;
+
+std::string reason() { return std::strerror(errno); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// read(2) rather than mmap: mapped pages would count in the resident set until the kernel takes
+// them back, and a file that shrinks under us would be a signal instead of an error.
+class PlainSource : public ByteSource {
+ public:
+  PlainSource(Descriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+
+  Result<std::size_t> read(char* buffer, std::size_t capacity) override {
+    for (;;) {
+      const ssize_t got = ::read(file_.get(), buffer, capacity);
+      if (got >= 0) {
+        consumed_ += got;
+        return static_cast<std::size_t>(got);
+      }
+      if (errno != EINTR) {
+        return fail(ErrorCode::kIo, "cannot read: " + reason(), name_, consumed_);
+      }
+    }
+  }
+  const std::string& name() const override { return name_; }
+  std::int64_t consumed() const override { return consumed_; }
+
+ private:
+  Descriptor file_;
+  std::string name_;
+  std::int64_t consumed_ = 0;
+};
+
+class GzipSource : public ByteSource {
+ public:
+  GzipSource(Descriptor file, std::string name)
+      : file_(std::move(file), std::move(name)),
+        window_(std::make_unique_for_overwrite<unsigned char[]>(kCompressedWindow)),
+        state_(std::make_unique<inflate_state>()) {
+    isal_inflate_init(state_.get());
+    state_->crc_flag = ISAL_GZIP;
+  }
+
+  Result<std::size_t> read(char* buffer, std::size_t capacity) override {
+    capacity = std::min<std::size_t>(capacity, std::numeric_limits<std::uint32_t>::max());
+    state_->next_out = reinterpret_cast<std::uint8_t*>(buffer);
+    state_->avail_out = static_cast<std::uint32_t>(capacity);
+    while (state_->avail_out == capacity && !ended_) {
+      if (state_->avail_in == 0 && !input_ended_) WEFT_TRY(refill());
+      if (state_->block_state == ISAL_BLOCK_FINISH) {
+        WEFT_TRY(next_member());
+        continue;
+      }
+      const std::uint32_t out_before = state_->avail_out;
+      const int rc = isal_inflate(state_.get());
+      // Without input and without output the stream stopped in the middle.
+      const bool stuck = input_ended_ && state_->avail_in == 0 && state_->avail_out == out_before &&
+                         state_->block_state != ISAL_BLOCK_FINISH;
+      if (rc != ISAL_DECOMP_OK || stuck) {
+        truncated_ = true;
+        ended_ = true;
+      }
+    }
+    return capacity - state_->avail_out;
+  }
+  const std::string& name() const override { return file_.name(); }
+  bool truncated() const override { return truncated_; }
+  std::int64_t consumed() const override { return file_.consumed(); }
+
+ private:
+  Status refill() {
+    WEFT_ASSIGN(const std::size_t got,
+                file_.read(reinterpret_cast<char*>(window_.get()), kCompressedWindow));
+    state_->next_in = window_.get();
+    state_->avail_in = static_cast<std::uint32_t>(got);
+    input_ended_ = got == 0;
+    return {};
+  }
+
+  // gzip files may be several members in a row (bgzip, appended logs), padded with zeros (tapes).
+  Status next_member() {
+    while (true) {
+      if (state_->avail_in == 0) WEFT_TRY(refill());
+      if (input_ended_) {
+        ended_ = true;
+        return {};
+      }
+      if (*state_->next_in != 0) break;
+      ++state_->next_in;
+      --state_->avail_in;
+    }
+    if (*state_->next_in != 0x1f) {
+      ended_ = true;
+      truncated_ = true;
+      return {};
+    }
+    isal_inflate_reset(state_.get());
+    state_->crc_flag = ISAL_GZIP;
+    return {};
+  }
+
+  PlainSource file_;
+  std::unique_ptr<unsigned char[]> window_;
+  std::unique_ptr<inflate_state> state_;
+  bool input_ended_ = false;
+  bool ended_ = false;
+  bool truncated_ = false;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  MemorySource(std::string_view bytes, std::string name, std::size_t piece)
+      : bytes_(bytes), name_(std::move(name)), piece_(std::max<std::size_t>(piece, 1)) {}
+
+  Result<std::size_t> read(char* buffer, std::size_t capacity) override {
+    const std::size_t n = std::min({capacity, piece_, bytes_.size() - at_});
+    if (n > 0) std::memcpy(buffer, bytes_.data() + at_, n);
+    at_ += n;
+    return n;
+  }
+  const std::string& name() const override { return name_; }
+  std::int64_t consumed() const override { return static_cast<std::int64_t>(at_); }
+
+ private:
+  std::string_view bytes_;
+  std::string name_;
+  std::size_t piece_;
+  std::size_t at_ = 0;
+};
+
+namespace fs = std::filesystem;
+
+// Files of one folder, or of its sub-folders where it holds nothing but folders.
+Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
+  std::error_code error;
+  std::vector<fs::path> folders;
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with('.')) continue;
+    std::error_code ignored;
+    if (it->is_directory(ignored)) {
+      folders.push_back(it->path());
+    } else if (it->is_regular_file(ignored)) {
+      files.push_back(it->path().string());
+    }
+  }
+  if (error) {
+    return fail(ErrorCode::kIo, "cannot list the folder: " + error.message(), folder.string());
+  }
+  if (files.empty()) {
+    std::sort(folders.begin(), folders.end());
+    for (const fs::path& sub : folders) WEFT_TRY(list_folder(sub, out));
+  }
+  out.insert(out.end(), files.begin(), files.end());
+  return {};
+}
+
+std::vector<std::string> match_glob(const std::string& pattern) {
+  std::vector<std::string> out;
+  glob_t found{};
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) out.emplace_back(found.gl_pathv[i]);
+  }
+  ::globfree(&found);
+  return out;
+}
+
+Status expand_one(const std::string& input, std::vector<std::string>& out) {
+  std::error_code error;
+  const fs::file_status status = fs::status(input, error);
+  if (fs::is_directory(status)) {
+    const std::size_t before = out.size();
+    WEFT_TRY(list_folder(input, out));
+    if (out.size() == before) {
+      return fail(ErrorCode::kBadInput, "the folder holds no files; name one with trace files",
+                  input);
+    }
+    return {};
+  }
+  if (fs::exists(status)) {
+    out.push_back(input);
+    return {};
+  }
+  if (input.find_first_of("*?[") == std::string::npos) {
+    return fail(ErrorCode::kNotFound, "no such file or folder; check the path", input);
+  }
+  const std::vector<std::string> matches = match_glob(input);
+  if (matches.empty()) {
+    return fail(ErrorCode::kNotFound, "no file matches this pattern; check the path", input);
+  }
+  for (const std::string& match : matches) {
+    // A pattern such as runs/* may also match folders; those count like named ones.
+    if (fs::is_directory(match, error)) {
+      WEFT_TRY(list_folder(match, out));
+    } else {
+      out.push_back(match);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
+    const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return fail(code, "cannot open: " + reason(), path);
+  }
+  struct stat info {};
+  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return fail(ErrorCode::kIo, "is a folder, not a file", path);
+  }
+  unsigned char magic[2] = {0, 0};
+  const bool gzip = ::pread(file.get(), magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+  if (gzip) return std::make_unique<GzipSource>(std::move(file), path);
+  return std::make_unique<PlainSource>(std::move(file), path);
+}
+
+std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string name,
+                                          std::size_t piece) {
+  return std::make_unique<MemorySource>(bytes, std::move(name), piece);
+}
+
+Result<std::string> read_file(const std::string& path) {
+  WEFT_ASSIGN(const auto source, open_file(path));
+  std::string content;
+  std::size_t size = 0;
+  for (;;) {
+    content.resize(std::max<std::size_t>(size * 2, 16u << 10));
+    WEFT_ASSIGN(const std::size_t got, source->read(content.data() + size, content.size() - size));
+    size += got;
+    if (got == 0) break;
+  }
+  content.resize(size);
+  if (source->truncated()) {
+    return fail(ErrorCode::kBadInput, "the gzip data is cut or damaged; copy the file again", path,
+                static_cast<std::int64_t>(size));
+  }
+  return content;
+}
+
+Status write_file(const std::string& path, std::string_view content) {
+  const std::string draft = path + ".tmp" + std::to_string(::getpid());
+  {
+    Descriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) return fail(ErrorCode::kIo, "cannot write: " + reason(), path);
+    while (!content.empty()) {
+      const ssize_t put = ::write(file.get(), content.data(), content.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) {
+        const std::string why = reason();
+        ::unlink(draft.c_str());
+        return fail(ErrorCode::kIo, "cannot write: " + why, path);
+      }
+      content.remove_prefix(static_cast<std::size_t>(put));
+    }
+  }
+  if (std::rename(draft.c_str(), path.c_str()) != 0) {
+    const std::string why = reason();
+    ::unlink(draft.c_str());
+    return fail(ErrorCode::kIo, "cannot write: " + why, path);
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {
+  if (inputs.empty()) return fail(ErrorCode::kUsage, "no input was named");
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) WEFT_TRY(expand_one(input, files));
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  return files;
+}
+
+}  // namespace weft

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/parallel.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace weft {
+namespace {
+
+// A setting of the process, like the number of cores it describes: the CLI's --threads.
+std::atomic<std::size_t> thread_limit{0};
+
+}  // namespace
+
+void set_max_threads(std::size_t n) { thread_limit = n; }
+
+std::size_t max_threads() {
+  const std::size_t limit = thread_limit;
+  if (limit != 0) return limit;
+  const unsigned cores = std::thread::hardware_concurrency();
+  return cores == 0 ? 1 : cores;
+}
+
+void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) {
+  const std::size_t threads = std::min(max_threads(), n);
+  if (threads <= 1) {
+    for (std::size_t i = 0; i < n; ++i) body(i);
+    return;
+  }
+  // Without this oneTBB prints a warning when asked for more threads than there are cores.
+  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, threads);
+  tbb::task_arena arena(static_cast<int>(threads));
+  arena.execute([&] {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n), [&](const auto& range) {
+      for (std::size_t i = range.begin(); i != range.end(); ++i) body(i);
+    });
+  });
+}
+
+}  // namespace weft

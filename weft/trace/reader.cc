@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that knows all formats. A further reader is a folder with make_<format>_reader()
+// and a line here.
+#include "weft/trace/reader.h"
+
+namespace weft::trace {
+namespace {
+
+std::vector<std::unique_ptr<Reader>> make_readers() {
+  std::vector<std::unique_ptr<Reader>> list;
+  return list;
+}
+
+}  // namespace
+
+const std::vector<std::unique_ptr<Reader>>& readers() {
+  static const std::vector<std::unique_ptr<Reader>> list = make_readers();
+  return list;
+}
+
+}  // namespace weft::trace
