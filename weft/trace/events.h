@@ -149,6 +149,10 @@ struct RankTrace {
   std::int32_t world = -1;
   std::string host;    ///< empty if the file does not tell
   std::int64_t process = -1;
+  /// Place in the parallel layout; -1 where the file does not tell.
+  std::int32_t replica = -1;  ///< data-parallel rank
+  std::int32_t stage = -1;    ///< pipeline stage
+  std::int32_t shard = -1;    ///< tensor-parallel rank
   /// Absolute nanoseconds (Unix epoch) of this trace's time 0; event times are relative to it.
   Nanos epoch = 0;
 
