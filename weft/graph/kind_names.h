@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of the text form, by enumerator. Private to this room.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace weft::graph {
+
+inline constexpr std::array<std::string_view, 9> kOpKindNames = {
+    "host", "launch", "sync", "kernel", "copy", "arrive", "transfer", "push", "pull"};
+inline constexpr std::array<std::string_view, 3> kLaneKindNames = {"host", "stream", "link"};
+inline constexpr std::array<std::string_view, 7> kEdgeKindNames = {
+    "order", "launch", "event_wait", "host_sync", "thread", "collective", "data"};
+inline constexpr std::array<std::string_view, 10> kCollectiveKindNames = {
+    "allreduce", "allgather", "reducescatter", "broadcast", "reduce",
+    "alltoall",  "sendrecv",  "barrier",       "pushpull",  "other"};
+
+}  // namespace weft::graph

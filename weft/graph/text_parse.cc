@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "weft/graph/builder.h"
+#include "weft/graph/kind_names.h"
+#include "weft/graph/text.h"
+#include "weft/graph/text_scan.h"
+
+namespace weft::graph {
+namespace {
+
+template <class Kind, std::size_t N>
+Result<Kind> parse_kind(const std::array<std::string_view, N>& names, std::string_view text,
+                        std::string_view what) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return bad_text(fmt::format("'{}' is no kind of {}", text, what));
+  return static_cast<Kind>(found - names.begin());
+}
+
+struct Place {
+  int line = 0;
+  std::int64_t byte = 0;
+};
+
+tl::unexpected<Error> at(const Place& place, const Error& error) {
+  return fail(error.code, fmt::format("line {}: {}", place.line, error.message), error.file,
+              place.byte);
+}
+
+class Parser {
+ public:
+  Result<Graph> parse(std::string_view text) {
+    std::int64_t byte = 0;
+    for (int line = 1; !text.empty(); ++line) {
+      const std::size_t length = std::min(text.find('\n'), text.size());
+      place_ = {line, byte};
+      if (const Status status = parse_line(text.substr(0, length)); !status) {
+        return at(place_, status.error());
+      }
+      const std::size_t used = std::min(length + 1, text.size());
+      text.remove_prefix(used);
+      byte += static_cast<std::int64_t>(used);
+    }
+    WEFT_TRY(resolve());
+    return finish();
+  }
+
+ private:
+  struct PendingEdge {
+    std::string_view source;
+    OpId destination;
+    Edge edge;
+    Place place;
+  };
+  struct PendingCollective {
+    Collective collective;
+    std::string_view transfer;
+    std::vector<std::string_view> arrivals;
+    Place place;
+  };
+  struct PendingMember {
+    OpId op;
+    std::string_view collective;
+    Place place;
+  };
+  using Labels = std::unordered_map<std::string_view, std::uint32_t>;
+
+  Status parse_line(std::string_view line) {
+    Scanner scan(line);
+    if (scan.at_end()) return {};
+    WEFT_ASSIGN(const std::string_view first, scan.word("a label or keyword"));
+    if (scan.accept(':')) {
+      WEFT_ASSIGN(const std::string_view kind, scan.word("a kind of op"));
+      WEFT_TRY(kind == "collective" ? parse_collective(first, scan) : parse_op(first, kind, scan));
+    } else if (first == "lane") {
+      WEFT_TRY(parse_lane(scan));
+    } else if (first == "step") {
+      WEFT_ASSIGN(const std::string_view number, scan.word("a step number"));
+      WEFT_TRY(set_step(number));
+    } else if (first == "steps") {
+      while (!scan.at_end()) {
+        WEFT_ASSIGN(const std::string_view number, scan.word("a step number"));
+        WEFT_ASSIGN(const std::int64_t step, parse_integer<std::int64_t>(number, "step"));
+        steps_.push_back(step);
+      }
+    } else {
+      return bad_text(
+          fmt::format("'{}' is neither a label (with ':') nor lane, step or steps", first));
+    }
+    if (!scan.at_end()) return bad_text("unexpected text at the end of the line");
+    return {};
+  }
+
+  Status parse_lane(Scanner& scan) {
+    WEFT_ASSIGN(std::string name, scan.text("a lane name"));
+    WEFT_ASSIGN(const std::string_view kind_text, scan.word("a kind of lane"));
+    WEFT_ASSIGN(const LaneKind kind, parse_kind<LaneKind>(kLaneKindNames, kind_text, "lane"));
+    WEFT_ASSIGN(const std::string_view rank_text, scan.word("a rank or -"));
+    std::int32_t rank = -1;
+    if (rank_text != "-") {
+      WEFT_ASSIGN(rank, parse_integer<std::int32_t>(rank_text, "rank"));
+    }
+    // A name used twice can only be told apart by position.
+    const LaneId id = builder_.add_lane(kind, rank, name);
+    const auto [entry, is_new] = lanes_.emplace(std::move(name), id);
+    if (!is_new) entry->second = kNoId;
+    return {};
+  }
+
+  Status set_step(std::string_view number) {
+    if (number == "none") {
+      step_ = -1;
+      return {};
+    }
+    WEFT_ASSIGN(step_, parse_integer<std::int32_t>(number, "step"));
+    if (step_ < 0) return bad_text("a step number is not negative");
+    if (steps_.empty() || steps_.back() != step_) steps_.push_back(step_);
+    return {};
+  }
+
+  Result<LaneId> parse_lane_reference(Scanner& scan) {
+    if (scan.accept('@')) {
+      WEFT_ASSIGN(const std::string_view number, scan.word("a lane's position"));
+      WEFT_ASSIGN(const LaneId lane, parse_integer<LaneId>(number, "lane"));
+      if (lane >= builder_.draft().lanes.size()) return bad_text(fmt::format("no lane @{}", lane));
+      return lane;
+    }
+    WEFT_ASSIGN(const std::string name, scan.text("a lane"));
+    const auto found = lanes_.find(name);
+    if (found == lanes_.end()) return bad_text(fmt::format("unknown lane '{}'", name));
+    if (found->second == kNoId) return bad_text(fmt::format("several lanes are named '{}'", name));
+    return found->second;
+  }
+
+  Status parse_op(std::string_view label, std::string_view kind_text, Scanner& scan) {
+    OpSpec spec;
+    spec.step = step_;
+    WEFT_ASSIGN(spec.kind, parse_kind<OpKind>(kOpKindNames, kind_text, "op"));
+    WEFT_ASSIGN(spec.lane, parse_lane_reference(scan));
+    WEFT_ASSIGN(const std::string_view duration, scan.word("a duration"));
+    WEFT_ASSIGN(spec.duration, parse_time(duration));
+    if (spec.duration < 0) return bad_text("a duration is not negative");
+    std::string name;
+    if (scan.next_is('"')) {
+      WEFT_ASSIGN(name, scan.text("a name"));
+    }
+    spec.name = name;
+    const OpId op = static_cast<OpId>(builder_.draft().size());
+    bool after = false;
+    while (!after && !scan.at_end()) {
+      WEFT_ASSIGN(const std::string_view key, scan.word("key=value or after"));
+      after = key == "after";
+      if (!after) WEFT_TRY(parse_op_attribute(key, scan, op, spec));
+    }
+    builder_.add_op(spec);
+    if (!ops_.emplace(label, op).second)
+      return bad_text(fmt::format("label '{}' used twice", label));
+    if (!after) return {};
+    do {
+      WEFT_TRY(parse_edge(scan, op));
+    } while (scan.accept(','));
+    return {};
+  }
+
+  Status parse_op_attribute(std::string_view key, Scanner& scan, OpId op, OpSpec& spec) {
+    if (!scan.accept('=')) return bad_text(fmt::format("'{}' is neither key=value nor after", key));
+    WEFT_ASSIGN(const std::string_view value, scan.word("a value"));
+    if (key == "bytes") {
+      WEFT_ASSIGN(spec.bytes, parse_integer<Bytes>(value, "bytes"));
+    } else if (key == "at") {
+      WEFT_ASSIGN(spec.recorded_start, parse_time(value));
+    } else if (key == "took") {
+      WEFT_ASSIGN(spec.recorded_duration, parse_time(value));
+    } else if (key == "event") {
+      WEFT_ASSIGN(spec.event, parse_integer<std::uint32_t>(value, "event"));
+    } else if (key == "of") {
+      members_.push_back({op, value, place_});
+    } else {
+      return bad_text(fmt::format("an op has no '{}'", key));
+    }
+    return {};
+  }
+
+  Status parse_edge(Scanner& scan, OpId destination) {
+    PendingEdge pending{{}, destination, {}, place_};
+    WEFT_ASSIGN(pending.source, scan.word("the label of an op"));
+    if (scan.accept('+')) {
+      WEFT_ASSIGN(const std::string_view delay, scan.word("a delay"));
+      WEFT_ASSIGN(pending.edge.delay, parse_time(delay));
+      if (pending.edge.delay < 0) return bad_text("a delay is not negative");
+    }
+    if (scan.accept(':')) {
+      WEFT_ASSIGN(const std::string_view kind, scan.word("a kind of edge"));
+      WEFT_ASSIGN(pending.edge.kind, parse_kind<EdgeKind>(kEdgeKindNames, kind, "edge"));
+    }
+    pending.edge.inferred = scan.accept('?');
+    edges_.push_back(pending);
+    return {};
+  }
+
+  Status parse_collective(std::string_view label, Scanner& scan) {
+    PendingCollective pending;
+    pending.place = place_;
+    Collective& c = pending.collective;
+    WEFT_ASSIGN(const std::string_view kind, scan.word("a kind of collective"));
+    WEFT_ASSIGN(c.kind, parse_kind<CollectiveKind>(kCollectiveKindNames, kind, "collective"));
+    while (!scan.at_end()) {
+      WEFT_ASSIGN(const std::string_view key, scan.word("key=value"));
+      if (!scan.accept('=')) return bad_text(fmt::format("'{}' is not key=value", key));
+      if (key == "group") {
+        WEFT_ASSIGN(c.group, scan.text("a group"));
+        continue;
+      }
+      WEFT_ASSIGN(const std::string_view value, scan.word("a value"));
+      if (key == "ranks") {
+        WEFT_ASSIGN(c.ranks, parse_integer<std::int32_t>(value, "ranks"));
+      } else if (key == "bytes") {
+        WEFT_ASSIGN(c.bytes, parse_integer<Bytes>(value, "bytes"));
+      } else if (key == "seq") {
+        WEFT_ASSIGN(c.sequence, parse_integer<std::int64_t>(value, "seq"));
+      } else if (key == "transfer") {
+        pending.transfer = value;
+      } else if (key == "arrivals") {
+        pending.arrivals.push_back(value);
+        while (scan.accept(',')) {
+          WEFT_ASSIGN(const std::string_view arrival, scan.word("the label of an op"));
+          pending.arrivals.push_back(arrival);
+        }
+      } else {
+        return bad_text(fmt::format("a collective has no '{}'", key));
+      }
+    }
+    const auto index = static_cast<std::uint32_t>(collectives_.size());
+    if (!collective_labels_.emplace(label, index).second) {
+      return bad_text(fmt::format("label '{}' used twice", label));
+    }
+    collectives_.push_back(std::move(pending));
+    return {};
+  }
+
+  static Result<std::uint32_t> find(const Labels& labels, std::string_view label,
+                                    const Place& place) {
+    const auto found = labels.find(label);
+    if (found == labels.end()) {
+      return at(place, Error{ErrorCode::kBadInput, fmt::format("unknown label '{}'", label), {}});
+    }
+    return found->second;
+  }
+
+  Status resolve() {
+    for (const PendingEdge& pending : edges_) {
+      WEFT_ASSIGN(const OpId source, find(ops_, pending.source, pending.place));
+      in_order_ = in_order_ && source < pending.destination;
+      builder_.add_edge(source, pending.destination, pending.edge.kind, pending.edge.delay,
+                        pending.edge.inferred);
+    }
+    for (const PendingMember& member : members_) {
+      WEFT_ASSIGN(builder_.draft().ops.collective[member.op],
+                  find(collective_labels_, member.collective, member.place));
+    }
+    for (PendingCollective& pending : collectives_) {
+      if (!pending.transfer.empty()) {
+        WEFT_ASSIGN(pending.collective.transfer, find(ops_, pending.transfer, pending.place));
+      }
+      for (std::string_view label : pending.arrivals) {
+        WEFT_ASSIGN(const OpId arrival, find(ops_, label, pending.place));
+        pending.collective.arrivals.push_back(arrival);
+      }
+      builder_.add_collective(std::move(pending.collective));
+    }
+    return {};
+  }
+
+  Result<Graph> finish() {
+    std::sort(steps_.begin(), steps_.end());
+    steps_.erase(std::unique(steps_.begin(), steps_.end()), steps_.end());
+    builder_.draft().steps = std::move(steps_);
+    WEFT_ASSIGN(Graph graph,
+                in_order_ ? std::move(builder_).finish_in_order() : std::move(builder_).finish());
+    WEFT_TRY(verify(graph));
+    return graph;
+  }
+
+  GraphBuilder builder_;
+  Labels ops_;
+  Labels collective_labels_;
+  std::unordered_map<std::string, LaneId> lanes_;
+  std::vector<PendingEdge> edges_;
+  std::vector<PendingCollective> collectives_;
+  std::vector<PendingMember> members_;
+  std::vector<std::int64_t> steps_;
+  std::int32_t step_ = -1;
+  Place place_;
+  bool in_order_ = true;
+};
+
+}  // namespace
+
+Result<Graph> parse_text(std::string_view text) { return Parser().parse(text); }
+
+}  // namespace weft::graph

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "weft/graph/kind_names.h"
+#include "weft/graph/text.h"
+
+namespace weft::graph {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+bool is_plain(std::string_view text) {
+  return !text.empty() && text[0] != '@' && text[0] != '-' &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '.' || c == '/' || c == '-';
+         });
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string word(std::string_view text) {
+  return is_plain(text) ? std::string(text) : quoted(text);
+}
+
+/// In the largest unit that needs no decimals.
+std::string time_text(Nanos time) {
+  if (time == 0) return "0";
+  if (time % kSecond == 0) return fmt::format("{}s", time / kSecond);
+  if (time % kMillisecond == 0) return fmt::format("{}ms", time / kMillisecond);
+  if (time % kMicrosecond == 0) return fmt::format("{}us", time / kMicrosecond);
+  return fmt::format("{}ns", time);
+}
+
+/// How ops refer to each lane: by name where that is unique.
+std::vector<std::string> lane_words(const Graph& graph) {
+  std::map<std::string_view, int> uses;
+  for (const Lane& lane : graph.lanes) ++uses[lane.name];
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < graph.lanes.size(); ++i) {
+    const std::string& name = graph.lanes[i].name;
+    words.push_back(uses[name] == 1 ? word(name) : fmt::format("@{}", i));
+  }
+  return words;
+}
+
+/// Whether the `step` lines of the ops alone would give this list.
+bool steps_follow_from_ops(const Graph& graph) {
+  std::vector<std::int64_t> used(graph.ops.step.begin(), graph.ops.step.end());
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::erase(used, -1);
+  return used == graph.steps;
+}
+
+void print_edges(const Graph& graph, OpId op, Out out) {
+  const char* separator = " after ";
+  for (const Edge& edge : graph.in_edges(op)) {
+    fmt::format_to(out, "{}o{}", separator, edge.source);
+    if (edge.delay != 0) fmt::format_to(out, "+{}", time_text(edge.delay));
+    if (edge.kind != EdgeKind::kOrder) fmt::format_to(out, ":{}", kind_name(edge.kind));
+    if (edge.inferred) fmt::format_to(out, "?");
+    separator = ", ";
+  }
+}
+
+void print_op(const Graph& graph, OpId op, std::string_view lane, bool tell_collective, Out out) {
+  const Ops& ops = graph.ops;
+  fmt::format_to(out, "o{}: {} {} {}", op, kind_name(ops.kind[op]), lane,
+                 time_text(ops.duration[op]));
+  if (ops.name[op] != 0) fmt::format_to(out, " {}", quoted(graph.name(op)));
+  if (ops.bytes[op] != -1) fmt::format_to(out, " bytes={}", ops.bytes[op]);
+  if (ops.recorded_start[op] != -1) {
+    fmt::format_to(out, " at={}", time_text(ops.recorded_start[op]));
+  }
+  if (ops.recorded_duration[op] != -1) {
+    fmt::format_to(out, " took={}", time_text(ops.recorded_duration[op]));
+  }
+  if (ops.event[op] != kNoId) fmt::format_to(out, " event={}", ops.event[op]);
+  if (tell_collective) fmt::format_to(out, " of=c{}", ops.collective[op]);
+  print_edges(graph, op, out);
+  fmt::format_to(out, "\n");
+}
+
+void print_collective(const Graph& graph, std::uint32_t index, Out out) {
+  const Collective& c = graph.collectives[index];
+  fmt::format_to(out, "c{}: collective {} ranks={}", index, kind_name(c.kind), c.ranks);
+  if (c.bytes != -1) fmt::format_to(out, " bytes={}", c.bytes);
+  if (!c.group.empty()) fmt::format_to(out, " group={}", word(c.group));
+  if (c.sequence != -1) fmt::format_to(out, " seq={}", c.sequence);
+  if (c.transfer != kNoId) fmt::format_to(out, " transfer=o{}", c.transfer);
+  const char* separator = " arrivals=";
+  for (OpId arrival : c.arrivals) {
+    fmt::format_to(out, "{}o{}", separator, arrival);
+    separator = ",";
+  }
+  fmt::format_to(out, "\n");
+}
+
+}  // namespace
+
+std::string_view kind_name(OpKind kind) { return kOpKindNames.at(static_cast<std::size_t>(kind)); }
+std::string_view kind_name(LaneKind kind) {
+  return kLaneKindNames.at(static_cast<std::size_t>(kind));
+}
+std::string_view kind_name(EdgeKind kind) {
+  return kEdgeKindNames.at(static_cast<std::size_t>(kind));
+}
+std::string_view kind_name(CollectiveKind kind) {
+  return kCollectiveKindNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string print_text(const Graph& graph) {
+  std::string text;
+  const Out out(text);
+  for (const Lane& lane : graph.lanes) {
+    fmt::format_to(out, "lane {} {} {}\n", word(lane.name), kind_name(lane.kind),
+                   lane.rank == -1 ? "-" : std::to_string(lane.rank));
+  }
+  if (!steps_follow_from_ops(graph)) {
+    fmt::format_to(out, "steps");
+    for (std::int64_t step : graph.steps) fmt::format_to(out, " {}", step);
+    fmt::format_to(out, "\n");
+  }
+  std::vector<bool> listed(graph.size());
+  for (const Collective& collective : graph.collectives) {
+    if (collective.transfer != kNoId) listed[collective.transfer] = true;
+    for (OpId arrival : collective.arrivals) listed[arrival] = true;
+  }
+  const std::vector<std::string> lanes = lane_words(graph);
+  std::int32_t step = -1;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.ops.step[op] != step) {
+      step = graph.ops.step[op];
+      fmt::format_to(out, "step {}\n", step == -1 ? "none" : std::to_string(step));
+    }
+    const bool tell_collective = graph.ops.collective[op] != kNoId && !listed[op];
+    print_op(graph, op, lanes[graph.ops.lane[op]], tell_collective, out);
+  }
+  for (std::uint32_t i = 0; i < graph.collectives.size(); ++i) print_collective(graph, i, out);
+  return text;
+}
+
+}  // namespace weft::graph
