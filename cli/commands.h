@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// All verbs, one function and one file each. The order is the one in which help shows them.
+#pragma once
+
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace weft::cli {
+
+Subcommand info_command();
+Subcommand list_command();
+
+inline std::vector<Subcommand> all_commands() { return {info_command(), list_command()}; }
+
+}  // namespace weft::cli

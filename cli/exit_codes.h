@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exit status of `weft`, all in one place; scripts rely on it (docs/reference/cli.md).
+#pragma once
+
+#include "weft/base/result.h"
+
+namespace weft::cli {
+
+enum class ExitCode : int {
+  kDone = 0,
+  kAnswerIsNo = 1,     ///< understood and computed, and the answer is no
+  kUsage = 2,          ///< the command line makes no sense
+  kBadInput = 3,       ///< a file is missing, unreadable or not what it should be
+  kUnavailable = 4,    ///< needs something that this machine lacks
+  kPeerFailed = 5,     ///< another process or host failed
+  kInternal = 70,      ///< a bug of Weft
+  kInterrupted = 130,  ///< Ctrl-C
+};
+
+constexpr ExitCode exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kBadInput:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kIo:
+      return ExitCode::kBadInput;
+    case ErrorCode::kUsage:
+      return ExitCode::kUsage;
+    case ErrorCode::kInfeasible:
+      return ExitCode::kAnswerIsNo;
+    case ErrorCode::kUnavailable:
+      return ExitCode::kUnavailable;
+    case ErrorCode::kCancelled:
+      return ExitCode::kInterrupted;
+  }
+  return ExitCode::kInternal;
+}
+
+}  // namespace weft::cli

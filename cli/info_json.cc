@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of `weft info`. Its fields are documented in docs/reference/cli.md; adding one is free,
+// changing or removing one means a new schema_version.
+#include "cli/info_summary.h"
+#include "weft/base/json_writer.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+double milliseconds(Nanos time) {
+  return static_cast<double>(time) / static_cast<double>(kMillisecond);
+}
+
+const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kDataLoss:
+      return "data loss";
+  }
+  return "";
+}
+
+void write_profiler(JsonWriter& json, const trace::ProfilerFacts& facts) {
+  json.key("profiler").begin_object();
+  json.field("shapes", facts.shapes).field("stacks", facts.stacks);
+  json.field("sync_events", facts.sync_events).field("collective_args", facts.collective_args);
+  json.field("memory_events", facts.memory_events).field("device_events", facts.device_events);
+  json.field("python_events", facts.python_events);
+  json.end_object();
+}
+
+void write_rank(JsonWriter& json, const RankSummary& rank) {
+  const trace::RankTrace& trace = *rank.trace;
+  json.begin_object();
+  json.field("rank", trace.rank).field("file", trace.file).field("format", trace.format);
+  json.field("stored_bytes", rank.stored_bytes);
+  json.field("host", trace.host).field("process", trace.process);
+  json.key("devices").begin_array();
+  for (const std::string& device : trace.devices) json.value(device);
+  json.end_array();
+  json.field("events_in_file", trace.facts.total_events);
+  json.field("events", trace.events.size()).field("kernels", rank.kernels);
+  json.field("streams", rank.streams);
+  json.field("start_unix_ns", rank.start).field("span_ms", milliseconds(rank.span));
+  json.key("steps").begin_array();
+  for (const StepSummary& step : rank.steps) {
+    json.begin_object().field("number", step.number);
+    json.field("host_ms", milliseconds(step.host_duration)).end_object();
+  }
+  json.end_array();
+  json.key("collectives").begin_array();
+  for (const CollectiveSummary& entry : rank.collectives) {
+    json.begin_object().field("name", entry.name).field("count", entry.count);
+    json.field("with_size", entry.with_size).end_object();
+  }
+  json.end_array();
+  write_profiler(json, trace.facts);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
+                      const Diagnostics& diagnostics) {
+  JsonWriter json(2);
+  json.begin_object().field("schema_version", kSchemaVersion).field("command", "info");
+  json.key("runs").begin_array();
+  for (const RunSummary& run : runs) {
+    json.begin_object().field("label", run.run->label).field("world", run.run->world);
+    json.key("missing_ranks").begin_array();
+    for (const std::int64_t rank : run.missing_ranks) json.value(rank);
+    json.end_array();
+    json.key("ranks").begin_array();
+    for (const RankSummary& rank : run.ranks) write_rank(json, rank);
+    json.end_array().end_object();
+  }
+  json.end_array();
+  json.key("diagnostics").begin_array();
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    json.begin_object().field("id", diagnostic.kind->id);
+    json.field("severity", severity_name(diagnostic.kind->severity));
+    json.field("count", diagnostic.count).field("what", diagnostic.kind->what);
+    json.field("advice", diagnostic.kind->advice);
+    json.key("places").begin_array();
+    for (const std::string& place : diagnostic.places) json.value(place);
+    json.end_array().end_object();
+  }
+  json.end_array();
+  json.key("advice").begin_array();
+  for (const Advice& item : advice) {
+    json.begin_object().field("id", item.id).field("text", item.text).end_object();
+  }
+  json.end_array().end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace weft::cli

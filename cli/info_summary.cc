@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info_summary.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+
+namespace weft::cli {
+namespace {
+
+using trace::EventKind;
+
+/// Old profilers give collectives no arguments, but NCCL and RCCL name the kernel after what it
+/// does ("ncclKernel_AllReduce_RING_LL_Sum_float(...)"). The name up to the algorithm is kept.
+std::string name_from_kernel(std::string_view kernel) {
+  const std::size_t prefix = kernel.find("Kernel_");
+  std::string_view rest = prefix == std::string_view::npos ? kernel : kernel.substr(prefix + 7);
+  return std::string(rest.substr(0, rest.find_first_of("_(")));
+}
+
+std::vector<CollectiveSummary> count_collectives(const trace::RankTrace& rank) {
+  std::map<std::string, CollectiveSummary> by_name;
+  const auto count = [&](std::uint32_t index, std::string_view event_name) {
+    const trace::CollectiveDetail& detail = rank.collectives[index];
+    const std::string name =
+        detail.name != 0 ? std::string(rank.names.text(detail.name)) : name_from_kernel(event_name);
+    CollectiveSummary& entry = by_name[name];
+    entry.name = name;
+    ++entry.count;
+    if (detail.in_elements >= 0 || detail.out_elements >= 0) ++entry.with_size;
+  };
+  // The same collective shows on the device and on the host; only one side is counted.
+  for (const bool device : {true, false}) {
+    for (std::size_t i = 0; i < rank.events.size() && !(by_name.size() > 0 && !device); ++i) {
+      const std::uint32_t at = rank.events.detail[i];
+      if (at == trace::kNone) continue;
+      const EventKind kind = rank.events.kind[i];
+      std::uint32_t index = trace::kNone;
+      if (device && kind == EventKind::kKernel) index = rank.kernels[at].collective;
+      if (!device && kind == EventKind::kHostOp) index = rank.host_ops[at].collective;
+      if (index != trace::kNone) count(index, rank.names.text(rank.events.name[i]));
+    }
+  }
+  std::vector<CollectiveSummary> list;
+  for (auto& [name, entry] : by_name) list.push_back(std::move(entry));
+  return list;
+}
+
+std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
+  std::vector<StepSummary> list;
+  for (const trace::StepMark& step : rank.steps) {
+    list.push_back({step.number, step.end - step.start});
+  }
+  if (!list.empty()) return list;
+  // Op-level timelines have no marks; every unit of work knows its step.
+  std::map<std::int64_t, std::pair<Nanos, Nanos>> spans;
+  for (std::size_t i = 0; i < rank.events.size(); ++i) {
+    if (rank.events.kind[i] != EventKind::kPhase || rank.events.detail[i] == trace::kNone) continue;
+    const std::int64_t step = rank.phases[rank.events.detail[i]].step;
+    if (step < 0) continue;
+    const auto [at, fresh] = spans.try_emplace(step, rank.events.start[i], rank.events.end(i));
+    if (fresh) continue;
+    at->second.first = std::min(at->second.first, rank.events.start[i]);
+    at->second.second = std::max(at->second.second, rank.events.end(i));
+  }
+  for (const auto& [number, span] : spans) list.push_back({number, span.second - span.first});
+  return list;
+}
+
+RankSummary summarise_rank(const trace::RankTrace& rank) {
+  RankSummary summary;
+  summary.trace = &rank;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(rank.file, error);
+  if (!error) summary.stored_bytes = static_cast<Bytes>(size);
+
+  const trace::Events& events = rank.events;
+  std::vector<bool> lane_works(rank.lanes.size(), false);
+  Nanos first = 0;
+  Nanos last = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    first = i == 0 ? events.start[i] : std::min(first, events.start[i]);
+    last = i == 0 ? events.end(i) : std::max(last, events.end(i));
+    const EventKind kind = events.kind[i];
+    if (kind == EventKind::kKernel) ++summary.kernels;
+    if (kind == EventKind::kKernel || kind == EventKind::kMemcpy || kind == EventKind::kMemset) {
+      if (events.lane[i] < lane_works.size()) lane_works[events.lane[i]] = true;
+    }
+  }
+  summary.streams = std::count(lane_works.begin(), lane_works.end(), true);
+  summary.start = rank.epoch + first;
+  summary.span = last - first;
+  summary.steps = list_steps(rank);
+  summary.collectives = count_collectives(rank);
+  return summary;
+}
+
+}  // namespace
+
+std::int64_t RankSummary::collective_count() const {
+  std::int64_t count = 0;
+  for (const CollectiveSummary& entry : collectives) count += entry.count;
+  return count;
+}
+
+RunSummary summarise(const trace::Run& run) {
+  RunSummary summary;
+  summary.run = &run;
+  std::set<std::int64_t> found;
+  for (const trace::RankTrace& rank : run.ranks) {
+    summary.ranks.push_back(summarise_rank(rank));
+    found.insert(rank.rank);
+  }
+  for (std::int64_t rank = 0; rank < run.world; ++rank) {
+    if (found.count(rank) == 0) summary.missing_ranks.push_back(rank);
+  }
+  return summary;
+}
+
+std::vector<Advice> advise(const RunSummary& run) {
+  std::vector<Advice> list;
+  const auto any = [&](const auto& test) {
+    return std::any_of(run.ranks.begin(), run.ranks.end(), test);
+  };
+  const auto facts = [](const RankSummary& rank) -> const trace::ProfilerFacts& {
+    return rank.trace->facts;
+  };
+  // Advice about the profiler is for its own recordings; op-level timelines have no such switches.
+  const bool profiler = any([&](const auto& r) { return r.trace->phases.empty(); });
+  if (!run.missing_ranks.empty()) {
+    list.push_back({"missing-ranks",
+                    "Some ranks are missing: run the profiler on every rank and put all files into "
+                    "one folder. Waiting for absent ranks cannot be told from slow transfers."});
+  }
+  if (!profiler) return list;
+  if (any([&](const auto& r) { return r.steps.empty(); })) {
+    list.push_back(
+        {"no-steps", "No steps are marked: call prof.step() after every training step."});
+  } else if (any([&](const auto& r) { return r.steps.size() == 1; })) {
+    list.push_back({"one-step",
+                    "Only one step was recorded: schedule=torch.profiler.schedule(wait=1, "
+                    "warmup=2, active=3) shows how steps vary."});
+  }
+  const auto lacks_sizes = [](const RankSummary& rank) {
+    return std::any_of(rank.collectives.begin(), rank.collectives.end(),
+                       [](const CollectiveSummary& c) { return c.with_size < c.count; });
+  };
+  if (any(lacks_sizes)) {
+    list.push_back({"no-collective-sizes",
+                    "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an "
+                    "execution trace (torch.profiler.ExecutionTraceObserver) beside the profile "
+                    "and keep both files in the folder."});
+  }
+  if (any([&](const auto& r) { return !facts(r).device_events; })) {
+    list.push_back({"no-device-events",
+                    "No device work was recorded: profile with activities=[ProfilerActivity.CPU, "
+                    "ProfilerActivity.CUDA]."});
+  } else if (any([&](const auto& r) { return !facts(r).sync_events; })) {
+    list.push_back({"no-sync-events",
+                    "Waits between streams were not recorded and are inferred: experimental_config="
+                    "torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)"});
+  }
+  if (any([&](const auto& r) { return !facts(r).shapes; })) {
+    list.push_back({"no-shapes", "No tensor shapes were recorded: record_shapes=True"});
+  }
+  if (any([&](const auto& r) { return !facts(r).memory_events; })) {
+    list.push_back({"no-memory-events",
+                    "No allocations were recorded: profile_memory=True, if memory matters."});
+  }
+  if (any([&](const auto& r) { return facts(r).stacks || facts(r).python_events > 0; })) {
+    list.push_back({"stacks", "Python stacks make files large and steps slow: with_stack=False"});
+  }
+  return list;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `weft info` tells, gathered from a recording before anything is printed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "weft/base/diagnostics.h"
+#include "weft/trace/events.h"
+#include "weft/trace/load.h"
+
+namespace weft::cli {
+
+struct StepSummary {
+  std::int64_t number = 0;
+  Nanos host_duration = 0;  ///< between the marks on the host thread; devices may lag behind
+};
+
+struct CollectiveSummary {
+  std::string name;  ///< as recorded, or as the kernel is called
+  std::int64_t count = 0;
+  std::int64_t with_size = 0;
+};
+
+struct RankSummary {
+  const trace::RankTrace* trace = nullptr;
+  Bytes stored_bytes = -1;  ///< as the file lies on disk; -1 if it cannot be asked
+  std::int64_t kernels = 0;
+  std::int64_t streams = 0;  ///< device lanes that did work
+  Nanos start = 0;           ///< Unix time of the first event
+  Nanos span = 0;            ///< first start to last end
+  std::vector<StepSummary> steps;
+  std::vector<CollectiveSummary> collectives;  ///< by name; of the device, else of the host
+
+  std::int64_t collective_count() const;
+};
+
+struct RunSummary {
+  const trace::Run* run = nullptr;
+  std::vector<RankSummary> ranks;
+  std::vector<std::int64_t> missing_ranks;
+};
+
+/// A profiler setting (or habit) to change; the most useful comes first.
+struct Advice {
+  const char* id;  ///< kebab-case, stable
+  std::string text;
+};
+
+/// Keeps pointers into `run`.
+RunSummary summarise(const trace::Run& run);
+std::vector<Advice> advise(const RunSummary& run);
+
+/// One page. Where `everything` is false it fits 24 lines for up to 8 ranks: what does not fit is
+/// counted, and the flag that shows it named.
+std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
+                      const Diagnostics& diagnostics, bool everything, const Terminal& terminal);
+/// Schema: docs/reference/cli.md.
+std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
+                      const Diagnostics& diagnostics);
+
+}  // namespace weft::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/loading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/format.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "weft/base/parallel.h"
+
+namespace weft::cli {
+
+std::vector<Flag> loading_flags() {
+  return {
+      {"--run", "N", "which run, where the input holds several: its number or label",
+       Flag::Value::kText},
+      {"--strict", "", "fail (3) on the first warning or loss of data"},
+      {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole}};
+}
+
+Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
+                                     Diagnostics& diagnostics) {
+  set_max_threads(static_cast<std::size_t>(arguments.whole("--threads").value_or(0)));
+  trace::LoadOptions options;
+  if (arguments.has("--run")) options.run = arguments.all("--run").back();
+  Progress progress(console.err);
+  const auto begin = std::chrono::steady_clock::now();
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    const double rate = static_cast<double>(done) / std::max(passed.count(), 1e-3);
+    progress.show(fmt::format("reading {} of {}, {}/s", format_bytes(done), format_bytes(total),
+                              format_bytes(static_cast<Bytes>(rate))));
+    return !interrupted();
+  };
+  return trace::load(arguments.inputs, options, diagnostics);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// A verb of the command line is one object: what help shows, which flags it takes, what it does.
+// Each verb has one file with one function that returns it; main.cc lists them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/exit_codes.h"
+#include "cli/terminal.h"
+#include "weft/base/result.h"
+
+namespace weft::cli {
+
+struct Flag {
+  enum class Value { kNone, kText, kWhole };  ///< kWhole: an integer of at least 0
+
+  std::string name;        ///< "--run"
+  std::string value_name;  ///< "N"; empty for a switch
+  std::string help;        ///< one line
+  Value value = Value::kNone;
+  bool repeatable = false;
+};
+
+struct Example {
+  std::string command;  ///< can be copied and run
+  std::string what;     ///< one line
+};
+
+/// The command line, taken apart. Asking for a flag that the verb does not declare is our bug.
+class Arguments {
+ public:
+  std::vector<std::string> inputs;
+
+  bool has(const std::string& flag) const { return !values_.at(flag).empty(); }
+  const std::vector<std::string>& all(const std::string& flag) const { return values_.at(flag); }
+  std::optional<std::int64_t> whole(const std::string& flag) const;
+
+ private:
+  friend class ArgumentParser;
+  std::map<std::string, std::vector<std::string>> values_;  ///< of every declared flag
+};
+
+/// Where a verb puts its result and what it may know about the other end.
+struct Console {
+  Terminal out;        ///< of stdout
+  Terminal err;        ///< of stderr
+  std::string result;  ///< written to stdout when the verb is done, also if it was interrupted
+};
+
+struct Subcommand {
+  std::string name;
+  std::string description;  ///< one line
+  std::string inputs;       ///< how the usage line spells them: "INPUT..."
+  std::size_t min_inputs = 0;
+  std::size_t max_inputs = SIZE_MAX;
+  std::string details;  ///< a paragraph for the verb's own help
+  std::array<Example, 2> examples;
+  std::vector<Flag> flags;
+  std::function<Result<ExitCode>(const Arguments&, Console&)> run;
+};
+
+}  // namespace weft::cli
