@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/decimal.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(Decimal, MicrosecondsBecomeExactNanoseconds) {
+  EXPECT_EQ(parse_scaled("1706850122846038", 3), 1706850122846038000);
+  EXPECT_EQ(parse_scaled("4458676522690.655", 3), 4458676522690655);
+  EXPECT_EQ(parse_scaled("1712195495519695.8", 3), 1712195495519695800);
+  EXPECT_EQ(parse_scaled("0.001", 3), 1);
+  EXPECT_EQ(parse_scaled("-3.5", 3), -3500);
+}
+
+TEST(Decimal, RoundsHalfAwayFromZero) {
+  EXPECT_EQ(parse_scaled("12.3455", 3), 12346);
+  EXPECT_EQ(parse_scaled("12.3454999", 3), 12345);
+  EXPECT_EQ(parse_scaled("-0.0005", 3), -1);
+  EXPECT_EQ(parse_scaled("0.9996", 3), 1000);
+  EXPECT_EQ(parse_scaled("848671.6747283936", 3), 848671675);
+}
+
+TEST(Decimal, TakesExponents) {
+  EXPECT_EQ(parse_scaled("1.5e3", 0), 1500);
+  EXPECT_EQ(parse_scaled("1.706850122846038E15", 3), 1706850122846038000);
+  EXPECT_EQ(parse_scaled("15e-1", 0), 2);
+  EXPECT_EQ(parse_scaled("1e-30", 3), 0);
+  EXPECT_EQ(parse_scaled("0e999999", 3), 0);
+}
+
+TEST(Decimal, WhatIsNoNumberOrDoesNotFitIsNothing) {
+  for (const char* text : {"", "-", ".", "NaN", "1e", "1.2.3", "0x10", "1e400",
+                           "9223372036854775808", "99999999999999999999", " 1"}) {
+    EXPECT_FALSE(parse_scaled(text, 0)) << text;
+  }
+  EXPECT_EQ(parse_int("9223372036854775807"), 9223372036854775807);
+  EXPECT_EQ(parse_int("-42"), -42);
+  EXPECT_FALSE(parse_scaled("9223372036854775807", 3));
+}
+
+TEST(Decimal, DoublesReadWhole) {
+  EXPECT_EQ(parse_double("0.1"), 0.1);
+  EXPECT_FALSE(parse_double("0.1x"));
+}
+
+}  // namespace
+}  // namespace weft

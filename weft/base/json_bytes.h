@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The byte loops of the JSON scanner, 16 bytes at a time where SSE2 is there. All of them stop at a
+// zero byte, so the caller must keep one, and 16 readable bytes, behind its data.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace weft::json_bytes {
+
+#if defined(__SSE2__)
+
+inline __m128i load(const char* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+inline __m128i equals(__m128i v, char c) { return _mm_cmpeq_epi8(v, _mm_set1_epi8(c)); }
+inline unsigned mask(__m128i v) { return static_cast<unsigned>(_mm_movemask_epi8(v)); }
+
+/// First quote, backslash or control character at or after `p`. `non_ascii` is set if a byte of
+/// 0x80 or more lies before it.
+inline const char* string_stop(const char* p, bool& non_ascii) {
+  for (;; p += 16) {
+    const __m128i v = load(p);
+    const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);
+    const unsigned stop =
+        mask(_mm_or_si128(control, _mm_or_si128(equals(v, '"'), equals(v, '\\'))));
+    const unsigned high = mask(v);
+    if (stop != 0) {
+      const int n = __builtin_ctz(stop);
+      non_ascii |= (high & ((1u << n) - 1)) != 0;
+      return p + n;
+    }
+    non_ascii |= high != 0;
+  }
+}
+
+/// First quote, bracket or zero byte at or after `p`.
+inline const char* structure_stop(const char* p) {
+  for (;; p += 16) {
+    const __m128i v = load(p);
+    // '[' and '{' differ in one bit only, and so do ']' and '}'.
+    const __m128i folded = _mm_or_si128(v, _mm_set1_epi8(0x20));
+    const __m128i brackets = _mm_or_si128(equals(folded, '{'), equals(folded, '}'));
+    const unsigned stop =
+        mask(_mm_or_si128(brackets, _mm_or_si128(equals(v, '"'), equals(v, '\0'))));
+    if (stop != 0) return p + __builtin_ctz(stop);
+  }
+}
+
+#else
+
+inline const char* string_stop(const char* p, bool& non_ascii) {
+  for (;; ++p) {
+    const unsigned char c = static_cast<unsigned char>(*p);
+    if (c == '"' || c == '\\' || c < 0x20) return p;
+    non_ascii |= c >= 0x80;
+  }
+}
+
+inline const char* structure_stop(const char* p) {
+  for (;; ++p) {
+    const char c = *p;
+    if (c == '"' || c == '{' || c == '}' || c == '[' || c == ']' || c == '\0') return p;
+  }
+}
+
+#endif
+
+}  // namespace weft::json_bytes

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/json_scanner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "weft/base/json_bytes.h"
+#include "weft/base/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t kPadding = 64;
+
+enum : std::uint8_t { kSpace = 1, kScalar = 2 };
+
+// kScalar: what a number or a literal may consist of, NaN and -Infinity included.
+constexpr std::array<std::uint8_t, 256> make_classes() {
+  std::array<std::uint8_t, 256> table{};
+  for (const unsigned char c : {' ', '\n', '\r', '\t'}) table[c] = kSpace;
+  for (unsigned c = '0'; c <= '9'; ++c) table[c] = kScalar;
+  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = kScalar;
+  for (unsigned c = 'A'; c <= 'Z'; ++c) table[c] = kScalar;
+  for (const unsigned char c : {'+', '-', '.', '#', '_'}) table[c] = kScalar;
+  return table;
+}
+constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
+
+inline bool is(char c, std::uint8_t wanted) {
+  return kClasses[static_cast<unsigned char>(c)] == wanted;
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// The code unit of "\uXXXX" whose digits start at `at`, or -1.
+int hex4(std::string_view text, std::size_t at) {
+  if (at + 4 > text.size()) return -1;
+  int value = 0;
+  for (std::size_t i = at; i < at + 4; ++i) {
+    const int digit = hex_digit(text[i]);
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+}  // namespace
+
+JsonScanner::JsonScanner(ByteSource& source, std::size_t window)
+    : source_(source), window_(std::max<std::size_t>(window, 64)) {
+  buffer_ = take_buffer(window_);
+  at_ = end_ = buffer_.data.get();
+  buffer_.data[0] = '\0';
+  refill();
+  if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
+}
+
+JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
+  for (Buffer& candidate : spare_) {
+    if (candidate.capacity < capacity) continue;
+    Buffer found = std::move(candidate);
+    candidate = std::move(spare_.back());
+    spare_.pop_back();
+    return found;
+  }
+  return {std::make_unique_for_overwrite<char[]>(capacity + kPadding), capacity};
+}
+
+// Called with at_ == end_. Moves on to another window that starts with the unfinished token. The
+// old window is kept while texts handed out may point into it.
+bool JsonScanner::refill() {
+  if (ended_) return false;
+  // A single text of many megabytes is none; letting it pass by keeps memory bounded.
+  if (token_ != nullptr && static_cast<std::size_t>(end_ - token_) > kLongestText) {
+    count(repairs_.long_texts, token_);
+    token_ = nullptr;
+  }
+  const char* keep = token_ != nullptr ? token_ : at_;
+  const std::size_t tail = static_cast<std::size_t>(end_ - keep);
+  Buffer next = take_buffer(std::max(window_, 2 * tail));
+  std::memcpy(next.data.get(), keep, tail);
+  auto got = source_.read(next.data.get() + tail, next.capacity - tail);
+  if (!got) status_ = tl::unexpected(got.error());
+  const std::size_t fresh = got ? *got : 0;
+  ended_ = fresh == 0;
+  base_ += keep - buffer_.data.get();
+  (held_ ? retired_ : spare_).push_back(std::move(buffer_));
+  buffer_ = std::move(next);
+  at_ = buffer_.data.get() + tail;
+  end_ = at_ + fresh;
+  if (token_ != nullptr) token_ = buffer_.data.get();
+  std::memset(buffer_.data.get() + tail + fresh, 0, kPadding);
+  return fresh > 0;
+}
+
+void JsonScanner::release() {
+  held_ = false;
+  if (retired_.empty() && decoded_.empty()) return;
+  decoded_.clear();
+  for (Buffer& buffer : retired_) {
+    // One spare of ordinary size is enough; oversized windows must not stay around.
+    if (spare_.empty() && buffer.capacity <= window_) spare_.push_back(std::move(buffer));
+  }
+  retired_.clear();
+}
+
+void JsonScanner::count(JsonRepair& repair, const char* where) {
+  if (repair.count++ == 0) repair.first_byte = base_ + (where - buffer_.data.get());
+}
+
+// Nothing sensible follows: either the text ended or it is not JSON.
+void JsonScanner::stop() {
+  if (at_ == end_) {
+    cut_ = true;
+  } else {
+    broken_ = true;
+  }
+}
+
+char JsonScanner::skip_space() {
+  for (;;) {
+    while (is(*at_, kSpace)) ++at_;
+    const char c = *at_;
+    if (static_cast<unsigned char>(c) >= 0x20) return c;
+    if (at_ == end_) {
+      if (!refill()) return '\0';
+      continue;
+    }
+    count(repairs_.control_characters, at_++);
+  }
+}
+
+JsonKind JsonScanner::peek() {
+  if (!ok()) return JsonKind::kNothing;
+  const char c = skip_space();
+  switch (c) {
+    case '{':
+      return JsonKind::kObject;
+    case '[':
+      return JsonKind::kArray;
+    case '"':
+      return JsonKind::kString;
+    case 't':
+      return JsonKind::kTrue;
+    case 'f':
+      return JsonKind::kFalse;
+    case 'n':
+      // "nan" needs the second letter, which may lie in the next window.
+      if (at_ + 1 == end_) {
+        token_ = at_++;
+        refill();
+        at_ = token_;
+        token_ = nullptr;
+      }
+      return at_[1] == 'a' ? JsonKind::kNumber : JsonKind::kNull;
+    default:
+      if (is(c, kScalar)) return JsonKind::kNumber;
+      return JsonKind::kNothing;
+  }
+}
+
+bool JsonScanner::next_key(std::string_view& key) {
+  if (!ok()) return false;
+  bool comma = false;
+  for (;;) {
+    const char c = skip_space();
+    if (c == '"') break;
+    if (c == ',') {
+      if (comma) count(repairs_.stray_commas, at_);
+      comma = true;
+      ++at_;
+    } else if (c == '}') {
+      if (comma) count(repairs_.stray_commas, at_);
+      ++at_;
+      return false;
+    } else {
+      stop();
+      return false;
+    }
+  }
+  ++at_;
+  if (!held_) decoded_.clear();
+  if (!scan_string()) return false;
+  key = odd_ ? decode(text_) : text_;
+  if (*at_ == ':') {  // the common case, without the call
+    ++at_;
+    return true;
+  }
+  // The key must survive the search for its colon.
+  if (!odd_) token_ = key.data();
+  const char c = skip_space();
+  if (!odd_) key = {token_, token_ == nullptr ? 0 : key.size()};
+  token_ = nullptr;
+  if (c != ':') {
+    stop();
+    return false;
+  }
+  ++at_;
+  return true;
+}
+
+bool JsonScanner::next_item() {
+  if (!ok()) return false;
+  bool comma = false;
+  for (;;) {
+    const char c = skip_space();
+    if (c == ',') {
+      if (comma) count(repairs_.stray_commas, at_);
+      comma = true;
+      ++at_;
+    } else if (c == ']') {
+      if (comma) count(repairs_.stray_commas, at_);
+      ++at_;
+      return false;
+    } else if (peek() == JsonKind::kNothing) {
+      stop();
+      return false;
+    } else {
+      return true;
+    }
+  }
+}
+
+bool JsonScanner::scan_string() {
+  token_ = at_;
+  odd_ = false;
+  for (;;) {
+    at_ = json_bytes::string_stop(at_, odd_);
+    if (*at_ == '"') break;
+    if (*at_ == '\\') {
+      odd_ = true;
+      ++at_;
+      if (at_ == end_ && !refill()) break;
+      ++at_;
+    } else if (at_ != end_) {
+      count(repairs_.control_characters, at_++);
+    } else if (!refill()) {
+      break;
+    }
+  }
+  text_ = take_token();
+  if (at_ == end_) {
+    cut_ = true;
+    return false;
+  }
+  ++at_;
+  return true;
+}
+
+std::string_view JsonScanner::take_token() {
+  const char* start = token_;
+  token_ = nullptr;
+  if (start == nullptr) return {};  // refill() gave up on it
+  return {start, static_cast<std::size_t>(at_ - start)};
+}
+
+std::string_view JsonScanner::decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  const char* start = text.data();
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      const std::size_t length = utf8_length(text.substr(i));
+      if (length == 0) {
+        count(repairs_.bad_utf8, start + i);
+        append_utf8(out, kReplacementCharacter);
+        ++i;
+      } else {
+        out.append(text, i, length);
+        i += length;
+      }
+      continue;
+    }
+    if (c != '\\' || i + 1 >= text.size()) {
+      out.push_back(c);
+      ++i;
+      continue;
+    }
+    const char escape = text[i + 1];
+    i += 2;
+    switch (escape) {
+      case 'n':
+        out.push_back('\n');
+        break;
+      case 't':
+        out.push_back('\t');
+        break;
+      case 'r':
+        out.push_back('\r');
+        break;
+      case 'b':
+        out.push_back('\b');
+        break;
+      case 'f':
+        out.push_back('\f');
+        break;
+      case '"':
+      case '\\':
+      case '/':
+        out.push_back(escape);
+        break;
+      case 'u': {
+        int unit = hex4(text, i);
+        if (unit >= 0) i += 4;
+        std::uint32_t code = static_cast<std::uint32_t>(unit);
+        if (unit >= 0xd800 && unit < 0xdc00 && text.substr(i, 2) == "\\u") {
+          const int low = hex4(text, i + 2);
+          if (low >= 0xdc00 && low < 0xe000) {
+            code =
+                0x10000u + ((code - 0xd800u) << 10) + (static_cast<std::uint32_t>(low) - 0xdc00u);
+            unit = 0;
+            i += 6;
+          }
+        }
+        if (unit < 0 || (unit >= 0xd800 && unit < 0xe000)) {
+          count(repairs_.bad_escapes, start + std::min(i, text.size() - 1));
+          code = kReplacementCharacter;
+        }
+        append_utf8(out, code);
+        break;
+      }
+      default:  // a path written without doubling its backslashes: keep both characters
+        count(repairs_.bad_escapes, start + i - 1);
+        out.push_back('\\');
+        --i;
+    }
+  }
+  decoded_.push_back(std::move(out));
+  return decoded_.back();
+}
+
+std::string_view JsonScanner::string() {
+  const JsonKind kind = peek();
+  if (kind != JsonKind::kString) {
+    skip();
+    return {};
+  }
+  if (!held_) decoded_.clear();
+  ++at_;
+  if (!scan_string()) return {};
+  return odd_ ? decode(text_) : text_;
+}
+
+std::string_view JsonScanner::number() {
+  const JsonKind kind = peek();
+  if (kind != JsonKind::kNumber) {
+    skip();
+    return {};
+  }
+  token_ = at_;
+  skip_scalar();
+  const std::string_view text = take_token();
+  if (!text.empty() && text.back() > '9') count(repairs_.not_numbers, text.data());
+  return text;
+}
+
+std::string_view JsonScanner::raw() {
+  if (peek() == JsonKind::kNothing) {
+    stop();
+    return {};
+  }
+  token_ = at_;
+  if (*at_ == '"') {
+    skip_string();
+  } else if (*at_ == '{' || *at_ == '[') {
+    skip_container();
+  } else {
+    skip_scalar();
+  }
+  const std::string_view text = take_token();
+  return ok() ? text : std::string_view();
+}
+
+void JsonScanner::skip() {
+  switch (peek()) {
+    case JsonKind::kNothing:
+      stop();
+      return;
+    case JsonKind::kString:
+      skip_string();
+      return;
+    case JsonKind::kObject:
+    case JsonKind::kArray:
+      skip_container();
+      return;
+    case JsonKind::kNumber:
+      number();
+      return;
+    default:
+      skip_scalar();
+  }
+}
+
+void JsonScanner::skip_scalar() {
+  for (;;) {
+    while (is(*at_, kScalar)) ++at_;
+    if (at_ != end_ || !refill()) return;
+  }
+}
+
+void JsonScanner::skip_string() {
+  ++at_;
+  bool ignored = false;
+  for (;;) {
+    at_ = json_bytes::string_stop(at_, ignored);
+    if (*at_ == '"') {
+      ++at_;
+      return;
+    }
+    if (*at_ == '\\') {
+      ++at_;
+      if (at_ == end_ && !refill()) break;
+      ++at_;
+    } else if (at_ != end_) {
+      count(repairs_.control_characters, at_++);
+    } else if (!refill()) {
+      break;
+    }
+  }
+  cut_ = true;
+}
+
+// Brackets are counted, not matched: a value that is skipped need not be right inside.
+void JsonScanner::skip_container() {
+  std::size_t depth = 0;
+  for (;;) {
+    at_ = json_bytes::structure_stop(at_);
+    const char c = *at_;
+    if (c == '"') {
+      skip_string();
+      if (cut_) return;
+    } else if (c == '\0') {
+      if (at_ != end_) {
+        count(repairs_.control_characters, at_++);
+      } else if (!refill()) {
+        cut_ = true;
+        return;
+      }
+    } else {
+      ++at_;
+      if (c == '{' || c == '[') {
+        ++depth;
+      } else if (--depth == 0) {
+        return;
+      }
+    }
+  }
+}
+
+bool JsonScanner::resync(std::string_view text) {
+  broken_ = false;
+  for (;;) {
+    const std::string_view window(at_, static_cast<std::size_t>(end_ - at_));
+    const std::size_t found = window.find(text);
+    if (found != std::string_view::npos) {
+      at_ += found;
+      return true;
+    }
+    // Keep the last bytes: `text` may straddle the windows.
+    token_ = at_ + (window.size() >= text.size() ? window.size() - text.size() + 1 : 0);
+    at_ = end_;
+    const bool more = refill();
+    if (!more) {
+      token_ = nullptr;
+      cut_ = true;
+      return false;
+    }
+    at_ = token_;
+    token_ = nullptr;
+  }
+}
+
+}  // namespace weft
