@@ -13,18 +13,6 @@ double milliseconds(Nanos time) {
   return static_cast<double>(time) / static_cast<double>(kMillisecond);
 }
 
-const char* severity_name(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo:
-      return "info";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kDataLoss:
-      return "data loss";
-  }
-  return "";
-}
-
 void write_profiler(JsonWriter& json, const trace::ProfilerFacts& facts) {
   json.key("profiler").begin_object();
   json.field("shapes", facts.shapes).field("stacks", facts.stacks);

@@ -18,6 +18,19 @@ enum class Severity {
   kDataLoss,  ///< part of the input could not be used
 };
 
+/// As results spell it: "info", "warning", "data loss".
+constexpr const char* severity_name(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo:
+      return "info";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kDataLoss:
+      return "data loss";
+  }
+  return "";
+}
+
 /// Declared once, next to the code that reports it, as a constexpr.
 struct DiagnosticKind {
   const char* id;  ///< kebab-case, stable: users filter on it
