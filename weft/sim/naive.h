@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: a second simulator that shares no code with Replay. It advances a clock from event to
-// event and, at each, looks at every op to see which can start. Slow on purpose; it also carries the
-// contention rule exactly (work done at a rate that changes while communication runs beside it).
+// event and, at each, looks at every op to see which can start. Slow on purpose; it also carries
+// the contention rule exactly (work done at a rate that changes while communication runs beside
+// it).
 #pragma once
 
 #include <vector>

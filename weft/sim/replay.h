@@ -11,8 +11,9 @@
 
 namespace weft::sim {
 
-/// Holds a reference to the graph, which must outlive it. Durations and delays are copied, so
-/// that many replays with different changes can share one graph.
+/// Holds a reference to the graph, which must outlive it and pass verify(). Durations and delays
+/// are copied, so that many replays with different changes can share one graph. Ops without
+/// in-edges start at 0. Copies are independent; one object is for one thread.
 class Replay {
  public:
   explicit Replay(const graph::Graph& graph);
@@ -20,30 +21,61 @@ class Replay {
   /// Full sweep: linear in ops and edges.
   void run();
 
-  /// Changes take effect at the next update() or run().
+  /// Changes take effect at the next update() or run(). Times must not be negative.
   void set_duration(graph::OpId op, Nanos duration);
   void set_delay(graph::EdgeId edge, Nanos delay);
-  /// Visits only what changed. Needs one run() before. Returns the number of ops visited.
+  /// Visits only what changed; the first time, everything. Returns the number of ops visited.
   std::size_t update();
+
+  /// Remembers the present state (after an update() if one is due), so that a search can try a
+  /// change and take it back. Forgets any earlier checkpoint. From here on every change is noted,
+  /// which makes update() a little slower.
+  void checkpoint();
+  /// Back to the last checkpoint(), at the cost of what changed since; the checkpoint stays.
+  void rollback();
 
   Nanos start(graph::OpId op) const { return start_[op]; }
   Nanos end(graph::OpId op) const { return end_[op]; }
   Nanos duration(graph::OpId op) const { return duration_[op]; }
+  Nanos delay(graph::EdgeId edge) const { return delay_[edge]; }
   std::span<const Nanos> starts() const { return start_; }
   std::span<const Nanos> ends() const { return end_; }
-  /// Latest end of all ops.
+  /// Latest end of all ops; 0 without ops. Costs the number of ops that nothing follows.
   Nanos makespan() const;
   const graph::Graph& graph() const { return *graph_; }
 
  private:
-  // Filled by the implementation: copies of durations, compact in-edges, out-edges, dirty bits.
+  struct OutEdge {
+    graph::OpId destination;
+    graph::EdgeId edge;
+  };
+  struct OldTimes {
+    graph::OpId op;
+    Nanos start, end;
+  };
+  struct OldInput {  ///< a duration or a delay
+    std::uint32_t index;
+    Nanos value;
+  };
+
+  Nanos ready_time(graph::OpId op) const;
+  void mark(graph::OpId op);
+  void clear_marks();
+  void visit(graph::OpId op);
+
   const graph::Graph* graph_;
   std::vector<Nanos> start_, end_, duration_, delay_;
-  std::vector<graph::OpId> source_;
+  std::vector<graph::OpId> source_;  ///< of each in-edge, apart from what the sweep does not need
   std::vector<std::uint32_t> first_out_;
-  std::vector<graph::OpId> out_;
-  std::vector<std::uint64_t> dirty_;
-  graph::OpId lowest_dirty_ = 0;
+  std::vector<OutEdge> out_;
+  std::vector<graph::OpId> last_ops_;  ///< those that nothing follows: one of them ends last
+  /// Ops to visit again, one bit each, and one bit for each word of those that is not 0: update()
+  /// steps from change to change without looking at what lies between.
+  std::vector<std::uint64_t> dirty_, dirty_words_;
+  bool ran_ = false;
+  bool noting_ = false;
+  std::vector<OldTimes> old_times_;
+  std::vector<OldInput> old_durations_, old_delays_;
 };
 
 }  // namespace weft::sim

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/sim/contention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+
+#include "weft/base/check.h"
+
+namespace weft::sim {
+namespace {
+
+using graph::kNoId;
+using graph::OpId;
+using graph::OpKind;
+
+bool is_compute(OpKind kind) {
+  return kind != OpKind::kArrive && kind != OpKind::kTransfer && kind != OpKind::kPush &&
+         kind != OpKind::kPull;
+}
+
+}  // namespace
+
+Contention::Contention(const graph::Graph& graph, std::span<const double> slowdown)
+    : graph_(&graph), is_slowed_(graph.size()) {
+  WEFT_CHECK(slowdown.size() == graph.size());
+  // Rank numbers may have holes.
+  std::map<std::int32_t, std::size_t> positions;
+  for (const graph::Lane& lane : graph.lanes) positions.emplace(lane.rank, positions.size());
+  ranks_.resize(positions.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    WEFT_CHECK(slowdown[op] > 0.0 && std::isfinite(slowdown[op]));
+    if (graph.rank(op) < 0) continue;
+    const std::size_t rank = positions.at(graph.rank(op));
+    if (graph.ops.kind[op] == OpKind::kArrive) {
+      const std::uint32_t collective = graph.ops.collective[op];
+      const OpId transfer = collective == kNoId ? kNoId : graph.collectives[collective].transfer;
+      ranks_[rank].residents.push_back({op, transfer == kNoId ? op : transfer});
+    } else if (slowdown[op] != 1.0 && is_compute(graph.ops.kind[op])) {
+      ranks_[rank].slowed.push_back({op, slowdown[op]});
+      is_slowed_[op] = true;
+    }
+  }
+  // A rank without collectives slows nothing.
+  for (Rank& rank : ranks_) {
+    if (!rank.residents.empty()) continue;
+    for (const Slowed& slowed : rank.slowed) is_slowed_[slowed.op] = false;
+    rank.slowed.clear();
+  }
+}
+
+void Contention::find_intervals(const Replay& replay, const Rank& rank) {
+  intervals_.clear();
+  for (const Resident& resident : rank.residents) {
+    const Interval interval{replay.start(resident.arrival), replay.end(resident.release)};
+    if (interval.start < interval.end) intervals_.push_back(interval);
+  }
+  std::sort(intervals_.begin(), intervals_.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  std::size_t kept = 0;
+  for (const Interval& interval : intervals_) {
+    if (kept > 0 && interval.start <= intervals_[kept - 1].end) {
+      intervals_[kept - 1].end = std::max(intervals_[kept - 1].end, interval.end);
+    } else {
+      intervals_[kept++] = interval;
+    }
+  }
+  intervals_.resize(kept);
+}
+
+Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) const {
+  auto next = std::upper_bound(intervals_.begin(), intervals_.end(), start,
+                               [](Nanos time, const Interval& i) { return time < i.end; });
+  double left = static_cast<double>(work);
+  for (Nanos now = start;; ++next) {
+    // An end that rounds to the very start of an interval is not touched by it. Otherwise an op
+    // whose own end lets the collective arrive would slow itself, and rounds would never settle.
+    const Nanos free_until =
+        next == intervals_.end() ? std::numeric_limits<Nanos>::max() : next->start;
+    if (now < free_until) {
+      if (std::llround(left) <= free_until - now) return now + std::llround(left) - start;
+      left -= static_cast<double>(free_until - now);
+      now = free_until;
+    }
+    const Nanos rest = std::llround(left * slowdown);
+    if (rest <= next->end - now) return now + rest - start;
+    left -= static_cast<double>(next->end - now) / slowdown;
+    now = next->end;
+  }
+}
+
+ContentionResult Contention::settle(Replay& replay, std::span<const Nanos> work,
+                                    const ContentionOptions& options) {
+  WEFT_CHECK(&replay.graph() == graph_ && work.size() == graph_->size());
+  for (OpId op = 0; op < work.size(); ++op) {
+    if (!is_slowed_[op]) replay.set_duration(op, work[op]);
+  }
+  replay.update();
+  ContentionResult result;
+  while (!result.converged && result.rounds < options.max_rounds) {
+    ++result.rounds;
+    result.last_change = 0;
+    for (const Rank& rank : ranks_) {
+      if (rank.slowed.empty()) continue;
+      find_intervals(replay, rank);
+      for (const auto& [op, slowdown] : rank.slowed) {
+        const Nanos duration = slowed_duration(replay.start(op), work[op], slowdown);
+        const Nanos change = std::abs(duration - replay.duration(op));
+        result.last_change = std::max(result.last_change, change);
+        replay.set_duration(op, duration);
+      }
+    }
+    replay.update();
+    result.converged = result.last_change <= options.tolerance;
+  }
+  return result;
+}
+
+}  // namespace weft::sim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compute slows down while a collective is resident on its rank: both want the same processors and
+// the same memory. When a collective is resident depends on the compute before it, and how long
+// compute takes depends on when collectives are resident; this finds the timeline that fits both.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "weft/sim/replay.h"
+
+namespace weft::sim {
+
+struct ContentionOptions {
+  /// Each round fixes the timeline at least up to the next start or end of a collective, so rounds
+  /// are finite in number; a few are the rule.
+  int max_rounds = 200;
+  /// Stop when no duration changed by more than this. 0 gives the exact answer.
+  Nanos tolerance = 0;
+};
+
+struct ContentionResult {
+  bool converged = false;  ///< false: max_rounds reached; the timeline is near, not exact
+  int rounds = 0;
+  Nanos last_change = 0;  ///< largest change of a duration in the last round
+};
+
+/// The rule. A collective is resident on a rank from the start of the rank's kArrive op to the end
+/// of the collective's transfer (of the arrival itself, if it has no transfer). An op's work
+/// proceeds at full rate outside these times and `slowdown` times slower inside; its end falls on
+/// the nearest nanosecond. Arrivals, transfers, pushes and pulls are never slowed, nor are ops on
+/// lanes without a rank.
+class Contention {
+ public:
+  /// `slowdown`: one entry an op, > 0, 1.0 for none. Keeps a reference to the graph.
+  Contention(const graph::Graph& graph, std::span<const double> slowdown);
+
+  /// Makes `replay` (of the same graph) the consistent timeline in which op i does `work[i]`
+  /// nanoseconds of un-slowed work. Starts from the durations the replay has, so after a small
+  /// change of `work` or delays it takes few rounds; the result does not depend on them.
+  ContentionResult settle(Replay& replay, std::span<const Nanos> work,
+                          const ContentionOptions& options = {});
+
+ private:
+  struct Resident {
+    graph::OpId arrival, release;
+  };
+  struct Slowed {
+    graph::OpId op;
+    double slowdown;
+  };
+  struct Interval {
+    Nanos start, end;
+  };
+  struct Rank {
+    std::vector<Resident> residents;
+    std::vector<Slowed> slowed;
+  };
+
+  void find_intervals(const Replay& replay, const Rank& rank);
+  Nanos slowed_duration(Nanos start, Nanos work, double slowdown) const;
+
+  const graph::Graph* graph_;
+  std::vector<Rank> ranks_;
+  std::vector<bool> is_slowed_;
+  std::vector<Interval> intervals_;  ///< of one rank, merged, by time; scratch
+};
+
+}  // namespace weft::sim

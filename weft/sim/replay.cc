@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/sim/replay.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "weft/base/check.h"
+
+namespace weft::sim {
+
+using graph::EdgeId;
+using graph::OpId;
+
+Replay::Replay(const graph::Graph& graph)
+    : graph_(&graph),
+      start_(graph.size()),
+      end_(graph.size()),
+      duration_(graph.ops.duration),
+      delay_(graph.edges.size()),
+      source_(graph.edges.size()),
+      first_out_(graph.size() + 1),
+      out_(graph.edges.size()),
+      dirty_((graph.size() + 63) / 64),
+      dirty_words_((dirty_.size() + 63) / 64) {
+  for (EdgeId e = 0; e < graph.edges.size(); ++e) {
+    delay_[e] = graph.edges[e].delay;
+    source_[e] = graph.edges[e].source;
+    ++first_out_[source_[e] + 1];
+  }
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (first_out_[op + 1] == 0) last_ops_.push_back(op);
+  }
+  std::partial_sum(first_out_.begin(), first_out_.end(), first_out_.begin());
+  std::vector<std::uint32_t> next(first_out_.begin(), first_out_.end() - 1);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+      out_[next[source_[e]]++] = {op, e};
+    }
+  }
+}
+
+Nanos Replay::ready_time(OpId op) const {
+  Nanos ready = 0;
+  const EdgeId last = graph_->first_edge[op + 1];
+  for (EdgeId e = graph_->first_edge[op]; e < last; ++e) {
+    ready = std::max(ready, end_[source_[e]] + delay_[e]);
+  }
+  return ready;
+}
+
+void Replay::run() {
+  const auto n = static_cast<OpId>(start_.size());
+  if (noting_) {  // a checkpoint wants to know what changes
+    for (OpId op = 0; op < n; ++op) mark(op);
+    update();
+    return;
+  }
+  // The hot loop. Raw pointers: the compiler cannot know that writing end_ leaves the other columns
+  // where they are, and would load their addresses anew for each op.
+  const EdgeId* const first_edge = graph_->first_edge.data();
+  const OpId* const source = source_.data();
+  const Nanos* const delay = delay_.data();
+  const Nanos* const duration = duration_.data();
+  Nanos* const start = start_.data();
+  Nanos* const end = end_.data();
+  EdgeId e = 0;
+  for (OpId op = 0; op < n; ++op) {
+    Nanos ready = 0;
+    for (const EdgeId last = first_edge[op + 1]; e < last; ++e) {
+      ready = std::max(ready, end[source[e]] + delay[e]);
+    }
+    start[op] = ready;
+    end[op] = ready + duration[op];
+  }
+  clear_marks();
+  ran_ = true;
+}
+
+void Replay::set_duration(OpId op, Nanos duration) {
+  WEFT_CHECK(op < duration_.size() && duration >= 0);
+  if (duration_[op] == duration) return;
+  if (noting_) old_durations_.push_back({op, duration_[op]});
+  duration_[op] = duration;
+  mark(op);
+}
+
+void Replay::set_delay(EdgeId edge, Nanos delay) {
+  WEFT_CHECK(edge < delay_.size() && delay >= 0);
+  if (delay_[edge] == delay) return;
+  if (noting_) old_delays_.push_back({edge, delay_[edge]});
+  delay_[edge] = delay;
+  // Edges are grouped by destination, so the offsets tell whose it is.
+  const auto& first = graph_->first_edge;
+  mark(static_cast<OpId>(std::upper_bound(first.begin(), first.end(), edge) - first.begin() - 1));
+}
+
+void Replay::mark(OpId op) {
+  dirty_[op / 64] |= std::uint64_t{1} << (op % 64);
+  dirty_words_[op / 4096] |= std::uint64_t{1} << (op / 64 % 64);
+}
+
+void Replay::clear_marks() {
+  for (std::size_t i = 0; i < dirty_words_.size(); ++i) {
+    for (std::uint64_t& words = dirty_words_[i]; words != 0; words &= words - 1) {
+      dirty_[i * 64 + static_cast<std::size_t>(std::countr_zero(words))] = 0;
+    }
+  }
+}
+
+/// Computes the op's times anew and marks the ops that notice.
+void Replay::visit(OpId op) {
+  const Nanos ready = ready_time(op);
+  const Nanos old_end = end_[op];
+  const Nanos new_end = ready + duration_[op];
+  if (ready == start_[op] && new_end == old_end) return;
+  if (noting_) old_times_.push_back({op, start_[op], old_end});
+  start_[op] = ready;
+  end_[op] = new_end;
+  if (new_end == old_end) return;
+  // A later end is felt only where it exceeds the successor's start, an earlier one only where it
+  // was what the successor waited for. A successor that is not marked has a start that fits the
+  // ends of all its other sources, so comparing with it is enough.
+  const bool later = new_end > old_end;
+  for (std::uint32_t i = first_out_[op]; i < first_out_[op + 1]; ++i) {
+    const auto [destination, edge] = out_[i];
+    if (later ? new_end + delay_[edge] > start_[destination]
+              : old_end + delay_[edge] >= start_[destination]) {
+      mark(destination);
+    }
+  }
+}
+
+std::size_t Replay::update() {
+  if (!ran_) {
+    run();
+    return start_.size();
+  }
+  std::size_t visited = 0;
+  for (std::size_t i = 0; i < dirty_words_.size(); ++i) {
+    // A visit marks later ops only, but they may lie in the same word: read it again each time.
+    while (dirty_words_[i] != 0) {
+      const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(dirty_words_[i]));
+      while (dirty_[word] != 0) {
+        const int bit = std::countr_zero(dirty_[word]);
+        dirty_[word] &= dirty_[word] - 1;
+        visit(static_cast<OpId>(word * 64 + static_cast<std::size_t>(bit)));
+        ++visited;
+      }
+      dirty_words_[i] &= dirty_words_[i] - 1;
+    }
+  }
+  return visited;
+}
+
+void Replay::checkpoint() {
+  update();
+  noting_ = true;
+  old_times_.clear();
+  old_durations_.clear();
+  old_delays_.clear();
+}
+
+void Replay::rollback() {
+  WEFT_CHECK(noting_);
+  clear_marks();
+  // Backwards: what was noted first is what the checkpoint saw.
+  for (auto old = old_times_.rbegin(); old != old_times_.rend(); ++old) {
+    start_[old->op] = old->start;
+    end_[old->op] = old->end;
+  }
+  for (auto old = old_durations_.rbegin(); old != old_durations_.rend(); ++old) {
+    duration_[old->index] = old->value;
+  }
+  for (auto old = old_delays_.rbegin(); old != old_delays_.rend(); ++old) {
+    delay_[old->index] = old->value;
+  }
+  old_times_.clear();
+  old_durations_.clear();
+  old_delays_.clear();
+}
+
+Nanos Replay::makespan() const {
+  // No op ends after the ops that follow it, so the last to end is one that nothing follows.
+  Nanos latest = 0;
+  for (OpId op : last_ops_) latest = std::max(latest, end_[op]);
+  return latest;
+}
+
+}  // namespace weft::sim

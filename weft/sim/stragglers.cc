@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/sim/stragglers.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+
+#include "weft/base/parallel.h"
+#include "weft/sim/replay.h"
+
+namespace weft::sim {
+namespace {
+
+using graph::EdgeId;
+using graph::Graph;
+using graph::kNoId;
+using graph::OpId;
+using graph::OpKind;
+
+bool moves_data(OpKind kind) {
+  return kind == OpKind::kTransfer || kind == OpKind::kPush || kind == OpKind::kPull;
+}
+
+Nanos rounded_mean(Nanos sum, std::int64_t count) { return (sum + count / 2) / count; }
+
+Nanos median(std::vector<Nanos>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return rounded_mean(*std::max_element(values.begin(), middle) + *middle, 2);
+}
+
+/// Lanes of different ranks that do the same: streams by number, host threads by how busy they are,
+/// since thread ids mean nothing across processes. Links have no peers.
+std::vector<std::uint32_t> lane_classes(const Graph& graph) {
+  std::vector<std::size_t> ops_on(graph.lanes.size());
+  for (graph::LaneId lane : graph.ops.lane) ++ops_on[lane];
+  std::vector<graph::LaneId> order(graph.lanes.size());
+  for (graph::LaneId i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](graph::LaneId a, graph::LaneId b) { return ops_on[a] > ops_on[b]; });
+  std::map<std::int32_t, int> threads_seen;
+  std::map<std::pair<graph::LaneKind, std::string>, std::uint32_t> classes;
+  std::vector<std::uint32_t> out(graph.lanes.size());
+  for (graph::LaneId id : order) {
+    const graph::Lane& lane = graph.lanes[id];
+    std::string name = lane.name;
+    if (lane.rank >= 0 && lane.kind == graph::LaneKind::kHost) {
+      name = std::to_string(threads_seen[lane.rank]++);
+    } else if (lane.rank >= 0) {
+      name = name.substr(name.find('/') + 1);  // "r2/stream 7"
+    }
+    const auto next = static_cast<std::uint32_t>(classes.size());
+    out[id] = classes.try_emplace({lane.kind, std::move(name)}, next).first->second;
+  }
+  return out;
+}
+
+/// Peer group of every op, numbered from 0 in order of first op.
+std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
+  using Key = std::tuple<NameId, OpKind, std::int32_t, std::uint32_t, std::uint32_t>;
+  std::map<Key, std::uint32_t> groups;
+  std::vector<std::uint32_t> out(graph.size());
+  std::vector<std::uint32_t> classes;
+  if (rule == PeerRule::kSamePosition) classes = lane_classes(graph);
+  std::map<std::tuple<NameId, OpKind, std::int32_t, graph::LaneId>, std::uint32_t> position;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    Key key{graph.ops.name[op], graph.ops.kind[op], 0, 0, 0};
+    if (rule == PeerRule::kSamePosition) {
+      const graph::LaneId lane = graph.ops.lane[op];
+      const std::int32_t step = graph.ops.step[op];
+      const std::uint32_t nth = position[{graph.ops.name[op], graph.ops.kind[op], step, lane}]++;
+      key = {graph.ops.name[op], graph.ops.kind[op], step, classes[lane], nth};
+    }
+    out[op] = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
+  }
+  return out;
+}
+
+/// Sorted ranks that an op belongs to: its own, or all members of a transfer.
+std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
+  const std::uint32_t collective = graph.ops.collective[op];
+  if (!moves_data(graph.ops.kind[op]) || collective == kNoId) return {graph.rank(op)};
+  std::vector<std::int32_t> ranks;
+  for (OpId arrival : graph.collectives[collective].arrivals) ranks.push_back(graph.rank(arrival));
+  return ranks;
+}
+
+enum class Extent { kOwn, kWithLinks };
+
+/// Replays with a choice of ideal and recorded times.
+class Scenario {
+ public:
+  Scenario(const Graph& graph, const IdealTimes& ideal, const StragglerOptions& options)
+      : graph_(graph), ideal_(ideal), keep_delays_(options.keep_delays), base_(graph) {
+    if (!keep_delays_) {
+      for (EdgeId e = 0; e < graph.edges.size(); ++e) base_.set_delay(e, 0);
+    }
+    ranks_.reserve(graph.size());
+    for (OpId op = 0; op < graph.size(); ++op) ranks_.push_back(ranks_of(graph, op));
+  }
+
+  std::vector<Nanos> steps_if(const std::vector<bool>& is_ideal) const {
+    Replay replay = base_;
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      if (!is_ideal[op]) continue;
+      replay.set_duration(op, ideal_.duration[op]);
+      if (!keep_delays_) continue;
+      for (EdgeId e = graph_.first_edge[op]; e < graph_.first_edge[op + 1]; ++e) {
+        replay.set_delay(e, ideal_.delay[e]);
+      }
+    }
+    replay.run();
+    return step_times(graph_, replay.starts(), replay.ends());
+  }
+
+  /// Ops that belong to the given ranks (sorted).
+  std::vector<bool> ops_of(const std::vector<std::int32_t>& ranks, Extent extent) const {
+    std::vector<bool> out(graph_.size());
+    const auto in = [&](std::int32_t rank) {
+      return std::binary_search(ranks.begin(), ranks.end(), rank);
+    };
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      const std::vector<std::int32_t>& own = ranks_[op];
+      out[op] = !own.empty() && (extent == Extent::kOwn ? std::all_of(own.begin(), own.end(), in)
+                                                        : std::any_of(own.begin(), own.end(), in));
+    }
+    return out;
+  }
+
+ private:
+  const Graph& graph_;
+  const IdealTimes& ideal_;
+  bool keep_delays_;
+  Replay base_;
+  std::vector<std::vector<std::int32_t>> ranks_;
+};
+
+Nanos mean(const std::vector<Nanos>& times) {
+  Nanos sum = 0;
+  for (Nanos t : times) sum += t;
+  return rounded_mean(sum, static_cast<std::int64_t>(times.size()));
+}
+
+std::vector<graph::Worker> workers_of(const Graph& graph, const StragglerOptions& options) {
+  std::vector<graph::Worker> workers = options.workers;
+  if (workers.empty()) {
+    std::set<std::int32_t> ranks;
+    for (const graph::Lane& lane : graph.lanes) {
+      if (lane.rank >= 0) ranks.insert(lane.rank);
+    }
+    for (std::int32_t rank : ranks) workers.push_back({rank, rank, 0});
+  }
+  std::sort(workers.begin(), workers.end(),
+            [](const graph::Worker& a, const graph::Worker& b) { return a.rank < b.rank; });
+  return workers;
+}
+
+/// Most excess first: how much longer than the ideal the rank's own work takes, and its links'.
+void keep_most_suspect(const Graph& graph, const IdealTimes& ideal, std::size_t most,
+                       std::vector<graph::Worker>& workers) {
+  if (workers.size() <= most) return;
+  std::unordered_map<std::int32_t, Nanos> excess;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const Nanos more = graph.ops.duration[op] - ideal.duration[op];
+    for (std::int32_t rank : ranks_of(graph, op)) excess[rank] += more;
+  }
+  std::stable_sort(workers.begin(), workers.end(),
+                   [&](const graph::Worker& a, const graph::Worker& b) {
+                     return excess[a.rank] > excess[b.rank];
+                   });
+  workers.resize(most);
+}
+
+struct Suspect {
+  Blame blame;
+  std::vector<std::int32_t> ranks;  ///< sorted
+};
+
+void judge(const Scenario& scenario, const StragglerReport& report, Suspect& suspect) {
+  Blame& blame = suspect.blame;
+  std::vector<bool> own = scenario.ops_of(suspect.ranks, Extent::kOwn);
+  blame.step_without = mean(scenario.steps_if(own));
+  blame.step_without_with_links =
+      mean(scenario.steps_if(scenario.ops_of(suspect.ranks, Extent::kWithLinks)));
+  own.flip();
+  blame.step_alone = mean(scenario.steps_if(own));
+  const auto lost = static_cast<double>(report.simulated_step - report.ideal_step);
+  if (lost == 0) return;
+  blame.share = static_cast<double>(report.simulated_step - blame.step_without) / lost;
+  blame.share_with_links =
+      static_cast<double>(report.simulated_step - blame.step_without_with_links) / lost;
+}
+
+std::vector<Blame> ranked(const std::vector<Suspect>& suspects, bool stages) {
+  std::vector<Blame> out;
+  for (const Suspect& s : suspects) {
+    if ((s.blame.rank < 0) == stages) out.push_back(s.blame);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Blame& a, const Blame& b) { return a.step_without < b.step_without; });
+  return out;
+}
+
+void name_culprit(StragglerReport& report, const StragglerOptions& options,
+                  std::size_t most_replicas) {
+  if (report.slowdown < 1 + options.noticeable) return;
+  const auto guilty = [&](const std::vector<Blame>& list) {
+    return !list.empty() && list.front().share >= options.majority;
+  };
+  const auto name = [&](CulpritKind kind, const Blame& blame) {
+    report.culprit = kind;
+    report.culprit_rank = blame.rank;
+    report.culprit_replica = blame.replica;
+    report.culprit_stage = blame.stage;
+  };
+  // One slow worker also makes its stage slow, so the smaller suspect comes first. Where a stage is
+  // one worker the two cannot be told apart; an uneven cut of the model is the likelier cause.
+  if (guilty(report.workers) && (report.stages.empty() || most_replicas > 1)) {
+    return name(CulpritKind::kWorker, report.workers.front());
+  }
+  if (guilty(report.stages)) return name(CulpritKind::kStage, report.stages.front());
+  // A bad link makes both its ends look slow; only who stands out among all has the bad port.
+  const auto stands_out = [&](std::vector<Blame> list) -> const Blame* {
+    std::stable_sort(list.begin(), list.end(), [](const Blame& a, const Blame& b) {
+      return a.share_with_links > b.share_with_links;
+    });
+    if (list.size() < 2 || list[0].share_with_links < options.majority ||
+        list[1].share_with_links > list[0].share_with_links - options.majority / 2) {
+      return nullptr;
+    }
+    return &*std::find_if(report.workers.begin(), report.workers.end(),
+                          [&](const Blame& b) { return b.rank == list[0].rank; });
+  };
+  if (const Blame* port = stands_out(report.workers)) name(CulpritKind::kLinks, *port);
+}
+
+}  // namespace
+
+std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
+                              std::span<const Nanos> ends) {
+  constexpr Nanos kNever = std::numeric_limits<Nanos>::min();
+  std::vector<Nanos> last(graph.steps.size(), kNever);
+  Nanos first = std::numeric_limits<Nanos>::max();
+  std::size_t at = 0;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const std::int64_t step = graph.ops.step[op];
+    if (step < 0) continue;
+    if (at >= graph.steps.size() || graph.steps[at] != step) {
+      at = static_cast<std::size_t>(std::lower_bound(graph.steps.begin(), graph.steps.end(), step) -
+                                    graph.steps.begin());
+    }
+    last[at] = std::max(last[at], ends[op]);
+    if (at == 0) first = std::min(first, starts[op]);
+  }
+  std::vector<Nanos> times(graph.steps.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (last[i] == kNever) continue;
+    const Nanos begin = i == 0 ? first : last[i - 1];
+    times[i] = std::max<Nanos>(last[i] - begin, 0);
+    if (i > 0) last[i] = std::max(last[i], last[i - 1]);
+  }
+  return times;
+}
+
+IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
+  const std::vector<std::uint32_t> group = peer_groups(graph, options.peers);
+  const std::size_t groups =
+      group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + std::size_t{1};
+  std::vector<std::vector<Nanos>> durations(groups);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    durations[group[op]].push_back(graph.ops.duration[op]);
+  }
+  std::vector<Nanos> typical(groups, -1);
+  IdealTimes ideal;
+  ideal.duration.resize(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    Nanos& value = typical[group[op]];
+    if (value < 0) {
+      std::vector<Nanos>& peers = durations[group[op]];
+      value = moves_data(graph.ops.kind[op]) ? median(peers) : mean(peers);
+    }
+    ideal.duration[op] = value;
+  }
+
+  ideal.delay.assign(graph.edges.size(), 0);
+  if (!options.keep_delays) return ideal;
+  struct Sum {
+    Nanos sum = 0;
+    std::int64_t count = 0;
+  };
+  std::map<std::tuple<std::uint32_t, std::uint32_t, graph::EdgeKind>, Sum> sums;
+  const auto for_each_edge = [&](auto visit) {
+    for (OpId op = 0; op < graph.size(); ++op) {
+      for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+        const graph::Edge& edge = graph.edges[e];
+        visit(e, sums[{group[edge.source], group[op], edge.kind}]);
+      }
+    }
+  };
+  for_each_edge([&](EdgeId e, Sum& sum) {
+    sum.sum += graph.edges[e].delay;
+    ++sum.count;
+  });
+  for_each_edge(
+      [&](EdgeId e, const Sum& sum) { ideal.delay[e] = rounded_mean(sum.sum, sum.count); });
+  return ideal;
+}
+
+Graph without_stragglers(const Graph& graph, const StragglerOptions& options) {
+  IdealTimes ideal = ideal_times(graph, options);
+  Graph out = graph;
+  out.ops.duration = std::move(ideal.duration);
+  for (EdgeId e = 0; e < out.edges.size(); ++e) out.edges[e].delay = ideal.delay[e];
+  return out;
+}
+
+Result<StragglerReport> analyse_stragglers(const Graph& graph, const StragglerOptions& options) {
+  if (graph.steps.empty() || graph.size() == 0) {
+    return fail(ErrorCode::kUsage, "stragglers can only be told from whole steps; record some");
+  }
+  const IdealTimes ideal = ideal_times(graph, options);
+  const Scenario scenario(graph, ideal, options);
+  StragglerReport report;
+  report.simulated_steps = scenario.steps_if(std::vector<bool>(graph.size(), false));
+  report.ideal_steps = scenario.steps_if(std::vector<bool>(graph.size(), true));
+  report.simulated_step = mean(report.simulated_steps);
+  report.ideal_step = mean(report.ideal_steps);
+  if (report.ideal_step > 0) {
+    report.slowdown =
+        static_cast<double>(report.simulated_step) / static_cast<double>(report.ideal_step);
+  }
+
+  std::vector<graph::Worker> workers = workers_of(graph, options);
+  std::map<std::int32_t, std::vector<std::int32_t>> stages;
+  std::size_t most_replicas = 0;
+  for (const graph::Worker& w : workers) {
+    stages[w.stage].push_back(w.rank);
+    most_replicas = std::max(most_replicas, stages[w.stage].size());
+  }
+  keep_most_suspect(graph, ideal, options.most_workers, workers);
+  std::vector<Suspect> suspects;
+  for (const graph::Worker& w : workers) {
+    Suspect suspect;
+    suspect.blame.rank = w.rank;
+    suspect.blame.stage = w.stage;
+    suspect.blame.replica = w.replica;
+    suspect.ranks = {w.rank};
+    suspects.push_back(std::move(suspect));
+  }
+  if (stages.size() > 1) {
+    for (const auto& [stage, ranks] : stages) {
+      Suspect suspect;
+      suspect.blame.stage = stage;
+      suspect.ranks = ranks;
+      suspects.push_back(std::move(suspect));
+    }
+  }
+  parallel_for(suspects.size(), [&](std::size_t i) { judge(scenario, report, suspects[i]); });
+  report.workers = ranked(suspects, false);
+  report.stages = ranked(suspects, true);
+  name_culprit(report, options, most_replicas);
+  return report;
+}
+
+}  // namespace weft::sim
