@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/calls.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <utility>
+
+namespace weft::trace {
+namespace {
+
+// Lower case without separators, so that "_allgather_base", "all-gather" and "AllGather" agree.
+std::string squeeze(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    text.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+  }
+  return text;
+}
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view p) { return text.substr(0, p.size()) == p; });
+}
+
+bool is_communication_kernel(std::string_view name) {
+  return starts_with_any(name, {"ncclKernel", "ncclDevKernel", "ncclSym", "mscclKernel", "rccl"}) ||
+         name.find("ncclKernel_") != std::string_view::npos ||
+         name.find("ncclDevKernel_") != std::string_view::npos;
+}
+
+// On the host the annotation is the execution itself only for these; "nccl:" marks an enqueueing.
+bool is_host_communication(std::string_view name) {
+  return starts_with_any(name, {"gloo:", "mpi:", "ucc:"});
+}
+
+Bytes element_size(std::string_view dtype) {
+  static constexpr std::array<std::pair<std::string_view, Bytes>, 22> kSizes = {{
+      {"Byte", 1},
+      {"Char", 1},
+      {"Bool", 1},
+      {"Float8_e4m3fn", 1},
+      {"Float8_e5m2", 1},
+      {"Float8_e4m3fnuz", 1},
+      {"Float8_e5m2fnuz", 1},
+      {"Short", 2},
+      {"Half", 2},
+      {"BFloat16", 2},
+      {"UInt16", 2},
+      {"Int", 4},
+      {"Float", 4},
+      {"UInt32", 4},
+      {"ComplexHalf", 4},
+      {"Long", 8},
+      {"Double", 8},
+      {"UInt64", 8},
+      {"ComplexFloat", 8},
+      {"ComplexDouble", 16},
+      {"QInt8", 1},
+      {"QUInt8", 1},
+  }};
+  for (const auto& [name, size] : kSizes) {
+    if (name == dtype) return size;
+  }
+  return -1;
+}
+
+// The whole array: what an all-gather puts out, what everything else takes in.
+Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::string_view dtype) {
+  const Bytes size = element_size(dtype);
+  std::int64_t elements = detail.in_elements;
+  if (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather) {
+    elements = detail.out_elements;
+    if (elements < 0 && detail.in_elements >= 0 && detail.group_size > 0) {
+      elements = detail.in_elements * detail.group_size;
+    }
+  }
+  if (elements < 0) elements = std::max(detail.in_elements, detail.out_elements);
+  return size < 0 || elements < 0 ? -1 : size * elements;
+}
+
+// "nccl:send 0->1" and "nccl:recv 0<-1" name the peer even where no arguments were recorded.
+bool message_from_annotation(std::string_view name, Message& message) {
+  const std::size_t arrow = std::min(name.find("->"), name.find("<-"));
+  if (arrow == std::string_view::npos) return false;
+  message.send = name.substr(arrow, 2) == "->";
+  std::int32_t peer = 0;
+  std::size_t digits = 0;
+  for (std::size_t i = arrow + 2; i < name.size() && std::isdigit(name[i]) && digits < 9; ++i) {
+    peer = peer * 10 + (name[i] - '0');
+    ++digits;
+  }
+  message.peer = peer;
+  return digits > 0;
+}
+
+class Extractor {
+ public:
+  Extractor(const RankTrace& trace, const Launches& launches)
+      : trace_(trace), events_(trace.events), launches_(launches) {}
+
+  std::vector<Call> run() {
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+      if (is_call(i)) found.push_back(i);
+    }
+    std::stable_sort(found.begin(), found.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return events_.start[a] < events_.start[b];
+    });
+    for (const std::uint32_t event : found) {
+      Call call;
+      call.event = event;
+      call.kind = kind_from_name(text(event));
+      calls_.push_back(std::move(call));
+      known_.push_back(false);
+    }
+    collect_batches();
+    for (std::size_t k = 0; k < calls_.size(); ++k) describe(k);
+    fill_by_period();
+    fill_by_lane();
+    return std::move(calls_);
+  }
+
+ private:
+  std::string_view text(std::uint32_t event) const {
+    return trace_.names.text(events_.name[event]);
+  }
+
+  bool is_call(std::uint32_t i) const {
+    if (events_.kind[i] == EventKind::kKernel) {
+      const std::uint32_t detail = events_.detail[i];
+      if (detail != kNone && trace_.kernels[detail].collective != kNone) return true;
+      return is_communication_kernel(text(i));
+    }
+    return events_.kind[i] == EventKind::kAnnotation && is_host_communication(text(i));
+  }
+
+  const HostOpDetail* host_detail(std::uint32_t event) const {
+    const std::uint32_t detail = events_.detail[event];
+    const bool host =
+        events_.kind[event] == EventKind::kHostOp || events_.kind[event] == EventKind::kAnnotation;
+    return host && detail != kNone && detail < trace_.host_ops.size() ? &trace_.host_ops[detail]
+                                                                      : nullptr;
+  }
+
+  const CollectiveDetail* collective_of(std::uint32_t event) const {
+    std::uint32_t index = kNone;
+    if (events_.kind[event] == EventKind::kKernel) {
+      if (events_.detail[event] != kNone) index = trace_.kernels[events_.detail[event]].collective;
+    } else if (const HostOpDetail* detail = host_detail(event)) {
+      index = detail->collective;
+    }
+    return index == kNone ? nullptr : &trace_.collectives[index];
+  }
+
+  // The ops of a batch (batch_isend_irecv, coalescing manager) end before the one kernel that
+  // carries them all is launched, so nothing encloses its launch: they are the ops on that thread
+  // since the launch before.
+  void collect_batches() {
+    std::map<std::uint32_t, std::vector<std::uint32_t>> launches_by_lane;
+    for (std::size_t k = 0; k < calls_.size(); ++k) {
+      const std::uint32_t launch = launches_.launcher[calls_[k].event];
+      if (launch != kNone) launches_by_lane[events_.lane[launch]].push_back(launch);
+    }
+    std::map<std::uint32_t, std::vector<std::uint32_t>> ops_by_lane;
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+      if (events_.kind[i] != EventKind::kHostOp) continue;
+      const CollectiveDetail* detail = collective_of(i);
+      if (detail == nullptr ||
+          kind_from_name(trace_.names.text(detail->name)) == CollectiveKind::kOther) {
+        continue;
+      }
+      ops_by_lane[events_.lane[i]].push_back(i);
+    }
+    for (auto& [lane, ops] : ops_by_lane) {
+      auto launches = launches_by_lane.find(lane);
+      if (launches == launches_by_lane.end()) continue;
+      auto by_start = [&](std::uint32_t a, std::uint32_t b) {
+        return std::pair(events_.start[a], a) < std::pair(events_.start[b], b);
+      };
+      std::sort(ops.begin(), ops.end(), by_start);
+      std::sort(launches->second.begin(), launches->second.end(), by_start);
+      std::size_t next = 0;
+      for (const std::uint32_t launch : launches->second) {
+        auto& batch = batches_[launch];
+        for (; next < ops.size() && events_.start[ops[next]] <= events_.start[launch]; ++next) {
+          batch.push_back(ops[next]);
+        }
+      }
+    }
+  }
+
+  void take_detail(Call& call, const CollectiveDetail& detail) const {
+    const CollectiveKind kind = kind_from_name(trace_.names.text(detail.name));
+    if (call.kind == CollectiveKind::kOther || call.kind == CollectiveKind::kSendRecv) {
+      if (kind != CollectiveKind::kOther) call.kind = kind;
+    }
+    if (call.group.empty()) call.group = trace_.names.text(detail.group);
+    // An op that completes alone says group size 1 whatever the group.
+    if (call.group_size < 0 && detail.group_size > 1) call.group_size = detail.group_size;
+    if (call.sequence < 0) call.sequence = detail.sequence;
+    const Bytes bytes = whole_bytes(detail, kind, trace_.names.text(detail.dtype));
+    if (kind == CollectiveKind::kSendRecv) {
+      const std::int32_t self = trace_.rank;
+      const bool send = trace_.names.text(detail.name).find("send") != std::string_view::npos;
+      const std::int32_t peer = send ? detail.dst : detail.src;
+      if (peer >= 0 && peer != self) call.messages.push_back({peer, send, bytes});
+    } else if (call.bytes < 0 && bytes > 0) {
+      call.bytes = bytes;
+    }
+  }
+
+  void describe(std::size_t k) {
+    Call& call = calls_[k];
+    const std::uint32_t launch = launches_.launcher[call.event];
+    std::uint32_t range = launch != kNone ? launches_.parent[launch] : kNone;
+    if (events_.kind[call.event] == EventKind::kAnnotation) range = call.event;
+    known_[k] = range != kNone;
+    if (const CollectiveDetail* detail = collective_of(call.event)) {
+      take_detail(call, *detail);
+      known_[k] = true;
+    }
+    bool enclosed = false;
+    for (std::uint32_t i = range; i != kNone; i = launches_.parent[i]) {
+      if (const CollectiveDetail* detail = collective_of(i)) {
+        if (call.messages.empty()) take_detail(call, *detail);
+        enclosed = true;
+      }
+      const std::string_view name = text(i);
+      const bool names_it = name.substr(0, 5) == "nccl:" || name.substr(0, 6) == "c10d::" ||
+                            is_host_communication(name);
+      if (!names_it) continue;
+      const CollectiveKind kind = kind_from_name(name);
+      // A SendRecv kernel is an all-to-all where the op around it says so.
+      if (kind != CollectiveKind::kOther &&
+          (call.kind == CollectiveKind::kOther || call.kind == CollectiveKind::kSendRecv)) {
+        call.kind = kind;
+      }
+      const HostOpDetail* detail = host_detail(i);
+      // c10d ops list the output beside the input, so only the annotation's sum is the array.
+      if (call.bytes < 0 && detail != nullptr && detail->input_bytes > 0 &&
+          name.substr(0, 6) != "c10d::") {
+        call.bytes = detail->input_bytes;
+      }
+      Message message;
+      if (call.messages.empty() && message_from_annotation(name, message)) {
+        message.bytes = call.bytes;
+        call.messages.push_back(message);
+      }
+    }
+    auto batch = batches_.find(launch);
+    if (!enclosed && launch != kNone && batch != batches_.end()) {
+      const CollectiveKind kind = call.kind;
+      for (const std::uint32_t op : batch->second) {
+        const CollectiveDetail& detail = *collective_of(op);
+        const CollectiveKind named = kind_from_name(trace_.names.text(detail.name));
+        if (kind == CollectiveKind::kOther || named == kind) take_detail(call, detail);
+      }
+    }
+    if (call.kind == CollectiveKind::kSendRecv && call.bytes < 0) {
+      for (const Message& m : call.messages) call.bytes = std::max(call.bytes, m.bytes);
+    }
+  }
+
+  bool same_shape(std::size_t a, std::size_t b) const {
+    const std::uint32_t ea = calls_[a].event;
+    const std::uint32_t eb = calls_[b].event;
+    if (events_.name[ea] != events_.name[eb] || events_.kind[ea] != events_.kind[eb]) return false;
+    const std::uint32_t da = events_.detail[ea];
+    const std::uint32_t db = events_.detail[eb];
+    if (events_.kind[ea] != EventKind::kKernel || da == kNone || db == kNone) return true;
+    return trace_.kernels[da].shape == trace_.kernels[db].shape;
+  }
+
+  bool same_call(std::size_t a, std::size_t b) const {
+    const Call& x = calls_[a];
+    const Call& y = calls_[b];
+    return same_shape(a, b) && x.kind == y.kind && x.bytes == y.bytes && x.group == y.group &&
+           x.messages == y.messages;
+  }
+
+  // Work launched before the window began carries no arguments. Training repeats itself, so where
+  // the described calls of a stream are periodic, the others have the arguments of their like one
+  // or more periods away.
+  void fill_by_period() {
+    std::map<std::uint32_t, std::vector<std::size_t>> by_lane;
+    for (std::size_t k = 0; k < calls_.size(); ++k) {
+      by_lane[events_.lane[calls_[k].event]].push_back(k);
+    }
+    for (const auto& [lane, list] : by_lane) {
+      const std::size_t known = static_cast<std::size_t>(
+          std::count_if(list.begin(), list.end(), [&](std::size_t k) { return known_[k]; }));
+      if (known == 0 || known == list.size()) continue;
+      for (std::size_t period = 1; 2 * period <= known; ++period) {
+        if (!has_period(list, period)) continue;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+          if (!known_[list[i]]) copy_from_period(list, i, period);
+        }
+        break;
+      }
+    }
+  }
+
+  bool has_period(const std::vector<std::size_t>& list, std::size_t period) const {
+    for (std::size_t i = 0; i + period < list.size(); ++i) {
+      const std::size_t a = list[i];
+      const std::size_t b = list[i + period];
+      if (!same_shape(a, b)) return false;
+      if (known_[a] && known_[b] && !same_call(a, b)) return false;
+    }
+    return true;
+  }
+
+  void copy_from_period(const std::vector<std::size_t>& list, std::size_t i, std::size_t period) {
+    auto copy = [&](std::size_t from) {
+      Call& call = calls_[list[i]];
+      const Call& like = calls_[list[from]];
+      call.kind = like.kind;
+      call.group = like.group;
+      call.group_size = like.group_size;
+      call.bytes = like.bytes;
+      call.messages = like.messages;
+      call.inferred = true;
+    };
+    for (std::size_t j = i + period; j < list.size(); j += period) {
+      if (known_[list[j]]) return copy(j);
+    }
+    for (std::size_t j = i; j >= period;) {
+      j -= period;
+      if (known_[list[j]]) return copy(j);
+    }
+  }
+
+  // What is still unknown takes what all other calls of its stream agree on.
+  void fill_by_lane() {
+    struct LaneFacts {
+      std::string group;
+      std::int32_t group_size = -1;
+      bool one_group = true;
+      bool all_to_all = false;
+      bool messages = false;
+    };
+    std::map<std::uint32_t, LaneFacts> lanes;
+    for (const Call& call : calls_) {
+      LaneFacts& facts = lanes[events_.lane[call.event]];
+      facts.all_to_all |= call.kind == CollectiveKind::kAllToAll;
+      facts.messages |= !call.messages.empty();
+      if (call.group.empty()) continue;
+      if (facts.group.empty()) {
+        facts.group = call.group;
+        facts.group_size = call.group_size;
+      }
+      facts.one_group &= facts.group == call.group;
+    }
+    for (Call& call : calls_) {
+      const LaneFacts& facts = lanes[events_.lane[call.event]];
+      if (call.group.empty() && facts.one_group && !facts.group.empty()) {
+        call.group = facts.group;
+        if (call.group_size < 0) call.group_size = facts.group_size;
+      }
+      if (call.kind == CollectiveKind::kSendRecv && call.messages.empty() && facts.all_to_all &&
+          !facts.messages) {
+        call.kind = CollectiveKind::kAllToAll;
+      }
+    }
+  }
+
+  const RankTrace& trace_;
+  const Events& events_;
+  const Launches& launches_;
+  std::vector<Call> calls_;
+  std::vector<bool> known_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> batches_;  // launch -> ops before it
+};
+
+}  // namespace
+
+std::vector<Call> communication_calls(const RankTrace& trace, const Launches& launches) {
+  return Extractor(trace, launches).run();
+}
+
+const char* to_text(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kOther:
+      return "other";
+    case CollectiveKind::kAllReduce:
+      return "allreduce";
+    case CollectiveKind::kAllGather:
+      return "allgather";
+    case CollectiveKind::kReduceScatter:
+      return "reducescatter";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kReduce:
+      return "reduce";
+    case CollectiveKind::kGather:
+      return "gather";
+    case CollectiveKind::kScatter:
+      return "scatter";
+    case CollectiveKind::kAllToAll:
+      return "alltoall";
+    case CollectiveKind::kSendRecv:
+      return "sendrecv";
+    case CollectiveKind::kBarrier:
+      return "barrier";
+  }
+  return "other";
+}
+
+CollectiveKind kind_from_name(std::string_view name) {
+  // The arguments of a kernel's signature may name anything.
+  const std::string text = squeeze(name.substr(0, name.find('(')));
+  // Longer words first: "reducescatter" holds "reduce" and "scatter".
+  static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 13> kWords = {{
+      {"allreduce", CollectiveKind::kAllReduce},
+      {"allgather", CollectiveKind::kAllGather},
+      {"reducescatter", CollectiveKind::kReduceScatter},
+      {"alltoall", CollectiveKind::kAllToAll},
+      {"all2all", CollectiveKind::kAllToAll},
+      {"broadcast", CollectiveKind::kBroadcast},
+      {"barrier", CollectiveKind::kBarrier},
+      {"sendrecv", CollectiveKind::kSendRecv},
+      {"reduce", CollectiveKind::kReduce},
+      {"gather", CollectiveKind::kGather},
+      {"scatter", CollectiveKind::kScatter},
+      {"send", CollectiveKind::kSendRecv},
+      {"recv", CollectiveKind::kSendRecv},
+  }};
+  for (const auto& [word, kind] : kWords) {
+    if (text.find(word) != std::string::npos) return kind;
+  }
+  return CollectiveKind::kOther;
+}
+
+}  // namespace weft::trace

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/sequence_align.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace weft::trace {
+namespace {
+
+using Items = std::vector<SequenceItem>;
+using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+constexpr std::size_t kMaxCells = 16'000'000;
+constexpr std::size_t kBand = 512;          // half width where the full table would be too large
+constexpr std::size_t kMaxShift = 4096;     // how many entries one list may start late
+constexpr std::size_t kSampledItems = 128;  // for the first look at a candidate offset
+constexpr Nanos kSpreadFloor = 20 * kMicrosecond;
+
+bool compatible(const SequenceItem& a, const SequenceItem& b) {
+  if (a.sequence >= 0 && b.sequence >= 0) return a.sequence == b.sequence;
+  if (a.kind >= 0 && b.kind >= 0 && a.kind != b.kind) return false;
+  return a.bytes < 0 || b.bytes < 0 || a.bytes == b.bytes;
+}
+
+// 1 for ends that agree, falling slowly: the jitter of ends is tens of microseconds under NVLink,
+// milliseconds over slow sockets, and must not be known beforehand.
+double closeness(Nanos residual) {
+  double sum = 0;
+  for (const double width : {50e3, 500e3, 5e6, 50e6}) {
+    const double x = static_cast<double>(residual) / width;
+    sum += 1 / (1 + x * x);
+  }
+  return sum / 4;
+}
+
+Nanos median(std::vector<Nanos>& values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// How well the ends agree under an offset: each item of `a` looks for its nearest compatible end.
+double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_t step) {
+  constexpr std::ptrdiff_t kNeighbours = 3;
+  double sum = 0;
+  const auto size = static_cast<std::ptrdiff_t>(b_by_end.size());
+  for (std::size_t i = 0; i < a.size(); i += step) {
+    const Nanos target = a[i].end - offset;
+    const auto at = std::lower_bound(b_by_end.begin(), b_by_end.end(), target,
+                                     [](const SequenceItem& x, Nanos t) { return x.end < t; });
+    const std::ptrdiff_t centre = at - b_by_end.begin();
+    double best = 0;
+    for (std::ptrdiff_t j = std::max<std::ptrdiff_t>(0, centre - kNeighbours);
+         j < std::min(size, centre + kNeighbours); ++j) {
+      if (!compatible(a[i], b_by_end[j])) continue;
+      best = std::max(best, closeness(b_by_end[j].end - target));
+    }
+    sum += best;
+  }
+  return sum;
+}
+
+// Offsets worth looking at: for every shift of one list against the other, the median difference of
+// ends, overall and by thirds (a hole in the middle spoils the overall one).
+std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
+  std::vector<Nanos> candidates;
+  const auto n = static_cast<std::ptrdiff_t>(a.size());
+  const auto m = static_cast<std::ptrdiff_t>(b.size());
+  const auto limit = static_cast<std::ptrdiff_t>(kMaxShift);
+  std::vector<Nanos> all;
+  std::vector<Nanos> part;
+  for (std::ptrdiff_t shift = std::max(1 - n, -limit); shift < std::min(m, limit); ++shift) {
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(0, -shift);
+    const std::ptrdiff_t last = std::min(n, m - shift);
+    const std::ptrdiff_t step = std::max<std::ptrdiff_t>(1, (last - first) / 96);
+    all.clear();
+    for (std::ptrdiff_t i = first; i < last; i += step) {
+      if (compatible(a[i], b[i + shift])) all.push_back(a[i].end - b[i + shift].end);
+    }
+    if (all.empty()) continue;
+    const std::size_t third = all.size() / 3;
+    for (std::size_t k = 0; k < 3 && third >= 2; ++k) {
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(k * third);
+      part.assign(from, from + static_cast<std::ptrdiff_t>(third));
+      candidates.push_back(median(part));
+    }
+    candidates.push_back(median(all));
+  }
+  return candidates;
+}
+
+Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePrior>& prior) {
+  Items by_end = b;
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [](const SequenceItem& x, const SequenceItem& y) { return x.end < y.end; });
+  std::vector<Nanos> candidates = candidate_offsets(a, b);
+  if (prior) {
+    std::erase_if(candidates,
+                  [&](Nanos c) { return std::abs(c - prior->offset) > prior->tolerance; });
+    candidates.push_back(prior->offset);
+  } else {
+    candidates.push_back(0);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+
+  // Coarse look at all, full look at the best.
+  const std::size_t step = std::max<std::size_t>(1, a.size() / kSampledItems);
+  std::vector<std::pair<double, Nanos>> ranked;
+  for (const Nanos c : candidates) ranked.emplace_back(-agreement(a, by_end, c, step), c);
+  std::sort(ranked.begin(), ranked.end());
+  if (ranked.size() > 12) ranked.resize(12);
+  const Nanos expected = prior ? prior->offset : 0;
+  Nanos best = ranked.front().second;
+  double best_score = -1;
+  for (const auto& [coarse, c] : ranked) {
+    const double score = step == 1 ? -coarse : agreement(a, by_end, c, 1);
+    const bool tie = std::abs(score - best_score) <= 0.01 * best_score;
+    const bool nearer = std::abs(c - expected) + kMillisecond < std::abs(best - expected);
+    if (tie ? nearer : score > best_score) {
+      best = c;
+      best_score = score;
+    }
+  }
+  return best;
+}
+
+// Longest common subsequence weighted by agreement of ends. `shift[i]` is the offset near a[i].
+std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
+                            double& total) {
+  const std::size_t n = a.size();
+  const std::size_t m = b.size();
+  const bool full = n * m <= kMaxCells;
+  // Columns of row i: [low[i], high[i]).
+  std::vector<std::size_t> low(n, 0);
+  std::vector<std::size_t> high(n, m);
+  if (!full) {
+    std::size_t centre = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      while (centre + 1 < m && b[centre].end + shift[i] < a[i].end) ++centre;
+      low[i] = centre > kBand ? centre - kBand : 0;
+      high[i] = std::min(m, centre + kBand);
+      if (i > 0) {
+        low[i] = std::max(low[i], low[i - 1]);
+        high[i] = std::max(high[i], high[i - 1]);
+      }
+    }
+  }
+  enum : std::uint8_t { kSkipA, kSkipB, kTake };
+  std::vector<std::size_t> row_start(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) row_start[i + 1] = row_start[i] + (high[i] - low[i]);
+  std::vector<std::uint8_t> move(row_start[n]);
+  // value[j]: best score of a[..i] against b[..j) after the current row; monotone in j.
+  std::vector<double> value(m + 1, 0);
+  std::vector<double> next(m + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    next = value;
+    for (std::size_t j = low[i]; j < high[i]; ++j) {
+      double best = value[j + 1];
+      std::uint8_t how = kSkipA;
+      if (next[j] > best) {
+        best = next[j];
+        how = kSkipB;
+      }
+      if (compatible(a[i], b[j])) {
+        double gain = 0.1 + 2 * closeness(a[i].end - b[j].end - shift[i]);
+        if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
+        if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
+        if (value[j] + gain > best) {
+          best = value[j] + gain;
+          how = kTake;
+        }
+      }
+      next[j + 1] = best;
+      move[row_start[i] + (j - low[i])] = how;
+    }
+    for (std::size_t j = high[i]; j < m; ++j) next[j + 1] = std::max(next[j + 1], next[j]);
+    value.swap(next);
+  }
+  total = value[m];
+  std::vector<Pair> pairs;
+  std::size_t i = n;
+  std::size_t j = m;
+  while (i > 0 && j > 0) {
+    if (j > high[i - 1]) {
+      --j;
+      continue;
+    }
+    if (j <= low[i - 1]) {
+      --i;
+      continue;
+    }
+    const std::uint8_t how = move[row_start[i - 1] + (j - 1 - low[i - 1])];
+    if (how == kTake) {
+      pairs.emplace_back(static_cast<std::uint32_t>(i - 1), static_cast<std::uint32_t>(j - 1));
+      --i;
+      --j;
+    } else if (how == kSkipA) {
+      --i;
+    } else {
+      --j;
+    }
+  }
+  std::reverse(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+// The offset near each pair, following drift and jumps of the clock.
+std::vector<Nanos> running_offset(const Items& a, const Items& b, const std::vector<Pair>& pairs) {
+  constexpr std::size_t kHalf = 7;
+  std::vector<Nanos> result;
+  std::vector<Nanos> window;
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    window.clear();
+    const std::size_t from = k > kHalf ? k - kHalf : 0;
+    for (std::size_t l = from; l < std::min(pairs.size(), k + kHalf + 1); ++l) {
+      window.push_back(a[pairs[l].first].end - b[pairs[l].second].end);
+    }
+    result.push_back(median(window));
+  }
+  return result;
+}
+
+Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
+  std::vector<Nanos> residuals;
+  for (std::size_t k = 0; k < match.pairs.size(); ++k) {
+    const auto [i, j] = match.pairs[k];
+    residuals.push_back(std::abs(a[i].end - b[j].end - match.offset[k]));
+  }
+  if (residuals.empty()) return 0;
+  return static_cast<Nanos>(1.4826 * static_cast<double>(median(residuals)));
+}
+
+// A pair whose ends do not agree stays only where both its neighbours leave no other choice.
+void drop_doubtful(const Items& a, const Items& b, SequenceMatch& match) {
+  const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), kMillisecond);
+  std::vector<bool> keep(match.pairs.size(), true);
+  for (std::size_t k = 0; k < match.pairs.size(); ++k) {
+    const auto [i, j] = match.pairs[k];
+    if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) continue;
+    if (std::abs(a[i].end - b[j].end - match.offset[k]) <= limit) continue;
+    const bool before = k > 0 && match.pairs[k - 1] == Pair(i - 1, j - 1);
+    const bool after = k + 1 < match.pairs.size() && match.pairs[k + 1] == Pair(i + 1, j + 1);
+    keep[k] = before && after;
+  }
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < match.pairs.size(); ++k) {
+    if (!keep[k]) continue;
+    match.pairs[kept] = match.pairs[k];
+    match.offset[kept] = match.offset[k];
+    ++kept;
+  }
+  match.pairs.resize(kept);
+  match.offset.resize(kept);
+}
+
+}  // namespace
+
+SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
+                              const std::vector<SequenceItem>& b,
+                              const std::optional<SequencePrior>& prior) {
+  SequenceMatch match;
+  if (a.empty() || b.empty()) return match;
+  std::vector<Nanos> shift(a.size(), find_offset(a, b, prior));
+  // Second round with the offset that the first one found near each item.
+  for (int round = 0; round < 2; ++round) {
+    match.pairs = best_path(a, b, shift, match.score);
+    if (match.pairs.empty()) return match;
+    match.offset = running_offset(a, b, match.pairs);
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      while (k + 1 < match.pairs.size() && match.pairs[k].first < i) ++k;
+      shift[i] = match.offset[k];
+    }
+  }
+  match.spread = spread_about(a, b, match);
+  drop_doubtful(a, b, match);
+  return match;
+}
+
+}  // namespace weft::trace
