@@ -7,41 +7,28 @@
 #include <set>
 #include <system_error>
 
+#include "weft/base/parallel.h"
+#include "weft/trace/calls.h"
+#include "weft/trace/launches.h"
+#include "weft/trace/phase_calls.h"
+
 namespace weft::cli {
 namespace {
 
 using trace::EventKind;
 
-/// Old profilers give collectives no arguments, but NCCL and RCCL name the kernel after what it
-/// does ("ncclKernel_AllReduce_RING_LL_Sum_float(...)"). The name up to the algorithm is kept.
-std::string name_from_kernel(std::string_view kernel) {
-  const std::size_t prefix = kernel.find("Kernel_");
-  std::string_view rest = prefix == std::string_view::npos ? kernel : kernel.substr(prefix + 7);
-  return std::string(rest.substr(0, rest.find_first_of("_(")));
-}
-
-std::vector<CollectiveSummary> count_collectives(const trace::RankTrace& rank) {
+std::vector<CollectiveSummary> count_collectives(const trace::Run& run, std::size_t rank) {
+  const trace::RankTrace& trace = run.ranks[rank];
+  const std::vector<trace::Call> calls = trace.phases.empty()
+                                             ? communication_calls(trace, resolve_launches(trace))
+                                             : phase_calls(run, rank);
   std::map<std::string, CollectiveSummary> by_name;
-  const auto count = [&](std::uint32_t index, std::string_view event_name) {
-    const trace::CollectiveDetail& detail = rank.collectives[index];
-    const std::string name =
-        detail.name != 0 ? std::string(rank.names.text(detail.name)) : name_from_kernel(event_name);
-    CollectiveSummary& entry = by_name[name];
-    entry.name = name;
+  for (const trace::Call& call : calls) {
+    CollectiveSummary& entry = by_name[to_text(call.kind)];
+    entry.name = to_text(call.kind);
     ++entry.count;
-    if (detail.in_elements >= 0 || detail.out_elements >= 0) ++entry.with_size;
-  };
-  // The same collective shows on the device and on the host; only one side is counted.
-  for (const bool device : {true, false}) {
-    for (std::size_t i = 0; i < rank.events.size() && !(by_name.size() > 0 && !device); ++i) {
-      const std::uint32_t at = rank.events.detail[i];
-      if (at == trace::kNone) continue;
-      const EventKind kind = rank.events.kind[i];
-      std::uint32_t index = trace::kNone;
-      if (device && kind == EventKind::kKernel) index = rank.kernels[at].collective;
-      if (!device && kind == EventKind::kHostOp) index = rank.host_ops[at].collective;
-      if (index != trace::kNone) count(index, rank.names.text(rank.events.name[i]));
-    }
+    // A size that another step lent is a guess, which a better recording would make unnecessary.
+    if (call.bytes >= 0 && !call.inferred) ++entry.with_size;
   }
   std::vector<CollectiveSummary> list;
   for (auto& [name, entry] : by_name) list.push_back(std::move(entry));
@@ -69,7 +56,8 @@ std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
   return list;
 }
 
-RankSummary summarise_rank(const trace::RankTrace& rank) {
+RankSummary summarise_rank(const trace::Run& run, std::size_t index) {
+  const trace::RankTrace& rank = run.ranks[index];
   RankSummary summary;
   summary.trace = &rank;
   std::error_code error;
@@ -93,7 +81,7 @@ RankSummary summarise_rank(const trace::RankTrace& rank) {
   summary.start = rank.epoch + first;
   summary.span = last - first;
   summary.steps = list_steps(rank);
-  summary.collectives = count_collectives(rank);
+  summary.collectives = count_collectives(run, index);
   return summary;
 }
 
@@ -109,10 +97,9 @@ RunSummary summarise(const trace::Run& run) {
   RunSummary summary;
   summary.run = &run;
   std::set<std::int64_t> found;
-  for (const trace::RankTrace& rank : run.ranks) {
-    summary.ranks.push_back(summarise_rank(rank));
-    found.insert(rank.rank);
-  }
+  summary.ranks.resize(run.ranks.size());
+  parallel_for(run.ranks.size(), [&](std::size_t i) { summary.ranks[i] = summarise_rank(run, i); });
+  for (const trace::RankTrace& rank : run.ranks) found.insert(rank.rank);
   for (std::int64_t rank = 0; rank < run.world; ++rank) {
     if (found.count(rank) == 0) summary.missing_ranks.push_back(rank);
   }

@@ -19,9 +19,9 @@ struct StepSummary {
 };
 
 struct CollectiveSummary {
-  std::string name;  ///< as recorded, or as the kernel is called
+  std::string name;  ///< its kind: "allreduce"
   std::int64_t count = 0;
-  std::int64_t with_size = 0;
+  std::int64_t with_size = 0;  ///< whose size was recorded
 };
 
 struct RankSummary {
@@ -32,7 +32,7 @@ struct RankSummary {
   Nanos start = 0;           ///< Unix time of the first event
   Nanos span = 0;            ///< first start to last end
   std::vector<StepSummary> steps;
-  std::vector<CollectiveSummary> collectives;  ///< by name; of the device, else of the host
+  std::vector<CollectiveSummary> collectives;  ///< by name
 
   std::int64_t collective_count() const;
 };

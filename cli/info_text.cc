@@ -118,7 +118,7 @@ std::string collectives_line(const RunSummary& run) {
       total[entry.name].with_size += entry.with_size;
     }
   }
-  if (total.empty()) return "collectives: none\n";
+  if (total.empty()) return "collectives: none";
   std::vector<std::string> parts;
   for (const auto& [name, entry] : total) {
     std::string sizes = "sizes known";
@@ -129,7 +129,7 @@ std::string collectives_line(const RunSummary& run) {
     }
     parts.push_back(fmt::format("{} {} ({})", entry.count, name, sizes));
   }
-  return "collectives: " + join(parts, ", ") + "\n";
+  return "collectives: " + join(parts, ", ");
 }
 
 std::string profiler_line(const RunSummary& run) {
@@ -150,7 +150,7 @@ std::string profiler_line(const RunSummary& run) {
   sort_in("stacks", &trace::ProfilerFacts::stacks);
   std::string out = "recorded: " + (with.empty() ? "times only" : join(with, ", "));
   if (!without.empty()) out += "; not recorded: " + join(without, ", ");
-  return out + "\n";
+  return out;
 }
 
 std::string run_table(const std::vector<RunSummary>& runs, const Terminal& terminal) {
@@ -178,6 +178,15 @@ std::string run_table(const std::vector<RunSummary>& runs, const Terminal& termi
 struct Note {
   Severity severity = Severity::kInfo;
   std::vector<std::string> lines;
+
+  /// Lines on the screen: a word that is longer than the terminal is wide takes several.
+  std::size_t height(std::size_t width) const {
+    std::size_t rows = 0;
+    for (const std::string& line : lines) {
+      rows += width == 0 ? 1 : std::max<std::size_t>(1, (display_width(line) + width - 1) / width);
+    }
+    return rows;
+  }
 };
 
 std::vector<Note> problem_notes(const Diagnostics& diagnostics, bool everything,
@@ -219,16 +228,17 @@ std::string notes_text(const std::vector<Note>& problems, const std::vector<Note
   std::string out;
   std::size_t used = 0;
   std::size_t hidden = 0;
+  const auto width = static_cast<std::size_t>(terminal.columns);
   const auto add = [&](const std::vector<Note>& notes, const char* title, std::size_t limit) {
     bool titled = false;
     for (const Note& note : notes) {
       // One line is kept for telling what is hidden.
-      if (hidden > 0 || used + note.lines.size() + (titled ? 0 : 1) + 1 > limit) {
+      if (hidden > 0 || used + note.height(width) + (titled ? 0 : 1) + 1 > limit) {
         ++hidden;
         continue;
       }
       if (!titled) out += paint(terminal, Tone::kBold, title) + "\n";
-      used += note.lines.size() + (titled ? 0 : 1);
+      used += note.height(width) + (titled ? 0 : 1);
       titled = true;
       for (const std::string& line : note.lines) {
         out += paint(terminal, tone_of(note.severity), line) + "\n";
@@ -236,7 +246,7 @@ std::string notes_text(const std::vector<Note>& problems, const std::vector<Note
     }
   };
   // Half of the room is kept for advice, if there is any.
-  add(problems, "problems", advice.empty() ? room : room - std::min(room / 2, room));
+  add(problems, "problems", advice.empty() ? room : room / 2 + room % 2);
   const std::size_t problems_hidden = std::exchange(hidden, 0);
   add(advice, "advice", room);
   hidden += problems_hidden;
@@ -251,8 +261,7 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
   std::string out;
   const auto width = static_cast<std::size_t>(terminal.columns);
   const auto add_wrapped = [&](const std::string& text) {
-    for (const std::string& line : wrap(text, width, 2))
-      out += line + (line.ends_with('\n') ? "" : "\n");
+    for (const std::string& line : wrap(text, width, 2)) out += line + "\n";
   };
   if (runs.size() > 1) {
     out += run_table(runs, terminal);
@@ -268,10 +277,10 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
   for (const Advice& item : advice) {
     advice_notes.push_back({Severity::kInfo, wrap("- " + item.text, width, 2)});
   }
-  const auto lines = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
-  std::size_t room = everything
-                         ? SIZE_MAX / 2
-                         : std::max(kLeastNotes, kPageLines - std::min(kPageLines, lines + 1));
+  // The headline may be wider than the terminal, so it counts as two; one line is left blank.
+  const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) + 2;
+  const std::size_t left = kPageLines > used ? kPageLines - used : 0;
+  const std::size_t room = everything ? SIZE_MAX : std::max(kLeastNotes, left);
   const std::string notes =
       notes_text(problem_notes(diagnostics, everything, width), advice_notes, room, terminal);
   if (!notes.empty()) out += "\n" + notes;

@@ -13,3 +13,10 @@ endif()
 if(WEFT_BENCH)
   find_package(benchmark REQUIRED)
 endif()
+if(WEFT_PYTHON)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  # nanobind is a Python package; it knows where its CMake files lie.
+  execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                  OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT)
+  find_package(nanobind CONFIG REQUIRED)
+endif()

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module weft._core. Bindings are thin: one file a room, sugar is written in Python.
+#include <nanobind/nanobind.h>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/trace.h"
+
+NB_MODULE(_core, module) {
+  weft::python::register_errors();
+  weft::python::bind_trace(module);
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""See how a distributed training job spends its step, and predict what a change does.
+
+>>> import weft
+>>> run = weft.load("examples/resnet50-w4")
+>>> run.world
+4
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from importlib.metadata import version as _version
+
+from . import _core
+from ._core import Events, Rank, Run
+from .errors import (
+    BadInput,
+    Cancelled,
+    Infeasible,
+    InternalError,
+    NotFound,
+    Unavailable,
+    UsageError,
+    WeftError,
+)
+from .types import Diagnostic, EventKind, Lane, Step
+
+__version__ = _version("weft")
+
+__all__ = [
+    "BadInput",
+    "Cancelled",
+    "Diagnostic",
+    "EventKind",
+    "Events",
+    "Infeasible",
+    "InternalError",
+    "Lane",
+    "NotFound",
+    "Rank",
+    "Run",
+    "Step",
+    "Unavailable",
+    "UsageError",
+    "WeftError",
+    "load",
+]
+
+
+def load(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    run: int | str | None = None,
+    strict: bool = False,
+) -> Run:
+    """Read the traces of one run.
+
+    paths: files, folders or globs. Ranks and the size of the job are found in the files.
+    run: which run, where the input holds several: its number (from 1) or its label.
+    strict: raise BadInput on the first warning or loss of data.
+
+    Other threads of Python run meanwhile, and Ctrl-C ends it.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return _core.load([os.fspath(path) for path in paths], "" if run is None else str(run), strict)

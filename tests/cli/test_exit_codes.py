@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts rely on the exit status, so every one is pinned here with what leads to it."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EXAMPLE, Weft, clean_environment, trace_text, weft_command
+
+CASES = [
+    (["--version"], 0, ""),
+    (["help"], 0, ""),
+    (["help", "info"], 0, ""),
+    (["info", "--help"], 0, ""),
+    (["list", "readers"], 0, ""),
+    (["info", str(EXAMPLE)], 0, ""),
+    ([], 2, "a verb is missing"),
+    (["inof"], 2, "did you mean 'info'?"),
+    (["help", "inof"], 2, "did you mean 'info'?"),
+    (["info"], 2, "INPUT... is missing"),
+    (["info", "--jsno", str(EXAMPLE)], 2, "did you mean '--json'?"),
+    (["info", "--threads", "few", str(EXAMPLE)], 2, "is no whole number"),
+    (["list"], 2, "THING is missing"),
+    (["list", "reader"], 2, "did you mean 'readers'?"),
+    (["list", "readers", "again"], 2, "one argument too many"),
+    (["info", "/does/not/exist"], 3, "/does/not/exist"),
+    (["info", "/does/not/*.json"], 3, "/does/not/*.json"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "message"), CASES)
+def test_status_and_message(weft: Weft, words: list[str], code: int, message: str) -> None:
+    done = weft(*words)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    if code == 0:
+        assert done.stdout and not done.stderr
+    else:
+        assert not done.stdout and done.stderr.startswith("weft: error: ")
+        assert done.stderr.count("\n") == 1, "one line says it all"
+
+
+def test_empty_folder_is_bad_input(weft: Weft, tmp_path: Path) -> None:
+    done = weft("info", tmp_path)
+    assert done.returncode == 3
+    assert str(tmp_path) in done.stderr
+
+
+def test_empty_file_is_bad_input(weft: Weft, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.json"
+    empty.touch()
+    done = weft("info", empty)
+    assert done.returncode == 3
+    assert "empty.json" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b'{"a": 1}', b"[1, 2", b"hello", b"\x1f\x8b\x08", b"\0" * 99])
+def test_file_that_is_no_trace_is_bad_input(weft: Weft, tmp_path: Path, content: bytes) -> None:
+    other = tmp_path / "other.json"
+    other.write_bytes(content)
+    done = weft("info", other)
+    assert done.returncode == 3
+    assert "other.json" in done.stderr
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cut_file_is_used_and_reported_and_fatal_if_strict(
+    weft: Weft, tmp_path: Path, packed: bool
+) -> None:
+    content = trace_text(0, 1).encode()
+    content = gzip.compress(content)[:-30] if packed else content[: len(content) * 2 // 3]
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(content)
+    done = weft("info", cut)
+    assert done.returncode == 0, done.stderr
+    assert "problems" in done.stdout
+    strict = weft("info", "--strict", cut)
+    assert strict.returncode == 3
+    assert "problems" in strict.stdout, "the page tells why"
+    assert strict.stderr.startswith("weft: error: ")
+
+
+def test_full_disk_is_no_success() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [weft_command(), "help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 3
+    assert "cannot write" in done.stderr
+
+
+def test_reader_that_goes_away_is_no_noise() -> None:
+    shell = f"'{weft_command()}' info --json '{EXAMPLE}' | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, env=clean_environment(), timeout=120
+    )
+    assert done.stderr == ""
+    assert done.stdout == "{0\n"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `weft info` tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import EXAMPLE, ROOT, Weft, trace_text
+
+
+def info(weft: Weft, *words: str | Path) -> Any:
+    done = weft("info", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def advice_ids(report: Any) -> set[str]:
+    return {item["id"] for item in report["advice"]}
+
+
+def test_example_is_told_in_full(weft: Weft) -> None:
+    report = info(weft, EXAMPLE)
+    assert report["schema_version"] == 1
+    (run,) = report["runs"]
+    assert run["world"] == 4
+    assert run["missing_ranks"] == []
+    assert [rank["rank"] for rank in run["ranks"]] == [0, 1, 2, 3]
+    for rank in run["ranks"]:
+        assert rank["devices"] == ["NVIDIA H200"]
+        assert rank["stored_bytes"] == (Path(rank["file"])).stat().st_size
+        assert [step["number"] for step in rank["steps"]] == sorted(
+            step["number"] for step in rank["steps"]
+        )
+        assert len(rank["steps"]) == 3
+        assert rank["streams"] >= 2
+        assert 0 < rank["kernels"] < rank["events"] <= rank["events_in_file"]
+        assert rank["profiler"]["shapes"] and not rank["profiler"]["sync_events"]
+        assert sum(entry["count"] for entry in rank["collectives"]) > 0
+    assert "no-sync-events" in advice_ids(report)
+    assert "no-shapes" not in advice_ids(report)
+
+
+def test_missing_ranks_are_named(weft: Weft, job: Callable[..., Path]) -> None:
+    folder = job(ranks=4)
+    (folder / "rank2.json.gz").unlink()
+    report = info(weft, folder)
+    assert report["runs"][0]["missing_ranks"] == [2]
+    assert "missing-ranks" in advice_ids(report)
+    assert "3 of 4 ranks (missing 2)" in weft("info", folder).stdout
+
+
+def test_advice_follows_what_was_recorded(weft: Weft, job: Callable[..., Path]) -> None:
+    assert "one-step" in advice_ids(info(weft, job(ranks=1, steps=1)))
+
+
+def test_recording_without_steps(weft: Weft, tmp_path: Path) -> None:
+    text = trace_text(0, 1).replace("ProfilerStep#", "something ")
+    (tmp_path / "a.json").write_text(text)
+    assert "no-steps" in advice_ids(info(weft, tmp_path))
+    assert "no steps are marked" in weft("info", tmp_path).stdout
+
+
+def test_collectives_are_counted_by_kind(weft: Weft, job: Callable[..., Path]) -> None:
+    (run,) = info(weft, job(ranks=2))["runs"]
+    for rank in run["ranks"]:
+        assert rank["collectives"] == [{"name": "allreduce", "count": 3, "with_size": 3}]
+
+
+def test_steps_carry_host_durations(weft: Weft, job: Callable[..., Path]) -> None:
+    (run,) = info(weft, job(ranks=1))["runs"]
+    assert run["ranks"][0]["steps"] == [
+        {"number": 5, "host_ms": 9.9},
+        {"number": 6, "host_ms": 9.9},
+        {"number": 7, "host_ms": 9.9},
+    ]
+
+
+def test_repeated_ranks_are_runs_and_one_can_be_chosen(
+    weft: Weft, job: Callable[..., Path]
+) -> None:
+    folder = job(ranks=2)
+    for rank in range(2):
+        text = trace_text(rank, 2).replace('"ts": 1', '"ts": 9')
+        (folder / f"later{rank}.json").write_text(text)
+    report = info(weft, folder)
+    assert len(report["runs"]) == 2
+    page = weft("info", folder).stdout
+    assert page.startswith("2 runs")
+    chosen = info(weft, "--run", "2", folder)
+    assert len(chosen["runs"]) == 1
+    assert all("later" in rank["file"] for rank in chosen["runs"][0]["ranks"])
+    assert weft("info", "--run", "3", folder).returncode in (2, 3)
+
+
+def test_output_does_not_depend_on_threads(weft: Weft) -> None:
+    one = weft("info", "--json", "--threads", "1", EXAMPLE).stdout
+    assert one and one == weft("info", "--json", "--threads", "4", EXAMPLE).stdout
+
+
+def test_every_field_is_documented(weft: Weft) -> None:
+    documented = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs/reference/cli.md").read_text()))
+
+    def keys(value: Any) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield from value
+            for item in value.values():
+                yield from keys(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from keys(item)
+
+    assert set(keys(info(weft, EXAMPLE))) <= documented
