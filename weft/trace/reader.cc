@@ -3,11 +3,14 @@
 // and a line here.
 #include "weft/trace/reader.h"
 
+#include "weft/trace/kineto/kineto.h"
+
 namespace weft::trace {
 namespace {
 
 std::vector<std::unique_ptr<Reader>> make_readers() {
   std::vector<std::unique_ptr<Reader>> list;
+  list.push_back(make_kineto_reader());
   return list;
 }
 

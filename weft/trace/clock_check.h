@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks that jump, inside one rank's recording. Offsets between ranks are another matter (graph
+// room).
+#pragma once
+
+#include "weft/base/diagnostics.h"
+#include "weft/trace/events.h"
+
+namespace weft::trace {
+
+/// Drops events that lie absurdly far from all others, makes the earliest event's time 0 (moving
+/// `epoch` with it), and reports device work that starts before its launch, steps that run
+/// backwards and long silences.
+void check_clock(RankTrace& trace, Diagnostics& diagnostics);
+
+}  // namespace weft::trace

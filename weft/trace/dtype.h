@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element sizes by the names that profilers use, and sizes of the tensors that a call was given.
+#pragma once
+
+#include <string_view>
+
+#include "weft/base/units.h"
+
+namespace weft::trace {
+
+/// Bytes of one element: "float", "Float", "c10::BFloat16", "long int" ...; 0 if not known.
+Bytes dtype_size(std::string_view name);
+
+/// Sum over the tensors among a call's inputs, from the JSON texts of "Input Dims" and "Input
+/// type". Tensor lists carry no element type of their own; `list_dtype` is taken for them. -1 if
+/// there is no tensor of known size.
+Bytes input_bytes(std::string_view dims, std::string_view types, std::string_view list_dtype);
+
+}  // namespace weft::trace

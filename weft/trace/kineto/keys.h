@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which key is this? A small hash table that the compiler fills; a trace has dozens of keys an
+// event, so each is told apart with one probe and one comparison.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weft::trace::kineto {
+
+template <class Id, std::size_t kSlots = 256>
+class KeyTable {
+ public:
+  struct Entry {
+    std::string_view text;
+    Id id{};
+  };
+
+  /// `other` is what find() gives for a text that is not listed.
+  template <std::size_t n>
+  constexpr KeyTable(const Entry (&entries)[n], Id other) : other_(other) {
+    static_assert(n * 2 <= kSlots);
+    for (const Entry& entry : entries) {
+      std::size_t at = hash(entry.text);
+      while (!slots_[at].text.empty()) at = (at + 1) % kSlots;
+      slots_[at] = entry;
+    }
+  }
+
+  constexpr Id find(std::string_view text) const {
+    if (text.empty()) return other_;
+    std::size_t at = hash(text);
+    while (!slots_[at].text.empty()) {
+      if (slots_[at].text == text) return slots_[at].id;
+      at = (at + 1) % kSlots;
+    }
+    return other_;
+  }
+
+ private:
+  static constexpr std::size_t hash(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const std::size_t n = text.size();
+    return (n * 37 + byte(0) * 7u + byte(n / 2) * 13u + byte(n - 1) * 3u) % kSlots;
+  }
+
+  std::array<Entry, kSlots> slots_{};
+  Id other_;
+};
+
+}  // namespace weft::trace::kineto

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/kineto/kineto.h"
+
+#include "weft/base/json_scanner.h"
+#include "weft/trace/clock_check.h"
+#include "weft/trace/file_name.h"
+#include "weft/trace/json_repairs.h"
+#include "weft/trace/kineto/collector.h"
+#include "weft/trace/kineto/file_facts.h"
+#include "weft/trace/kineto/raw_event.h"
+
+namespace weft::trace {
+namespace {
+
+using kineto::Collector;
+using kineto::FileFacts;
+using kineto::RawEvent;
+
+constexpr DiagnosticKind kDamaged{"damaged-json", Severity::kDataLoss,
+                                  "the text stops being JSON; reading went on at the next event",
+                                  "copy the file again; names with unescaped quotes do this too"};
+constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
+                                 "events without a usable start or duration were left out",
+                                 "the profiler wrote NaN or nothing; a newer PyTorch may help"};
+constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
+                                   "negative durations were taken as 0",
+                                   "the profiler's clock went backwards; record again"};
+constexpr DiagnosticKind kCategory{"unknown-category", Severity::kInfo,
+                                   "events of categories Weft does not use were left out",
+                                   "nothing needs to be done"};
+constexpr DiagnosticKind kRankAssumed{
+    "rank-assumed", Severity::kInfo,
+    "the file does not say which rank it is; its name or, failing that, rank 0 was taken",
+    "initialise torch.distributed before the profiler, or put the rank into the file name"};
+
+constexpr std::int64_t kEventsBetweenProgress = 4096;
+
+class FileReading {
+ public:
+  FileReading(ByteSource& source, const ReadOptions& options)
+      : source_(source), options_(options), scanner_(source), collector_(trace_) {}
+
+  Result<RankTrace> run(Diagnostics& diagnostics) {
+    read_file();
+    // Behind damage the next event is as good as any: its "ph" shows where it is.
+    while (scanner_.broken() && !cancelled_) {
+      diagnostics.add(kDamaged, place());
+      if (!scanner_.resync("\"ph\"")) break;
+      read_one_event();
+      read_events();
+    }
+    if (cancelled_) return fail(ErrorCode::kCancelled, "interrupted", source_.name());
+    WEFT_TRY(scanner_.status());
+    if (trace_.facts.total_events == 0) {
+      return fail(ErrorCode::kBadInput,
+                  scanner_.cut() ? "the file ends before its first event; copy it again or let the "
+                                   "profiler finish writing"
+                                 : "the file holds no events; it may be an empty profile: check "
+                                   "that the profiler's schedule recorded a step",
+                  source_.name(), scanner_.offset());
+    }
+    collector_.finish();
+    apply_facts(diagnostics);
+    report(diagnostics);
+    if (trace_.events.size() == 0) {
+      return fail(ErrorCode::kBadInput,
+                  "none of the events is one of the PyTorch profiler; name a file that "
+                  "torch.profiler exported",
+                  source_.name());
+    }
+    check_clock(trace_, diagnostics);
+    return std::move(trace_);
+  }
+
+ private:
+  std::string place() const {
+    return source_.name() + ": byte " + std::to_string(scanner_.offset());
+  }
+
+  void read_file() {
+    const JsonKind kind = scanner_.peek();
+    if (kind == JsonKind::kArray) {
+      scanner_.enter();
+      read_events();
+      return;
+    }
+    if (kind != JsonKind::kObject) return;
+    scanner_.enter();
+    std::string_view key;
+    while (!cancelled_ && scanner_.next_key(key)) {
+      if (key == "traceEvents" && scanner_.peek() == JsonKind::kArray) {
+        scanner_.enter();
+        read_events();
+      } else {
+        kineto::read_fact(scanner_, key, facts_);
+      }
+    }
+  }
+
+  void read_events() {
+    while (!cancelled_ && scanner_.next_item()) {
+      if (scanner_.peek() == JsonKind::kObject) {
+        scanner_.enter();
+        read_one_event();
+      } else {
+        scanner_.skip();
+      }
+    }
+  }
+
+  // An entry that is cut or broken inside is not counted: half of it may be missing.
+  void read_one_event() {
+    RawEvent event;
+    scanner_.hold();
+    if (kineto::read_event(scanner_, event)) collector_.add(event);
+    scanner_.release();
+    if (options_.progress && trace_.facts.total_events % kEventsBetweenProgress == 0) {
+      cancelled_ = !options_.progress(scanner_.offset());
+    }
+  }
+
+  void apply_facts(Diagnostics& diagnostics) {
+    trace_.file = source_.name();
+    trace_.format = "kineto";
+    trace_.epoch = facts_.base_time;
+    trace_.devices = std::move(facts_.devices);
+    trace_.facts.shapes |= facts_.shapes;
+    trace_.facts.stacks |= facts_.stacks;
+    trace_.facts.memory_events |= facts_.memory;
+    if (!facts_.groups.empty()) trace_.groups = std::move(facts_.groups);
+    const WorkerName worker = worker_from_name(source_.name());
+    trace_.host = facts_.host.empty() ? worker.host : facts_.host;
+    if (worker.pid >= 0) trace_.process = worker.pid;
+    trace_.world = facts_.world;
+    trace_.rank = facts_.rank;
+    if (trace_.rank < 0) assume_rank(diagnostics);
+  }
+
+  void assume_rank(Diagnostics& diagnostics) {
+    diagnostics.add(kRankAssumed, source_.name());
+    for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
+                                     rank_from_name(facts_.trace_name)}) {
+      if (trace_.rank < 0) trace_.rank = guess;
+    }
+    if (trace_.rank < 0) trace_.rank = 0;
+    if (trace_.world < 0 && collector_.largest_group() > 0) {
+      trace_.world = collector_.largest_group();
+    }
+  }
+
+  void report(Diagnostics& diagnostics) const {
+    report_repairs(scanner_, source_, diagnostics);
+    const kineto::Losses& losses = collector_.losses();
+    diagnostics.add(kNoTime, source_.name(), losses.without_time);
+    diagnostics.add(kNegative, source_.name(), losses.negative_duration);
+    for (const auto& [category, count] : losses.unknown_categories) {
+      diagnostics.add(kCategory, source_.name() + ": \"" + category + "\"", count);
+    }
+  }
+
+  ByteSource& source_;
+  const ReadOptions& options_;
+  JsonScanner scanner_;
+  RankTrace trace_;
+  Collector collector_;
+  FileFacts facts_;
+  bool cancelled_ = false;
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+class KinetoReader : public Reader {
+ public:
+  const char* name() const override { return "kineto"; }
+  const char* description() const override {
+    return "PyTorch profiler (Kineto) JSON, 2021 to 2026, CUDA and ROCm";
+  }
+
+  int recognise(std::string_view head) const override {
+    const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
+    if (start == std::string_view::npos) return 0;
+    if (head[start] == '{') {
+      if (contains(head, "\"deviceProperties\"") || contains(head, "\"distributedInfo\""))
+        return 95;
+      if (contains(head, "\"traceEvents\"")) return 60;
+      return 0;
+    }
+    // A bare list of events is Kineto's only if it has Kineto's categories.
+    if (head[start] != '[' || !contains(head, "\"ph\"")) return 0;
+    for (const char* mark : {"\"cpu_op\"", "\"cuda_runtime\"", "\"Operator\"", "\"kernel\""}) {
+      if (contains(head, mark)) return 80;
+    }
+    return 0;
+  }
+
+  Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
+                                      Diagnostics& diagnostics) const override {
+    FileReading reading(source, options);
+    WEFT_ASSIGN(RankTrace trace, reading.run(diagnostics));
+    std::vector<RankTrace> traces;
+    traces.push_back(std::move(trace));
+    return traces;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_kineto_reader() { return std::make_unique<KinetoReader>(); }
+
+}  // namespace weft::trace
