@@ -44,7 +44,8 @@ void write_rank(JsonWriter& json, const RankSummary& rank) {
   json.key("collectives").begin_array();
   for (const CollectiveSummary& entry : rank.collectives) {
     json.begin_object().field("name", entry.name).field("count", entry.count);
-    json.field("with_size", entry.with_size).end_object();
+    json.field("with_size", entry.with_size).field("size_inferred", entry.size_inferred);
+    json.end_object();
   }
   json.end_array();
   write_profiler(json, trace.facts);

@@ -27,8 +27,7 @@ std::vector<CollectiveSummary> count_collectives(const trace::Run& run, std::siz
     CollectiveSummary& entry = by_name[to_text(call.kind)];
     entry.name = to_text(call.kind);
     ++entry.count;
-    // A size that another step lent is a guess, which a better recording would make unnecessary.
-    if (call.bytes >= 0 && !call.inferred) ++entry.with_size;
+    if (call.bytes >= 0) ++(call.inferred ? entry.size_inferred : entry.with_size);
   }
   std::vector<CollectiveSummary> list;
   for (auto& [name, entry] : by_name) list.push_back(std::move(entry));
@@ -131,8 +130,9 @@ std::vector<Advice> advise(const RunSummary& run) {
                     "warmup=2, active=3) shows how steps vary."});
   }
   const auto lacks_sizes = [](const RankSummary& rank) {
-    return std::any_of(rank.collectives.begin(), rank.collectives.end(),
-                       [](const CollectiveSummary& c) { return c.with_size < c.count; });
+    return std::any_of(
+        rank.collectives.begin(), rank.collectives.end(),
+        [](const CollectiveSummary& c) { return c.with_size + c.size_inferred < c.count; });
   };
   if (any(lacks_sizes)) {
     list.push_back({"no-collective-sizes",

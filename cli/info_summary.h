@@ -21,7 +21,8 @@ struct StepSummary {
 struct CollectiveSummary {
   std::string name;  ///< its kind: "allreduce"
   std::int64_t count = 0;
-  std::int64_t with_size = 0;  ///< whose size was recorded
+  std::int64_t with_size = 0;      ///< whose size was recorded
+  std::int64_t size_inferred = 0;  ///< whose size the same place of another step lent
 };
 
 struct RankSummary {

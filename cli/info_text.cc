@@ -116,16 +116,18 @@ std::string collectives_line(const RunSummary& run) {
     for (const CollectiveSummary& entry : rank.collectives) {
       total[entry.name].count += entry.count;
       total[entry.name].with_size += entry.with_size;
+      total[entry.name].size_inferred += entry.size_inferred;
     }
   }
   if (total.empty()) return "collectives: none";
   std::vector<std::string> parts;
   for (const auto& [name, entry] : total) {
     std::string sizes = "sizes known";
-    if (entry.with_size == 0) {
+    if (entry.with_size + entry.size_inferred == 0) {
       sizes = "no sizes";
     } else if (entry.with_size < entry.count) {
       sizes = fmt::format("sizes of {}", entry.with_size);
+      if (entry.size_inferred > 0) sizes += fmt::format(", {} inferred", entry.size_inferred);
     }
     parts.push_back(fmt::format("{} {} ({})", entry.count, name, sizes));
   }

@@ -67,7 +67,9 @@ def test_recording_without_steps(weft: Weft, tmp_path: Path) -> None:
 def test_collectives_are_counted_by_kind(weft: Weft, job: Callable[..., Path]) -> None:
     (run,) = info(weft, job(ranks=2))["runs"]
     for rank in run["ranks"]:
-        assert rank["collectives"] == [{"name": "allreduce", "count": 3, "with_size": 3}]
+        assert rank["collectives"] == [
+            {"name": "allreduce", "count": 3, "with_size": 3, "size_inferred": 0}
+        ]
 
 
 def test_steps_carry_host_durations(weft: Weft, job: Callable[..., Path]) -> None:
