@@ -31,8 +31,8 @@ RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 TOP = {"tests": len(RANKS), "bench": len(RANKS)}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# What the standard and POSIX headers look like: no dot, or one of these few.
-C_HEADERS = {"unistd.h", "fcntl.h", "signal.h", "termios.h"}
+# Headers with a dot that come with the system or the compiler.
+SYSTEM = re.compile(r"^(sys/.*|(unistd|fcntl|signal|termios)\.h|[a-z]*intrin\.h)$")
 STRANGERS_ALLOWED = {("weft/base/result.h", "tl/expected.hpp")}
 
 
@@ -71,7 +71,7 @@ def problems_in(file: Path, root: Path) -> list[str]:
 
 
 def is_stranger(target: str) -> bool:
-    return "." in target and not target.startswith("sys/") and target not in C_HEADERS
+    return "." in target and not SYSTEM.match(target)
 
 
 def main() -> int:

@@ -22,9 +22,9 @@ enum class ErrorCode {
 
 struct Error {
   ErrorCode code = ErrorCode::kBadInput;
-  std::string message;      ///< one sentence, with what to do about it
-  std::string file;         ///< the file at fault, empty if none
-  std::int64_t byte = -1;   ///< offset into the (uncompressed) file, -1 if unknown
+  std::string message;     ///< one sentence, with what to do about it
+  std::string file;        ///< the file at fault, empty if none
+  std::int64_t byte = -1;  ///< offset into the (uncompressed) file, -1 if unknown
 
   /// "file: byte N: message", leaving out what is not known.
   std::string text() const;
@@ -52,7 +52,7 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
 /// WEFT_ASSIGN(auto x, f()): returns f's error, or binds its value.
 #define WEFT_ASSIGN(lhs, expr) WEFT_ASSIGN_INNER(WEFT_CONCAT(weft_result_, __LINE__), lhs, expr)
-#define WEFT_ASSIGN_INNER(tmp, lhs, expr)            \
-  auto tmp = (expr);                                 \
-  if (!tmp) return tl::unexpected(tmp.error());      \
+#define WEFT_ASSIGN_INNER(tmp, lhs, expr)       \
+  auto tmp = (expr);                            \
+  if (!tmp) return tl::unexpected(tmp.error()); \
   lhs = std::move(*tmp)
