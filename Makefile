@@ -51,7 +51,8 @@ test-python: tests-built
 	  --force-reinstall -C build-dir=$(BUILD)/wheel .
 	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
 	  --junitxml=$(REPORTS)/pytest.xml tests python/tests
-	@$(PYTHON) -m mypy --strict python/weft python/tests
+	@$(PYTHON) -m mypy --strict python/weft python/tests tests
+	@$(PYTHON) -m mypy.stubtest weft --allowlist python/stubtest-allowlist.txt
 
 test-fuzz: setup
 	@tools/fuzz.sh $(BUILD)/fuzz 10

@@ -137,17 +137,19 @@ nb::list lanes_of(const PyRank& self) {
 
 void bind_trace(nb::module_& module) {
   using trace::Events;
+  // Columns bring their owner along; the default for properties would tie them to `self` as well.
+  constexpr auto kOwned = nb::rv_policy::automatic;
   nb::class_<PyEvents>(module, "Events", "What was measured on one rank: columns of equal length.")
       .def("__len__", [](const PyEvents& self) { return self.rank->events.size(); })
-      .def_prop_ro("start", column(&Events::start), "Nanoseconds since Rank.epoch.")
-      .def_prop_ro("duration", column(&Events::duration), "Nanoseconds.")
-      .def_prop_ro("name", column(&Events::name), "Index into names.")
-      .def_prop_ro("lane", column(&Events::lane), "Index into Rank.lanes.")
-      .def_prop_ro("correlation", column(&Events::correlation),
+      .def_prop_ro("start", column(&Events::start), kOwned, "Nanoseconds since Rank.epoch.")
+      .def_prop_ro("duration", column(&Events::duration), kOwned, "Nanoseconds.")
+      .def_prop_ro("name", column(&Events::name), kOwned, "Index into names.")
+      .def_prop_ro("lane", column(&Events::lane), kOwned, "Index into Rank.lanes.")
+      .def_prop_ro("correlation", column(&Events::correlation), kOwned,
                    "Joins a host call and its work on the device; 0: none.")
-      .def_prop_ro("external_id", column(&Events::external_id),
+      .def_prop_ro("external_id", column(&Events::external_id), kOwned,
                    "The host op that issued the work; -1: none.")
-      .def_prop_ro("kind", kinds_of, "Kind of event, see weft.EventKind.")
+      .def_prop_ro("kind", kinds_of, kOwned, "Kind of event, see weft.EventKind.")
       .def_prop_ro("names", names_of, "The texts that name points into.");
 
   nb::class_<PyRank>(module, "Rank", "The recording of one rank.")
