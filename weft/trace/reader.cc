@@ -4,6 +4,7 @@
 #include "weft/trace/reader.h"
 
 #include "weft/trace/kineto/kineto.h"
+#include "weft/trace/straggler/reader.h"
 
 namespace weft::trace {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 std::vector<std::unique_ptr<Reader>> make_readers() {
   std::vector<std::unique_ptr<Reader>> list;
   list.push_back(make_kineto_reader());
+  list.push_back(make_straggler_reader());
   return list;
 }
 
