@@ -2,12 +2,11 @@
 #include "weft/sim/stragglers.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <unordered_map>
 
 #include "weft/base/parallel.h"
@@ -61,21 +60,32 @@ std::vector<std::uint32_t> lane_classes(const Graph& graph) {
   return out;
 }
 
+struct WordsHash {
+  template <std::size_t n>
+  std::size_t operator()(const std::array<std::uint32_t, n>& words) const {
+    std::uint64_t hash = 0;
+    for (std::uint32_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::size_t>(hash ^ (hash >> 32));
+  }
+};
+template <std::size_t n, class Value>
+using WordsMap = std::unordered_map<std::array<std::uint32_t, n>, Value, WordsHash>;
+
 /// Peer group of every op, numbered from 0 in order of first op.
 std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
-  using Key = std::tuple<NameId, OpKind, std::int32_t, std::uint32_t, std::uint32_t>;
-  std::map<Key, std::uint32_t> groups;
+  WordsMap<5, std::uint32_t> groups;
+  WordsMap<4, std::uint32_t> position;
   std::vector<std::uint32_t> out(graph.size());
   std::vector<std::uint32_t> classes;
   if (rule == PeerRule::kSamePosition) classes = lane_classes(graph);
-  std::map<std::tuple<NameId, OpKind, std::int32_t, graph::LaneId>, std::uint32_t> position;
   for (OpId op = 0; op < graph.size(); ++op) {
-    Key key{graph.ops.name[op], graph.ops.kind[op], 0, 0, 0};
+    const auto kind = static_cast<std::uint32_t>(graph.ops.kind[op]);
+    std::array<std::uint32_t, 5> key{graph.ops.name[op], kind, 0, 0, 0};
     if (rule == PeerRule::kSamePosition) {
       const graph::LaneId lane = graph.ops.lane[op];
-      const std::int32_t step = graph.ops.step[op];
-      const std::uint32_t nth = position[{graph.ops.name[op], graph.ops.kind[op], step, lane}]++;
-      key = {graph.ops.name[op], graph.ops.kind[op], step, classes[lane], nth};
+      const auto step = static_cast<std::uint32_t>(graph.ops.step[op]);
+      const std::uint32_t nth = position[{graph.ops.name[op], kind, step, lane}]++;
+      key = {graph.ops.name[op], kind, step, classes[lane], nth};
     }
     out[op] = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
   }
@@ -294,12 +304,12 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     Nanos sum = 0;
     std::int64_t count = 0;
   };
-  std::map<std::tuple<std::uint32_t, std::uint32_t, graph::EdgeKind>, Sum> sums;
+  WordsMap<3, Sum> sums;
   const auto for_each_edge = [&](auto visit) {
     for (OpId op = 0; op < graph.size(); ++op) {
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
         const graph::Edge& edge = graph.edges[e];
-        visit(e, sums[{group[edge.source], group[op], edge.kind}]);
+        visit(e, sums[{group[edge.source], group[op], static_cast<std::uint32_t>(edge.kind)}]);
       }
     }
   };

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/sim/stragglers.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "weft/base/parallel.h"
+#include "weft/graph/made_pipeline.h"
+#include "weft/graph/text.h"
+#include "weft/sim/replay.h"
+
+namespace weft::sim {
+namespace {
+
+namespace made = graph::made;
+using trace::RankTrace;
+
+constexpr Nanos ms = kMillisecond;
+
+graph::PhaseGraph build(const made::Pipeline& pipeline) {
+  Diagnostics diagnostics;
+  auto built = graph::build_phases(made::play(pipeline), diagnostics);
+  EXPECT_TRUE(built) << (built ? "" : built.error().text());
+  EXPECT_TRUE(diagnostics.empty());
+  return built ? std::move(*built) : graph::PhaseGraph{};
+}
+
+StragglerReport analyse(const graph::PhaseGraph& job) {
+  StragglerOptions options;
+  options.workers = job.workers;
+  auto report = analyse_stragglers(job.graph, options);
+  EXPECT_TRUE(report);
+  return report ? std::move(*report) : StragglerReport{};
+}
+
+graph::Graph parse(const std::string& text) {
+  auto graph = graph::parse_text(text);
+  EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+  return graph ? std::move(*graph) : graph::Graph{};
+}
+
+TEST(Stragglers, UniformPipelineTakesMicroBatchesPlusStagesMinusOneRounds) {
+  const auto job = build({.replicas = 1, .stages = 4, .micro_batches = 8, .message = 0});
+  const StragglerReport report = analyse(job);
+  // gather, (8 + 4 - 1) rounds of forward and backward, scatter, clip, optimiser
+  EXPECT_EQ(report.simulated_step, (5 + 11 * 30 + 6 + 2 + 3) * ms);
+  EXPECT_EQ(report.ideal_step, report.simulated_step);
+  EXPECT_EQ(report.culprit, CulpritKind::kNone);
+}
+
+TEST(Stragglers, SelfReplayWithLaunchDelaysIsTheRecording) {
+  made::Pipeline pipeline{.replicas = 2, .stages = 3, .micro_batches = 5, .steps = 3, .launch = ms};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t step, std::int32_t batch,
+                     Nanos usual) {
+    return usual + (rank.rank * 7 + step * 5 + batch * 3) % 11 * ms;
+  };
+  const auto job = build(pipeline);
+  Replay replay(job.graph);
+  replay.run();
+  for (graph::OpId op = 0; op < job.graph.size(); ++op) {
+    if (job.graph.ops.kind[op] == graph::OpKind::kArrive) continue;  // drawn at the last arrival
+    ASSERT_EQ(replay.start(op), job.graph.ops.recorded_start[op]) << job.graph.name(op);
+  }
+}
+
+TEST(Stragglers, SlowWorkerIsNamed) {
+  made::Pipeline pipeline{.replicas = 3, .stages = 3, .micro_batches = 8, .steps = 2};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) {
+    return rank.replica == 1 && rank.stage == 2 ? 2 * usual : usual;
+  };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_GT(report.slowdown, 1.3);
+  EXPECT_EQ(report.culprit, CulpritKind::kWorker);
+  EXPECT_EQ(report.culprit_rank, 7);
+  EXPECT_EQ(report.culprit_replica, 1);
+  EXPECT_EQ(report.culprit_stage, 2);
+  EXPECT_GT(report.workers.front().share, 0.9);
+  EXPECT_LT(report.workers[1].share, 0.1);
+}
+
+TEST(Stragglers, SlowStageIsNamedAndNoneOfItsWorkers) {
+  made::Pipeline pipeline{.replicas = 2, .stages = 4, .micro_batches = 8, .steps = 2};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) { return rank.stage == 3 ? usual * 3 / 2 : usual; };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_GT(report.slowdown, 1.15);
+  EXPECT_EQ(report.culprit, CulpritKind::kStage);
+  EXPECT_EQ(report.culprit_stage, 3);
+  EXPECT_EQ(report.culprit_rank, -1);
+  EXPECT_LT(report.workers.front().share, 0.1) << "its twin stays slow";
+}
+
+TEST(Stragglers, StageOfOneWorkerIsCalledAStage) {
+  made::Pipeline pipeline{.replicas = 1, .stages = 4, .micro_batches = 8};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) { return rank.stage == 1 ? 2 * usual : usual; };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_EQ(report.culprit, CulpritKind::kStage);
+  EXPECT_EQ(report.culprit_stage, 1);
+}
+
+TEST(Stragglers, TroubleThatWandersHasNoCulprit) {
+  // As with sequences of very different length: any worker may have the long one.
+  made::Pipeline pipeline{.replicas = 4, .stages = 2, .micro_batches = 4, .steps = 8};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t step, std::int32_t batch,
+                     Nanos usual) {
+    return (step + batch) % 4 == rank.replica ? 3 * usual : usual;
+  };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_GT(report.slowdown, 1.1);
+  EXPECT_EQ(report.culprit, CulpritKind::kNone);
+}
+
+TEST(Stragglers, SmallSlowdownHasNoCulprit) {
+  made::Pipeline pipeline{.replicas = 2, .stages = 2, .micro_batches = 4};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) { return rank.rank == 0 ? usual * 51 / 50 : usual; };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_GT(report.slowdown, 1.005);
+  EXPECT_EQ(report.culprit, CulpritKind::kNone);
+}
+
+TEST(Stragglers, WorkerWithABadPortIsNamedByItsLinks) {
+  made::Pipeline pipeline{.replicas = 3, .stages = 5, .micro_batches = 8};
+  pipeline.vary_message = [](std::int32_t from, std::int32_t to, Nanos usual) {
+    return from == 7 || to == 7 ? 30 * usual : usual;  // replica 1, stage 2
+  };
+  const StragglerReport report = analyse(build(pipeline));
+  EXPECT_GT(report.slowdown, 1.1);
+  EXPECT_EQ(report.culprit, CulpritKind::kLinks);
+  EXPECT_EQ(report.culprit_rank, 7);
+}
+
+TEST(Stragglers, IdealIsTheMeanOfWorkAndTheMedianOfTransfers) {
+  made::Pipeline pipeline{.replicas = 1, .stages = 4, .micro_batches = 2};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) { return usual + rank.rank * 4 * ms; };
+  pipeline.vary_message = [](std::int32_t from, std::int32_t to, Nanos usual) {
+    return from + to == 1 ? 100 * usual : usual;
+  };
+  const auto job = build(pipeline);
+  const IdealTimes ideal = ideal_times(job.graph, {});
+  for (graph::OpId op = 0; op < job.graph.size(); ++op) {
+    if (job.graph.name(op) == "forward-compute") {
+      EXPECT_EQ(ideal.duration[op], 16 * ms);
+    }
+    if (job.graph.name(op) == "forward-message") {
+      EXPECT_EQ(ideal.duration[op], 1 * ms);
+    }
+  }
+}
+
+// Two ranks of a data-parallel job; rank 1 pauses before its second kernel and has a slow first.
+constexpr const char* kTwoRanks = R"(
+lane "r0/thread 5" host 0
+lane "r0/stream 7" stream 0
+lane "r1/thread 9" host 1
+lane "r1/stream 7" stream 1
+lane link link -
+step 1
+a0: launch "r0/thread 5" 1us "go"
+a1: launch "r1/thread 9" 1us "go"
+k0: kernel "r0/stream 7" 100us "gemm" after a0:launch
+k1: kernel "r1/stream 7" 300us "gemm" after a1:launch
+m0: kernel "r0/stream 7" 50us "gemm" after k0
+m1: kernel "r1/stream 7" 50us "gemm" after k1+40us
+x0: arrive "r0/stream 7" 0us "allreduce" after m0
+x1: arrive "r1/stream 7" 0us "allreduce" after m1
+t: transfer link 10us "allreduce" after x0:collective, x1:collective
+c: collective allreduce ranks=2 bytes=8 group=0 seq=0 transfer=t arrivals=x0,x1
+)";
+
+TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
+  const graph::Graph job = parse(kTwoRanks);
+  StragglerOptions options;
+  options.peers = PeerRule::kSamePosition;
+  options.keep_delays = true;
+  const graph::Graph ideal = without_stragglers(job, options);
+  Replay replay(ideal);
+  replay.run();
+  // launch, mean of 100 and 300, mean pause of 0 and 40, kernel, transfer
+  EXPECT_EQ(replay.makespan(), (1 + 200 + 20 + 50 + 10) * kMicrosecond);
+  const auto report = analyse_stragglers(job, options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->simulated_step, (1 + 300 + 40 + 50 + 10) * kMicrosecond);
+  EXPECT_EQ(report->culprit, CulpritKind::kWorker);
+  EXPECT_EQ(report->culprit_rank, 1);
+  EXPECT_TRUE(report->stages.empty());
+}
+
+TEST(Stragglers, StepTimesCountFromTheEndOfTheStepBefore) {
+  const graph::Graph job = parse(R"(
+lane r0 stream 0
+step 3
+a: kernel r0 10us "k"
+step 4
+b: kernel r0 20us "k" after a+5us
+c: kernel r0 1us "k" after b
+)");
+  Replay replay(job);
+  replay.run();
+  EXPECT_EQ(step_times(job, replay.starts(), replay.ends()),
+            (std::vector<Nanos>{10 * kMicrosecond, 26 * kMicrosecond}));
+}
+
+TEST(Stragglers, GraphWithoutStepsIsRefused) {
+  const auto report = analyse_stragglers(parse("lane r0 stream 0\na: kernel r0 1us \"k\"\n"), {});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::kUsage);
+}
+
+TEST(Stragglers, OnlyTheMostSuspectWorkersAreTried) {
+  made::Pipeline pipeline{.replicas = 4, .stages = 2, .micro_batches = 4};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
+                     Nanos usual) { return rank.rank == 5 ? 2 * usual : usual; };
+  const auto job = build(pipeline);
+  StragglerOptions options;
+  options.workers = job.workers;
+  options.most_workers = 2;
+  const auto report = analyse_stragglers(job.graph, options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->workers.size(), 2u);
+  EXPECT_EQ(report->culprit_rank, 5);
+}
+
+TEST(Stragglers, ReportDoesNotDependOnThreads) {
+  made::Pipeline pipeline{.replicas = 3, .stages = 3, .micro_batches = 4};
+  pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t batch,
+                     Nanos usual) { return usual + rank.rank * (batch + 1) * ms; };
+  const auto job = build(pipeline);
+  set_max_threads(1);
+  const StragglerReport one = analyse(job);
+  set_max_threads(0);
+  const StragglerReport many = analyse(job);
+  ASSERT_EQ(one.workers.size(), many.workers.size());
+  for (std::size_t i = 0; i < one.workers.size(); ++i) {
+    EXPECT_EQ(one.workers[i].rank, many.workers[i].rank);
+    EXPECT_EQ(one.workers[i].step_without, many.workers[i].step_without);
+    EXPECT_EQ(one.workers[i].step_alone, many.workers[i].step_alone);
+  }
+}
+
+}  // namespace
+}  // namespace weft::sim
