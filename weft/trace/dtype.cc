@@ -143,4 +143,23 @@ Bytes input_bytes(std::string_view dims, std::string_view types, std::string_vie
   }
 }
 
+std::int64_t input_elements(std::string_view dims) {
+  std::int64_t total = -1;
+  const auto add = [&](std::string_view shape) {
+    const bool empty = shape.find_first_of("0123456789") == std::string_view::npos;
+    const std::int64_t count = empty ? -1 : elements(shape);
+    if (count >= 0 && total < kTooMany) total = std::max<std::int64_t>(total, 0) + count;
+  };
+  ArrayText shapes(dims);
+  for (auto shape = shapes.next(); !shape.empty(); shape = shapes.next()) {
+    if (!is_list(shape)) {
+      add(shape);
+      continue;
+    }
+    ArrayText list(shape);
+    for (auto item = list.next(); !item.empty(); item = list.next()) add(item);
+  }
+  return total;
+}
+
 }  // namespace weft::trace

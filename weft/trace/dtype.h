@@ -2,6 +2,7 @@
 // Element sizes by the names that profilers use, and sizes of the tensors that a call was given.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "weft/base/units.h"
@@ -15,5 +16,8 @@ Bytes dtype_size(std::string_view name);
 /// type". Tensor lists carry no element type of their own; `list_dtype` is taken for them. -1 if
 /// there is no tensor of known size.
 Bytes input_bytes(std::string_view dims, std::string_view types, std::string_view list_dtype);
+
+/// Elements of all inputs that have a shape, from the JSON text of "Input Dims"; -1 if none has.
+std::int64_t input_elements(std::string_view dims);
 
 }  // namespace weft::trace

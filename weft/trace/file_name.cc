@@ -24,37 +24,57 @@ std::int32_t number_at(std::string_view text, std::size_t at) {
   return static_cast<std::int32_t>(*parse_int(text.substr(at, end - at)));
 }
 
+// Where the rank stands in a name: the start of its word, and its value.
+struct RankInName {
+  std::size_t at = 0;
+  std::int32_t rank = -1;
+};
+
 // "rank3", "rank_3", "rank-3", "rank=3".
-std::int32_t after_word(std::string_view name, std::string_view word) {
+RankInName after_word(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word); at != std::string_view::npos;
        at = name.find(word, at + 1)) {
     std::size_t next = at + word.size();
     if (next < name.size() && (name[next] == '_' || name[next] == '-' || name[next] == '=')) ++next;
     const std::int32_t number = number_at(name, next);
-    if (number >= 0) return number;
+    if (number >= 0) return {at, number};
   }
-  return -1;
+  return {};
 }
 
-}  // namespace
-
-std::int32_t rank_from_name(std::string_view path) {
+RankInName find_rank(std::string_view path) {
   std::string name(base_name(path));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  const std::int32_t worded = after_word(name, "rank");
-  if (worded >= 0) return worded;
+  const RankInName worded = after_word(name, "rank");
+  if (worded.rank >= 0) return worded;
   // "-r3." or "_r3_": a lone r with a number.
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
-    const bool lone =
-        name[i] == 'r' && (i == 0 || !(is_letter(name[i - 1]) || is_digit(name[i - 1])));
-    if (lone && is_digit(name[i + 1])) return number_at(name, i + 1);
+    const bool inside = i > 0 && (is_letter(name[i - 1]) || is_digit(name[i - 1]));
+    if (name[i] == 'r' && !inside && is_digit(name[i + 1])) return {i, number_at(name, i + 1)};
   }
   // "trace_7.json": the last number of the stem, if a separator stands before it.
   const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
   std::size_t start = stem.size();
   while (start > 0 && is_digit(stem[start - 1])) --start;
   const bool separated = start > 0 && (stem[start - 1] == '_' || stem[start - 1] == '-');
-  return separated && start < stem.size() && stem.size() - start <= 4 ? number_at(stem, start) : -1;
+  if (!separated || start == stem.size() || stem.size() - start > 4) return {};
+  // Numbers in a row are dates and addresses.
+  if (start > 1 && is_digit(stem[start - 2])) return {};
+  return {start, number_at(stem, start)};
+}
+
+}  // namespace
+
+std::int32_t rank_from_name(std::string_view path) { return find_rank(path).rank; }
+
+std::string name_before_rank(std::string_view path) {
+  const std::string_view name = base_name(path);
+  const RankInName found = find_rank(path);
+  std::string_view before = name.substr(0, found.rank >= 0 ? found.at : name.find('.'));
+  while (!before.empty() && !is_letter(before.back()) && !is_digit(before.back())) {
+    before.remove_suffix(1);
+  }
+  return std::string(before);
 }
 
 WorkerName worker_from_name(std::string_view path) {

@@ -28,11 +28,6 @@ constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
 constexpr DiagnosticKind kCategory{"unknown-category", Severity::kInfo,
                                    "events of categories Weft does not use were left out",
                                    "nothing needs to be done"};
-constexpr DiagnosticKind kRankAssumed{
-    "rank-assumed", Severity::kInfo,
-    "the file does not say which rank it is; its name or, failing that, rank 0 was taken",
-    "initialise torch.distributed before the profiler, or put the rank into the file name"};
-
 constexpr std::int64_t kEventsBetweenProgress = 4096;
 
 class FileReading {
@@ -60,7 +55,7 @@ class FileReading {
                   source_.name(), scanner_.offset());
     }
     collector_.finish();
-    apply_facts(diagnostics);
+    apply_facts();
     report(diagnostics);
     if (trace_.events.size() == 0) {
       return fail(ErrorCode::kBadInput,
@@ -119,7 +114,7 @@ class FileReading {
     }
   }
 
-  void apply_facts(Diagnostics& diagnostics) {
+  void apply_facts() {
     trace_.file = source_.name();
     trace_.format = "kineto";
     trace_.epoch = facts_.base_time;
@@ -133,16 +128,15 @@ class FileReading {
     if (worker.pid >= 0) trace_.process = worker.pid;
     trace_.world = facts_.world;
     trace_.rank = facts_.rank;
-    if (trace_.rank < 0) assume_rank(diagnostics);
+    if (trace_.rank < 0) guess_rank();
   }
 
-  void assume_rank(Diagnostics& diagnostics) {
-    diagnostics.add(kRankAssumed, source_.name());
+  // Left unknown if nothing tells: only beside the other files can a number be given.
+  void guess_rank() {
     for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
                                      rank_from_name(facts_.trace_name)}) {
       if (trace_.rank < 0) trace_.rank = guess;
     }
-    if (trace_.rank < 0) trace_.rank = 0;
     if (trace_.world < 0 && collector_.largest_group() > 0) {
       trace_.world = collector_.largest_group();
     }

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/runs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "weft/trace/file_name.h"
+
+namespace weft::trace {
+namespace {
+
+constexpr DiagnosticKind kDuplicate{
+    "duplicate-rank", Severity::kWarning,
+    "a rank was found twice at the same time; the recording with more events was kept",
+    "remove the copy, or name only the files of one job"};
+constexpr DiagnosticKind kRankAssumed{
+    "rank-assumed", Severity::kInfo,
+    "nothing says which rank this is; the lowest free number was taken",
+    "initialise torch.distributed before the profiler, or put the rank into the file name"};
+constexpr DiagnosticKind kMissing{
+    "missing-rank", Severity::kWarning,
+    "ranks of the job have no recording; what they do in collectives is not known",
+    "give the files of all ranks, or expect wider error bars"};
+
+constexpr std::int32_t kLargestWorld = 1 << 20;
+
+using Group = std::vector<RankTrace>;
+
+std::string folder_of(const RankTrace& trace) {
+  return std::filesystem::path(trace.file).parent_path().string();
+}
+
+Nanos begin_of(const RankTrace& trace) { return trace.epoch; }
+
+Nanos end_of(const RankTrace& trace) {
+  Nanos last = 0;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) last = std::max(last, trace.events.end(i));
+  return trace.epoch + last;
+}
+
+struct Span {
+  Nanos begin = 0;
+  Nanos end = 0;
+  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+
+Span span_of(const RankTrace& trace) { return {begin_of(trace), end_of(trace)}; }
+
+bool has_repeats(const Group& group) {
+  std::set<std::int32_t> seen;
+  return std::any_of(group.begin(), group.end(),
+                     [&](const RankTrace& t) { return !seen.insert(t.rank).second; });
+}
+
+// Unknown ranks: one process each, numbered in the order in which a launcher starts them.
+void number_unknown_ranks(Group& group, Diagnostics& diagnostics) {
+  std::set<std::int32_t> used;
+  std::vector<RankTrace*> unknown;
+  for (RankTrace& trace : group) {
+    if (trace.rank >= 0) {
+      used.insert(trace.rank);
+    } else {
+      unknown.push_back(&trace);
+    }
+  }
+  std::sort(unknown.begin(), unknown.end(), [](const RankTrace* a, const RankTrace* b) {
+    return std::tie(a->host, a->process, a->file) < std::tie(b->host, b->process, b->file);
+  });
+  std::int32_t next = 0;
+  for (RankTrace* trace : unknown) {
+    while (used.contains(next)) ++next;
+    trace->rank = next++;
+    diagnostics.add(kRankAssumed, trace->file + ": rank " + std::to_string(trace->rank));
+  }
+}
+
+// Keeps the larger of two recordings of one rank that overlap in time.
+void drop_duplicates(Group& group,
+                     const std::function<bool(const RankTrace&, const RankTrace&)>& same,
+                     Diagnostics& diagnostics) {
+  std::vector<Span> spans;
+  for (const RankTrace& trace : group) spans.push_back(span_of(trace));
+  std::vector<bool> dropped(group.size(), false);
+  for (std::size_t a = 0; a < group.size(); ++a) {
+    for (std::size_t b = a + 1; b < group.size() && !dropped[a]; ++b) {
+      if (dropped[b] || group[a].rank != group[b].rank || !spans[a].overlaps(spans[b])) continue;
+      if (!same(group[a], group[b])) continue;
+      const std::size_t loser = group[b].events.size() > group[a].events.size() ? a : b;
+      dropped[loser] = true;
+      diagnostics.add(kDuplicate,
+                      "rank " + std::to_string(group[a].rank) + ": " + group[loser].file);
+    }
+  }
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (dropped[i]) continue;
+    if (out != i) group[out] = std::move(group[i]);
+    ++out;
+  }
+  group.resize(out);
+}
+
+template <class Key>
+std::vector<Group> split_by(Group group, Key key) {
+  std::map<decltype(key(group.front())), Group> parts;
+  for (RankTrace& trace : group) parts[key(trace)].push_back(std::move(trace));
+  std::vector<Group> out;
+  for (auto& [ignored, part] : parts) out.push_back(std::move(part));
+  return out;
+}
+
+// A key is worth splitting by only if it parts two recordings of the same rank.
+template <class Key>
+bool parts_repeats(const Group& group, Key key) {
+  std::map<std::int32_t, decltype(key(group.front()))> first;
+  for (const RankTrace& trace : group) {
+    const auto [found, fresh] = first.try_emplace(trace.rank, key(trace));
+    if (!fresh && found->second != key(trace)) return true;
+  }
+  return false;
+}
+
+// The last resort: the same ranks, one after the other. If all ranks were recorded equally often,
+// the k-th recordings belong together, whatever the clocks say; else those that overlap.
+std::vector<Group> split_by_time(Group group) {
+  std::sort(group.begin(), group.end(), [](const RankTrace& a, const RankTrace& b) {
+    return std::tuple(begin_of(a), a.rank, a.file) < std::tuple(begin_of(b), b.rank, b.file);
+  });
+  std::map<std::int32_t, std::size_t> count;
+  for (const RankTrace& trace : group) ++count[trace.rank];
+  const bool even = std::all_of(count.begin(), count.end(), [&](const auto& entry) {
+    return entry.second == count.begin()->second;
+  });
+  std::vector<Group> runs;
+  if (even) {
+    std::map<std::int32_t, std::size_t> next;
+    runs.resize(count.begin()->second);
+    for (RankTrace& trace : group) runs[next[trace.rank]++].push_back(std::move(trace));
+    return runs;
+  }
+  Span current;
+  for (RankTrace& trace : group) {
+    const Span span = span_of(trace);
+    const bool taken =
+        !runs.empty() && std::any_of(runs.back().begin(), runs.back().end(),
+                                     [&](const RankTrace& t) { return t.rank == trace.rank; });
+    if (runs.empty() || taken || !current.overlaps(span)) {
+      runs.emplace_back();
+      current = span;
+    }
+    current.end = std::max(current.end, span.end);
+    runs.back().push_back(std::move(trace));
+  }
+  return runs;
+}
+
+std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostics) {
+  if (!has_repeats(group)) {
+    std::vector<Group> one;
+    one.push_back(std::move(group));
+    return one;
+  }
+  std::vector<Group> parts;
+  const auto by_name = [](const RankTrace& t) { return name_before_rank(t.file); };
+  if (level == 0 && parts_repeats(group, folder_of)) {
+    parts = split_by(std::move(group), folder_of);
+  } else if (level == 1 && parts_repeats(group, by_name)) {
+    parts = split_by(std::move(group), by_name);
+  } else if (level == 2) {
+    drop_duplicates(
+        group, [](const RankTrace&, const RankTrace&) { return true; }, diagnostics);
+    return has_repeats(group) ? split_by_time(std::move(group))
+                              : split(std::move(group), level, diagnostics);
+  } else {
+    parts.push_back(std::move(group));
+  }
+  std::vector<Group> out;
+  for (Group& part : parts) {
+    for (Group& run : split(std::move(part), level + 1, diagnostics)) out.push_back(std::move(run));
+  }
+  return out;
+}
+
+std::string rank_list(const std::set<std::int32_t>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  std::size_t shown = 0;
+  for (const std::int32_t rank : ranks) {
+    if (shown++ == kShown) return text + " and " + std::to_string(ranks.size() - kShown) + " more";
+    text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  return text;
+}
+
+Run make_run(Group group) {
+  Run run;
+  run.ranks = std::move(group);
+  std::sort(run.ranks.begin(), run.ranks.end(),
+            [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
+  for (const RankTrace& trace : run.ranks) run.world = std::max(run.world, trace.world);
+  if (run.world < 0) run.world = static_cast<std::int32_t>(run.ranks.size());
+  run.world = std::max(run.world, run.ranks.back().rank + 1);
+  const RankTrace& first = run.ranks.front();
+  run.label = name_before_rank(first.file);
+  if (run.label.empty() || worker_from_name(first.file).pid >= 0) {
+    run.label = std::filesystem::path(folder_of(first)).filename().string();
+  }
+  return run;
+}
+
+// Labels are how --run names a run, so no two may be alike.
+void make_labels_unique(std::vector<Run>& runs) {
+  std::map<std::string, int> uses;
+  for (const Run& run : runs) ++uses[run.label];
+  std::map<std::string, int> next;
+  for (Run& run : runs) {
+    if (uses[run.label] > 1) run.label += "#" + std::to_string(++next[run.label]);
+  }
+}
+
+}  // namespace
+
+std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diagnostics) {
+  std::vector<Group> groups;
+  Group loose;
+  for (FileTraces& file : files) {
+    if (file.size() > 1) {
+      groups.push_back(std::move(file));
+    } else if (file.size() == 1) {
+      loose.push_back(std::move(file.front()));
+    }
+  }
+  drop_duplicates(
+      loose,
+      [](const RankTrace& a, const RankTrace& b) {
+        return a.rank >= 0 && a.process >= 0 && a.process == b.process && a.host == b.host &&
+               a.events.size() == b.events.size() && a.epoch == b.epoch;
+      },
+      diagnostics);
+  // Jobs of different size are different jobs.
+  for (Group& world : split_by(std::move(loose), [](const RankTrace& t) { return t.world; })) {
+    number_unknown_ranks(world, diagnostics);
+    for (Group& run : split(std::move(world), 0, diagnostics)) groups.push_back(std::move(run));
+  }
+  std::vector<Run> runs;
+  for (Group& group : groups) runs.push_back(make_run(std::move(group)));
+  const auto begin = [](const Run& run) {
+    Nanos first = begin_of(run.ranks.front());
+    for (const RankTrace& trace : run.ranks) first = std::min(first, begin_of(trace));
+    return first;
+  };
+  std::stable_sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) {
+    return std::pair(begin(a), a.ranks.front().file) < std::pair(begin(b), b.ranks.front().file);
+  });
+  make_labels_unique(runs);
+  return runs;
+}
+
+void report_missing_ranks(const Run& run, Diagnostics& diagnostics) {
+  if (run.ranks.size() >= static_cast<std::size_t>(run.world)) return;
+  std::set<std::int32_t> missing;
+  for (std::int32_t rank = 0; rank < std::min(run.world, kLargestWorld); ++rank) {
+    missing.insert(rank);
+  }
+  for (const RankTrace& trace : run.ranks) missing.erase(trace.rank);
+  const std::string place = (run.label.empty() ? "" : run.label + ": ") + "ranks " +
+                            rank_list(missing) + " of " + std::to_string(run.world);
+  diagnostics.add(kMissing, place, static_cast<std::int64_t>(missing.size()));
+}
+
+}  // namespace weft::trace
