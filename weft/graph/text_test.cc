@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/graph/random_graph.h"
+
 namespace weft::graph {
 namespace {
 
@@ -38,6 +40,31 @@ TEST(Text, PrintsWhatItParsed) {
   const auto graph = parse_text(kEverything);
   ASSERT_TRUE(graph) << graph.error().text();
   EXPECT_EQ(print_text(*graph), kEverything);
+}
+
+TEST(Text, PrintsMadeGraphsBackTheSame) {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    RandomGraph random(seed);
+    Graph graph = random.job(4, 100);
+    graph.steps = {2, 3, 5};
+    for (OpId op = 0; op < graph.size(); ++op) {
+      graph.ops.name[op] = graph.names.intern(std::string(1, static_cast<char>(random.time())));
+      graph.ops.step[op] = static_cast<std::int32_t>(random.pick(0, 1) ? graph.steps[op % 3] : -1);
+      // Starts in any order: ids must stay as printed all the same.
+      graph.ops.recorded_start[op] = random.pick(-2, 1'000'000'000'000);
+      graph.ops.bytes[op] = random.pick(-1, 3);
+    }
+    const std::string printed = print_text(graph);
+    const auto again = parse_text(printed);
+    ASSERT_TRUE(again) << again.error().text();
+    ASSERT_EQ(print_text(*again), printed);
+    ASSERT_EQ(again->ops.duration, graph.ops.duration);
+    ASSERT_EQ(again->ops.recorded_start, graph.ops.recorded_start);
+    ASSERT_EQ(again->ops.step, graph.ops.step);
+    ASSERT_EQ(again->ops.collective, graph.ops.collective);
+    ASSERT_EQ(again->first_edge, graph.first_edge);
+    for (OpId op = 0; op < graph.size(); ++op) ASSERT_EQ(again->name(op), graph.name(op));
+  }
 }
 
 TEST(Text, FillsTheColumns) {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/check.h"
+#include "weft/graph/random_graph.h"
 #include "weft/graph/text.h"
 #include "weft/sim/naive.h"
-#include "weft/sim/random_graph.h"
 
 namespace weft::sim {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 using graph::Graph;
 using graph::OpId;
 using graph::OpKind;
+using graph::RandomGraph;
 
 Graph parse(std::string_view text) {
   auto parsed = graph::parse_text(text);

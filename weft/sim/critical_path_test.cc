@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/graph/random_graph.h"
 #include "weft/graph/text.h"
-#include "weft/sim/random_graph.h"
 
 namespace weft::sim {
 namespace {
@@ -12,6 +12,7 @@ namespace {
 using graph::Graph;
 using graph::kNoId;
 using graph::OpId;
+using graph::RandomGraph;
 
 std::vector<OpId> path_of(std::string_view text, OpId last = kNoId) {
   const auto graph = graph::parse_text(text);

@@ -12,15 +12,14 @@
 
 #include "weft/graph/builder.h"
 
-namespace weft::sim {
+namespace weft::graph {
 
 class RandomGraph {
  public:
   explicit RandomGraph(std::uint32_t seed) : random_(seed) {}
 
   /// A job with up to `max_ranks` ranks and about `size` ops.
-  graph::Graph job(int max_ranks, int size) {
-    using namespace graph;
+  Graph job(int max_ranks, int size) {
     GraphBuilder builder;
     const int ranks = static_cast<int>(pick(1, max_ranks));
     const LaneId link = builder.add_lane(LaneKind::kLink, -1, "link");
@@ -96,16 +95,15 @@ class RandomGraph {
   }
 
   /// Any directed acyclic graph: no lanes to speak of, just edges.
-  graph::Graph tangle(int size) {
-    graph::GraphBuilder builder;
-    builder.add_lane(graph::LaneKind::kStream, 0, "s");
+  Graph tangle(int size) {
+    GraphBuilder builder;
+    builder.add_lane(LaneKind::kStream, 0, "s");
     for (int i = 0; i < size; ++i) {
-      graph::OpSpec spec;
+      OpSpec spec;
       spec.duration = time();
-      const graph::OpId op = builder.add_op(spec);
+      const OpId op = builder.add_op(spec);
       for (std::int64_t e = op == 0 ? 0 : pick(0, 3); e > 0; --e) {
-        builder.add_edge(static_cast<graph::OpId>(pick(0, op - 1)), op, graph::EdgeKind::kData,
-                         delay());
+        builder.add_edge(static_cast<OpId>(pick(0, op - 1)), op, EdgeKind::kData, delay());
       }
     }
     return *std::move(builder).finish();
@@ -129,4 +127,4 @@ class RandomGraph {
   std::mt19937 random_;
 };
 
-}  // namespace weft::sim
+}  // namespace weft::graph
