@@ -83,8 +83,9 @@ WorkerName worker_from_name(std::string_view path) {
   if (tail == std::string_view::npos) return {};
   const std::string_view stem = name.substr(0, tail);
   const std::size_t dot = stem.find_last_of('.');
-  if (dot == std::string_view::npos || dot + 1 == stem.size() || !is_digit(stem[dot + 1]))
-    return {};
+  // The time is in milliseconds or finer since 1970.
+  if (dot == std::string_view::npos || stem.size() - dot <= 13) return {};
+  if (stem.find_first_not_of("0123456789", dot + 1) != std::string_view::npos) return {};
   const std::size_t line = stem.find_last_of('_', dot);
   if (line == std::string_view::npos) return {};
   const auto pid = parse_int(stem.substr(line + 1, dot - line - 1));

@@ -199,13 +199,14 @@ std::int64_t count_collectives(const RankTrace& trace) {
   return total;
 }
 
-void compare_collectives(const Run& run, Diagnostics& diagnostics) {
+void compare_collectives(const Run& run, bool alone, Diagnostics& diagnostics) {
   std::vector<std::int64_t> counts;
   for (const RankTrace& trace : run.ranks) counts.push_back(count_collectives(trace));
   const std::int64_t most = *std::max_element(counts.begin(), counts.end());
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == most) continue;
-    diagnostics.add(kUnequal, "rank " + std::to_string(run.ranks[i].rank) + ": " +
+    diagnostics.add(kUnequal, (alone ? "" : run.label + ": ") + "rank " +
+                                  std::to_string(run.ranks[i].rank) + ": " +
                                   std::to_string(counts[i]) + " of " + std::to_string(most));
   }
 }
@@ -265,7 +266,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   WEFT_TRY(choose_run(recording.runs, options.run));
   for (const Run& run : recording.runs) {
     report_missing_ranks(run, diagnostics);
-    compare_collectives(run, diagnostics);
+    compare_collectives(run, recording.runs.size() == 1, diagnostics);
   }
   return recording;
 }

@@ -27,6 +27,7 @@ constexpr DiagnosticKind kMissing{
     "give the files of all ranks, or expect wider error bars"};
 
 constexpr std::int32_t kLargestWorld = 1 << 20;
+constexpr Nanos kSameJob = 3600 * kSecond;
 
 using Group = std::vector<RankTrace>;
 
@@ -57,10 +58,11 @@ bool has_repeats(const Group& group) {
 }
 
 // Unknown ranks: one process each, numbered in the order in which a launcher starts them.
-void number_unknown_ranks(Group& group, Diagnostics& diagnostics) {
+void number_unknown_ranks(Group& group, const std::string& folder, Diagnostics& diagnostics) {
   std::set<std::int32_t> used;
   std::vector<RankTrace*> unknown;
   for (RankTrace& trace : group) {
+    if (folder_of(trace) != folder) continue;
     if (trace.rank >= 0) {
       used.insert(trace.rank);
     } else {
@@ -158,12 +160,33 @@ std::vector<Group> split_by_time(Group group) {
   return runs;
 }
 
-std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostics) {
-  if (!has_repeats(group)) {
-    std::vector<Group> one;
-    one.push_back(std::move(group));
-    return one;
+// Different folders and hours apart: different jobs, even where their ranks would fit together.
+// Within a folder the names decide, since hosts need not agree on the time at all.
+std::vector<Group> split_by_era(Group group) {
+  std::map<std::string, Group> folders;
+  for (RankTrace& trace : group) folders[folder_of(trace)].push_back(std::move(trace));
+  std::vector<Group> parts;
+  for (auto& [folder, part] : folders) parts.push_back(std::move(part));
+  const auto begin = [](const Group& part) {
+    Nanos first = begin_of(part.front());
+    for (const RankTrace& trace : part) first = std::min(first, begin_of(trace));
+    return first;
+  };
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Group& a, const Group& b) { return begin(a) < begin(b); });
+  std::vector<Group> eras;
+  Nanos last = 0;
+  for (Group& part : parts) {
+    const Nanos first = begin(part);
+    if (eras.empty() || first - last > kSameJob) eras.emplace_back();
+    last = first;
+    for (RankTrace& trace : part) eras.back().push_back(std::move(trace));
   }
+  return eras;
+}
+
+std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostics) {
+  if (!has_repeats(group)) return split_by_era(std::move(group));
   std::vector<Group> parts;
   const auto by_name = [](const RankTrace& t) { return name_before_rank(t.file); };
   if (level == 0 && parts_repeats(group, folder_of)) {
@@ -243,7 +266,9 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
       diagnostics);
   // Jobs of different size are different jobs.
   for (Group& world : split_by(std::move(loose), [](const RankTrace& t) { return t.world; })) {
-    number_unknown_ranks(world, diagnostics);
+    std::set<std::string> folders;
+    for (const RankTrace& trace : world) folders.insert(folder_of(trace));
+    for (const std::string& folder : folders) number_unknown_ranks(world, folder, diagnostics);
     for (Group& run : split(std::move(world), 0, diagnostics)) groups.push_back(std::move(run));
   }
   std::vector<Run> runs;
@@ -262,6 +287,8 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
 
 void report_missing_ranks(const Run& run, Diagnostics& diagnostics) {
   if (run.ranks.size() >= static_cast<std::size_t>(run.world)) return;
+  // Op timelines fold the shards of a layer into one row on purpose.
+  if (run.ranks.front().stage >= 0) return;
   std::set<std::int32_t> missing;
   for (std::int32_t rank = 0; rank < std::min(run.world, kLargestWorld); ++rank) {
     missing.insert(rank);

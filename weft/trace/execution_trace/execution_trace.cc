@@ -276,6 +276,8 @@ class Reading {
 
 int recognise_execution_trace(std::string_view head) {
   const auto has = [&](std::string_view word) { return head.find(word) != std::string_view::npos; };
+  const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
+  if (start == std::string_view::npos || head[start] != '{') return 0;
   if (!has("\"schema\"") || !has("\"nodes\"")) return 0;
   return has("\"rf_id\"") || has("\"ctrl_deps\"") || has("\"fw_parent\"") ? 98 : 40;
 }

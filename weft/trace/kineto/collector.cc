@@ -80,6 +80,21 @@ void append_dim3(std::string& out, std::string_view text) {
   }
 }
 
+// Files may hold a few events of helper processes; the job is where most host events are.
+std::int64_t busiest_process(const RankTrace& trace) {
+  std::vector<std::int64_t> events(trace.lanes.size(), 0);
+  for (const std::uint32_t lane : trace.events.lane) ++events[lane];
+  std::map<std::int64_t, std::int64_t> by_process;
+  std::int64_t best = -1;
+  for (std::size_t i = 0; i < trace.lanes.size(); ++i) {
+    const Lane& lane = trace.lanes[i];
+    if (lane.on_device || lane.pid <= 0) continue;
+    by_process[lane.pid] += events[i];
+    if (best < 0 || by_process[lane.pid] > by_process[best]) best = lane.pid;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::size_t Collector::LaneKeyHash::operator()(const LaneKey& key) const {
@@ -311,9 +326,7 @@ void Collector::finish() {
   }
   std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
                    [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
-  const auto host = std::find_if(trace_.lanes.begin(), trace_.lanes.end(),
-                                 [](const Lane& lane) { return !lane.on_device && lane.pid > 0; });
-  if (host != trace_.lanes.end()) trace_.process = host->pid;
+  trace_.process = busiest_process(trace_);
   trace_.facts.stacks |= trace_.facts.python_events > 0;
   for (const auto& [name, group] : groups_) trace_.groups.push_back(group);
 }
