@@ -81,7 +81,7 @@ class MessageMatcher {
     if (!expected) {
       const auto items_a = patterns(a, t.send_a, t.recv_a, false);
       const auto items_b = patterns(b, t.send_b, t.recv_b, true);
-      const SequenceMatch whole = align_sequences(items_a, items_b);
+      const SequenceMatch whole = align_sequences(items_a, items_b, std::nullopt, kMessageOptions);
       if (!whole.pairs.empty()) {
         c_.clocks.relate(a, b, median(whole.offset));
         expected = c_.prior(a, b);
@@ -119,7 +119,8 @@ class MessageMatcher {
       return list;
     };
     if (expected && reversed) expected->offset = -expected->offset;
-    const SequenceMatch match = align_sequences(items(from, sends), items(to, recvs), expected);
+    const SequenceMatch match =
+        align_sequences(items(from, sends), items(to, recvs), expected, kMessageOptions);
     std::size_t i = 0;
     std::size_t j = 0;
     for (std::size_t k = 0; k <= match.pairs.size(); ++k) {

@@ -129,7 +129,7 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
 
 // Longest common subsequence weighted by agreement of ends. `shift[i]` is the offset near a[i].
 std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
-                            double& total) {
+                            double order_gain, double& total) {
   const std::size_t n = a.size();
   const std::size_t m = b.size();
   const bool full = n * m <= kMaxCells;
@@ -165,7 +165,7 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
         how = kSkipB;
       }
       if (compatible(a[i], b[j])) {
-        double gain = 0.1 + 2 * closeness(a[i].end - b[j].end - shift[i]);
+        double gain = order_gain + 2 * closeness(a[i].end - b[j].end - shift[i]);
         if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
         if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
         if (value[j] + gain > best) {
@@ -234,8 +234,8 @@ Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
 }
 
 // A pair whose ends do not agree stays only where both its neighbours leave no other choice.
-void drop_doubtful(const Items& a, const Items& b, SequenceMatch& match) {
-  const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), kMillisecond);
+void drop_doubtful(const Items& a, const Items& b, Nanos doubtful, SequenceMatch& match) {
+  const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), doubtful);
   std::vector<bool> keep(match.pairs.size(), true);
   for (std::size_t k = 0; k < match.pairs.size(); ++k) {
     const auto [i, j] = match.pairs[k];
@@ -260,13 +260,14 @@ void drop_doubtful(const Items& a, const Items& b, SequenceMatch& match) {
 
 SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const std::vector<SequenceItem>& b,
-                              const std::optional<SequencePrior>& prior) {
+                              const std::optional<SequencePrior>& prior,
+                              const SequenceOptions& options) {
   SequenceMatch match;
   if (a.empty() || b.empty()) return match;
   std::vector<Nanos> shift(a.size(), find_offset(a, b, prior));
   // Second round with the offset that the first one found near each item.
   for (int round = 0; round < 2; ++round) {
-    match.pairs = best_path(a, b, shift, match.score);
+    match.pairs = best_path(a, b, shift, options.order_gain, match.score);
     if (match.pairs.empty()) return match;
     match.offset = running_offset(a, b, match.pairs);
     std::size_t k = 0;
@@ -276,7 +277,7 @@ SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
     }
   }
   match.spread = spread_about(a, b, match);
-  drop_doubtful(a, b, match);
+  drop_doubtful(a, b, options.doubtful, match);
   return match;
 }
 

@@ -20,6 +20,17 @@ struct SequenceItem {
   std::int64_t sequence = -1;  ///< recorded number; where both have one it decides alone
 };
 
+struct SequenceOptions {
+  /// What a pair is worth for being in order, against up to 2 for ends that agree.
+  double order_gain = 0.1;
+  /// Ends further apart than this (and than 20 times the spread) are no pair unless both neighbours
+  /// leave no other choice.
+  Nanos doubtful = kMillisecond;
+};
+
+/// Messages arrive in the order in which they were sent and wait in buffers for milliseconds.
+constexpr SequenceOptions kMessageOptions = {1.0, 50 * kMillisecond};
+
 struct SequencePrior {
   Nanos offset = 0;     ///< expected value of end in `a` minus end in `b`
   Nanos tolerance = 0;  ///< how far from it the truth may lie
@@ -41,6 +52,7 @@ struct SequenceMatch {
 /// band.
 SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const std::vector<SequenceItem>& b,
-                              const std::optional<SequencePrior>& prior = std::nullopt);
+                              const std::optional<SequencePrior>& prior = std::nullopt,
+                              const SequenceOptions& options = {});
 
 }  // namespace weft::trace
