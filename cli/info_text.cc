@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kPageLines = 24;
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kStepsShown = 4;
+constexpr std::size_t kStepListWidth = 30;
+constexpr std::size_t kFileWidth = 40;  ///< some profilers put host, process and time into the name
 constexpr std::size_t kLeastNotes = 4;  ///< lines for problems and advice, however full the page is
 
 std::string join(const std::vector<std::string>& parts, const char* separator) {
@@ -81,8 +83,11 @@ std::string steps_line(const RunSummary& run) {
     for (const StepSummary& step : rank.steps) numbers.insert(step.number);
   }
   if (numbers.empty()) return "no steps are marked";
-  return fmt::format("{} {}: {}", numbers.size(), numbers.size() == 1 ? "step" : "steps",
-                     format_numbers({numbers.begin(), numbers.end()}));
+  std::string list = format_numbers({numbers.begin(), numbers.end()});
+  if (list.size() > kStepListWidth) {
+    list = fmt::format("{} to {}", *numbers.begin(), *numbers.rbegin());
+  }
+  return fmt::format("{} {}: {}", numbers.size(), numbers.size() == 1 ? "step" : "steps", list);
 }
 
 std::string rank_table(const RunSummary& run, bool everything, const Terminal& terminal) {
@@ -98,7 +103,8 @@ std::string rank_table(const RunSummary& run, bool everything, const Terminal& t
   for (std::size_t i = 0; i < shown; ++i) {
     const RankSummary& rank = run.ranks[i];
     table.add_row({std::to_string(rank.trace->rank),
-                   std::filesystem::path(rank.trace->file).filename().string(),
+                   elide_middle(std::filesystem::path(rank.trace->file).filename().string(),
+                                everything ? SIZE_MAX : kFileWidth),
                    format_count(static_cast<std::int64_t>(rank.trace->events.size())),
                    format_count(rank.kernels), std::to_string(rank.streams),
                    std::to_string(rank.collective_count()), format_ms(rank.span), step_cell(rank)});
@@ -129,7 +135,7 @@ std::string collectives_line(const RunSummary& run) {
       sizes = fmt::format("sizes of {}", entry.with_size);
       if (entry.size_inferred > 0) sizes += fmt::format(", {} inferred", entry.size_inferred);
     }
-    parts.push_back(fmt::format("{} {} ({})", entry.count, name, sizes));
+    parts.push_back(fmt::format("{} {} ({})", format_count(entry.count), name, sizes));
   }
   return "collectives: " + join(parts, ", ");
 }

@@ -87,7 +87,7 @@ def test_repeated_ranks_are_runs_and_one_can_be_chosen(
     folder = job(ranks=2)
     for rank in range(2):
         text = trace_text(rank, 2).replace('"ts": 1', '"ts": 9')
-        (folder / f"later{rank}.json").write_text(text)
+        (folder / f"later-rank{rank}.json").write_text(text)
     report = info(weft, folder)
     assert len(report["runs"]) == 2
     page = weft("info", folder).stdout
