@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that includes follow the direction of the rooms, and that headers stay free of strangers.
 
-    base < trace < graph < cost < sim < plan < {diagnose, optimize, pipeline, reshard, share}
-         < report < {cli, python}
+    base < trace < graph < cost < sim < predict < plan
+         < {diagnose, optimize, pipeline, reshard, share} < report < {cli, python}
 
 A file may include its own room and rooms of lower rank, never a neighbour of the same rank.
 Headers of weft/ and cli/ may include the standard library, weft, and <tl/expected.hpp> in
@@ -21,6 +21,7 @@ RANKS = [
     ["graph"],
     ["cost"],
     ["sim"],
+    ["predict"],
     ["plan"],
     ["diagnose", "optimize", "pipeline", "reshard", "share"],
     ["report"],
