@@ -208,6 +208,11 @@ void bench_updates() {
   int rounds = 0;
   time = seconds_of([&] { rounds = contention.settle(contended, work).rounds; });
   std::printf("  contention from scratch: %.2f ms, %d rounds\n", time * 1e3, rounds);
+  sim::ContentionOptions no_rounds;
+  no_rounds.max_rounds = 0;
+  sim::Replay by_events(graph);
+  time = seconds_of([&] { contention.settle(by_events, work, no_rounds); });
+  std::printf("  the same by the event-driven pass: %.2f ms\n", time * 1e3);
   constexpr int kSettles = 1000;
   rounds = 0;
   time = seconds_of([&] {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "weft/base/check.h"
+#include "weft/sim/contention_events.h"
 
 namespace weft::sim {
 namespace {
@@ -24,7 +25,7 @@ bool is_compute(OpKind kind) {
 }  // namespace
 
 Contention::Contention(const graph::Graph& graph, std::span<const double> slowdown)
-    : graph_(&graph), is_slowed_(graph.size()) {
+    : graph_(&graph), slowdown_(graph.size(), 1.0) {
   WEFT_CHECK(slowdown.size() == graph.size());
   // Rank numbers may have holes.
   std::map<std::int32_t, std::size_t> positions;
@@ -40,13 +41,13 @@ Contention::Contention(const graph::Graph& graph, std::span<const double> slowdo
       ranks_[rank].residents.push_back({op, transfer == kNoId ? op : transfer});
     } else if (slowdown[op] != 1.0 && is_compute(graph.ops.kind[op])) {
       ranks_[rank].slowed.push_back({op, slowdown[op]});
-      is_slowed_[op] = true;
+      slowdown_[op] = slowdown[op];
     }
   }
   // A rank without collectives slows nothing.
   for (Rank& rank : ranks_) {
     if (!rank.residents.empty()) continue;
-    for (const Slowed& slowed : rank.slowed) is_slowed_[slowed.op] = false;
+    for (const Slowed& slowed : rank.slowed) slowdown_[slowed.op] = 1.0;
     rank.slowed.clear();
   }
 }
@@ -61,7 +62,7 @@ void Contention::find_intervals(const Replay& replay, const Rank& rank) {
             [](const Interval& a, const Interval& b) { return a.start < b.start; });
   std::size_t kept = 0;
   for (const Interval& interval : intervals_) {
-    if (kept > 0 && interval.start <= intervals_[kept - 1].end) {
+    if (kept > 0 && interval.start < intervals_[kept - 1].end) {
       intervals_[kept - 1].end = std::max(intervals_[kept - 1].end, interval.end);
     } else {
       intervals_[kept++] = interval;
@@ -75,11 +76,12 @@ Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) cons
                                [](Nanos time, const Interval& i) { return time < i.end; });
   double left = static_cast<double>(work);
   for (Nanos now = start;; ++next) {
-    // An end that rounds to the very start of an interval is not touched by it. Otherwise an op
-    // whose own end lets the collective arrive would slow itself, and rounds would never settle.
+    // An end that rounds to the very start of an interval is not touched by it, not even where the
+    // interval before ends at the same instant. Otherwise an op whose own end lets the collective
+    // arrive would slow itself, and no timeline would fit.
     const Nanos free_until =
         next == intervals_.end() ? std::numeric_limits<Nanos>::max() : next->start;
-    if (now < free_until) {
+    if (now <= free_until) {
       if (std::llround(left) <= free_until - now) return now + std::llround(left) - start;
       left -= static_cast<double>(free_until - now);
       now = free_until;
@@ -91,30 +93,45 @@ Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) cons
   }
 }
 
+/// One round: durations that fit the present timeline, then the timeline that fits them. Returns
+/// the largest change.
+Nanos Contention::improve(Replay& replay, std::span<const Nanos> work) {
+  Nanos largest = 0;
+  for (const Rank& rank : ranks_) {
+    if (rank.slowed.empty()) continue;
+    find_intervals(replay, rank);
+    for (const auto& [op, slowdown] : rank.slowed) {
+      const Nanos duration = slowed_duration(replay.start(op), work[op], slowdown);
+      largest = std::max(largest, std::abs(duration - replay.duration(op)));
+      replay.set_duration(op, duration);
+    }
+  }
+  replay.update();
+  return largest;
+}
+
 ContentionResult Contention::settle(Replay& replay, std::span<const Nanos> work,
                                     const ContentionOptions& options) {
   WEFT_CHECK(&replay.graph() == graph_ && work.size() == graph_->size());
   for (OpId op = 0; op < work.size(); ++op) {
-    if (!is_slowed_[op]) replay.set_duration(op, work[op]);
+    if (slowdown_[op] == 1.0) replay.set_duration(op, work[op]);
   }
   replay.update();
   ContentionResult result;
   while (!result.converged && result.rounds < options.max_rounds) {
     ++result.rounds;
-    result.last_change = 0;
-    for (const Rank& rank : ranks_) {
-      if (rank.slowed.empty()) continue;
-      find_intervals(replay, rank);
-      for (const auto& [op, slowdown] : rank.slowed) {
-        const Nanos duration = slowed_duration(replay.start(op), work[op], slowdown);
-        const Nanos change = std::abs(duration - replay.duration(op));
-        result.last_change = std::max(result.last_change, change);
-        replay.set_duration(op, duration);
-      }
-    }
-    replay.update();
-    result.converged = result.last_change <= options.tolerance;
+    result.last_change = improve(replay, work);
+    result.converged = result.last_change == 0;
   }
+  if (result.converged) return result;
+  result.by_events = true;
+  const std::vector<Nanos> durations =
+      contended_durations(*graph_, work, slowdown_, replay.delays());
+  for (OpId op = 0; op < durations.size(); ++op) replay.set_duration(op, durations[op]);
+  replay.update();
+  ++result.rounds;
+  result.last_change = improve(replay, work);
+  result.converged = result.last_change == 0;
   return result;
 }
 

@@ -12,24 +12,25 @@
 namespace weft::sim {
 
 struct ContentionOptions {
-  /// Each round fixes the timeline at least up to the next start or end of a collective, so rounds
-  /// are finite in number; a few are the rule.
-  int max_rounds = 200;
-  /// Stop when no duration changed by more than this. 0 gives the exact answer.
-  Nanos tolerance = 0;
+  /// Rounds of guessing before the exact but slower event-driven pass. Each round costs one look at
+  /// every slowed op and an update of what moved; mostly two to six settle it.
+  int max_rounds = 24;
 };
 
 struct ContentionResult {
-  bool converged = false;  ///< false: max_rounds reached; the timeline is near, not exact
+  /// Durations and timeline fit each other exactly. False only if the event-driven pass, too, was
+  /// left with a difference, which rounding could cause in theory.
+  bool converged = false;
   int rounds = 0;
-  Nanos last_change = 0;  ///< largest change of a duration in the last round
+  bool by_events = false;  ///< rounds did not suffice
+  Nanos last_change = 0;   ///< largest change of a duration in the last round
 };
 
 /// The rule. A collective is resident on a rank from the start of the rank's kArrive op to the end
 /// of the collective's transfer (of the arrival itself, if it has no transfer). An op's work
 /// proceeds at full rate outside these times and `slowdown` times slower inside; its end falls on
-/// the nearest nanosecond. Arrivals, transfers, pushes and pulls are never slowed, nor are ops on
-/// lanes without a rank.
+/// the nearest nanosecond, seen from the last instant at which its rate changed. Arrivals,
+/// transfers, pushes and pulls are never slowed, nor are ops on lanes without a rank.
 class Contention {
  public:
   /// `slowdown`: one entry an op, > 0, 1.0 for none. Keeps a reference to the graph.
@@ -59,10 +60,11 @@ class Contention {
 
   void find_intervals(const Replay& replay, const Rank& rank);
   Nanos slowed_duration(Nanos start, Nanos work, double slowdown) const;
+  Nanos improve(Replay& replay, std::span<const Nanos> work);
 
   const graph::Graph* graph_;
   std::vector<Rank> ranks_;
-  std::vector<bool> is_slowed_;
+  std::vector<double> slowdown_;     ///< 1.0 for ops that nothing slows
   std::vector<Interval> intervals_;  ///< of one rank, merged, by time; scratch
 };
 

@@ -154,9 +154,9 @@ TEST(Contention, AgreesWithTheNaiveSimulator) {
       off_by_one += replay.end(op) != naive.end[op];
     }
   }
-  // Both round an end to the nearest nanosecond. They part only where less than half of one is left
-  // at the very instant at which one collective ends and the next begins.
-  EXPECT_LE(off_by_one, ops / 500);
+  // Both round an end to the nearest nanosecond by the same rule, so they part only where sums of
+  // fractions taken in a different order fall on different sides of one half.
+  EXPECT_LE(off_by_one, ops / 10000);
   RecordProperty("most_rounds", most_rounds);
 }
 
@@ -175,17 +175,32 @@ TEST(Contention, TheResultDoesNotDependOnWhereItStartsFrom) {
   }
 }
 
-TEST(Contention, SaysWhenItRanOutOfRounds) {
-  RandomGraph random(7);
-  const Graph graph = random.job(4, 400);
-  Contention contention(graph, std::vector<double>(graph.size(), 2.0));
+TEST(Contention, TheEventDrivenPassGivesTheSameTimes) {
+  ContentionOptions no_rounds;
+  no_rounds.max_rounds = 0;
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    RandomGraph random(seed);
+    const Graph graph = random.job(4, static_cast<int>(random.pick(0, 100)));
+    Contention contention(graph, random.slowdowns(graph.size()));
+    Replay by_rounds(graph);
+    ASSERT_FALSE(contention.settle(by_rounds, graph.ops.duration).by_events) << "seed " << seed;
+    Replay by_events(graph);
+    const auto result = contention.settle(by_events, graph.ops.duration, no_rounds);
+    ASSERT_TRUE(result.by_events);
+    ASSERT_TRUE(result.converged) << "seed " << seed << " " << result.last_change;
+    for (OpId op = 0; op < graph.size(); ++op) ASSERT_EQ(by_rounds.end(op), by_events.end(op));
+  }
+}
+
+// Rounds spread from the beginning; with strong slowdowns on many ranks that takes too many.
+TEST(Contention, SettlesByEventsWhereRoundsDoNotSuffice) {
+  RandomGraph random(100008);
+  const Graph graph = random.job(8, 100000);
+  Contention contention(graph, std::vector<double>(graph.size(), 3.0));
   Replay replay(graph);
-  ContentionOptions options;
-  options.max_rounds = 1;
-  const ContentionResult result = contention.settle(replay, graph.ops.duration, options);
-  EXPECT_FALSE(result.converged);
-  EXPECT_EQ(result.rounds, 1);
-  EXPECT_GT(result.last_change, 0);
+  const auto result = contention.settle(replay, graph.ops.duration);
+  EXPECT_TRUE(result.by_events);
+  EXPECT_TRUE(result.converged) << result.last_change;
 }
 
 TEST(Contention, SlowdownsMustFitTheGraph) {

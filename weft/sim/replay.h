@@ -40,6 +40,7 @@ class Replay {
   Nanos delay(graph::EdgeId edge) const { return delay_[edge]; }
   std::span<const Nanos> starts() const { return start_; }
   std::span<const Nanos> ends() const { return end_; }
+  std::span<const Nanos> delays() const { return delay_; }  ///< by edge
   /// Latest end of all ops; 0 without ops. Costs the number of ops that nothing follows.
   Nanos makespan() const;
   const graph::Graph& graph() const { return *graph_; }
