@@ -267,7 +267,7 @@ void Assembler::add_group(std::int32_t number, const GroupKey& key,
     nodes_[m].end = last + spec.duration;
     nodes_[m].group = static_cast<std::uint32_t>(groups_.size());
   }
-  groups_.push_back({last - first <= kTogether, kSecond * kSecond});
+  groups_.push_back({last - first <= kTogether, std::numeric_limits<Nanos>::max()});
   builder_.add_collective(std::move(collective));
 }
 

@@ -34,14 +34,14 @@ constexpr std::array<std::string_view, 5> kTracks = {"compute", "pp-comm", "tp-c
 /// Keeps sums and differences of times well inside 64 bits.
 constexpr Nanos kLatest = 2'000'000'000 * kSecond;
 constexpr Nanos kLongest = 1'000'000'000 * kSecond;
+constexpr std::int64_t kEventsBetweenProgress = 4096;
 constexpr std::int64_t kMostIds = 1 << 24;
 
 struct RawEvent {
   Nanos start = -1;
   Nanos duration = -1;
   NameId name = 0;
-  std::int64_t pid = -1;
-  std::int64_t tid = -1;
+  std::uint32_t track = kNone;  ///< index into File::tracks
   PhaseDetail detail;
 };
 
@@ -53,11 +53,21 @@ struct TrackName {
 
 using TrackId = std::pair<std::int64_t, std::int64_t>;  ///< pid, tid
 
+/// A track that holds events.
+struct Track {
+  TrackId id;
+  TrackName name;
+  std::int32_t rank = 0;  ///< that the tid encodes
+};
+
 struct File {
   Interner names;
   std::vector<RawEvent> events;
-  std::map<TrackId, TrackName> tracks;
+  std::vector<Track> tracks;  ///< in order of their first event
+  std::map<TrackId, std::uint32_t> track_index;
+  std::map<TrackId, TrackName> track_names;  ///< as the metadata tell
   std::int64_t entries = 0;
+  std::string name, label, phase;  ///< of the event at hand
 };
 
 std::optional<std::int32_t> number_after(std::string_view& text, std::string_view prefix) {
@@ -111,10 +121,25 @@ void read_args(JsonScanner& json, RawEvent& event, std::string& label) {
   }
 }
 
-bool usable(const RawEvent& event) {
+bool usable(const RawEvent& event, const TrackId& id) {
+  const auto [pid, tid] = id;
   return event.start >= 0 && event.start <= kLatest && event.duration >= 0 &&
-         event.duration <= kLongest && event.pid >= 0 && event.pid < kMostIds && event.tid >= 0 &&
-         event.tid < kMostIds && event.detail.step >= 0;
+         event.duration <= kLongest && pid >= 0 && pid < kMostIds && tid >= 0 && tid < kMostIds &&
+         event.detail.step >= 0;
+}
+
+std::uint32_t track_of(File& file, const TrackId& id) {
+  // Events of a track mostly follow each other.
+  if (!file.events.empty() && file.tracks[file.events.back().track].id == id) {
+    return file.events.back().track;
+  }
+  const auto next = static_cast<std::uint32_t>(file.tracks.size());
+  const auto [it, is_new] = file.track_index.try_emplace(id, next);
+  if (is_new) {
+    const auto tracks = static_cast<std::int64_t>(kTracks.size());
+    file.tracks.push_back({id, {}, static_cast<std::int32_t>(id.second / tracks)});
+  }
+  return it->second;
 }
 
 void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
@@ -123,7 +148,13 @@ void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
   const std::int64_t at = json.offset();
   json.enter();
   RawEvent event;
-  std::string name, label, phase;
+  TrackId id{-1, -1};
+  std::string& name = file.name;
+  std::string& label = file.label;
+  std::string& phase = file.phase;
+  name.clear();
+  label.clear();
+  phase.clear();
   std::string_view key;
   while (json.next_key(key)) {
     if (key == "name") {
@@ -131,9 +162,9 @@ void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
     } else if (key == "ph") {
       phase = json.string();
     } else if (key == "pid") {
-      event.pid = parse_int(json.number()).value_or(-1);
+      id.first = parse_int(json.number()).value_or(-1);
     } else if (key == "tid") {
-      event.tid = parse_int(json.number()).value_or(-1);
+      id.second = parse_int(json.number()).value_or(-1);
     } else if (key == "ts") {
       event.start = parse_scaled(json.number(), 3).value_or(-1);
     } else if (key == "dur") {
@@ -147,10 +178,11 @@ void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
   if (!json.ok()) return;  // half an event
   ++file.entries;
   if (phase == "M" && name == "thread_name") {
-    if (auto track = parse_track(label)) file.tracks[{event.pid, event.tid}] = std::move(*track);
+    if (auto track = parse_track(label)) file.track_names[id] = std::move(*track);
   } else if (phase == "X") {
-    event.name = file.names.intern(name);
-    if (usable(event)) {
+    if (usable(event, id)) {
+      event.name = file.names.intern(name);
+      event.track = track_of(file, id);
       file.events.push_back(event);
     } else {
       diagnostics.add(kBadEvent, source + ": byte " + std::to_string(at));
@@ -163,7 +195,8 @@ Status read_events(JsonScanner& json, File& file, const ReadOptions& options,
   json.enter();
   while (json.next_item()) {
     read_event(json, file, diagnostics, source);
-    if (options.progress && !options.progress(json.offset())) {
+    const bool tell = options.progress && file.entries % kEventsBetweenProgress == 1;
+    if (tell && !options.progress(json.offset())) {
       return fail(ErrorCode::kCancelled, "reading was cancelled", source);
     }
   }
@@ -188,47 +221,51 @@ Status read_file_text(JsonScanner& json, File& file, const ReadOptions& options,
   return {};
 }
 
-/// A worker while its tracks are put together.
-using WorkerKey = std::tuple<std::int32_t, std::int64_t, std::int32_t>;  ///< stage, pid, shard
-
-/// Names tracks that have none, by the rank that their tid encodes: like another track of that
-/// rank, else by its place among the ranks of its replica.
-void complete_tracks(File& file, Diagnostics& diagnostics, const std::string& source) {
-  const auto tracks = static_cast<std::int64_t>(kTracks.size());
-  std::map<TrackId, TrackName> by_rank;
-  for (const auto& [id, track] : file.tracks) by_rank[{id.first, id.second / tracks}] = track;
-  std::map<std::int64_t, std::set<std::int64_t>> ranks_of;  // by pid
-  std::set<TrackId> nameless;
-  for (const RawEvent& event : file.events) {
-    ranks_of[event.pid].insert(event.tid / tracks);
-    if (!file.tracks.contains({event.pid, event.tid})) nameless.insert({event.pid, event.tid});
+/// Names tracks that have none like another track of the rank that their tid encodes, else by its
+/// place among the ranks of its replica.
+void name_tracks(File& file, Diagnostics& diagnostics, const std::string& source) {
+  std::map<std::pair<std::int64_t, std::int32_t>, TrackName> by_rank;  // pid, rank
+  std::map<std::int64_t, std::set<std::int32_t>> ranks_of;             // by pid
+  std::vector<Track*> nameless;
+  for (Track& track : file.tracks) {
+    ranks_of[track.id.first].insert(track.rank);
+    const auto named = file.track_names.find(track.id);
+    if (named == file.track_names.end()) {
+      nameless.push_back(&track);
+    } else {
+      track.name = named->second;
+      by_rank.insert({{track.id.first, track.rank}, track.name});
+    }
   }
   if (nameless.empty()) return;
   diagnostics.add(kNoTrackNames, source, static_cast<std::int64_t>(nameless.size()));
-  for (const TrackId& id : nameless) {
-    TrackName& track = file.tracks[id];
-    const std::set<std::int64_t>& ranks = ranks_of[id.first];
-    const std::int64_t rank = id.second / tracks;
-    const auto named = by_rank.find({id.first, rank});
+  for (Track* track : nameless) {
+    const auto named = by_rank.find({track->id.first, track->rank});
     if (named != by_rank.end()) {
-      track = named->second;
+      track->name = named->second;
     } else {
-      track.stage = static_cast<std::int32_t>(std::distance(ranks.begin(), ranks.find(rank)));
+      const std::set<std::int32_t>& ranks = ranks_of[track->id.first];
+      const auto stage = std::distance(ranks.begin(), ranks.find(track->rank));
+      track->name.stage = static_cast<std::int32_t>(stage);
     }
-    track.text = kTracks[static_cast<std::size_t>(id.second % tracks)];
+    track->name.text = kTracks[static_cast<std::size_t>(track->id.second) % kTracks.size()];
   }
 }
 
+using WorkerKey = std::tuple<std::int32_t, std::int64_t, std::int32_t>;  ///< stage, pid, shard
+
+WorkerKey worker_of(const Track& track) {
+  return {track.name.stage, track.id.first, track.name.shard};
+}
+
 /// Global ranks as the tids encode them; counted in order of the workers if they do not.
-std::map<WorkerKey, std::int32_t> number_workers(const File& file) {
+std::map<WorkerKey, std::int32_t> number_workers(const std::vector<Track>& tracks) {
   std::map<WorkerKey, std::int32_t> numbers;
   std::set<std::int32_t> used;
   bool encoded = true;
-  for (const RawEvent& event : file.events) {
-    const TrackName& track = file.tracks.at({event.pid, event.tid});
-    const auto rank = static_cast<std::int32_t>(event.tid / std::ssize(kTracks));
-    const auto [it, is_new] = numbers.try_emplace({track.stage, event.pid, track.shard}, rank);
-    encoded &= is_new ? used.insert(rank).second : it->second == rank;
+  for (const Track& track : tracks) {
+    const auto [it, is_new] = numbers.try_emplace(worker_of(track), track.rank);
+    encoded &= is_new ? used.insert(track.rank).second : it->second == track.rank;
   }
   std::int32_t next = 0;
   if (!encoded) {
@@ -252,10 +289,22 @@ void mark_steps(RankTrace& rank) {
                    [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
 }
 
+void add_event(RankTrace& rank, std::uint32_t lane, std::string_view name, const RawEvent& event) {
+  Events& events = rank.events;
+  events.start.push_back(event.start);
+  events.duration.push_back(event.duration);
+  events.name.push_back(rank.names.intern(name));
+  events.lane.push_back(lane);
+  events.correlation.push_back(0);
+  events.detail.push_back(static_cast<std::uint32_t>(rank.phases.size()));
+  events.external_id.push_back(-1);
+  events.kind.push_back(EventKind::kPhase);
+  rank.phases.push_back(event.detail);
+}
+
 std::vector<RankTrace> split_workers(const File& file, const std::string& source) {
-  const auto numbers = number_workers(file);
+  const auto numbers = number_workers(file.tracks);
   std::map<std::int32_t, RankTrace> by_rank;
-  std::map<TrackId, std::uint32_t> lanes;
   std::int32_t stride = 0;
   for (const auto& [key, number] : numbers) {
     RankTrace& rank = by_rank[number];
@@ -266,24 +315,23 @@ std::vector<RankTrace> split_workers(const File& file, const std::string& source
     rank.replica = static_cast<std::int32_t>(rank.process);
     stride = std::gcd(stride, number);
   }
+  struct Place {
+    RankTrace* rank;
+    std::uint32_t lane;
+  };
+  std::vector<Place> places;
+  for (const Track& track : file.tracks) {
+    RankTrace& rank = by_rank[numbers.at(worker_of(track))];
+    places.push_back({&rank, static_cast<std::uint32_t>(rank.lanes.size())});
+    rank.lanes.push_back({true, track.id.first, track.id.second, -1, track.name.text});
+  }
   for (const RawEvent& event : file.events) {
-    const TrackName& track = file.tracks.at({event.pid, event.tid});
-    RankTrace& rank = by_rank[numbers.at({track.stage, event.pid, track.shard})];
-    const auto [lane, is_new] = lanes.try_emplace({event.pid, event.tid}, rank.lanes.size());
-    if (is_new) rank.lanes.push_back({true, event.pid, event.tid, -1, track.text});
-    Events& events = rank.events;
-    events.start.push_back(event.start);
-    events.duration.push_back(event.duration);
-    events.name.push_back(rank.names.intern(file.names.text(event.name)));
-    events.lane.push_back(lane->second);
-    events.correlation.push_back(0);
-    events.detail.push_back(static_cast<std::uint32_t>(rank.phases.size()));
-    events.external_id.push_back(-1);
-    events.kind.push_back(EventKind::kPhase);
-    rank.phases.push_back(event.detail);
+    const Place& place = places[event.track];
+    add_event(*place.rank, place.lane, file.names.text(event.name), event);
   }
   std::vector<RankTrace> ranks;
   for (auto& [number, rank] : by_rank) {
+    if (rank.events.size() == 0) continue;  // all of it was in the step that was cut
     // Tensor-parallel peers are folded into one row: ranks then come in strides.
     rank.world = static_cast<std::int32_t>(by_rank.size()) * std::max(stride, 1);
     if (by_rank.rbegin()->first >= rank.world) rank.world = -1;
@@ -324,7 +372,7 @@ class StragglerReader final : public Reader {
                   "ts, dur, pid, tid and args.step",
                   source.name(), json.offset());
     }
-    complete_tracks(file, diagnostics, source.name());
+    name_tracks(file, diagnostics, source.name());
     return split_workers(file, source.name());
   }
 };
