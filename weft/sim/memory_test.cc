@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <stdexcept>
+
+#include "weft/trace/load.h"
+
 namespace weft::sim {
 namespace {
 
@@ -155,6 +160,56 @@ TEST(Memory, IsEstimatedFromWhatForwardKeepsForBackward) {
   EXPECT_EQ(curves[0].peak.time, 13);
   EXPECT_EQ(curves[0].peak.step, 7);
   EXPECT_EQ(curves[0].peak.host_op, "aten::conv2d");
+}
+
+/// One rank of the shared recordings; none if they are not beside this checkout.
+std::vector<RankTrace> recorded(const std::string& path) {
+  const std::string file = std::string(WEFT_SOURCE_DIR) + "/../shared/traces/" + path;
+  if (!std::filesystem::exists(file)) return {};
+  Diagnostics diagnostics;
+  auto recording = trace::load({file}, {}, diagnostics);
+  EXPECT_TRUE(recording) << recording.error().text();
+  if (!recording) return {};
+  return std::move(recording->runs.at(0).ranks);
+}
+
+const MemoryCurve& of_device(const std::vector<MemoryCurve>& curves, std::int32_t device) {
+  for (const MemoryCurve& curve : curves) {
+    if (curve.device == device) return curve;
+  }
+  throw std::runtime_error("no curve of device " + std::to_string(device));
+}
+
+TEST(Memory, FindsThePeakOfARecordedStep) {
+  auto ranks = recorded("sarchlab_triosim/profiler_vgg13-iter41.json.gz");
+  if (ranks.empty()) GTEST_SKIP() << "needs ../shared/traces/sarchlab_triosim";
+  const auto curves = memory_over_time(ranks[0]);
+  const MemoryCurve& device = of_device(curves, 0);
+  EXPECT_EQ(device.points.size(), 360u);
+  EXPECT_EQ(device.peak.bytes, 39'343'881'216);
+  EXPECT_EQ(device.peak.host_op, "aten::convolution_backward");
+  EXPECT_EQ(of_device(curves, -1).peak.host_op, "aten::empty_strided");
+
+  // Take the allocator's events away: what is estimated stays below the truth, and of its order.
+  for (EventKind& kind : ranks[0].events.kind) {
+    if (kind == EventKind::kMemory) kind = EventKind::kOverhead;
+  }
+  const auto estimated = memory_over_time(ranks[0]);
+  ASSERT_EQ(estimated.size(), 1u);
+  EXPECT_EQ(estimated[0].source, MemorySource::kEstimatedFromShapes);
+  EXPECT_LT(estimated[0].peak.bytes, device.peak.bytes);
+  EXPECT_GT(estimated[0].peak.bytes, device.peak.bytes / 2);
+}
+
+TEST(Memory, FindsStepAndOpOfThePeakAmongManySteps) {
+  const auto ranks = recorded(
+      "facebookresearch_HolisticTraceAnalysis/df_index_resolver/df_index_resolver.json.gz");
+  if (ranks.empty()) GTEST_SKIP() << "needs ../shared/traces/facebookresearch_Holistic...";
+  const auto curves = memory_over_time(ranks[0]);
+  const MemoryPeak& peak = of_device(curves, 1).peak;
+  EXPECT_EQ(peak.bytes, 6'629'508'096);
+  EXPECT_EQ(peak.step, 2);
+  EXPECT_EQ(peak.host_op, "aten::empty");
 }
 
 }  // namespace
