@@ -12,6 +12,11 @@ TEST(Decimal, MicrosecondsBecomeExactNanoseconds) {
   EXPECT_EQ(parse_scaled("1712195495519695.8", 3), 1712195495519695800);
   EXPECT_EQ(parse_scaled("0.001", 3), 1);
   EXPECT_EQ(parse_scaled("-3.5", 3), -3500);
+  for (const char* text : {"1706850122846038", "4458676522690.655", "1712195495519695.8", "7",
+                           "0.5", "12.3456", "-1.5", "1e3", "", "99999999999999999999",
+                           "9223372036854776", "9100000000000000", "1.2x", "."}) {
+    EXPECT_EQ(parse_thousandths(text), parse_scaled(text, 3)) << text;
+  }
 }
 
 TEST(Decimal, RoundsHalfAwayFromZero) {

@@ -35,6 +35,17 @@ inline const char* string_stop(const char* p, bool& non_ascii) {
   }
 }
 
+/// First byte at or after `p` that is neither space, tab nor line end.
+inline const char* space_stop(const char* p) {
+  for (;; p += 16) {
+    const __m128i v = load(p);
+    const __m128i lines = _mm_or_si128(equals(v, '\n'), equals(v, '\r'));
+    const __m128i blanks = _mm_or_si128(equals(v, ' '), equals(v, '\t'));
+    const unsigned stop = ~mask(_mm_or_si128(lines, blanks)) & 0xffffu;
+    if (stop != 0) return p + __builtin_ctz(stop);
+  }
+}
+
 /// First quote, bracket or zero byte at or after `p`.
 inline const char* structure_stop(const char* p) {
   for (;; p += 16) {
@@ -56,6 +67,11 @@ inline const char* string_stop(const char* p, bool& non_ascii) {
     if (c == '"' || c == '\\' || c < 0x20) return p;
     non_ascii |= c >= 0x80;
   }
+}
+
+inline const char* space_stop(const char* p) {
+  while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t') ++p;
+  return p;
 }
 
 inline const char* structure_stop(const char* p) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "weft/base/decimal.h"
 #include "weft/base/json_bytes.h"
 #include "weft/base/utf8.h"
 
@@ -125,7 +126,7 @@ void JsonScanner::stop() {
 
 char JsonScanner::skip_space() {
   for (;;) {
-    while (is(*at_, kSpace)) ++at_;
+    at_ = json_bytes::space_stop(at_);
     const char c = *at_;
     if (static_cast<unsigned char>(c) >= 0x20) return c;
     if (at_ == end_) {
@@ -138,7 +139,7 @@ char JsonScanner::skip_space() {
 
 JsonKind JsonScanner::peek() {
   if (!ok()) return JsonKind::kNothing;
-  const char c = skip_space();
+  const char c = next_byte();
   switch (c) {
     case '{':
       return JsonKind::kObject;
@@ -169,7 +170,7 @@ bool JsonScanner::next_key(std::string_view& key) {
   if (!ok()) return false;
   bool comma = false;
   for (;;) {
-    const char c = skip_space();
+    const char c = next_byte();
     if (c == '"') break;
     if (c == ',') {
       if (comma) count(repairs_.stray_commas, at_);
@@ -185,13 +186,17 @@ bool JsonScanner::next_key(std::string_view& key) {
     }
   }
   ++at_;
+  // Nearly always the key and its colon are in the window and need no repair.
+  bool non_ascii = false;
+  const char* const quote = json_bytes::string_stop(at_, non_ascii);
+  if (*quote == '"' && quote[1] == ':' && !non_ascii) {
+    key = {at_, static_cast<std::size_t>(quote - at_)};
+    at_ = quote + 2;
+    return true;
+  }
   if (!held_) decoded_.clear();
   if (!scan_string()) return false;
   key = odd_ ? decode(text_) : text_;
-  if (*at_ == ':') {  // the common case, without the call
-    ++at_;
-    return true;
-  }
   // The key must survive the search for its colon.
   if (!odd_) token_ = key.data();
   const char c = skip_space();
@@ -209,7 +214,7 @@ bool JsonScanner::next_item() {
   if (!ok()) return false;
   bool comma = false;
   for (;;) {
-    const char c = skip_space();
+    const char c = next_byte();
     if (c == ',') {
       if (comma) count(repairs_.stray_commas, at_);
       comma = true;
@@ -342,8 +347,15 @@ std::string_view JsonScanner::string() {
     skip();
     return {};
   }
-  if (!held_) decoded_.clear();
   ++at_;
+  bool non_ascii = false;
+  const char* const quote = json_bytes::string_stop(at_, non_ascii);
+  if (*quote == '"' && !non_ascii) {
+    const std::string_view plain(at_, static_cast<std::size_t>(quote - at_));
+    at_ = quote + 1;
+    return plain;
+  }
+  if (!held_) decoded_.clear();
   if (!scan_string()) return {};
   return odd_ ? decode(text_) : text_;
 }
@@ -354,11 +366,24 @@ std::string_view JsonScanner::number() {
     skip();
     return {};
   }
-  token_ = at_;
-  skip_scalar();
-  const std::string_view text = take_token();
+  const char* p = at_;
+  while (is(*p, kScalar)) ++p;
+  std::string_view text(at_, static_cast<std::size_t>(p - at_));
+  if (p != end_) {
+    at_ = p;
+  } else {
+    token_ = at_;
+    skip_scalar();
+    text = take_token();
+  }
   if (!text.empty() && text.back() > '9') count(repairs_.not_numbers, text.data());
   return text;
+}
+
+bool JsonScanner::slow_integer(std::int64_t& out) {
+  const auto value = parse_int(number_or_string());
+  if (value) out = *value;
+  return value.has_value();
 }
 
 std::string_view JsonScanner::raw() {

@@ -70,6 +70,24 @@ class JsonScanner {
   /// Reads one value of that kind; one of another kind is skipped and gives an empty text.
   std::string_view string();
   std::string_view number();
+  /// An integer, or a number or string that holds one; false (and `out` untouched) otherwise. The
+  /// quick way for what traces consist of.
+  bool integer(std::int64_t& out) {
+    const char* p = at_;
+    if (*p == ' ') ++p;
+    std::uint64_t value = 0;
+    const char* const first = p;
+    for (; static_cast<unsigned char>(*p - '0') < 10; ++p) {
+      value = value * 10 + static_cast<unsigned char>(*p - '0');
+    }
+    // Up to 18 digits cannot overflow; a stop at anything but these may be the window's end.
+    if (p != first && p - first <= 18 && (*p == ',' || *p == '}' || *p == '\n' || *p == ' ')) {
+      at_ = p;
+      out = static_cast<std::int64_t>(value);
+      return true;
+    }
+    return slow_integer(out);
+  }
   /// The value's own text, whatever its kind.
   std::string_view raw();
   /// A number, or a string holding one ("25738"): some writers quote them.
@@ -101,7 +119,14 @@ class JsonScanner {
     std::size_t capacity = 0;
   };
 
+  /// The next byte that is no white space; '\0' at the end.
+  char next_byte() {
+    if (static_cast<unsigned char>(*at_) > ' ') return *at_;
+    if (*at_ == ' ' && static_cast<unsigned char>(at_[1]) > ' ') return *++at_;
+    return skip_space();
+  }
   char skip_space();
+  bool slow_integer(std::int64_t& out);
   bool refill();
   void stop();
   void count(JsonRepair& repair, const char* where);

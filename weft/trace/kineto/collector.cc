@@ -164,8 +164,8 @@ void Collector::add_complete(const RawEvent& event) {
     if (event.category == Category::kUnknown) ++losses_.unknown_categories[std::string(event.cat)];
     return;
   }
-  const auto start = parse_scaled(event.ts, 3);
-  auto duration = event.dur.empty() ? 0 : parse_scaled(event.dur, 3);
+  const auto start = parse_thousandths(event.ts);
+  auto duration = event.dur.empty() ? 0 : parse_thousandths(event.dur);
   if (!start || !duration) {
     ++losses_.without_time;
     return;
@@ -213,7 +213,7 @@ void Collector::add_step(const RawEvent& event, std::uint32_t lane, Nanos start,
 
 void Collector::add_memory(const RawEvent& event) {
   if (event.name != "[memory]" || event.alloc_bytes == kAbsent) return;
-  const auto time = parse_scaled(event.ts, 3);
+  const auto time = parse_thousandths(event.ts);
   if (!time) {
     ++losses_.without_time;
     return;
@@ -229,7 +229,7 @@ void Collector::add_memory(const RawEvent& event) {
 
 void Collector::add_flow(const RawEvent& event) {
   if (event.category != Category::kForwardBackward) return;
-  const auto time = parse_scaled(event.ts, 3);
+  const auto time = parse_thousandths(event.ts);
   const auto id = parse_int(event.id);
   if (!time || !id) return;
   trace_.flows.push_back({*id, lane_of(event, false), *time, event.phase == 's'});

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
 
 namespace weft::trace::kineto {
 
@@ -33,13 +35,33 @@ class KeyTable {
     if (text.empty()) return other_;
     std::size_t at = hash(text);
     while (!slots_[at].text.empty()) {
-      if (slots_[at].text == text) return slots_[at].id;
+      if (equal(slots_[at].text, text)) return slots_[at].id;
       at = (at + 1) % kSlots;
     }
     return other_;
   }
 
  private:
+  // Keys have 2 to 33 bytes; two overlapping words of each settle nearly all of them without a
+  // call.
+  static constexpr bool equal(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    if (std::is_constant_evaluated() || a.size() < 4) return a == b;
+    return a.size() < 8 ? ends_equal<std::uint32_t>(a, b)
+                        : ends_equal<std::uint64_t>(a, b) && (a.size() <= 16 || a == b);
+  }
+
+  template <class Word>
+  static bool ends_equal(std::string_view a, std::string_view b) {
+    const auto load = [](const char* p) {
+      Word word;
+      std::memcpy(&word, p, sizeof word);
+      return word;
+    };
+    const std::size_t last = a.size() - sizeof(Word);
+    return load(a.data()) == load(b.data()) && load(a.data() + last) == load(b.data() + last);
+  }
+
   static constexpr std::size_t hash(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const std::size_t n = text.size();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/trace/kineto/raw_event.h"
 
-#include "weft/base/decimal.h"
 #include "weft/trace/kineto/keys.h"
 
 namespace weft::trace::kineto {
@@ -119,7 +118,7 @@ void read_args(JsonScanner& scanner, RawEvent& event) {
   while (scanner.next_key(key)) {
     const ArgTarget target = kArgTable.find(key);
     if (target.number != nullptr) {
-      if (const auto value = parse_int(scanner.number_or_string())) event.*target.number = *value;
+      scanner.integer(event.*target.number);
     } else if (target.text != nullptr) {
       event.*target.text = scanner.number_or_string();
     } else if (target.raw != nullptr) {
