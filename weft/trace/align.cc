@@ -30,6 +30,12 @@ constexpr DiagnosticKind kClockRateAbsurd = {
     "the drift that fits best is beyond what any clock does; no drift is corrected",
     "check that all files are of one run"};
 
+constexpr DiagnosticKind kHostClocksDiffer = {
+    "host-clocks-differ", Severity::kWarning,
+    "ranks that name the same host disagree about the time by more than a millisecond; each was "
+    "aligned for itself",
+    "check that all files are of one run and that none was edited"};
+
 std::string milliseconds(double ns) {
   const auto us = static_cast<std::int64_t>(std::llround(ns / 1e3));
   std::string digits = std::to_string(std::abs(us) % 1000);
@@ -45,7 +51,20 @@ class Aligner {
         options_(options),
         diagnostics_(diagnostics),
         seen_(observe_clocks(run, matches)),
-        problem_(seen_.problem) {}
+        problem_(seen_.problem),
+        by_clock_(run.ranks.size()) {
+    for (const ClockObservation& o : problem_.observations) {
+      if (o.scale > 0) continue;
+      for (std::size_t i = o.first; i < o.first + o.count; ++i) {
+        by_clock_[problem_.samples[i].clock].push_back(i);
+      }
+    }
+    for (auto& list : by_clock_) {
+      std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
+        return problem_.samples[a].place < problem_.samples[b].place;
+      });
+    }
+  }
 
   Alignment align() {
     solution_ = fit_clocks(problem_);
@@ -71,16 +90,15 @@ class Aligner {
           residuals.push_back(solution_.residual[i]);
         }
         const auto found = find_jump(times, residuals);
+        if (!found) continue;
         // Between two clocks it is anybody's jump; blame the one that is not the reference.
-        if (found && std::abs(found->size) >= std::abs(jump.size) * (1 + 1e-9)) {
-          worst = c;
-          jump = *found;
-          order = std::move(samples);
-        } else if (found && problem_.fixed[worst]) {
-          worst = c;
-          jump = *found;
-          order = std::move(samples);
-        }
+        const bool larger = std::abs(found->size) > 1.01 * std::abs(jump.size);
+        const bool instead = !order.empty() && problem_.fixed[worst] &&
+                             std::abs(found->size) > 0.9 * std::abs(jump.size);
+        if (!larger && !instead) continue;
+        worst = c;
+        jump = *found;
+        order = std::move(samples);
       }
       if (order.empty()) return;
       const double at = problem_.samples[order[jump.at]].end + static_cast<double>(seen_.origin);
@@ -98,15 +116,9 @@ class Aligner {
   /// Usable samples of a clock, by time.
   std::vector<std::size_t> samples_of(std::uint32_t clock) const {
     std::vector<std::size_t> list;
-    for (const ClockObservation& o : problem_.observations) {
-      if (o.scale > 0) continue;
-      for (std::size_t i = o.first; i < o.first + o.count; ++i) {
-        if (problem_.samples[i].clock == clock && problem_.samples[i].used) list.push_back(i);
-      }
+    for (const std::size_t i : by_clock_[clock]) {
+      if (problem_.samples[i].used) list.push_back(i);
     }
-    std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
-      return problem_.samples[a].place < problem_.samples[b].place;
-    });
     return list;
   }
 
@@ -133,10 +145,11 @@ class Aligner {
       const double error = to_ppb(with_rates.rate_error[c]);
       rate_bound_[c] = std::min(options_.max_rate_ppb,
                                 static_cast<std::int64_t>(std::ceil(std::abs(rate) + 2 * error)));
-      const bool significant = std::abs(rate) > options_.rate_significance * error;
-      const bool long_enough =
-          2 * seen_.half_span >= static_cast<double>(options_.min_span_for_rate);
-      if (!significant || !long_enough) continue;
+      // Precise enough is enough: to drop rates that happen to look small would make the fit depend
+      // on where the clocks stood before.
+      const bool precise = 2 * error <= static_cast<double>(options_.rate_resolution_ppb);
+      if (!precise || 2 * seen_.half_span < static_cast<double>(options_.min_span_for_rate))
+        continue;
       if (std::abs(rate) > static_cast<double>(options_.max_rate_ppb)) {
         diagnostics_.add(kClockRateAbsurd, "rank " + std::to_string(run_.ranks[c].rank));
         continue;
@@ -237,7 +250,23 @@ class Aligner {
       if (!fit.tied) diagnostics_.add(kClockUntied, "rank " + std::to_string(run_.ranks[c].rank));
       result.ranks.push_back(fit);
     }
+    check_hosts(result);
     return result;
+  }
+
+  void check_hosts(const Alignment& result) {
+    std::map<std::string, std::size_t> first;
+    for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
+      const std::string& host = run_.ranks[r].host;
+      if (host.empty()) continue;
+      const std::size_t other = first.emplace(host, r).first->second;
+      const Nanos apart = result.ranks[r].offset - result.ranks[other].offset;
+      if (std::abs(apart) <= kMillisecond) continue;
+      diagnostics_.add(kHostClocksDiffer, "ranks " + std::to_string(run_.ranks[other].rank) +
+                                              " and " + std::to_string(run_.ranks[r].rank) +
+                                              " of " + host + ", by " +
+                                              milliseconds(static_cast<double>(apart)));
+    }
   }
 
   const Run& run_;
@@ -245,6 +274,7 @@ class Aligner {
   Diagnostics& diagnostics_;
   ClockObservations seen_;
   ClockProblem& problem_;
+  std::vector<std::vector<std::size_t>> by_clock_;  // samples, by time
   ClockSolution solution_;
   std::vector<std::int64_t> rate_bound_;
 };
@@ -261,6 +291,7 @@ Nanos drift(std::int64_t rate_ppb, Nanos elapsed) {
 
 Alignment align(const Run& run, const std::vector<Match>& matches, const AlignOptions& options,
                 Diagnostics& diagnostics) {
+  if (run.ranks.empty()) return {};
   return Aligner(run, matches, options, diagnostics).align();
 }
 

@@ -19,8 +19,8 @@ struct AlignOptions {
   Nanos min_span_for_rate = 20 * kSecond;
   /// No computer clock is this wrong; a larger slope means that the matches are.
   std::int64_t max_rate_ppb = 1'000'000;
-  /// How many standard errors a rate must be away from zero to be believed.
-  double rate_significance = 4;
+  /// A rate is fitted only if it can be told to this precision (half width of its 95 % interval).
+  std::int64_t rate_resolution_ppb = 5'000;
 };
 
 /// aligned = t + offset + rate * (t - Alignment::origin), t counted from Alignment::epoch.

@@ -7,6 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "weft/trace/calls_fill.h"
+#include "weft/trace/dtype.h"
+
 namespace weft::trace {
 namespace {
 
@@ -36,40 +39,9 @@ bool is_host_communication(std::string_view name) {
   return starts_with_any(name, {"gloo:", "mpi:", "ucc:"});
 }
 
-Bytes element_size(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, Bytes>, 22> kSizes = {{
-      {"Byte", 1},
-      {"Char", 1},
-      {"Bool", 1},
-      {"Float8_e4m3fn", 1},
-      {"Float8_e5m2", 1},
-      {"Float8_e4m3fnuz", 1},
-      {"Float8_e5m2fnuz", 1},
-      {"Short", 2},
-      {"Half", 2},
-      {"BFloat16", 2},
-      {"UInt16", 2},
-      {"Int", 4},
-      {"Float", 4},
-      {"UInt32", 4},
-      {"ComplexHalf", 4},
-      {"Long", 8},
-      {"Double", 8},
-      {"UInt64", 8},
-      {"ComplexFloat", 8},
-      {"ComplexDouble", 16},
-      {"QInt8", 1},
-      {"QUInt8", 1},
-  }};
-  for (const auto& [name, size] : kSizes) {
-    if (name == dtype) return size;
-  }
-  return -1;
-}
-
 // The whole array: what an all-gather puts out, what everything else takes in.
 Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::string_view dtype) {
-  const Bytes size = element_size(dtype);
+  const Bytes size = dtype_size(dtype);
   std::int64_t elements = detail.in_elements;
   if (kind == CollectiveKind::kAllGather || kind == CollectiveKind::kGather) {
     elements = detail.out_elements;
@@ -78,7 +50,7 @@ Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::stri
     }
   }
   if (elements < 0) elements = std::max(detail.in_elements, detail.out_elements);
-  return size < 0 || elements < 0 ? -1 : size * elements;
+  return size <= 0 || elements < 0 ? -1 : size * elements;
 }
 
 // "nccl:send 0->1" and "nccl:recv 0<-1" name the peer even where no arguments were recorded.
@@ -118,8 +90,7 @@ class Extractor {
     }
     collect_batches();
     for (std::size_t k = 0; k < calls_.size(); ++k) describe(k);
-    fill_by_period();
-    fill_by_lane();
+    fill_unknown_calls(trace_, known_, calls_);
     return std::move(calls_);
   }
 
@@ -200,7 +171,8 @@ class Extractor {
     if (call.group.empty()) call.group = trace_.names.text(detail.group);
     // An op that completes alone says group size 1 whatever the group.
     if (call.group_size < 0 && detail.group_size > 1) call.group_size = detail.group_size;
-    if (call.sequence < 0) call.sequence = detail.sequence;
+    // Messages are counted by each rank for itself, so their numbers say nothing to the peer.
+    if (call.sequence < 0 && kind != CollectiveKind::kSendRecv) call.sequence = detail.sequence;
     const Bytes bytes = whole_bytes(detail, kind, trace_.names.text(detail.dtype));
     if (kind == CollectiveKind::kSendRecv) {
       const std::int32_t self = trace_.rank;
@@ -261,109 +233,6 @@ class Extractor {
     }
     if (call.kind == CollectiveKind::kSendRecv && call.bytes < 0) {
       for (const Message& m : call.messages) call.bytes = std::max(call.bytes, m.bytes);
-    }
-  }
-
-  bool same_shape(std::size_t a, std::size_t b) const {
-    const std::uint32_t ea = calls_[a].event;
-    const std::uint32_t eb = calls_[b].event;
-    if (events_.name[ea] != events_.name[eb] || events_.kind[ea] != events_.kind[eb]) return false;
-    const std::uint32_t da = events_.detail[ea];
-    const std::uint32_t db = events_.detail[eb];
-    if (events_.kind[ea] != EventKind::kKernel || da == kNone || db == kNone) return true;
-    return trace_.kernels[da].shape == trace_.kernels[db].shape;
-  }
-
-  bool same_call(std::size_t a, std::size_t b) const {
-    const Call& x = calls_[a];
-    const Call& y = calls_[b];
-    return same_shape(a, b) && x.kind == y.kind && x.bytes == y.bytes && x.group == y.group &&
-           x.messages == y.messages;
-  }
-
-  // Work launched before the window began carries no arguments. Training repeats itself, so where
-  // the described calls of a stream are periodic, the others have the arguments of their like one
-  // or more periods away.
-  void fill_by_period() {
-    std::map<std::uint32_t, std::vector<std::size_t>> by_lane;
-    for (std::size_t k = 0; k < calls_.size(); ++k) {
-      by_lane[events_.lane[calls_[k].event]].push_back(k);
-    }
-    for (const auto& [lane, list] : by_lane) {
-      const std::size_t known = static_cast<std::size_t>(
-          std::count_if(list.begin(), list.end(), [&](std::size_t k) { return known_[k]; }));
-      if (known == 0 || known == list.size()) continue;
-      for (std::size_t period = 1; 2 * period <= known; ++period) {
-        if (!has_period(list, period)) continue;
-        for (std::size_t i = 0; i < list.size(); ++i) {
-          if (!known_[list[i]]) copy_from_period(list, i, period);
-        }
-        break;
-      }
-    }
-  }
-
-  bool has_period(const std::vector<std::size_t>& list, std::size_t period) const {
-    for (std::size_t i = 0; i + period < list.size(); ++i) {
-      const std::size_t a = list[i];
-      const std::size_t b = list[i + period];
-      if (!same_shape(a, b)) return false;
-      if (known_[a] && known_[b] && !same_call(a, b)) return false;
-    }
-    return true;
-  }
-
-  void copy_from_period(const std::vector<std::size_t>& list, std::size_t i, std::size_t period) {
-    auto copy = [&](std::size_t from) {
-      Call& call = calls_[list[i]];
-      const Call& like = calls_[list[from]];
-      call.kind = like.kind;
-      call.group = like.group;
-      call.group_size = like.group_size;
-      call.bytes = like.bytes;
-      call.messages = like.messages;
-      call.inferred = true;
-    };
-    for (std::size_t j = i + period; j < list.size(); j += period) {
-      if (known_[list[j]]) return copy(j);
-    }
-    for (std::size_t j = i; j >= period;) {
-      j -= period;
-      if (known_[list[j]]) return copy(j);
-    }
-  }
-
-  // What is still unknown takes what all other calls of its stream agree on.
-  void fill_by_lane() {
-    struct LaneFacts {
-      std::string group;
-      std::int32_t group_size = -1;
-      bool one_group = true;
-      bool all_to_all = false;
-      bool messages = false;
-    };
-    std::map<std::uint32_t, LaneFacts> lanes;
-    for (const Call& call : calls_) {
-      LaneFacts& facts = lanes[events_.lane[call.event]];
-      facts.all_to_all |= call.kind == CollectiveKind::kAllToAll;
-      facts.messages |= !call.messages.empty();
-      if (call.group.empty()) continue;
-      if (facts.group.empty()) {
-        facts.group = call.group;
-        facts.group_size = call.group_size;
-      }
-      facts.one_group &= facts.group == call.group;
-    }
-    for (Call& call : calls_) {
-      const LaneFacts& facts = lanes[events_.lane[call.event]];
-      if (call.group.empty() && facts.one_group && !facts.group.empty()) {
-        call.group = facts.group;
-        if (call.group_size < 0) call.group_size = facts.group_size;
-      }
-      if (call.kind == CollectiveKind::kSendRecv && call.messages.empty() && facts.all_to_all &&
-          !facts.messages) {
-        call.kind = CollectiveKind::kAllToAll;
-      }
     }
   }
 

@@ -2,7 +2,6 @@
 #include "weft/trace/clock_problem.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <map>
 #include <queue>
@@ -92,13 +91,11 @@ bool ends_together(CollectiveKind kind) {
          kind != CollectiveKind::kGather && kind != CollectiveKind::kScatter;
 }
 
-// Jitter depends on what is moved: by kind and by power of two of the size.
-using NoiseKey = std::tuple<CollectiveKind, int, bool>;
+// Calls that repeat from step to step share their size and their place in the step, and with it how
+// much they are disturbed.
+using NoiseKey = std::tuple<CollectiveKind, std::string, Bytes, bool>;
 NoiseKey noise_key(const Match& match) {
-  const int size = match.bytes > 0
-                       ? static_cast<int>(std::bit_width(static_cast<std::uint64_t>(match.bytes)))
-                       : -1;
-  return {match.kind, size, match.bytes_back != 0};
+  return {match.kind, match.group, match.bytes, match.bytes_back != 0};
 }
 
 class Builder {

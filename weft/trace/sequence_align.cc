@@ -51,13 +51,14 @@ double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_
     const auto at = std::lower_bound(b_by_end.begin(), b_by_end.end(), target,
                                      [](const SequenceItem& x, Nanos t) { return x.end < t; });
     const std::ptrdiff_t centre = at - b_by_end.begin();
-    double best = 0;
+    Nanos nearest = -1;
     for (std::ptrdiff_t j = std::max<std::ptrdiff_t>(0, centre - kNeighbours);
          j < std::min(size, centre + kNeighbours); ++j) {
       if (!compatible(a[i], b_by_end[j])) continue;
-      best = std::max(best, closeness(b_by_end[j].end - target));
+      const Nanos distance = std::abs(b_by_end[j].end - target);
+      if (nearest < 0 || distance < nearest) nearest = distance;
     }
-    sum += best;
+    if (nearest >= 0) sum += closeness(nearest);
   }
   return sum;
 }
@@ -233,6 +234,27 @@ Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
   return static_cast<Nanos>(1.4826 * static_cast<double>(median(residuals)));
 }
 
+// Every item has its number and they count up: nothing is left to guess.
+bool numbered(const Items& items) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].sequence < 0) return false;
+    if (i > 0 && items[i].sequence <= items[i - 1].sequence) return false;
+  }
+  return true;
+}
+
+std::vector<Pair> by_number(const Items& a, const Items& b) {
+  std::vector<Pair> pairs;
+  std::size_t j = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    while (j < b.size() && b[j].sequence < a[i].sequence) ++j;
+    if (j < b.size() && b[j].sequence == a[i].sequence) {
+      pairs.emplace_back(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j));
+    }
+  }
+  return pairs;
+}
+
 // A pair whose ends do not agree stays only where both its neighbours leave no other choice.
 void drop_doubtful(const Items& a, const Items& b, Nanos doubtful, SequenceMatch& match) {
   const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), doubtful);
@@ -264,6 +286,14 @@ SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const SequenceOptions& options) {
   SequenceMatch match;
   if (a.empty() || b.empty()) return match;
+  if (numbered(a) && numbered(b)) {
+    match.pairs = by_number(a, b);
+    match.score = static_cast<double>(match.pairs.size());
+    if (match.pairs.empty()) return match;
+    match.offset = running_offset(a, b, match.pairs);
+    match.spread = spread_about(a, b, match);
+    return match;
+  }
   std::vector<Nanos> shift(a.size(), find_offset(a, b, prior));
   // Second round with the offset that the first one found near each item.
   for (int round = 0; round < 2; ++round) {
