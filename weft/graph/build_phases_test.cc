@@ -110,8 +110,12 @@ TEST(BuildPhases, OverlappedReduceScatterFollowsTheLastBackwardOfItsChunk) {
   made::add_phase(rank, "backward-compute", 40 * ms, 20 * ms, {1, 0, 0, 1});
   made::add_phase(rank, "grads-reduce-scatter", 40 * ms, 5 * ms, {1, -1, 1, 0}, 1);
   made::add_phase(rank, "grads-reduce-scatter", 60 * ms, 5 * ms, {1, -1, 0, 1}, 1);
-  made::add_phase(rank, "separate-grads-all-reduce", 65 * ms, 1 * ms, {1, -1, -1, 0}, 1);
   made::add_phase(rank, "optimizer", 66 * ms, 1 * ms, {1, -1, -1, 0});
+  const Graph by_times = build(run).graph;
+  EXPECT_TRUE(edge(by_times, find(by_times, "backward-compute", 0, 0),
+                   find(by_times, "grads-reduce-scatter", 0, 0)));
+
+  made::add_phase(rank, "separate-grads-all-reduce", 65 * ms, 1 * ms, {1, -1, -1, 0}, 1);
   const Graph graph = build(run).graph;
   const auto scatter = [&](int n) { return find(graph, "grads-reduce-scatter", 0, n); };
   EXPECT_TRUE(edge(graph, find(graph, "backward-compute", 0, 0), scatter(0)));
