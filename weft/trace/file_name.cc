@@ -52,6 +52,7 @@ RankInName find_rank(std::string_view path) {
     const bool inside = i > 0 && (is_letter(name[i - 1]) || is_digit(name[i - 1]));
     if (name[i] == 'r' && !inside && is_digit(name[i + 1])) return {i, number_at(name, i + 1)};
   }
+  if (worker_from_name(path).pid >= 0) return {};
   // "trace_7.json": the last number of the stem, if a separator stands before it.
   const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
   std::size_t start = stem.size();

@@ -185,15 +185,46 @@ std::vector<Group> split_by_era(Group group) {
   return eras;
 }
 
+// The name without its numbers: times and process ids differ from rank to rank.
+std::string bare_name(const RankTrace& trace) {
+  std::string name = std::filesystem::path(trace.file).filename().string();
+  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
+  return name;
+}
+
+// Splitting by name is no use if it leaves every file alone.
+template <class Key>
+bool names_runs(const Group& group, Key key) {
+  std::set<std::string> names;
+  std::set<std::int32_t> ranks;
+  for (const RankTrace& trace : group) {
+    names.insert(key(trace));
+    ranks.insert(trace.rank);
+  }
+  return parts_repeats(group, key) && (ranks.size() == 1 || names.size() < group.size());
+}
+
+// Whether every part would hold all ranks: then the names tell jobs apart, not copies.
+template <class Key>
+bool names_whole_runs(const Group& group, Key key) {
+  std::map<std::string, std::set<std::int32_t>> ranks;
+  for (const RankTrace& trace : group) ranks[key(trace)].insert(trace.rank);
+  return names_runs(group, key) && std::all_of(ranks.begin(), ranks.end(), [&](const auto& part) {
+           return part.second == ranks.begin()->second;
+         });
+}
+
 std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostics) {
   if (!has_repeats(group)) return split_by_era(std::move(group));
   std::vector<Group> parts;
   const auto by_name = [](const RankTrace& t) { return name_before_rank(t.file); };
   if (level == 0 && parts_repeats(group, folder_of)) {
     parts = split_by(std::move(group), folder_of);
-  } else if (level == 1 && parts_repeats(group, by_name)) {
+  } else if (level == 1 && names_runs(group, by_name)) {
     parts = split_by(std::move(group), by_name);
-  } else if (level == 2) {
+  } else if (level == 2 && names_whole_runs(group, bare_name)) {
+    parts = split_by(std::move(group), bare_name);
+  } else if (level == 3) {
     drop_duplicates(
         group, [](const RankTrace&, const RankTrace&) { return true; }, diagnostics);
     return has_repeats(group) ? split_by_time(std::move(group))
