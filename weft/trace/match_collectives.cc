@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +28,11 @@ struct Cluster {
   std::uint32_t reference = 0;  // the rank on whose clock the slots lie
   std::vector<Slot> slots;
   std::set<std::uint32_t> ranks;
+  std::int32_t group_size = -1;
+
+  bool has_room() const {
+    return group_size < 0 || ranks.size() < static_cast<std::size_t>(group_size);
+  }
 };
 
 class CollectiveMatcher {
@@ -67,13 +73,18 @@ class CollectiveMatcher {
       };
       return size(a) > size(b);
     });
+    std::vector<Cluster> clusters;
     for (auto& tracks : groups) {
       const Call& first = c_.calls[tracks[0].rank][tracks[0].calls[0]];
       const bool too_many =
           first.group_size > 0 && tracks.size() > static_cast<std::size_t>(first.group_size);
-      emit(cluster(std::move(tracks), too_many));
+      std::vector<Cluster> found;
+      cluster(std::move(tracks), too_many, found);
+      std::move(found.begin(), found.end(), std::back_inserter(clusters));
     }
-    if (!unnamed.empty()) emit(cluster(std::move(unnamed), true));
+    // A rank that does not name the group may still be the one that is missing in it.
+    cluster(std::move(unnamed), true, clusters);
+    emit(clusters);
   }
 
  private:
@@ -131,11 +142,10 @@ class CollectiveMatcher {
 
   // Puts tracks together. Where membership is unknown (`choosy`), a track joins the cluster whose
   // ends it agrees with best, or founds a new one.
-  std::vector<Cluster> cluster(std::vector<Track> tracks, bool choosy) {
+  void cluster(std::vector<Track> tracks, bool choosy, std::vector<Cluster>& clusters) {
     std::stable_sort(tracks.begin(), tracks.end(), [](const Track& a, const Track& b) {
       return a.calls.size() > b.calls.size();
     });
-    std::vector<Cluster> clusters;
     for (const Track& track : tracks) {
       std::vector<SequenceItem> items;
       for (const std::uint32_t c : track.calls) {
@@ -145,6 +155,7 @@ class CollectiveMatcher {
       std::size_t where = 0;
       for (std::size_t k = 0; k < clusters.size(); ++k) {
         if (clusters[k].ranks.count(track.rank) != 0) continue;
+        if (choosy && !clusters[k].has_room()) continue;
         SequenceMatch match = against(clusters[k], track.rank, items);
         if (choosy && !convincing(match, items)) continue;
         if (!best || match.score > best->score) {
@@ -158,13 +169,13 @@ class CollectiveMatcher {
         Cluster fresh;
         fresh.reference = track.rank;
         fresh.ranks.insert(track.rank);
+        fresh.group_size = c_.calls[track.rank][track.calls[0]].group_size;
         for (std::size_t j = 0; j < items.size(); ++j) {
           fresh.slots.push_back({items[j], {{track.rank, track.calls[j]}}});
         }
         clusters.push_back(std::move(fresh));
       }
     }
-    return clusters;
   }
 
   SequenceMatch against(const Cluster& cluster, std::uint32_t rank,

@@ -128,9 +128,14 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   return best;
 }
 
+struct Gains {
+  double order;
+  double time;
+};
+
 // Longest common subsequence weighted by agreement of ends. `shift[i]` is the offset near a[i].
 std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
-                            double order_gain, double& total) {
+                            const Gains& gains, double& total) {
   const std::size_t n = a.size();
   const std::size_t m = b.size();
   const bool full = n * m <= kMaxCells;
@@ -166,7 +171,7 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
         how = kSkipB;
       }
       if (compatible(a[i], b[j])) {
-        double gain = order_gain + 2 * closeness(a[i].end - b[j].end - shift[i]);
+        double gain = gains.order + gains.time * closeness(a[i].end - b[j].end - shift[i]);
         if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
         if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
         if (value[j] + gain > best) {
@@ -255,6 +260,30 @@ std::vector<Pair> by_number(const Items& a, const Items& b) {
   return pairs;
 }
 
+bool has_hole(const std::vector<Pair>& pairs) {
+  for (std::size_t k = 1; k < pairs.size(); ++k) {
+    if (pairs[k] != Pair(pairs[k - 1].first + 1, pairs[k - 1].second + 1)) return true;
+  }
+  return false;
+}
+
+// First by the given offsets and gains, then again with the offset that was found near each item.
+SequenceMatch refine(const Items& a, const Items& b, std::vector<Nanos> shift, const Gains& first,
+                     const Gains& then) {
+  SequenceMatch match;
+  for (int round = 0; round < 2; ++round) {
+    match.pairs = best_path(a, b, shift, round == 0 ? first : then, match.score);
+    if (match.pairs.empty()) return match;
+    match.offset = running_offset(a, b, match.pairs);
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      while (k + 1 < match.pairs.size() && match.pairs[k].first < i) ++k;
+      shift[i] = match.offset[k];
+    }
+  }
+  return match;
+}
+
 // A pair whose ends do not agree stays only where both its neighbours leave no other choice.
 void drop_doubtful(const Items& a, const Items& b, Nanos doubtful, SequenceMatch& match) {
   const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), doubtful);
@@ -294,18 +323,17 @@ SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
     match.spread = spread_about(a, b, match);
     return match;
   }
-  std::vector<Nanos> shift(a.size(), find_offset(a, b, prior));
-  // Second round with the offset that the first one found near each item.
-  for (int round = 0; round < 2; ++round) {
-    match.pairs = best_path(a, b, shift, options.order_gain, match.score);
-    if (match.pairs.empty()) return match;
-    match.offset = running_offset(a, b, match.pairs);
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      while (k + 1 < match.pairs.size() && match.pairs[k].first < i) ++k;
-      shift[i] = match.offset[k];
-    }
+  const Nanos offset = find_offset(a, b, prior);
+  const Gains gains = {options.order_gain, 2};
+  match = refine(a, b, std::vector<Nanos>(a.size(), offset), gains, gains);
+  if (has_hole(match.pairs)) {
+    // A clock that was set looks like lost calls. Try to keep the order and let the offset follow:
+    // if the ends then agree better, nothing was lost.
+    const Gains in_order = {1, 0.01};
+    SequenceMatch other = refine(a, b, std::vector<Nanos>(a.size(), offset), in_order, gains);
+    if (other.score > 1.02 * match.score) match = std::move(other);
   }
+  if (match.pairs.empty()) return match;
   match.spread = spread_about(a, b, match);
   drop_doubtful(a, b, options.doubtful, match);
   return match;
