@@ -90,6 +90,7 @@ OpId GraphBuilder::add_op(const OpSpec& spec) {
   ops.bytes.push_back(spec.bytes);
   ops.event.push_back(spec.event);
   ops.collective.push_back(spec.collective);
+  ops.host_events.push_back(spec.host_events);
   removed_.push_back(false);
   return static_cast<OpId>(ops.size() - 1);
 }
@@ -147,6 +148,7 @@ Graph GraphBuilder::assemble(const std::vector<OpId>& order, std::vector<OpId>* 
   reorder(ops.bytes, order);
   reorder(ops.event, order);
   reorder(ops.collective, order);
+  reorder(ops.host_events, order);
 
   const Rows by_destination = group_by_row(
       order.size(), edges_.size(), [&](std::uint32_t e) { return renamed[edges_[e].destination]; });

@@ -21,6 +21,7 @@ struct OpSpec {
   Bytes bytes = -1;
   std::uint32_t event = kNoId;
   std::uint32_t collective = kNoId;
+  std::int32_t host_events = 0;
 };
 
 class GraphBuilder {

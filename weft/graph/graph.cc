@@ -29,6 +29,7 @@ Status verify_columns(const Graph& graph) {
       {"bytes", ops.bytes.size()},
       {"event", ops.event.size()},
       {"collective", ops.collective.size()},
+      {"host_events", ops.host_events.size()},
   };
   for (const auto& [name, size] : columns) {
     if (size != n) return broken(fmt::format("column {} has {} entries, not {}", name, size, n));

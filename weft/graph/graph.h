@@ -81,6 +81,9 @@ struct Ops {
   std::vector<Bytes> bytes;               ///< moved by a transfer or copy; -1 unknown
   std::vector<std::uint32_t> event;       ///< index into the rank's trace events; kNoId if none
   std::vector<std::uint32_t> collective;  ///< index into Graph::collectives; kNoId if none
+  /// Host events the profiler recorded in the op and in the gap before it. Recording each cost the
+  /// host some time, which a prediction of the job without profiler takes out again.
+  std::vector<std::int32_t> host_events;
 
   std::size_t size() const { return kind.size(); }
 };

@@ -176,6 +176,8 @@ class Parser {
       WEFT_ASSIGN(spec.recorded_duration, parse_time(value));
     } else if (key == "event") {
       WEFT_ASSIGN(spec.event, parse_integer<std::uint32_t>(value, "event"));
+    } else if (key == "host_events") {
+      WEFT_ASSIGN(spec.host_events, parse_integer<std::int32_t>(value, "host_events"));
     } else if (key == "of") {
       members_.push_back({op, value, place_});
     } else {

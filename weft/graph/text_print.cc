@@ -93,6 +93,7 @@ void print_op(const Graph& graph, OpId op, std::string_view lane, bool tell_coll
     fmt::format_to(out, " took={}", time_text(ops.recorded_duration[op]));
   }
   if (ops.event[op] != kNoId) fmt::format_to(out, " event={}", ops.event[op]);
+  if (ops.host_events[op] != 0) fmt::format_to(out, " host_events={}", ops.host_events[op]);
   if (tell_collective) fmt::format_to(out, " of=c{}", ops.collective[op]);
   print_edges(graph, op, out);
   fmt::format_to(out, "\n");

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/cost/interference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace weft::cost {
+namespace {
+
+using graph::OpId;
+using graph::OpKind;
+
+constexpr double kBeside = 0.95;  ///< overlap from which a kernel counts as beside communication
+constexpr double kAlone = 0.02;
+constexpr std::size_t kEnoughOfEach = 2;
+/// Less than this is no evidence: a handful of short kernels gives ratios of anything.
+constexpr Nanos kEnoughTime = 2 * kMillisecond;
+
+Nanos median(std::vector<Nanos>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Interference measure_interference(const trace::Run& run, const graph::Graph& graph) {
+  const graph::Ops& ops = graph.ops;
+  Interference result;
+  result.overlap.assign(graph.size(), 0.0);
+  std::map<std::int32_t, std::vector<std::pair<Nanos, Nanos>>> resident;
+  std::map<std::int32_t, const trace::RankTrace*> trace_of;
+  for (const trace::RankTrace& trace : run.ranks) trace_of[trace.rank] = &trace;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (ops.kind[op] != OpKind::kArrive) continue;
+    const Nanos start = ops.recorded_start[op];
+    resident[graph.rank(op)].emplace_back(start, start + ops.recorded_duration[op]);
+  }
+  for (auto& [rank, list] : resident) {
+    std::sort(list.begin(), list.end());
+    std::vector<std::pair<Nanos, Nanos>> merged;
+    for (const auto& interval : list) {
+      if (!merged.empty() && interval.first <= merged.back().second) {
+        merged.back().second = std::max(merged.back().second, interval.second);
+      } else {
+        merged.push_back(interval);
+      }
+    }
+    list = std::move(merged);
+  }
+
+  struct Samples {
+    std::vector<Nanos> alone, beside;
+  };
+  std::map<std::pair<NameId, std::string_view>, Samples> kernels;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (ops.kind[op] != OpKind::kKernel || ops.recorded_duration[op] <= 0) continue;
+    const auto found = resident.find(graph.rank(op));
+    const Nanos start = ops.recorded_start[op], end = start + ops.recorded_duration[op];
+    Nanos covered = 0;
+    if (found != resident.end()) {
+      const auto& list = found->second;
+      auto it = std::upper_bound(list.begin(), list.end(), std::pair{start, INT64_MAX});
+      if (it != list.begin()) --it;
+      for (; it != list.end() && it->first < end; ++it) {
+        covered += std::max<Nanos>(0, std::min(end, it->second) - std::max(start, it->first));
+      }
+    }
+    const double overlap = static_cast<double>(covered) / static_cast<double>(end - start);
+    result.overlap[op] = overlap;
+    if (overlap < kBeside && overlap > kAlone) continue;
+    const auto trace = trace_of.find(graph.rank(op));
+    if (trace == trace_of.end() || ops.event[op] == graph::kNoId) continue;
+    const std::uint32_t detail = trace->second->events.detail[ops.event[op]];
+    const std::string_view shape =
+        detail == trace::kNone
+            ? std::string_view()
+            : trace->second->names.text(trace->second->kernels[detail].shape);
+    Samples& samples = kernels[{ops.name[op], shape}];
+    (overlap >= kBeside ? samples.beside : samples.alone).push_back(ops.recorded_duration[op]);
+  }
+  double beside = 0, alone = 0;
+  for (auto& [key, samples] : kernels) {
+    if (samples.alone.size() < kEnoughOfEach || samples.beside.size() < kEnoughOfEach) continue;
+    const auto weight =
+        static_cast<double>(std::min(samples.alone.size(), samples.beside.size()));
+    alone += weight * static_cast<double>(median(samples.alone));
+    beside += weight * static_cast<double>(median(samples.beside));
+  }
+  result.evidence = std::llround(alone);
+  if (result.evidence >= kEnoughTime) result.slowdown = std::max(1.0, beside / alone);
+  return result;
+}
+
+void remove_interference(graph::Graph& graph, const Interference& interference) {
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const double overlap = interference.overlap[op];
+    if (overlap == 0) continue;
+    const double work = 1 - overlap + overlap / interference.slowdown;
+    graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * work);
+  }
+}
+
+}  // namespace weft::cost

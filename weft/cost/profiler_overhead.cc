@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/cost/profiler_overhead.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "weft/trace/launches.h"
+
+namespace weft::cost {
+namespace {
+
+using trace::EventKind;
+
+/// Profiled against unprofiled host-bound training steps (docs/design/prediction.md): the cost of an
+/// event is this many times the lower quartile of the yardstick. Mean of 21 measurements.
+constexpr double kCostPerYardstick = 1.56;
+constexpr Nanos kUsualCost = 2'600;
+constexpr std::size_t kEnoughWrappers = 30;
+constexpr double kKeptAtLeast = 0.25;
+/// From one kernel of a stream to the next that is already waiting, without profiler.
+constexpr Nanos kKernelGap = 1 * kMicrosecond;
+/// The profiler's time stamps make that gap up to ten times longer; what is longer still has
+/// another cause and stays.
+constexpr Nanos kLongestStampedGap = 50 * kMicrosecond;
+
+bool is_device_work(graph::OpKind kind) {
+  return kind == graph::OpKind::kKernel || kind == graph::OpKind::kCopy;
+}
+
+}  // namespace
+
+Nanos overhead_per_event(const trace::RankTrace& trace) {
+  const trace::Launches launches = trace::resolve_launches(trace);
+  const auto& e = trace.events;
+  struct Inner {
+    std::uint32_t only = trace::kNone;
+    int count = 0;
+  };
+  std::vector<Inner> inner(e.size());
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    const std::uint32_t parent = launches.parent[i];
+    if (parent == trace::kNone) continue;
+    ++inner[parent].count;
+    inner[parent].only = i;
+  }
+  std::vector<Nanos> wrapper_time;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (e.kind[i] != EventKind::kHostOp || inner[i].count != 1) continue;
+    const std::uint32_t child = inner[i].only;
+    if (e.kind[child] != EventKind::kHostOp) continue;
+    if (trace.names.text(e.name[i]).starts_with("autograd::")) continue;
+    wrapper_time.push_back(e.duration[i] - e.duration[child]);
+  }
+  if (wrapper_time.size() < kEnoughWrappers) return kUsualCost;
+  const auto quartile =
+      wrapper_time.begin() + static_cast<std::ptrdiff_t>(wrapper_time.size() / 4);
+  std::nth_element(wrapper_time.begin(), quartile, wrapper_time.end());
+  return std::llround(kCostPerYardstick * static_cast<double>(*quartile));
+}
+
+void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per_event) {
+  graph::Ops& ops = graph.ops;
+  for (graph::OpId op = 0; op < graph.size(); ++op) {
+    const std::int32_t rank = graph.rank(op);
+    if (is_device_work(ops.kind[op])) {
+      for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+        graph::Edge& edge = graph.edges[e];
+        if (edge.kind == graph::EdgeKind::kOrder && is_device_work(ops.kind[edge.source]) &&
+            edge.delay <= kLongestStampedGap) {
+          edge.delay = std::min(edge.delay, kKernelGap);
+        }
+      }
+    }
+    if (ops.host_events[op] == 0 || rank < 0) continue;
+    if (static_cast<std::size_t>(rank) >= per_event.size()) continue;
+    // Host work before the op is the delay of the edge that explains its start.
+    graph::Edge* before = nullptr;
+    for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+      graph::Edge& edge = graph.edges[e];
+      if (edge.kind == graph::EdgeKind::kHostSync) continue;
+      if (!before || edge.delay > before->delay) before = &edge;
+    }
+    const Nanos gap = before ? before->delay : 0;
+    const Nanos total = gap + ops.duration[op];
+    const auto least = static_cast<Nanos>(kKeptAtLeast * static_cast<double>(total));
+    const Nanos kept =
+        std::max(least, total - ops.host_events[op] * per_event[static_cast<std::size_t>(rank)]);
+    const Nanos cut = total - std::min(total, kept);
+    const Nanos from_gap = std::min(gap, cut);
+    if (before) before->delay -= from_gap;
+    ops.duration[op] -= cut - from_gap;
+  }
+}
+
+}  // namespace weft::cost

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/graph/build.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "weft/base/parallel.h"
+#include "weft/graph/builder.h"
+#include "weft/graph/delays.h"
+#include "weft/graph/rank_draft.h"
+
+namespace weft::graph {
+namespace {
+
+constexpr DiagnosticKind kLateLaunch{
+    "work-before-its-launch", Severity::kWarning,
+    "device work starts before the call that launched it; its launch edge was dropped",
+    "host and device clocks of this recording disagree: record again, or update the profiler"};
+constexpr DiagnosticKind kLoneCollective{
+    "collective-without-peers", Severity::kInfo,
+    "no other rank recorded this collective: waiting and transfer cannot be told apart",
+    "record all ranks of the job, over the same steps"};
+
+constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
+
+CollectiveKind kind_of(trace::CollectiveKind kind) {
+  switch (kind) {
+    case trace::CollectiveKind::kAllReduce: return CollectiveKind::kAllReduce;
+    case trace::CollectiveKind::kAllGather: return CollectiveKind::kAllGather;
+    case trace::CollectiveKind::kReduceScatter: return CollectiveKind::kReduceScatter;
+    case trace::CollectiveKind::kBroadcast: return CollectiveKind::kBroadcast;
+    case trace::CollectiveKind::kReduce: return CollectiveKind::kReduce;
+    case trace::CollectiveKind::kAllToAll: return CollectiveKind::kAllToAll;
+    case trace::CollectiveKind::kSendRecv: return CollectiveKind::kSendRecv;
+    case trace::CollectiveKind::kBarrier: return CollectiveKind::kBarrier;
+    default: return CollectiveKind::kOther;
+  }
+}
+
+/// Ranks, joined. Ids of a rank's draft ops are shifted by `first[rank]`.
+class Join {
+ public:
+  Join(const trace::Run& run, const std::vector<trace::Match>& matches, Diagnostics& diagnostics)
+      : run_(run), matches_(matches), diagnostics_(diagnostics) {}
+
+  Result<Graph> run() {
+    draft_ranks();
+    begin_recording();
+    for (std::size_t r = 0; r < drafts_.size(); ++r) add_rank(r);
+    for (const trace::Match& match : matches_) add_collective(match);
+    add_edges();
+    order_links();
+    set_delays(builder_.draft(), edges_, diagnostics_);
+    for (const TimedEdge& edge : edges_) {
+      builder_.add_edge(edge.source, edge.destination, edge.kind, edge.delay, edge.inferred);
+    }
+    return std::move(builder_).finish();
+  }
+
+ private:
+  void draft_ranks() {
+    std::vector<std::vector<bool>> communication(run_.ranks.size());
+    for (std::size_t r = 0; r < run_.ranks.size(); ++r) {
+      communication[r].resize(run_.ranks[r].events.size());
+    }
+    for (const trace::Match& match : matches_) {
+      for (const trace::Member& member : match.members) {
+        communication[member.rank][member.event] = true;
+      }
+    }
+    drafts_.resize(run_.ranks.size());
+    parallel_for(run_.ranks.size(), [&](std::size_t r) {
+      drafts_[r] = draft_rank(run_.ranks[r], communication[r]);
+    });
+  }
+
+  /// Everything is measured from the earliest event of all ranks.
+  void begin_recording() {
+    origin_ = INT64_MAX;
+    std::set<std::int64_t> steps;
+    for (std::size_t r = 0; r < drafts_.size(); ++r) {
+      for (const DraftOp& op : drafts_[r].ops) {
+        origin_ = std::min(origin_, op.start);
+        if (op.step >= 0) steps.insert(op.step);
+      }
+    }
+    if (origin_ == INT64_MAX) origin_ = 0;
+    builder_.draft().steps.assign(steps.begin(), steps.end());
+    const LaneId job = builder_.add_lane(LaneKind::kHost, -1, "job");
+    builder_.add_op({.kind = OpKind::kHost,
+                     .lane = job,
+                     .name = "recording begins",
+                     .recorded_start = 0,
+                     .recorded_duration = 0});
+  }
+
+  void add_rank(std::size_t r) {
+    const RankDraft& draft = drafts_[r];
+    std::vector<LaneId> lanes;
+    for (const Lane& lane : draft.lanes) {
+      lanes.push_back(builder_.add_lane(lane.kind, lane.rank, lane.name));
+    }
+    first_.push_back(static_cast<OpId>(builder_.draft().size()));
+    for (const DraftOp& op : draft.ops) {
+      builder_.add_op({.kind = op.kind,
+                       .lane = lanes[op.lane],
+                       .name = op.name,
+                       .step = op.step,
+                       .duration = op.duration,
+                       .recorded_start = op.start - origin_,
+                       .recorded_duration = op.duration,
+                       .bytes = op.bytes,
+                       .event = op.event,
+                       .host_events = op.host_events});
+    }
+    if (draft.late_launches > 0) {
+      diagnostics_.add(kLateLaunch, "rank " + std::to_string(run_.ranks[r].rank),
+                       draft.late_launches);
+    }
+  }
+
+  LaneId link_lane(const trace::Match& match) {
+    std::string name = "link";
+    if (match.is_message() && match.members.size() == 2) {
+      name += " r" + std::to_string(run_.ranks[match.members[0].rank].rank) + " to r" +
+              std::to_string(run_.ranks[match.members[1].rank].rank);
+    } else {
+      name += " group " + (match.group.empty() ? std::string("?") : match.group);
+      // Groups of one name on different ranks (tensor-parallel groups, say) are different links.
+      if (!match.members.empty()) {
+        name += " of r" + std::to_string(run_.ranks[match.members[0].rank].rank);
+      }
+    }
+    const auto [it, is_new] = links_.try_emplace(name, 0);
+    if (is_new) it->second = builder_.add_lane(LaneKind::kLink, -1, name);
+    return it->second;
+  }
+
+  void add_collective(const trace::Match& match) {
+    Graph& graph = builder_.draft();
+    Collective collective;
+    collective.kind = kind_of(match.kind);
+    collective.ranks = std::max(match.group_size, static_cast<std::int32_t>(match.members.size()));
+    collective.bytes = match.bytes;
+    collective.group = match.group;
+    collective.sequence = match.sequence;
+    if (match.members.size() < 2 && run_.ranks.size() > 1) {
+      diagnostics_.add(kLoneCollective, std::string(trace::to_text(match.kind)));
+    }
+
+    Nanos begins = INT64_MIN, ends = INT64_MAX;
+    std::int32_t step = -1;
+    std::vector<OpId> kernels;
+    for (const trace::Member& member : match.members) {
+      const OpId local = drafts_[member.rank].op_of_event[member.event];
+      if (local == kNoId) continue;
+      const OpId kernel = first_[member.rank] + local;
+      kernels.push_back(kernel);
+      begins = std::max(begins, graph.ops.recorded_start[kernel]);
+      step = std::max(step, graph.ops.step[kernel]);
+    }
+    if (kernels.empty()) return;
+    // A member that was done before the last one came did not wait for it (the root of a broadcast,
+    // the sender of a small message); the transfer ends with the first of those that did.
+    const auto waited = [&](OpId kernel) {
+      return recorded_end(graph, kernel) >= begins - kIgnoredSkew;
+    };
+    for (const OpId kernel : kernels) {
+      if (waited(kernel)) ends = std::min(ends, recorded_end(graph, kernel));
+    }
+    ends = std::max(ends, begins);
+    const LaneId lane = link_lane(match);
+    const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
+                                           .lane = lane,
+                                           .name = trace::to_text(match.kind),
+                                           .step = step,
+                                           .duration = ends - begins,
+                                           .recorded_start = begins,
+                                           .recorded_duration = ends - begins,
+                                           .bytes = match.bytes});
+    collective.transfer = transfer;
+    for (const OpId kernel : kernels) {
+      const OpId arrival = arrive(kernel);
+      collective.arrivals.push_back(arrival);
+      edges_.push_back({arrival, transfer, EdgeKind::kCollective, false, 0});
+      if (waited(kernel)) {
+        transfers_of_[kernel].push_back(transfer);
+        graph.ops.duration[kernel] = 0;
+      }
+    }
+    builder_.add_collective(std::move(collective));
+    on_link_[lane].push_back(transfer);
+  }
+
+  /// A kernel that carries several messages arrives once for each.
+  OpId arrive(OpId kernel) {
+    Graph& graph = builder_.draft();
+    if (graph.ops.kind[kernel] != OpKind::kArrive) {
+      graph.ops.kind[kernel] = OpKind::kArrive;
+      return kernel;
+    }
+    const OpId again = builder_.add_op({.kind = OpKind::kArrive,
+                                        .lane = graph.ops.lane[kernel],
+                                        .name = graph.name(kernel),
+                                        .step = graph.ops.step[kernel],
+                                        .duration = 0,
+                                        .recorded_start = graph.ops.recorded_start[kernel],
+                                        .recorded_duration = graph.ops.recorded_duration[kernel],
+                                        .event = graph.ops.event[kernel]});
+    edges_.push_back({kernel, again, EdgeKind::kOrder, false, 0});
+    return again;
+  }
+
+  static Nanos recorded_end(const Graph& graph, OpId op) {
+    return graph.ops.recorded_start[op] + graph.ops.recorded_duration[op];
+  }
+
+  /// What follows a communication kernel follows its transfers.
+  void add_edges() {
+    for (std::size_t r = 0; r < drafts_.size(); ++r) {
+      for (const DraftEdge& edge : drafts_[r].edges) {
+        const OpId source = first_[r] + edge.source, destination = first_[r] + edge.destination;
+        const auto transfers = transfers_of_.find(source);
+        if (transfers == transfers_of_.end()) {
+          edges_.push_back({source, destination, edge.kind, edge.inferred, 0});
+          continue;
+        }
+        for (const OpId transfer : transfers->second) {
+          const EdgeKind kind = edge.kind == EdgeKind::kOrder ? EdgeKind::kCollective : edge.kind;
+          edges_.push_back({transfer, destination, kind, edge.inferred, 0});
+        }
+      }
+    }
+    std::vector<bool> has_source(builder_.draft().size());
+    for (const TimedEdge& edge : edges_) has_source[edge.destination] = true;
+    for (OpId op = 1; op < has_source.size(); ++op) {
+      if (!has_source[op]) edges_.push_back({0, op, EdgeKind::kOrder, false, 0});
+    }
+  }
+
+  /// A communicator moves one thing at a time, in the order in which it was asked to.
+  void order_links() {
+    const Graph& graph = builder_.draft();
+    for (auto& [lane, transfers] : on_link_) {
+      std::sort(transfers.begin(), transfers.end(), [&](OpId a, OpId b) {
+        return std::pair{graph.ops.recorded_start[a], a} < std::pair{graph.ops.recorded_start[b], b};
+      });
+      for (std::size_t i = 1; i < transfers.size(); ++i) {
+        edges_.push_back({transfers[i - 1], transfers[i], EdgeKind::kOrder, true, 0});
+      }
+    }
+  }
+
+  const trace::Run& run_;
+  const std::vector<trace::Match>& matches_;
+  Diagnostics& diagnostics_;
+  GraphBuilder builder_;
+  std::vector<RankDraft> drafts_;
+  std::vector<OpId> first_;
+  std::vector<TimedEdge> edges_;
+  std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel
+  std::map<std::string, LaneId> links_;
+  std::map<LaneId, std::vector<OpId>> on_link_;
+  Nanos origin_ = 0;
+};
+
+}  // namespace
+
+Result<Graph> build(const trace::Run& run, const std::vector<trace::Match>& matches,
+                    Diagnostics& diagnostics) {
+  return Join(run, matches, diagnostics).run();
+}
+
+}  // namespace weft::graph

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host threads. Only the points where a thread touches the world outside it become ops: calls that
+// launch device work, calls that block, gradients that become ready, and the marks between steps.
+// What lies between two of them is host work and ends up as the delay of the edge between them.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+
+#include "weft/graph/names.h"
+#include "weft/graph/rank_draft.h"
+
+namespace weft::graph {
+namespace {
+
+using trace::EventKind;
+using trace::RankTrace;
+
+constexpr std::string_view kQueueFull = "Command Buffer Full";
+/// Shorter gaps on a thread are never taken for waiting for another thread.
+constexpr Nanos kThreadGap = 20 * kMicrosecond;
+/// A full launch queue holds a call for at least this long; below it is noise.
+constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
+
+bool is_blocking(std::string_view call) {
+  constexpr std::array<std::string_view, 10> kCalls = {
+      "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
+      "cuStreamSynchronize",   "cuCtxSynchronize",      "cuEventSynchronize",
+      "hipDeviceSynchronize",  "hipStreamSynchronize",  "hipEventSynchronize",
+      "cudaFree"};
+  return std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
+}
+
+bool is_host_event(EventKind kind) {
+  return kind == EventKind::kHostOp || kind == EventKind::kAnnotation ||
+         kind == EventKind::kRuntime;
+}
+
+/// Starts of the recorded host events of each lane, to count them in a stretch of time.
+class EventCounts {
+ public:
+  explicit EventCounts(const RankTrace& trace) : starts_(trace.lanes.size()) {
+    const auto& e = trace.events;
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      if (is_host_event(e.kind[i])) starts_[e.lane[i]].push_back(e.start[i]);
+    }
+    for (auto& lane : starts_) std::sort(lane.begin(), lane.end());
+  }
+  std::int32_t between(std::uint32_t lane, Nanos from, Nanos to) const {
+    const auto& s = starts_[lane];
+    const auto begin = std::lower_bound(s.begin(), s.end(), from);
+    return static_cast<std::int32_t>(std::lower_bound(begin, s.end(), to) - begin);
+  }
+
+ private:
+  std::vector<std::vector<Nanos>> starts_;
+};
+
+/// Sorted, disjoint stretches of time.
+class Intervals {
+ public:
+  void add(Nanos start, Nanos end) { list_.emplace_back(start, end); }
+  void sort() { std::sort(list_.begin(), list_.end()); }
+  Nanos overlap(Nanos start, Nanos end) const {
+    auto it = std::upper_bound(list_.begin(), list_.end(), std::pair{start, INT64_MAX});
+    if (it != list_.begin()) --it;
+    Nanos sum = 0;
+    for (; it != list_.end() && it->first < end; ++it) {
+      sum += std::max<Nanos>(0, std::min(end, it->second) - std::max(start, it->first));
+    }
+    return std::min(sum, end - start);
+  }
+
+ private:
+  std::vector<std::pair<Nanos, Nanos>> list_;
+};
+
+/// A point on a thread, before it becomes one or two ops.
+struct Point {
+  enum class Kind : std::uint8_t { kStep, kGradient, kBlocking, kLaunch } kind;
+  std::uint32_t lane;  ///< of the trace
+  Nanos start, end;
+  std::uint32_t event;  ///< kNoId for step marks
+  Nanos queue_wait = 0;
+};
+
+std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& launches) {
+  const auto& e = trace.events;
+  std::vector<bool> launches_work(e.size());
+  for (const std::uint32_t call : launches.launcher) {
+    if (call != trace::kNone) launches_work[call] = true;
+  }
+  Intervals queue_full;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    if (e.kind[i] == EventKind::kOverhead && trace.names.text(e.name[i]) == kQueueFull) {
+      queue_full.add(e.start[i], e.end(i));
+    }
+  }
+  queue_full.sort();
+
+  std::vector<Point> points;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    const std::string_view name = trace.names.text(e.name[i]);
+    if (e.kind[i] == EventKind::kRuntime) {
+      const bool blocks = is_blocking(name);
+      if (!blocks && !launches_work[i]) continue;
+      Point point{blocks ? Point::Kind::kBlocking : Point::Kind::kLaunch, e.lane[i], e.start[i],
+                  e.end(i), i};
+      const Nanos wait = queue_full.overlap(point.start, point.end);
+      if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
+      points.push_back(point);
+    } else if (e.kind[i] == EventKind::kHostOp && name == kGradientReady) {
+      points.push_back({Point::Kind::kGradient, e.lane[i], e.end(i), e.end(i), i});
+    }
+  }
+  for (const trace::StepMark& mark : trace.steps) {
+    points.push_back({Point::Kind::kStep, mark.lane, mark.start, mark.start, kNoId});
+  }
+  if (!trace.steps.empty()) {
+    const trace::StepMark& last = trace.steps.back();
+    points.push_back({Point::Kind::kStep, last.lane, last.end, last.end, kNoId});
+  }
+  std::stable_sort(points.begin(), points.end(),
+                   [](const Point& a, const Point& b) { return a.start < b.start; });
+  return points;
+}
+
+/// Whether a framework op runs on the lane at `time`: then the thread is busy, not waiting.
+class BusyThreads {
+ public:
+  explicit BusyThreads(const RankTrace& trace) : ops_(trace.lanes.size()) {
+    const auto& e = trace.events;
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      if (e.kind[i] == EventKind::kHostOp || e.kind[i] == EventKind::kRuntime) {
+        ops_[e.lane[i]].emplace_back(e.start[i], e.end(i));
+      }
+    }
+    for (auto& lane : ops_) {
+      std::sort(lane.begin(), lane.end());
+      Nanos latest = INT64_MIN;  // ops nest: keep how far anything that has begun reaches
+      for (auto& op : lane) op.second = latest = std::max(latest, op.second);
+    }
+  }
+  bool at(std::uint32_t lane, Nanos time) const {
+    const auto& ops = ops_[lane];
+    auto it = std::upper_bound(ops.begin(), ops.end(), std::pair{time, INT64_MAX});
+    return it != ops.begin() && std::prev(it)->second > time;
+  }
+
+ private:
+  std::vector<std::vector<std::pair<Nanos, Nanos>>> ops_;
+};
+
+class HostDraft {
+ public:
+  HostDraft(const RankTrace& trace, RankDraft& draft)
+      : trace_(trace), draft_(draft), counts_(trace), busy_(trace) {}
+
+  void add(const Point& point) {
+    const auto& e = trace_.events;
+    DraftOp op;
+    op.lane = lane(point.lane);
+    op.step = step_at(trace_, point.start);
+    op.start = point.start;
+    op.event = point.event;
+    if (point.kind == Point::Kind::kStep) {
+      op.kind = OpKind::kHost;
+      op.name = kStepMark;
+      append(op, point.end);
+      return;
+    }
+    op.name = trace_.names.text(e.name[point.event]);
+    if (point.kind == Point::Kind::kGradient) {
+      op.kind = OpKind::kHost;
+      const std::uint32_t detail = e.detail[point.event];
+      if (detail != trace::kNone) op.bytes = trace_.host_ops[detail].input_bytes;
+      append(op, point.end);
+      return;
+    }
+    if (point.kind == Point::Kind::kBlocking) {
+      op.kind = OpKind::kHost;
+      append(op, point.end);
+      append_return(op, point.end);
+      return;
+    }
+    if (point.queue_wait > 0) {
+      DraftOp wait = op;
+      wait.kind = OpKind::kHost;
+      wait.name = kQueueWait;
+      append(wait, point.start);
+      append_return(wait, point.start + point.queue_wait);
+      op.start = point.start + point.queue_wait;
+    }
+    op.kind = OpKind::kLaunch;
+    op.duration = point.end - op.start;
+    append(op, point.end);
+  }
+
+ private:
+  struct LaneState {
+    OpId last = kNoId;
+    std::uint32_t trace_lane = 0;
+  };
+
+  LaneId lane(std::uint32_t trace_lane) {
+    const auto [it, is_new] = lanes_.try_emplace(trace_lane, draft_.lanes.size());
+    if (is_new) {
+      const trace::Lane& from = trace_.lanes[trace_lane];
+      draft_.lanes.push_back({LaneKind::kHost, trace_.rank,
+                              "r" + std::to_string(trace_.rank) + "/thread " +
+                                  std::to_string(from.tid)});
+      states_.resize(draft_.lanes.size());
+      states_.back().trace_lane = trace_lane;
+    }
+    return it->second;
+  }
+
+  /// Adds the op behind what its thread did last, and behind another thread if that was what this
+  /// one waited for: the last thing that ended elsewhere while this thread was idle.
+  void append(DraftOp op, Nanos counted_to) {
+    const auto id = static_cast<OpId>(draft_.ops.size());
+    LaneState& mine = states_[op.lane];
+    Nanos after = mine.last == kNoId ? op.start : draft_.ops[mine.last].end();
+    OpId handed_over = kNoId;
+    if (op.start - after > kThreadGap || mine.last == kNoId) {
+      for (const LaneState& other : states_) {
+        if (other.last == kNoId || other.trace_lane == mine.trace_lane) continue;
+        const Nanos end = draft_.ops[other.last].end();
+        if (end <= op.start && (end > after || (mine.last == kNoId && handed_over == kNoId)) &&
+            !busy_.at(mine.trace_lane, end)) {
+          handed_over = other.last;
+          after = end;
+        }
+      }
+    }
+    op.host_events = counts_.between(mine.trace_lane, after, counted_to);
+    if (handed_over != kNoId) {
+      const std::uint32_t from = states_[draft_.ops[handed_over].lane].trace_lane;
+      op.host_events += counts_.between(from, after, op.start);
+      draft_.edges.push_back({handed_over, id, EdgeKind::kThread, true});
+    }
+    if (mine.last != kNoId) draft_.edges.push_back({mine.last, id, EdgeKind::kOrder, false});
+    mine.last = id;
+    draft_.ops.push_back(op);
+  }
+
+  /// The return of a blocking call: follows the call; what it waited for is added with the waits.
+  void append_return(DraftOp op, Nanos end) {
+    const auto id = static_cast<OpId>(draft_.ops.size());
+    op.kind = OpKind::kSync;
+    op.start = end;
+    op.duration = 0;
+    op.host_events = 0;
+    draft_.edges.push_back({id - 1, id, EdgeKind::kOrder, false});
+    states_[op.lane].last = id;
+    draft_.ops.push_back(op);
+  }
+
+  const RankTrace& trace_;
+  RankDraft& draft_;
+  EventCounts counts_;
+  BusyThreads busy_;
+  std::map<std::uint32_t, LaneId> lanes_;
+  std::vector<LaneState> states_;  ///< by draft lane
+};
+
+}  // namespace
+
+std::int32_t step_at(const trace::RankTrace& trace, Nanos time) {
+  if (trace.steps.empty()) return 0;
+  const auto after = std::upper_bound(
+      trace.steps.begin(), trace.steps.end(), time,
+      [](Nanos t, const trace::StepMark& mark) { return t < mark.start; });
+  if (after == trace.steps.begin()) return -1;
+  // A step lasts until the next begins: what the loop does in between belongs to it.
+  if (after == trace.steps.end() && time >= trace.steps.back().end) return -1;
+  return static_cast<std::int32_t>(std::prev(after)->number);
+}
+
+void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
+                RankDraft& draft) {
+  HostDraft host(trace, draft);
+  for (const Point& point : find_points(trace, launches)) host.add(point);
+}
+
+}  // namespace weft::graph

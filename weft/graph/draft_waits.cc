@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom across streams, and which device work a blocking host call waited for.
+//
+// With cuda_sync records this is written down. Without, the wait calls are there but name no
+// streams, and the convention of the frameworks fills in: a wait right before a communication kernel
+// makes communication follow the compute issued so far; a wait before compute makes that compute
+// follow communication. build() later drops what the recorded times contradict.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <unordered_map>
+
+#include "weft/graph/rank_draft.h"
+
+namespace weft::graph {
+namespace {
+
+using trace::EventKind;
+using trace::SyncKind;
+
+/// Device clocks and host clocks agree to about this much within one trace.
+constexpr Nanos kClockTolerance = 2 * kMicrosecond;
+/// Work that starts this soon after a communication ended, and could have started before, waited
+/// for it.
+constexpr Nanos kCoincidence = 50 * kMicrosecond;
+
+bool is_wait_call(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kCalls = {"cudaStreamWaitEvent", "cuStreamWaitEvent",
+                                                      "hipStreamWaitEvent"};
+  return std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end();
+}
+
+/// Device ops in the order in which the host issued them.
+std::vector<OpId> by_issue(const RankDraft& draft) {
+  std::vector<OpId> ops;
+  for (const OpId id : draft.op_of_event) {
+    if (id != kNoId) ops.push_back(id);
+  }
+  std::sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
+    return std::pair{draft.ops[a].issued, a} < std::pair{draft.ops[b].issued, b};
+  });
+  return ops;
+}
+
+class WaitInference {
+ public:
+  WaitInference(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft)
+      : trace_(trace), launches_(launches), draft_(draft) {}
+
+  void run() {
+    count_waits_before_launches();
+    std::unordered_map<OpId, OpId> previous;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.kind == EdgeKind::kOrder) previous[edge.destination] = edge.source;
+    }
+    OpId last_issued = kNoId;
+    for (const OpId id : by_issue(draft_)) {
+      const DraftOp& op = draft_.ops[id];
+      const auto waits = waits_.find(id);
+      const int count = waits == waits_.end() ? 0 : waits->second;
+      if (count > 0 && op.communication) {
+        follow_compute(id);
+      } else if (count > 0 || !any_wait_calls_) {
+        const auto before = previous.find(id);
+        const Nanos free = std::max(op.issued, before == previous.end()
+                                                   ? INT64_MIN
+                                                   : draft_.ops[before->second].end());
+        follow_communication(id, free, count);
+        follow_other_stream(id, last_issued);
+      }
+      if (op.communication) {
+        outstanding_.push_back(id);
+      } else {
+        last_compute_[op.lane] = id;
+      }
+      last_issued = id;
+    }
+  }
+
+ private:
+  /// For each launched op: wait calls made since the launch before it, on any thread. (At the end of
+  /// a backward pass its thread makes the stream wait, and another thread launches the optimiser.)
+  /// Calls from within a collective order its kernel only, and say nothing about compute.
+  void count_waits_before_launches() {
+    const auto& e = trace_.events;
+    struct WaitCall {
+      Nanos time;
+      bool in_collective;
+    };
+    std::vector<WaitCall> calls;
+    for (std::uint32_t i = 0; i < e.size(); ++i) {
+      if (e.kind[i] == EventKind::kRuntime && is_wait_call(trace_.names.text(e.name[i]))) {
+        calls.push_back({e.start[i], in_collective(i)});
+      }
+    }
+    any_wait_calls_ = !calls.empty();
+    std::sort(calls.begin(), calls.end(),
+              [](const WaitCall& a, const WaitCall& b) { return a.time < b.time; });
+    std::vector<std::pair<Nanos, OpId>> launched;
+    for (const DraftEdge& edge : draft_.edges) {
+      if (edge.kind == EdgeKind::kLaunch) {
+        launched.emplace_back(draft_.ops[edge.source].start, edge.destination);
+      }
+    }
+    std::sort(launched.begin(), launched.end());
+    auto next = calls.begin();
+    for (const auto& [time, op] : launched) {
+      int count = 0;
+      for (; next != calls.end() && next->time < time; ++next) {
+        if (draft_.ops[op].communication || !next->in_collective) ++count;
+      }
+      if (count > 0) waits_[op] = count;
+    }
+  }
+
+  /// Whether a call was made by the code of a collective, other than by waiting for one.
+  bool in_collective(std::uint32_t call) const {
+    for (std::uint32_t e = launches_.parent[call]; e != trace::kNone; e = launches_.parent[e]) {
+      const std::string_view name = trace_.names.text(trace_.events.name[e]);
+      if (name == "record_param_comms") {
+        const std::uint32_t detail = trace_.events.detail[e];
+        const bool known = trace_.events.kind[e] == EventKind::kHostOp && detail != trace::kNone &&
+                           trace_.host_ops[detail].collective != trace::kNone;
+        if (!known) return true;
+        const auto& args = trace_.collectives[trace_.host_ops[detail].collective];
+        return trace_.names.text(args.name) != "wait";
+      }
+      if (name.starts_with("nccl:") || name.starts_with("c10d::")) return true;
+    }
+    return false;
+  }
+
+  void follow_compute(OpId id) {
+    for (const auto& [lane, last] : last_compute_) {
+      if (lane != draft_.ops[id].lane) add(last, id);
+    }
+  }
+
+  /// `free`: when the op could have started but for the wait.
+  void follow_communication(OpId id, Nanos free, int waits) {
+    const Nanos start = draft_.ops[id].start;
+    std::ptrdiff_t cause = -1;
+    for (std::size_t i = 0; i < outstanding_.size(); ++i) {
+      const Nanos end = draft_.ops[outstanding_[i]].end();
+      if (end > free && end <= start + kClockTolerance && start - end < kCoincidence &&
+          (cause < 0 || end > draft_.ops[outstanding_[static_cast<std::size_t>(cause)]].end())) {
+        cause = static_cast<std::ptrdiff_t>(i);
+      }
+    }
+    if (cause >= 0) {
+      const OpId source = outstanding_[static_cast<std::size_t>(cause)];
+      const LaneId lane = draft_.ops[source].lane;
+      add(source, id);
+      // Streams run in order: what was issued before it on its stream is over too.
+      std::erase_if(outstanding_, [&, seen = false](OpId other) mutable {
+        const bool drop = !seen && draft_.ops[other].lane == lane;
+        seen = seen || other == source;
+        return drop;
+      });
+      return;
+    }
+    for (; waits > 0 && !outstanding_.empty(); --waits) {
+      if (draft_.ops[outstanding_.front()].end() > start + kClockTolerance) break;
+      add(outstanding_.front(), id);
+      outstanding_.pop_front();
+    }
+  }
+
+  void follow_other_stream(OpId id, OpId last_issued) {
+    if (last_issued == kNoId) return;
+    const DraftOp& last = draft_.ops[last_issued];
+    if (!last.communication && last.lane != draft_.ops[id].lane) add(last_issued, id);
+  }
+
+  void add(OpId source, OpId destination) {
+    draft_.edges.push_back({source, destination, EdgeKind::kEventWait, true});
+  }
+
+  const trace::RankTrace& trace_;
+  const trace::Launches& launches_;
+  RankDraft& draft_;
+  bool any_wait_calls_ = false;
+  std::unordered_map<OpId, int> waits_;
+  std::map<LaneId, OpId> last_compute_;
+  std::deque<OpId> outstanding_;  ///< communication nobody has waited for yet, as issued
+};
+
+/// Streams and calls of the trace by the numbers that sync records use.
+void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
+  const auto& e = trace.events;
+  std::map<std::int64_t, std::vector<OpId>> on_stream;  // as issued
+  for (const OpId id : by_issue(draft)) {
+    const trace::Lane& lane = trace.lanes[e.lane[draft.ops[id].event]];
+    on_stream[lane.tid].push_back(id);
+  }
+  std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (e.kind[i] == EventKind::kRuntime && e.correlation[i] != 0) {
+      call_of_correlation.emplace(e.correlation[i], i);
+    }
+  }
+  const auto issued_before = [&](const std::vector<OpId>& ops, Nanos time) {
+    return std::partition_point(ops.begin(), ops.end(),
+                                [&](OpId id) { return draft.ops[id].issued < time; });
+  };
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (e.kind[i] != EventKind::kSync || e.detail[i] == trace::kNone) continue;
+    const trace::SyncDetail& sync = trace.syncs[e.detail[i]];
+    if (sync.kind != SyncKind::kStreamWaitEvent || sync.wait_on_record < 0) continue;
+    const auto record =
+        call_of_correlation.find(static_cast<std::uint32_t>(sync.wait_on_record));
+    const auto wait = call_of_correlation.find(e.correlation[i]);
+    const auto from = on_stream.find(sync.wait_on_stream);
+    const auto to = on_stream.find(sync.stream);
+    if (record == call_of_correlation.end() || wait == call_of_correlation.end() ||
+        from == on_stream.end() || to == on_stream.end()) {
+      continue;
+    }
+    const auto source = issued_before(from->second, e.start[record->second]);
+    const auto destination = issued_before(to->second, e.start[wait->second]);
+    if (source == from->second.begin() || destination == to->second.end()) continue;
+    draft.edges.push_back({*std::prev(source), *destination, EdgeKind::kEventWait, false});
+  }
+}
+
+/// A blocking call returned because some device work ended: the latest to end before the return,
+/// among what had been issued before the call.
+void waits_of_host(RankDraft& draft) {
+  std::vector<OpId> by_end;
+  for (const OpId id : draft.op_of_event) {
+    if (id != kNoId) by_end.push_back(id);
+  }
+  std::sort(by_end.begin(), by_end.end(), [&](OpId a, OpId b) {
+    return std::pair{draft.ops[a].end(), a} < std::pair{draft.ops[b].end(), b};
+  });
+  const std::size_t known = draft.edges.size();
+  for (std::size_t i = 0; i < known; ++i) {
+    const DraftEdge edge = draft.edges[i];
+    const DraftOp& done = draft.ops[edge.destination];
+    if (edge.kind != EdgeKind::kOrder || done.kind != OpKind::kSync) continue;
+    const DraftOp& call = draft.ops[edge.source];
+    auto it = std::upper_bound(
+        by_end.begin(), by_end.end(), done.start + kClockTolerance,
+        [&](Nanos time, OpId id) { return time < draft.ops[id].end(); });
+    while (it != by_end.begin()) {
+      --it;
+      const DraftOp& work = draft.ops[*it];
+      if (work.end() < call.start - kMillisecond) break;
+      if (work.issued >= call.start) continue;
+      draft.edges.push_back({*it, edge.destination, EdgeKind::kHostSync, true});
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches,
+                 RankDraft& draft) {
+  if (trace.facts.sync_events) {
+    waits_from_records(trace, draft);
+  } else {
+    WaitInference(trace, launches, draft).run();
+  }
+  waits_of_host(draft);
+}
+
+}  // namespace weft::graph

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/graph/unroll.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "weft/base/check.h"
+#include "weft/graph/builder.h"
+#include "weft/graph/names.h"
+
+namespace weft::graph {
+namespace {
+
+/// An op's place: ops of different steps at the same place do the same work.
+struct Place {
+  LaneId lane;
+  std::uint32_t index;
+  bool operator<(const Place& o) const {
+    return std::pair{lane, index} < std::pair{o.lane, o.index};
+  }
+};
+
+struct Boundary {
+  std::vector<std::pair<OpId, EdgeId>> edges;  ///< destination and edge, from one step to the next
+};
+
+class Unroller {
+ public:
+  Unroller(const Graph& graph, const std::vector<std::int64_t>& sequence)
+      : graph_(graph), sequence_(sequence) {
+    index_steps();
+    find_boundaries();
+    find_end_marks();
+  }
+
+  Result<Graph> run(std::vector<OpId>* origin) {
+    builder_.draft().lanes = graph_.lanes;
+    begin_ = builder_.add_op({.kind = OpKind::kHost, .lane = 0, .name = "begins"});
+    origin_.push_back(0);
+    std::vector<OpId> before, now;
+    for (std::size_t i = 0; i < sequence_.size(); ++i) {
+      before = std::move(now);
+      now = add_step(i);
+      if (i > 0) join(i, before, now);
+    }
+    add_missing_begins();
+    builder_.draft().steps.resize(sequence_.size());
+    for (std::size_t i = 0; i < sequence_.size(); ++i) {
+      builder_.draft().steps[i] = static_cast<std::int64_t>(i);
+    }
+    std::vector<OpId> renamed;
+    WEFT_ASSIGN(Graph result, std::move(builder_).finish(&renamed));
+    if (origin) {
+      origin->assign(origin_.size(), kNoId);
+      for (OpId op = 0; op < origin_.size(); ++op) (*origin)[renamed[op]] = origin_[op];
+    }
+    return result;
+  }
+
+ private:
+  void index_steps() {
+    place_.resize(graph_.size());
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      const std::int32_t step = graph_.ops.step[op];
+      if (step < 0) continue;
+      auto& lane = lanes_[step][graph_.ops.lane[op]];
+      place_[op] = {graph_.ops.lane[op], static_cast<std::uint32_t>(lane.size())};
+      lane.push_back(op);
+      in_step_[step].push_back(op);
+    }
+  }
+
+  void find_end_marks() {
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      if (graph_.ops.step[op] < 0 && graph_.name(op) == kStepMark) {
+        end_mark_[graph_.ops.lane[op]] = op;
+      }
+    }
+  }
+
+
+  void find_boundaries() {
+    std::map<std::int64_t, std::int64_t> next;
+    for (std::size_t i = 0; i + 1 < graph_.steps.size(); ++i) {
+      next[graph_.steps[i]] = graph_.steps[i + 1];
+    }
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      for (EdgeId e = graph_.first_edge[op]; e < graph_.first_edge[op + 1]; ++e) {
+        const std::int32_t from = graph_.ops.step[graph_.edges[e].source];
+        if (from < 0 || graph_.ops.step[op] < 0) continue;
+        const auto after = next.find(from);
+        if (after != next.end() && after->second == graph_.ops.step[op]) {
+          boundaries_[from].edges.emplace_back(op, e);
+        }
+      }
+    }
+  }
+
+  std::vector<OpId> add_step(std::size_t position) {
+    const std::int64_t step = sequence_[position];
+    std::vector<OpId> ids(graph_.size(), kNoId);
+    const Ops& ops = graph_.ops;
+    for (const OpId op : in_step_[step]) {
+      ids[op] = builder_.add_op({.kind = ops.kind[op],
+                                 .lane = ops.lane[op],
+                                 .name = graph_.name(op),
+                                 .step = static_cast<std::int32_t>(position),
+                                 .duration = ops.duration[op],
+                                 .bytes = ops.bytes[op],
+                                 .event = ops.event[op],
+                                 .host_events = ops.host_events[op]});
+      origin_.push_back(op);
+    }
+    for (const OpId op : in_step_[step]) {
+      const bool queue = is_queue_wait(graph_, op);
+      for (const Edge& edge : graph_.in_edges(op)) {
+        if (ids[edge.source] == kNoId || (queue && edge.kind == EdgeKind::kHostSync)) continue;
+        const bool waited = queue && ops.kind[op] == OpKind::kSync;
+        builder_.add_edge(ids[edge.source], ids[op], edge.kind, waited ? 0 : edge.delay,
+                          edge.inferred);
+      }
+    }
+    for (const Collective& from : graph_.collectives) {
+      if (from.transfer == kNoId || ids[from.transfer] == kNoId) continue;
+      Collective copy = from;
+      copy.transfer = ids[from.transfer];
+      copy.arrivals.clear();
+      for (const OpId arrival : from.arrivals) {
+        if (ids[arrival] != kNoId) copy.arrivals.push_back(ids[arrival]);
+      }
+      builder_.add_collective(std::move(copy));
+    }
+    return ids;
+  }
+
+  /// The end of a lane's work in a step: its last op, or the transfers that one waits for.
+  std::vector<OpId> tail(std::int64_t step, LaneId lane) const {
+    const auto found = lanes_.at(step).find(lane);
+    if (found == lanes_.at(step).end()) return {};
+    std::vector<OpId> ops;
+    const auto& row = found->second;
+    for (std::size_t i = row.size(); i-- > 0;) {
+      const OpId op = row[i];
+      const bool waits = graph_.ops.kind[op] == OpKind::kArrive && graph_.ops.duration[op] == 0 &&
+                         graph_.ops.collective[op] != kNoId;
+      if (i + 1 < row.size() && graph_.ops.event[op] != graph_.ops.event[row.back()]) break;
+      const OpId transfer =
+          waits ? graph_.collectives[graph_.ops.collective[op]].transfer : kNoId;
+      ops.push_back(transfer == kNoId ? op : transfer);
+      if (!waits) break;
+    }
+    return ops;
+  }
+
+  /// How long after the end of one step a lane's work of the next begins, as recorded.
+  Nanos lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
+    const auto gap_of = [&](OpId op) -> Nanos {
+      for (const Edge& edge : graph_.in_edges(op)) {
+        if (edge.kind == EdgeKind::kOrder || edge.kind == EdgeKind::kCollective) return edge.delay;
+      }
+      return 0;
+    };
+    // The mark at the end of the last step stands for the mark of the step that would follow.
+    if (is_last(from)) {
+      const auto end = end_mark_.find(lane);
+      if (end != end_mark_.end()) return gap_of(end->second);
+    }
+    const auto& row = lanes_.at(to).at(lane);
+    if (graph_.steps.size() > 1 && to != graph_.steps.front()) return gap_of(row.front());
+    if (graph_.steps.size() > 1) {
+      const auto& second = lanes_.at(graph_.steps[1]);
+      const auto found = second.find(lane);
+      if (found != second.end()) return gap_of(found->second.front());
+    }
+    return 0;
+  }
+
+  bool is_last(std::int64_t step) const { return step == graph_.steps.back(); }
+
+  void join(std::size_t position, const std::vector<OpId>& before, const std::vector<OpId>& now) {
+    const std::int64_t from = sequence_[position - 1], to = sequence_[position];
+    for (const auto& [lane, row] : lanes_[to]) {
+      for (const OpId op : tail(from, lane)) {
+        if (before[op] == kNoId) continue;
+        builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder,
+                          lane_gap(from, to, lane));
+      }
+    }
+    // Neighbours in the recording keep their own dependencies; others take those of the first
+    // recorded pair, place by place.
+    auto pattern = boundaries_.find(from);
+    const bool own = pattern != boundaries_.end() && follows(from, to);
+    if (!own) pattern = boundaries_.begin();
+    if (pattern == boundaries_.end()) return;
+    for (const auto& [destination, e] : pattern->second.edges) {
+      const Edge& edge = graph_.edges[e];
+      if (graph_.ops.lane[edge.source] == graph_.ops.lane[destination] ||
+          edge.kind == EdgeKind::kOrder || is_queue_wait(graph_, destination)) {
+        continue;
+      }
+      const OpId source = own ? edge.source : twin(edge.source, from);
+      const OpId target = own ? destination : twin(destination, to);
+      if (source == kNoId || target == kNoId) continue;
+      if (before[source] == kNoId || now[target] == kNoId) continue;
+      builder_.add_edge(before[source], now[target], edge.kind, edge.delay, edge.inferred);
+    }
+  }
+
+  bool follows(std::int64_t from, std::int64_t to) const {
+    const auto it = std::find(graph_.steps.begin(), graph_.steps.end(), from);
+    return it != graph_.steps.end() && std::next(it) != graph_.steps.end() && *std::next(it) == to;
+  }
+
+  /// The op at the same place of another step, if it does the same.
+  OpId twin(OpId op, std::int64_t step) const {
+    const auto lanes = lanes_.find(step);
+    if (lanes == lanes_.end()) return kNoId;
+    const auto row = lanes->second.find(place_[op].lane);
+    if (row == lanes->second.end() || place_[op].index >= row->second.size()) return kNoId;
+    const OpId other = row->second[place_[op].index];
+    return graph_.ops.name[other] == graph_.ops.name[op] ? other : kNoId;
+  }
+
+  void add_missing_begins() {
+    std::vector<bool> follows_something(builder_.draft().size());
+    builder_.remove_edges_if([&](OpId, OpId destination, const Edge&) {
+      follows_something[destination] = true;
+      return false;
+    });
+    for (OpId op = 1; op < follows_something.size(); ++op) {
+      if (!follows_something[op]) builder_.add_edge(begin_, op, EdgeKind::kOrder);
+    }
+  }
+
+  const Graph& graph_;
+  const std::vector<std::int64_t>& sequence_;
+  GraphBuilder builder_;
+  OpId begin_ = 0;
+  std::vector<OpId> origin_;
+  std::vector<Place> place_;
+  std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;
+  std::map<std::int64_t, std::vector<OpId>> in_step_;
+  std::map<std::int64_t, Boundary> boundaries_;  ///< by the earlier step
+  std::map<LaneId, OpId> end_mark_;
+};
+
+}  // namespace
+
+Result<Graph> unroll(const Graph& graph, const std::vector<std::int64_t>& sequence,
+                     std::vector<OpId>* origin) {
+  for (const std::int64_t step : sequence) {
+    if (std::find(graph.steps.begin(), graph.steps.end(), step) == graph.steps.end()) {
+      return fail(ErrorCode::kUsage,
+                  "step " + std::to_string(step) + " is not in this recording");
+    }
+  }
+  return Unroller(graph, sequence).run(origin);
+}
+
+}  // namespace weft::graph

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/job.h"
+
+#include "weft/graph/build.h"
+
+namespace weft::predict {
+
+Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
+  Job job;
+  job.run = std::move(run);
+  job.matches = trace::match_calls(job.run, diagnostics);
+  job.alignment = trace::align(job.run, job.matches, {}, diagnostics);
+  trace::apply(job.run, job.alignment);
+  if (graph::has_phases(job.run)) {
+    WEFT_ASSIGN(graph::PhaseGraph phases, graph::build_phases(job.run, diagnostics));
+    job.graph = std::move(phases.graph);
+    job.workers = std::move(phases.workers);
+    job.from_phases = true;
+    return job;
+  }
+  WEFT_ASSIGN(job.graph, graph::build(job.run, job.matches, diagnostics));
+  return job;
+}
+
+Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
+                     Diagnostics& diagnostics) {
+  WEFT_ASSIGN(trace::Recording recording, trace::load(inputs, options, diagnostics));
+  if (recording.runs.size() > 1) {
+    std::string list;
+    for (std::size_t i = 0; i < recording.runs.size(); ++i) {
+      list += (i ? ", " : "") + std::to_string(i + 1) + " (" + recording.runs[i].label + ")";
+    }
+    return fail(ErrorCode::kUsage, "the input holds " + std::to_string(recording.runs.size()) +
+                                       " runs: choose one with --run N: " + list);
+  }
+  return make_job(std::move(recording.runs.front()), diagnostics);
+}
+
+}  // namespace weft::predict

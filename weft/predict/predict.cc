@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "weft/cost/interference.h"
+#include "weft/cost/profiler_overhead.h"
+#include "weft/graph/unroll.h"
+#include "weft/predict/edits.h"
+#include "weft/sim/contention.h"
+#include "weft/sim/replay.h"
+#include "weft/sim/stragglers.h"
+
+namespace weft::predict {
+namespace {
+
+using graph::OpId;
+using graph::OpKind;
+
+/// The recorded steps are run this many times over; the last time counts, the others let the host
+/// run ahead and the ranks settle.
+constexpr int kRepetitions = 4;
+/// Half width of the error bar of a prediction whose transfers were measured, in parts of the step
+/// (the largest error seen in bench/accuracy), and of one that had to take them from the recording.
+constexpr double kModelError = 0.06;
+constexpr double kModelErrorWithoutTable = 0.12;
+
+bool changes_transfers(const WhatIf& what_if) {
+  return what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency ||
+         what_if.kind == WhatIf::Kind::kBucket;
+}
+
+std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank >= 0) ranks.insert(lane.rank);
+  }
+  return ranks;
+}
+
+void scale(graph::Graph& graph, OpId op, double factor) {
+  graph.ops.duration[op] =
+      std::llround(static_cast<double>(graph.ops.duration[op]) * factor);
+}
+
+bool is_compute(const graph::Graph& graph, OpId op, bool from_phases) {
+  if (graph.ops.kind[op] == OpKind::kKernel) return true;
+  // Without devices the host computes.
+  return from_phases && graph.ops.kind[op] == OpKind::kHost;
+}
+
+class Predictor {
+ public:
+  Predictor(const Job& job, const PredictOptions& options) : job_(job), options_(options) {}
+
+  Result<Prediction> run() {
+    if (job_.graph.steps.empty()) {
+      return fail(ErrorCode::kUsage,
+                  "the recording has no steps to predict from: call prof.step() after each");
+    }
+    clean();
+    links_ = cost::LinkModel(options_.links, job_.graph);
+    for (const WhatIf& what_if : options_.what_ifs) WEFT_TRY(can_answer(what_if));
+    Prediction prediction;
+    prediction.interference = interference_.slowdown;
+    prediction.overhead_per_event = mean_overhead_;
+    WEFT_ASSIGN(graph::Graph base, with_tables(clean_));
+    WEFT_ASSIGN(prediction.baseline, settle(base, options_.links.empty() ? 0 : kModelError));
+    if (options_.what_ifs.empty()) {
+      prediction.predicted = prediction.baseline;
+      return prediction;
+    }
+    WEFT_ASSIGN(graph::Graph changed, apply_what_ifs(std::move(base)));
+    WEFT_ASSIGN(prediction.predicted, settle(changed, error_of_what_ifs()));
+    return prediction;
+  }
+
+ private:
+  void clean() {
+    clean_ = job_.graph;
+    interference_ = cost::measure_interference(job_.run, clean_);
+    cost::remove_interference(clean_, interference_);
+    if (options_.keep_profiler || job_.from_phases) return;
+    std::vector<Nanos> per_event;
+    for (const trace::RankTrace& trace : job_.run.ranks) {
+      const auto rank = static_cast<std::size_t>(std::max(0, trace.rank));
+      if (per_event.size() <= rank) per_event.resize(rank + 1);
+      per_event[rank] = cost::overhead_per_event(trace);
+      mean_overhead_ += per_event[rank] / static_cast<Nanos>(job_.run.ranks.size());
+    }
+    cost::remove_profiler_overhead(clean_, per_event);
+  }
+
+  Status can_answer(const WhatIf& what_if) const {
+    if (what_if.rank >= 0 && !ranks_of(job_.graph).contains(what_if.rank)) {
+      std::string list;
+      for (const std::int32_t rank : ranks_of(job_.graph)) {
+        list += (list.empty() ? "" : ", ") + std::to_string(rank);
+      }
+      return fail(ErrorCode::kUsage,
+                  what_if.text + ": no such rank in this recording; there are " + list);
+    }
+    if (what_if.kind == WhatIf::Kind::kStragglersOff && ranks_of(job_.graph).size() < 2) {
+      return fail(ErrorCode::kUsage,
+                  what_if.text + " needs several ranks; this recording has one");
+    }
+    if (what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency) {
+      for (const graph::Collective& c : job_.graph.collectives) {
+        if (c.transfer != graph::kNoId && c.arrivals.size() > 1) return {};
+      }
+      return fail(ErrorCode::kUsage, what_if.text +
+                                         " cannot be answered from this recording: it shows no "
+                                         "communication between its ranks");
+    }
+    return {};
+  }
+
+  /// Measured tables take the place of recorded transfers.
+  Result<graph::Graph> with_tables(graph::Graph graph) const {
+    for (const graph::Collective& c : graph.collectives) {
+      if (c.transfer == graph::kNoId || c.bytes < 0 || !links_.has_table(c.kind, c.ranks)) continue;
+      graph.ops.duration[c.transfer] = links_.transfer(c.kind, c.ranks, c.bytes)->time;
+    }
+    return graph;
+  }
+
+  Result<graph::Graph> apply_what_ifs(graph::Graph graph) const {
+    double bandwidth = 1, latency = 1;
+    for (const WhatIf& what_if : options_.what_ifs) {
+      switch (what_if.kind) {
+        case WhatIf::Kind::kBucket: {
+          const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
+          WEFT_ASSIGN(graph, rebucket(graph, cap, links_));
+          break;
+        }
+        case WhatIf::Kind::kCommOff: {
+          WEFT_ASSIGN(graph, without_communication(graph));
+          break;
+        }
+        case WhatIf::Kind::kStragglersOff:
+          graph = sim::without_stragglers(graph, straggler_options());
+          break;
+        case WhatIf::Kind::kCompute:
+          for (OpId op = 0; op < graph.size(); ++op) {
+            if (is_compute(graph, op, job_.from_phases) &&
+                (what_if.rank < 0 || graph.rank(op) == what_if.rank)) {
+              scale(graph, op, 1 / what_if.value);
+            }
+          }
+          break;
+        case WhatIf::Kind::kBandwidth: bandwidth *= what_if.value; break;
+        case WhatIf::Kind::kLatency: latency *= what_if.value; break;
+      }
+    }
+    if (bandwidth != 1 || latency != 1) change_network(graph, bandwidth, latency);
+    return graph;
+  }
+
+  /// A transfer is latency, which does not depend on its size, and the rest, which bandwidth divides.
+  void change_network(graph::Graph& graph, double bandwidth, double latency) const {
+    for (const graph::Collective& c : graph.collectives) {
+      if (c.transfer == graph::kNoId) continue;
+      const auto estimate =
+          c.bytes >= 0 ? links_.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
+      const double time = static_cast<double>(graph.ops.duration[c.transfer]);
+      const double fixed =
+          estimate ? std::min(time, static_cast<double>(estimate->latency)) : 0.0;
+      graph.ops.duration[c.transfer] =
+          std::llround(fixed * latency + (time - fixed) / bandwidth);
+    }
+  }
+
+  sim::StragglerOptions straggler_options() const {
+    sim::StragglerOptions options;
+    options.workers = job_.workers;
+    options.peers =
+        job_.from_phases ? sim::PeerRule::kSameName : sim::PeerRule::kSamePosition;
+    options.keep_delays = !job_.from_phases;
+    return options;
+  }
+
+  double error_of_what_ifs() const {
+    double error = kModelError;
+    for (const WhatIf& what_if : options_.what_ifs) {
+      if (changes_transfers(what_if) && options_.links.empty()) error = kModelErrorWithoutTable;
+    }
+    return error;
+  }
+
+  Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
+    const std::vector<std::int64_t>& once =
+        options_.steps.empty() ? job_.graph.steps : options_.steps;
+    std::vector<std::int64_t> sequence;
+    for (int i = 0; i < kRepetitions; ++i) {
+      sequence.insert(sequence.end(), once.begin(), once.end());
+    }
+    WEFT_ASSIGN(const graph::Graph unrolled, graph::unroll(graph, sequence));
+    sim::Replay replay(unrolled);
+    replay.run();
+    if (interference_.slowdown > 1) {
+      std::vector<double> slowdown(unrolled.size(), 1.0);
+      for (OpId op = 0; op < unrolled.size(); ++op) {
+        if (unrolled.ops.kind[op] == OpKind::kKernel) slowdown[op] = interference_.slowdown;
+      }
+      sim::Contention contention(unrolled, slowdown);
+      contention.settle(replay, unrolled.ops.duration);
+    }
+    const StepTimes times =
+        replayed_steps(unrolled, {replay.ends().begin(), replay.ends().end()});
+    StepPrediction result;
+    result.ranks = times.ranks;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      Nanos sum = 0;
+      for (std::size_t s = sequence.size() - once.size(); s < sequence.size(); ++s) {
+        sum += std::max<Nanos>(0, times.period[r][s]);
+      }
+      result.rank_step.push_back(sum / static_cast<Nanos>(once.size()));
+      result.step = std::max(result.step, result.rank_step.back());
+    }
+    const double spread = std::hypot(error == 0 ? kModelError : error, step_spread());
+    result.low = std::llround(static_cast<double>(result.step) * (1 - spread));
+    result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
+    return result;
+  }
+
+  /// How much the recorded steps themselves differ: their relative standard error.
+  double step_spread() const {
+    const StepTimes times = recorded_steps(job_.graph);
+    double worst = 0;
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      double sum = 0, squares = 0, n = 0;
+      for (const Nanos p : times.period[r]) {
+        if (p < 0) continue;
+        sum += static_cast<double>(p);
+        squares += static_cast<double>(p) * static_cast<double>(p);
+        n += 1;
+      }
+      if (n < 2 || sum <= 0) continue;
+      const double mean = sum / n;
+      const double variance = std::max(0.0, (squares - n * mean * mean) / (n - 1));
+      worst = std::max(worst, std::sqrt(variance / n) / mean);
+    }
+    return worst;
+  }
+
+  const Job& job_;
+  const PredictOptions& options_;
+  graph::Graph clean_;
+  cost::Interference interference_;
+  cost::LinkModel links_;
+  Nanos mean_overhead_ = 0;
+};
+
+}  // namespace
+
+Result<Prediction> predict(const Job& job, const PredictOptions& options) {
+  return Predictor(job, options).run();
+}
+
+SelfReplay self_replay(const Job& job) {
+  sim::Replay replay(job.graph);
+  replay.run();
+  SelfReplay result;
+  result.recorded = recorded_steps(job.graph);
+  result.replayed = replayed_steps(job.graph, {replay.ends().begin(), replay.ends().end()});
+  for (std::size_t r = 0; r < result.recorded.ranks.size(); ++r) {
+    for (std::size_t s = 0; s < result.recorded.steps.size(); ++s) {
+      const Nanos was = result.recorded.period[r][s];
+      if (was <= 0) continue;
+      const double error = std::abs(
+          static_cast<double>(result.replayed.period[r][s]) / static_cast<double>(was) - 1);
+      result.worst_error = std::max(result.worst_error, error);
+    }
+  }
+  return result;
+}
+
+}  // namespace weft::predict

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/steps.h"
+
+#include <algorithm>
+#include <map>
+
+namespace weft::predict {
+namespace {
+
+using graph::LaneKind;
+using graph::OpId;
+using graph::OpKind;
+
+/// `end(op)`: when the op is over; for an arrival, when its transfer is.
+template <class End>
+StepTimes step_times(const graph::Graph& graph, End end) {
+  const graph::Ops& ops = graph.ops;
+  std::map<std::int32_t, bool> has_device;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank < 0) continue;
+    has_device[lane.rank] |= lane.kind == LaneKind::kStream;
+  }
+  StepTimes times;
+  times.steps = graph.steps;
+  std::map<std::int32_t, std::size_t> index;
+  for (const auto& [rank, device] : has_device) {
+    index[rank] = times.ranks.size();
+    times.ranks.push_back(rank);
+  }
+  const std::size_t n = times.steps.size();
+  // Per rank: the end of each step, the first recorded start of a step's work, and the last end of
+  // work issued before the first step. That one is told by recorded times, for it must be the same
+  // op in the recording and in a replay.
+  std::vector<std::vector<Nanos>> ends(times.ranks.size(), std::vector<Nanos>(n, -1));
+  std::vector<OpId> first(times.ranks.size(), graph::kNoId);
+  std::vector<OpId> before(times.ranks.size(), graph::kNoId);
+  std::vector<OpId> mark(times.ranks.size(), graph::kNoId);
+  const auto counts = [&](OpId op) {
+    const graph::Lane& lane = graph.lanes[ops.lane[op]];
+    return lane.rank >= 0 && lane.kind == (has_device[lane.rank] ? LaneKind::kStream
+                                                                 : LaneKind::kHost);
+  };
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const std::int32_t rank = graph.rank(op);
+    if (rank < 0 || ops.step[op] < 0) continue;
+    const std::size_t r = index[rank];
+    if (mark[r] == graph::kNoId) mark[r] = op;
+    if (!counts(op)) continue;
+    const auto step = std::lower_bound(times.steps.begin(), times.steps.end(), ops.step[op]);
+    auto& slot = ends[r][static_cast<std::size_t>(step - times.steps.begin())];
+    slot = std::max(slot, end(op));
+    if (first[r] == graph::kNoId || ops.recorded_start[op] < ops.recorded_start[first[r]]) {
+      first[r] = op;
+    }
+  }
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const std::int32_t rank = graph.rank(op);
+    if (rank < 0 || ops.step[op] >= 0 || !counts(op)) continue;
+    const std::size_t r = index[rank];
+    if (first[r] == graph::kNoId || ops.recorded_start[op] > ops.recorded_start[first[r]]) continue;
+    if (before[r] == graph::kNoId ||
+        ops.recorded_start[op] + ops.recorded_duration[op] >
+            ops.recorded_start[before[r]] + ops.recorded_duration[before[r]]) {
+      before[r] = op;
+    }
+  }
+  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+    times.period.emplace_back(n, -1);
+    Nanos last = -1;
+    if (before[r] != graph::kNoId) {
+      last = end(before[r]);
+    } else if (mark[r] != graph::kNoId) {
+      last = end(mark[r]);
+    }
+    for (std::size_t s = 0; s < n; ++s) {
+      if (ends[r][s] < 0) continue;
+      const Nanos over = std::max(ends[r][s], last);
+      times.period[r][s] = over - last;
+      last = over;
+    }
+  }
+  return times;
+}
+
+/// The transfer an arrival waits for, or the arrival itself.
+OpId release(const graph::Graph& graph, OpId op) {
+  if (graph.ops.kind[op] != OpKind::kArrive || graph.ops.duration[op] != 0) return op;
+  const std::uint32_t c = graph.ops.collective[op];
+  if (c == graph::kNoId || graph.collectives[c].transfer == graph::kNoId) return op;
+  return graph.collectives[c].transfer;
+}
+
+}  // namespace
+
+Nanos StepTimes::mean(std::size_t rank_index) const {
+  Nanos sum = 0, count = 0;
+  for (const Nanos p : period[rank_index]) {
+    if (p < 0) continue;
+    sum += p;
+    ++count;
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+Nanos StepTimes::slowest_mean() const {
+  Nanos slowest = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) slowest = std::max(slowest, mean(r));
+  return slowest;
+}
+
+StepTimes recorded_steps(const graph::Graph& graph) {
+  return step_times(graph, [&](OpId op) {
+    return graph.ops.recorded_start[op] + graph.ops.recorded_duration[op];
+  });
+}
+
+StepTimes replayed_steps(const graph::Graph& graph, const std::vector<Nanos>& ends) {
+  return step_times(graph, [&](OpId op) { return ends[release(graph, op)]; });
+}
+
+}  // namespace weft::predict

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/what_if.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace weft::predict {
+namespace {
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// "2x", "0.5x" or a plain number; positive.
+std::optional<double> factor(std::string_view text) {
+  if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) text.remove_suffix(1);
+  const auto value = number(text);
+  return value && *value > 0 && *value <= 1e6 ? value : std::nullopt;
+}
+
+tl::unexpected<Error> refuse(const std::string& why) {
+  std::string message = why + "; there is:";
+  for (const WhatIfKey& key : what_if_keys()) {
+    message += std::string(&key == &what_if_keys().front() ? " " : ", ") + key.example;
+  }
+  return fail(ErrorCode::kUsage, message);
+}
+
+}  // namespace
+
+const std::vector<WhatIfKey>& what_if_keys() {
+  static const std::vector<WhatIfKey> keys = {
+      {"network.bandwidth", "network.bandwidth=2x",
+       "every link moves twice as many bytes a second"},
+      {"network.latency", "network.latency=0.5x",
+       "the part of a transfer that does not depend on its size halves"},
+      {"compute", "compute=1.5x", "every device computes 1.5 times as fast"},
+      {"rank:N.compute", "rank:2.compute=0.5x", "rank 2 computes half as fast"},
+      {"comm", "comm=off", "no communication at all: what compute alone would take"},
+      {"stragglers", "stragglers=off", "every op takes what it takes its peers on average"},
+      {"ddp.bucket_mb", "ddp.bucket_mb=100",
+       "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
+  };
+  return keys;
+}
+
+Result<WhatIf> parse_what_if(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string quoted = "'" + std::string(text) + "'";
+  if (equals == std::string_view::npos) return refuse(quoted + " is not KEY=VALUE");
+  std::string_view key = text.substr(0, equals);
+  const std::string_view value = text.substr(equals + 1);
+  WhatIf what_if;
+  what_if.text = std::string(text);
+
+  if (key.starts_with("rank:")) {
+    const std::size_t dot = key.find('.');
+    const auto rank = dot == std::string_view::npos ? std::nullopt : number(key.substr(5, dot - 5));
+    if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e8 ||
+        key.substr(dot + 1) != "compute") {
+      return refuse("no what-if is called '" + std::string(key) + "'");
+    }
+    what_if.rank = static_cast<std::int32_t>(*rank);
+    key = "compute";
+  }
+  if (key == "comm" || key == "stragglers") {
+    if (value != "off") return refuse(quoted + ": the only value is off");
+    what_if.kind = key == "comm" ? WhatIf::Kind::kCommOff : WhatIf::Kind::kStragglersOff;
+    return what_if;
+  }
+  if (key == "ddp.bucket_mb") {
+    const auto size = number(value);
+    if (!size || !(*size > 0) || *size > 1e9) {
+      return refuse(quoted + ": the value is a positive number of MiB");
+    }
+    what_if.kind = WhatIf::Kind::kBucket;
+    what_if.value = *size;
+    return what_if;
+  }
+  if (key == "network.bandwidth") {
+    what_if.kind = WhatIf::Kind::kBandwidth;
+  } else if (key == "network.latency") {
+    what_if.kind = WhatIf::Kind::kLatency;
+  } else if (key == "compute") {
+    what_if.kind = WhatIf::Kind::kCompute;
+  } else {
+    return refuse("no what-if is called '" + std::string(key) + "'");
+  }
+  const auto times = factor(value);
+  if (!times) return refuse(quoted + ": the value is a factor such as 2x or 0.5x");
+  what_if.value = *times;
+  return what_if;
+}
+
+}  // namespace weft::predict
