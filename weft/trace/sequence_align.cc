@@ -12,10 +12,9 @@ namespace {
 using Items = std::vector<SequenceItem>;
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
-constexpr std::size_t kMaxCells = 16'000'000;
-constexpr std::size_t kBand = 512;          // half width where the full table would be too large
-constexpr std::size_t kMaxShift = 4096;     // how many entries one list may start late
-constexpr std::size_t kSampledItems = 128;  // for the first look at a candidate offset
+constexpr std::size_t kMaxCells = 1'000'000;
+constexpr std::size_t kBand = 256;       // half width where the full table would be too large
+constexpr std::size_t kMaxShift = 4096;  // how many entries one list may start late
 constexpr Nanos kSpreadFloor = 20 * kMicrosecond;
 
 bool compatible(const SequenceItem& a, const SequenceItem& b) {
@@ -107,17 +106,20 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
 
-  // Coarse look at all, full look at the best.
-  const std::size_t step = std::max<std::size_t>(1, a.size() / kSampledItems);
+  // A coarse look at all, a closer one at the better, a full one at the best.
   std::vector<std::pair<double, Nanos>> ranked;
-  for (const Nanos c : candidates) ranked.emplace_back(-agreement(a, by_end, c, step), c);
-  std::sort(ranked.begin(), ranked.end());
-  if (ranked.size() > 12) ranked.resize(12);
+  for (const Nanos c : candidates) ranked.emplace_back(0, c);
+  for (const auto& [sampled, kept] : {std::pair<std::size_t, std::size_t>{24, 200}, {128, 12}}) {
+    const std::size_t step = std::max<std::size_t>(1, a.size() / sampled);
+    for (auto& [score, c] : ranked) score = -agreement(a, by_end, c, step);
+    std::sort(ranked.begin(), ranked.end());
+    if (ranked.size() > kept) ranked.resize(kept);
+  }
   const Nanos expected = prior ? prior->offset : 0;
   Nanos best = ranked.front().second;
   double best_score = -1;
   for (const auto& [coarse, c] : ranked) {
-    const double score = step == 1 ? -coarse : agreement(a, by_end, c, 1);
+    const double score = agreement(a, by_end, c, 1);
     const bool tie = std::abs(score - best_score) <= 0.01 * best_score;
     const bool nearer = std::abs(c - expected) + kMillisecond < std::abs(best - expected);
     if (tie ? nearer : score > best_score) {
@@ -158,34 +160,37 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
   std::vector<std::size_t> row_start(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) row_start[i + 1] = row_start[i] + (high[i] - low[i]);
   std::vector<std::uint8_t> move(row_start[n]);
-  // value[j]: best score of a[..i] against b[..j) after the current row; monotone in j.
+  // value[j]: best score of a[..i] against b[..j), updated row by row in place; monotone in j, so
+  // that beyond the band of a row it is what it was at the band's edge.
   std::vector<double> value(m + 1, 0);
-  std::vector<double> next(m + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
-    next = value;
+    if (i > 0) {
+      for (std::size_t j = high[i - 1] + 1; j <= high[i]; ++j) value[j] = value[high[i - 1]];
+    }
+    double diagonal = value[low[i]];
     for (std::size_t j = low[i]; j < high[i]; ++j) {
-      double best = value[j + 1];
+      const double above = value[j + 1];
+      double best = above;
       std::uint8_t how = kSkipA;
-      if (next[j] > best) {
-        best = next[j];
+      if (value[j] > best) {
+        best = value[j];
         how = kSkipB;
       }
       if (compatible(a[i], b[j])) {
         double gain = gains.order + gains.time * closeness(a[i].end - b[j].end - shift[i]);
         if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
         if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
-        if (value[j] + gain > best) {
-          best = value[j] + gain;
+        if (diagonal + gain > best) {
+          best = diagonal + gain;
           how = kTake;
         }
       }
-      next[j + 1] = best;
+      value[j + 1] = best;
+      diagonal = above;
       move[row_start[i] + (j - low[i])] = how;
     }
-    for (std::size_t j = high[i]; j < m; ++j) next[j + 1] = std::max(next[j + 1], next[j]);
-    value.swap(next);
   }
-  total = value[m];
+  total = value[high[n - 1]];
   std::vector<Pair> pairs;
   std::size_t i = n;
   std::size_t j = m;

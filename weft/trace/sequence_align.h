@@ -48,8 +48,8 @@ struct SequenceMatch {
 /// `a` and `b` are in the order in which the calls were made. Ends of one collective agree after a
 /// constant (slowly changing) offset while starts do not, so among all offsets under which the
 /// lists could overlap the one with the sharpest agreement of ends wins; near-ties go to the offset
-/// nearest 0, for clocks usually are nearly right. Costs O(n m) up to 16 million pairs, then a
-/// band.
+/// nearest 0, for clocks usually are nearly right. Costs O(n m) up to a million pairs,
+/// then a band.
 SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const std::vector<SequenceItem>& b,
                               const std::optional<SequencePrior>& prior = std::nullopt,
