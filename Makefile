@@ -44,11 +44,11 @@ test-static: setup
 
 test-unit: tests-built
 	@ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure --timeout 300 \
-	  --output-junit $(CURDIR)/$(REPORTS)/ctest.xml
+	  --output-junit $(CURDIR)/$(REPORTS)/ctest.xml | grep -vE '^ +Start|   Passed '
 
 test-python: tests-built
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-	  --force-reinstall -C build-dir=$(BUILD)/wheel .
+	  --force-reinstall --config-settings build-dir=$(BUILD)/wheel .
 	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
 	  --junitxml=$(REPORTS)/pytest.xml tests python/tests
 	@$(PYTHON) -m mypy --strict python/weft python/tests tests

@@ -8,6 +8,10 @@ target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -W
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(weft_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
+# clang sees libstdc++ 12 use its own deprecated helper inside std::stable_sort.
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  target_compile_options(weft_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 if(WEFT_WERROR)
   target_compile_options(weft_flags INTERFACE -Werror)
 endif()

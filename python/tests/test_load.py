@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.conftest import trace_text
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resnet50-w4"
 
@@ -96,12 +96,15 @@ def test_strict_refuses_a_cut_file(tmp_path: Path) -> None:
 
 
 def test_several_runs_ask_for_a_choice(tmp_path: Path) -> None:
-    for name in ("a", "b"):
+    for name, year in (("before", "17"), ("after", "18")):
         (tmp_path / name).mkdir()
-        shutil.copy(EXAMPLE / "resnet50-w4-r0.json.gz", tmp_path / name)
+        text = trace_text(0, 1).replace('Nanoseconds": 17', f'Nanoseconds": {year}')
+        (tmp_path / name / "rank0.json").write_text(text)
+    folders = [tmp_path / "after", tmp_path / "before"]
     with pytest.raises(weft.UsageError, match="2 runs"):
-        weft.load([tmp_path / "a", tmp_path / "b"])
-    assert len(weft.load([tmp_path / "a", tmp_path / "b"], run=1).ranks) == 1
+        weft.load(folders)
+    assert "before" in weft.load(folders, run=1).ranks[0].file
+    assert "after" in weft.load(folders, run=2).ranks[0].file
 
 
 def test_other_threads_run_meanwhile(large: Path) -> None:
