@@ -6,8 +6,8 @@
 namespace weft {
 
 const JsonValue* JsonValue::find(std::string_view name) const {
-  for (auto it = members.rbegin(); it != members.rend(); ++it) {
-    if (it->first == name) return &it->second;
+  for (std::size_t i = keys.size(); i-- > 0;) {
+    if (keys[i] == name) return &items[i];
   }
   return nullptr;
 }
@@ -38,7 +38,8 @@ std::optional<JsonValue> read_value(JsonScanner& scanner, int depth) {
         std::string name(key);
         auto member = read_value(scanner, depth + 1);
         if (!member) return std::nullopt;
-        value.members.emplace_back(std::move(name), std::move(*member));
+        value.keys.push_back(std::move(name));
+        value.items.push_back(std::move(*member));
       }
       break;
     }

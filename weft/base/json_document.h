@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "weft/base/json_scanner.h"
@@ -18,8 +17,8 @@ struct JsonValue {
 
   JsonKind kind = JsonKind::kNull;
   std::string text;  ///< of a string, decoded; of a number, as written
-  std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> members;  ///< in the order of the text
+  std::vector<JsonValue> items;   ///< of an array or an object, in the order of the text
+  std::vector<std::string> keys;  ///< of an object: keys[i] names items[i]
 
   bool is_object() const { return kind == JsonKind::kObject; }
   bool is_array() const { return kind == JsonKind::kArray; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "weft/base/decimal.h"
 #include "weft/base/json_bytes.h"
@@ -13,6 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kPadding = 64;
+constexpr std::size_t kSmallestRead = 4096;
 
 enum : std::uint8_t { kSpace = 1, kScalar = 2 };
 
@@ -58,7 +60,14 @@ JsonScanner::JsonScanner(ByteSource& source, std::size_t window)
   buffer_ = take_buffer(window_);
   at_ = end_ = buffer_.data.get();
   buffer_.data[0] = '\0';
-  refill();
+  // Three bytes are needed to see a byte order mark, however few come at once.
+  while (end_ - at_ < 3) {
+    token_ = at_;
+    at_ = end_;
+    const bool more = refill();
+    at_ = std::exchange(token_, nullptr);
+    if (!more) break;
+  }
   if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
 }
 
@@ -73,8 +82,7 @@ JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
   return {std::make_unique_for_overwrite<char[]>(capacity + kPadding), capacity};
 }
 
-// Called with at_ == end_. Moves on to another window that starts with the unfinished token. The
-// old window is kept while texts handed out may point into it.
+// Called with at_ == end_.
 bool JsonScanner::refill() {
   if (ended_) return false;
   // A single text of many megabytes is none; letting it pass by keeps memory bounded.
@@ -82,22 +90,33 @@ bool JsonScanner::refill() {
     count(repairs_.long_texts, token_);
     token_ = nullptr;
   }
+  const auto used = [&] { return static_cast<std::size_t>(end_ - buffer_.data.get()); };
+  // Sources may give less than was asked for: first use up the window, where nothing moves.
+  if (buffer_.capacity - used() < std::min(kSmallestRead, buffer_.capacity / 2)) {
+    move_to_next_buffer();
+  }
+  char* const free = buffer_.data.get() + used();
+  auto got = source_.read(free, buffer_.capacity - used());
+  if (!got) status_ = tl::unexpected(got.error());
+  const std::size_t fresh = got ? *got : 0;
+  ended_ = fresh == 0;
+  end_ = free + fresh;
+  std::memset(free + fresh, 0, kPadding);
+  return fresh > 0;
+}
+
+// Another window that starts with the unfinished token. The old one is kept while texts handed out
+// may point into it.
+void JsonScanner::move_to_next_buffer() {
   const char* keep = token_ != nullptr ? token_ : at_;
   const std::size_t tail = static_cast<std::size_t>(end_ - keep);
   Buffer next = take_buffer(std::max(window_, 2 * tail));
   std::memcpy(next.data.get(), keep, tail);
-  auto got = source_.read(next.data.get() + tail, next.capacity - tail);
-  if (!got) status_ = tl::unexpected(got.error());
-  const std::size_t fresh = got ? *got : 0;
-  ended_ = fresh == 0;
   base_ += keep - buffer_.data.get();
   (held_ ? retired_ : spare_).push_back(std::move(buffer_));
   buffer_ = std::move(next);
-  at_ = buffer_.data.get() + tail;
-  end_ = at_ + fresh;
+  at_ = end_ = buffer_.data.get() + tail;
   if (token_ != nullptr) token_ = buffer_.data.get();
-  std::memset(buffer_.data.get() + tail + fresh, 0, kPadding);
-  return fresh > 0;
 }
 
 void JsonScanner::release() {

@@ -128,6 +128,7 @@ class JsonScanner {
   char skip_space();
   bool slow_integer(std::int64_t& out);
   bool refill();
+  void move_to_next_buffer();
   void stop();
   void count(JsonRepair& repair, const char* where);
   /// What lies between token_ and at_; ends the token.

@@ -81,6 +81,8 @@ TEST(JsonScanner, ReadsEveryKindOfValue) {
   EXPECT_EQ(r.repairs.stray_commas.count, 0);
 }
 
+TEST(JsonScanner, SkipsAByteOrderMark) { EXPECT_EQ(run("\xef\xbb\xbf[1]").text, "[1]"); }
+
 TEST(JsonScanner, UnescapesStrings) {
   EXPECT_EQ(run(R"(["\"\\\/\n\t\u0041\u00e9\ud83d\ude00"])").text,
             "[\"\\\"\\\\/\\n\\tA\xc3\xa9\xf0\x9f\x98\x80\"]");
