@@ -182,6 +182,17 @@ TEST_F(LoadTest, DuplicateRankKeepsTheLarger) {
   EXPECT_EQ(diagnostics_.count_of("duplicate-rank"), 1);
 }
 
+TEST_F(LoadTest, CopiesAreFoundUnderAnyName) {
+  put("job-r0.json", text_of({.rank = 0, .pid = 5}));
+  put("job-r1.json", text_of({.rank = 1, .pid = 6}));
+  put("backup/old.json", text_of({.rank = 1, .pid = 6, .operators = 3}));
+  auto recording = load({folder_.string(), (folder_ / "backup").string()}, {}, diagnostics_);
+  ASSERT_TRUE(recording);
+  ASSERT_EQ(recording->runs.size(), 1u);
+  EXPECT_EQ(recording->runs[0].ranks[1].events.size(), 7u);
+  EXPECT_EQ(diagnostics_.count_of("duplicate-rank"), 1);
+}
+
 TEST_F(LoadTest, MissingRanksAreNamed) {
   put("r0.json", text_of({.rank = 0, .world = 4}));
   put("r2.json", text_of({.rank = 2, .world = 4}));

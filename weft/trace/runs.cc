@@ -106,6 +106,25 @@ void drop_duplicates(Group& group,
   group.resize(out);
 }
 
+// Copies, whole or cut, of one recording: their events lie at the very same times.
+bool same_recording(const RankTrace& a, const RankTrace& b) {
+  if (a.rank < 0 || a.process != b.process || a.host != b.host) return false;
+  const RankTrace& small = a.events.size() < b.events.size() ? a : b;
+  const RankTrace& large = &small == &a ? b : a;
+  std::vector<Nanos> times;
+  for (const Nanos start : large.events.start) times.push_back(large.epoch + start);
+  std::sort(times.begin(), times.end());
+  constexpr std::size_t kSample = 64;
+  const std::size_t stride = std::max<std::size_t>(1, small.events.size() / kSample);
+  std::size_t looked = 0;
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < small.events.size(); i += stride, ++looked) {
+    const Nanos time = small.epoch + small.events.start[i];
+    found += std::binary_search(times.begin(), times.end(), time) ? 1 : 0;
+  }
+  return looked > 0 && 2 * found > looked;
+}
+
 template <class Key>
 std::vector<Group> split_by(Group group, Key key) {
   std::map<decltype(key(group.front())), Group> parts;
@@ -288,13 +307,7 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
       loose.push_back(std::move(file.front()));
     }
   }
-  drop_duplicates(
-      loose,
-      [](const RankTrace& a, const RankTrace& b) {
-        return a.rank >= 0 && a.process >= 0 && a.process == b.process && a.host == b.host &&
-               a.events.size() == b.events.size() && a.epoch == b.epoch;
-      },
-      diagnostics);
+  drop_duplicates(loose, same_recording, diagnostics);
   // Jobs of different size are different jobs.
   for (Group& world : split_by(std::move(loose), [](const RankTrace& t) { return t.world; })) {
     std::set<std::string> folders;
