@@ -51,33 +51,54 @@ bool is_compute(const graph::Graph& graph, OpId op, bool from_phases) {
   return from_phases && graph.ops.kind[op] == OpKind::kHost;
 }
 
-class Predictor {
- public:
-  Predictor(const Job& job, const PredictOptions& options) : job_(job), options_(options) {}
+}  // namespace
 
-  Result<Prediction> run() {
-    if (job_.graph.steps.empty()) {
-      return fail(ErrorCode::kUsage,
-                  "the recording has no steps to predict from: call prof.step() after each");
-    }
+class Predictor::Core {
+ public:
+  Core(const Job& job, const PredictOptions& options)
+      : job_(job),
+        options_{{}, options.links, options.steps, options.keep_profiler},
+        links_(options.links, job.graph) {
     clean();
-    links_ = cost::LinkModel(options_.links, job_.graph);
-    for (const WhatIf& what_if : options_.what_ifs) WEFT_TRY(can_answer(what_if));
-    Prediction prediction;
-    prediction.interference = interference_.slowdown;
-    prediction.overhead_per_event = mean_overhead_;
-    WEFT_ASSIGN(graph::Graph base, with_tables(clean_));
-    WEFT_ASSIGN(prediction.baseline, settle(base, options_.links.empty() ? 0 : kModelError));
-    if (options_.what_ifs.empty()) {
-      prediction.predicted = prediction.baseline;
-      return prediction;
+    with_tables(clean_);
+  }
+
+  double interference() const { return interference_.slowdown; }
+  Nanos mean_overhead() const { return mean_overhead_; }
+
+  Result<StepPrediction> baseline() const { return settle(clean_, kModelError); }
+
+  Result<StepPrediction> ask(const std::vector<WhatIf>& what_ifs) const {
+    for (const WhatIf& what_if : what_ifs) {
+      if (const Status status = can_answer(what_if); !status) return refuse(status.error());
     }
-    WEFT_ASSIGN(graph::Graph changed, apply_what_ifs(std::move(base)));
-    WEFT_ASSIGN(prediction.predicted, settle(changed, error_of_what_ifs()));
-    return prediction;
+    Result<graph::Graph> changed = apply_what_ifs(clean_, what_ifs);
+    if (!changed) return refuse(changed.error());
+    return settle(*changed, error_of(what_ifs));
+  }
+
+  std::vector<std::string> answerable() const {
+    std::vector<std::string> keys;
+    for (const WhatIfKey& key : what_if_keys()) {
+      WhatIf probe = parse_what_if(key.example).value();
+      // The example names a rank that may not be there.
+      if (probe.rank >= 0) probe.rank = *ranks_of(job_.graph).begin();
+      if (!can_answer(probe)) continue;
+      // Whether gradients can be told apart is known once it has been tried.
+      if (probe.kind == WhatIf::Kind::kBucket && !apply_what_ifs(clean_, {probe})) continue;
+      keys.emplace_back(key.key);
+    }
+    return keys;
   }
 
  private:
+  tl::unexpected<Error> refuse(Error error) const {
+    std::string list;
+    for (const std::string& key : answerable()) list += (list.empty() ? "" : ", ") + key;
+    error.message += "; this recording can answer: " + list;
+    return tl::unexpected<Error>(std::move(error));
+  }
+
   void clean() {
     clean_ = job_.graph;
     interference_ = cost::measure_interference(job_.run, clean_);
@@ -104,11 +125,14 @@ class Predictor {
     }
     if (what_if.kind == WhatIf::Kind::kStragglersOff && ranks_of(job_.graph).size() < 2) {
       return fail(ErrorCode::kUsage,
-                  what_if.text + " needs several ranks; this recording has one");
+                  what_if.text + " cannot be answered from this recording: it has one rank only");
     }
-    if (what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency) {
+    // One member alone does not tell waiting from moving, but both are gone without communication.
+    const bool network =
+        what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency;
+    if (network || what_if.kind == WhatIf::Kind::kCommOff) {
       for (const graph::Collective& c : job_.graph.collectives) {
-        if (c.transfer != graph::kNoId && c.arrivals.size() > 1) return {};
+        if (c.transfer != graph::kNoId && c.arrivals.size() >= (network ? 2u : 1u)) return {};
       }
       return fail(ErrorCode::kUsage, what_if.text +
                                          " cannot be answered from this recording: it shows no "
@@ -118,17 +142,20 @@ class Predictor {
   }
 
   /// Measured tables take the place of recorded transfers.
-  Result<graph::Graph> with_tables(graph::Graph graph) const {
+  void with_tables(graph::Graph& graph) const {
     for (const graph::Collective& c : graph.collectives) {
       if (c.transfer == graph::kNoId || c.bytes < 0 || !links_.has_table(c.kind, c.ranks)) continue;
       graph.ops.duration[c.transfer] = links_.transfer(c.kind, c.ranks, c.bytes)->time;
     }
-    return graph;
   }
 
-  Result<graph::Graph> apply_what_ifs(graph::Graph graph) const {
+  Result<graph::Graph> apply_what_ifs(graph::Graph graph, std::vector<WhatIf> what_ifs) const {
+    // Other buckets are made from the recorded ones, which comm=off would take away.
+    std::stable_partition(what_ifs.begin(), what_ifs.end(), [](const WhatIf& what_if) {
+      return what_if.kind == WhatIf::Kind::kBucket;
+    });
     double bandwidth = 1, latency = 1;
-    for (const WhatIf& what_if : options_.what_ifs) {
+    for (const WhatIf& what_if : what_ifs) {
       switch (what_if.kind) {
         case WhatIf::Kind::kBucket: {
           const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
@@ -140,7 +167,7 @@ class Predictor {
           break;
         }
         case WhatIf::Kind::kStragglersOff:
-          graph = sim::without_stragglers(graph, straggler_options());
+          graph = sim::without_stragglers(graph, straggler_options(job_));
           break;
         case WhatIf::Kind::kCompute:
           for (OpId op = 0; op < graph.size(); ++op) {
@@ -172,18 +199,9 @@ class Predictor {
     }
   }
 
-  sim::StragglerOptions straggler_options() const {
-    sim::StragglerOptions options;
-    options.workers = job_.workers;
-    options.peers =
-        job_.from_phases ? sim::PeerRule::kSameName : sim::PeerRule::kSamePosition;
-    options.keep_delays = !job_.from_phases;
-    return options;
-  }
-
-  double error_of_what_ifs() const {
+  double error_of(const std::vector<WhatIf>& what_ifs) const {
     double error = kModelError;
-    for (const WhatIf& what_if : options_.what_ifs) {
+    for (const WhatIf& what_if : what_ifs) {
       if (changes_transfers(what_if) && options_.links.empty()) error = kModelErrorWithoutTable;
     }
     return error;
@@ -211,18 +229,36 @@ class Predictor {
         replayed_steps(unrolled, {replay.ends().begin(), replay.ends().end()});
     StepPrediction result;
     result.ranks = times.ranks;
+    Nanos begin = 0, end = 0;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-      Nanos sum = 0;
+      Nanos sum = 0, last = 0;
+      std::vector<Nanos>& steps = result.rank_steps.emplace_back();
       for (std::size_t s = sequence.size() - once.size(); s < sequence.size(); ++s) {
-        sum += std::max<Nanos>(0, times.period[r][s]);
+        steps.push_back(std::max<Nanos>(0, times.period[r][s]));
+        sum += steps.back();
+        last = std::max(last, times.end[r][s]);
       }
       result.rank_step.push_back(sum / static_cast<Nanos>(once.size()));
-      result.step = std::max(result.step, result.rank_step.back());
+      if (result.slowest_rank >= 0 && result.rank_step.back() <= result.step) continue;
+      result.slowest_rank = times.ranks[r];
+      result.step = result.rank_step.back();
+      begin = last - sum;
+      end = last;
     }
-    const double spread = std::hypot(error == 0 ? kModelError : error, step_spread());
+    result.breakdown = mean_of(break_down(unrolled, replay.starts(), replay.ends(),
+                                          result.slowest_rank, begin, end),
+                               static_cast<Nanos>(once.size()), result.step);
+    const double spread = std::hypot(error, step_spread());
     result.low = std::llround(static_cast<double>(result.step) * (1 - spread));
     result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
     return result;
+  }
+
+  /// The rounding goes where nothing runs, so that the parts still add up to the step.
+  static Breakdown mean_of(const Breakdown& sum, Nanos steps, Nanos step) {
+    Breakdown mean{sum.compute / steps, sum.communication / steps, sum.waiting / steps, 0};
+    mean.host = step - mean.total();
+    return mean;
   }
 
   /// How much the recorded steps themselves differ: their relative standard error.
@@ -246,17 +282,63 @@ class Predictor {
   }
 
   const Job& job_;
-  const PredictOptions& options_;
+  const PredictOptions options_;
   graph::Graph clean_;
   cost::Interference interference_;
   cost::LinkModel links_;
   Nanos mean_overhead_ = 0;
 };
 
-}  // namespace
+Result<Predictor> Predictor::make(const Job& job, const PredictOptions& options) {
+  const std::vector<std::int64_t>& steps = job.graph.steps;
+  if (steps.empty()) {
+    return fail(ErrorCode::kUsage,
+                "the recording has no steps to predict from: call prof.step() after each");
+  }
+  for (const std::int64_t step : options.steps) {
+    if (std::find(steps.begin(), steps.end(), step) != steps.end()) continue;
+    return fail(ErrorCode::kUsage, "step " + std::to_string(step) +
+                                       " is not in this recording, which has " +
+                                       std::to_string(steps.front()) + " to " +
+                                       std::to_string(steps.back()));
+  }
+  return Predictor(std::make_shared<const Core>(job, options));
+}
+
+Result<StepPrediction> Predictor::baseline() const { return core_->baseline(); }
+Result<StepPrediction> Predictor::ask(const std::vector<WhatIf>& what_ifs) const {
+  return core_->ask(what_ifs);
+}
+std::vector<std::string> Predictor::answerable() const { return core_->answerable(); }
+double Predictor::interference() const { return core_->interference(); }
+Nanos Predictor::overhead_per_event() const { return core_->mean_overhead(); }
 
 Result<Prediction> predict(const Job& job, const PredictOptions& options) {
-  return Predictor(job, options).run();
+  WEFT_ASSIGN(const Predictor predictor, Predictor::make(job, options));
+  Prediction prediction;
+  prediction.interference = predictor.interference();
+  prediction.overhead_per_event = predictor.overhead_per_event();
+  WEFT_ASSIGN(prediction.baseline, predictor.baseline());
+  prediction.predicted = prediction.baseline;
+  if (!options.what_ifs.empty()) {
+    WEFT_ASSIGN(prediction.predicted, predictor.ask(options.what_ifs));
+  }
+  return prediction;
+}
+
+std::vector<std::string> answerable(const Job& job, const std::vector<cost::LinkTable>& links) {
+  PredictOptions options;
+  options.links = links;
+  const auto predictor = Predictor::make(job, options);
+  return predictor ? predictor->answerable() : std::vector<std::string>{};
+}
+
+sim::StragglerOptions straggler_options(const Job& job) {
+  sim::StragglerOptions options;
+  options.workers = job.workers;
+  options.peers = job.from_phases ? sim::PeerRule::kSameName : sim::PeerRule::kSamePosition;
+  options.keep_delays = !job.from_phases;
+  return options;
 }
 
 SelfReplay self_replay(const Job& job) {

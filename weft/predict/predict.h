@@ -5,15 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "weft/base/diagnostics.h"
 #include "weft/base/result.h"
 #include "weft/cost/links.h"
+#include "weft/predict/breakdown.h"
 #include "weft/predict/job.h"
 #include "weft/predict/steps.h"
 #include "weft/predict/what_if.h"
+#include "weft/sim/stragglers.h"
 
 namespace weft::predict {
 
@@ -33,6 +35,10 @@ struct StepPrediction {
   Nanos low = 0, high = 0;
   std::vector<std::int32_t> ranks;
   std::vector<Nanos> rank_step;  ///< mean step of each rank
+  /// rank_steps[rank index]: one entry for each recorded step that was learnt from, in their order.
+  std::vector<std::vector<Nanos>> rank_steps;
+  std::int32_t slowest_rank = -1;
+  Breakdown breakdown;  ///< of the slowest rank's mean step; adds up to `step`
 };
 
 struct Prediction {
@@ -45,6 +51,33 @@ struct Prediction {
 /// A what-if that cannot be answered from this recording is an Error (kUsage) that says why and
 /// lists those that can.
 Result<Prediction> predict(const Job& job, const PredictOptions& options);
+
+/// For many questions about one job: what they share is worked out once. Keeps references to the job
+/// and, of the options, everything but the what-ifs. May be asked from several threads at once.
+class Predictor {
+ public:
+  static Result<Predictor> make(const Job& job, const PredictOptions& options);
+
+  /// Nothing changed, no profiler.
+  Result<StepPrediction> baseline() const;
+  /// All what-ifs together; refused as predict() does.
+  Result<StepPrediction> ask(const std::vector<WhatIf>& what_ifs) const;
+  /// Keys that this recording can answer, in the order of what_if_keys().
+  std::vector<std::string> answerable() const;
+  double interference() const;
+  Nanos overhead_per_event() const;
+
+ private:
+  class Core;
+  explicit Predictor(std::shared_ptr<const Core> core) : core_(std::move(core)) {}
+  std::shared_ptr<const Core> core_;
+};
+
+/// Keys that can be answered from this recording with these tables.
+std::vector<std::string> answerable(const Job& job, const std::vector<cost::LinkTable>& links);
+
+/// Which ops of this job ought to take equally long.
+sim::StragglerOptions straggler_options(const Job& job);
 
 /// Replays the graph as recorded. A good graph gives the recorded steps back; the difference tells
 /// how far to trust it.

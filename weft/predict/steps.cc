@@ -66,6 +66,7 @@ StepTimes step_times(const graph::Graph& graph, End end) {
   }
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
     times.period.emplace_back(n, -1);
+    times.end.emplace_back(n, -1);
     Nanos last = -1;
     if (before[r] != graph::kNoId) {
       last = end(before[r]);
@@ -76,6 +77,7 @@ StepTimes step_times(const graph::Graph& graph, End end) {
       if (ends[r][s] < 0) continue;
       const Nanos over = std::max(ends[r][s], last);
       times.period[r][s] = over - last;
+      times.end[r][s] = over;
       last = over;
     }
   }

@@ -17,6 +17,8 @@ struct StepTimes {
   std::vector<std::int32_t> ranks;  ///< in order
   /// period[rank index][step index]; -1 where the rank has no work in the step.
   std::vector<std::vector<Nanos>> period;
+  /// end[rank index][step index]: when the step was over on that rank; -1 likewise.
+  std::vector<std::vector<Nanos>> end;
 
   /// Mean over the steps that rank has.
   Nanos mean(std::size_t rank_index) const;
