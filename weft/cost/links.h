@@ -16,7 +16,7 @@ namespace weft::cost {
 
 struct LinkRow {
   Bytes bytes = 0;
-  Nanos time = 0;  ///< median of isolated transfers
+  Nanos time = 0;  ///< median of isolated transfers, or the sustained time if that is longer
 };
 
 /// One measured curve. Rows by size, at least one.

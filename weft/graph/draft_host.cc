@@ -98,6 +98,21 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
   }
   queue_full.sort();
 
+  // Behind AccumulateGrad, but in the same step of the autograd engine, DDP may scale the gradient;
+  // only then it is ready. Per engine step: the end of the last call that launched such work.
+  std::vector<Nanos> scaled(e.size(), INT64_MIN);
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (!launches_work[i]) continue;
+    for (std::uint32_t p = launches.parent[i]; p != trace::kNone; p = launches.parent[p]) {
+      const std::string_view name = trace.names.text(e.name[p]);
+      if (name.starts_with("nccl:") || name.starts_with("c10d::")) break;
+      if (name.starts_with("autograd::engine::")) {
+        scaled[p] = std::max(scaled[p], e.end(i));
+        break;
+      }
+    }
+  }
+
   std::vector<Point> points;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     const std::string_view name = trace.names.text(e.name[i]);
@@ -110,7 +125,9 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
       if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
       points.push_back(point);
     } else if (e.kind[i] == EventKind::kHostOp && name == kGradientReady) {
-      points.push_back({Point::Kind::kGradient, e.lane[i], e.end(i), e.end(i), i});
+      const std::uint32_t around = launches.parent[i];
+      const Nanos over = std::max(e.end(i), around == trace::kNone ? INT64_MIN : scaled[around]);
+      points.push_back({Point::Kind::kGradient, e.lane[i], over, over, i});
     }
   }
   for (const trace::StepMark& mark : trace.steps) {

@@ -57,16 +57,18 @@ class WaitInference {
     OpId last_issued = kNoId;
     for (const OpId id : by_issue(draft_)) {
       const DraftOp& op = draft_.ops[id];
-      const auto waits = waits_.find(id);
-      const int count = waits == waits_.end() ? 0 : waits->second;
-      if (count > 0 && op.communication) {
+      const auto found = waits_.find(id);
+      const Waits waits = found == waits_.end() ? Waits{} : found->second;
+      if (waits.any > 0 && op.communication) {
         follow_compute(id);
-      } else if (count > 0 || !any_wait_calls_) {
+      } else if (waits.any > 0 || !any_wait_calls_) {
         const auto before = previous.find(id);
         const Nanos free = std::max(op.issued, before == previous.end()
                                                    ? INT64_MIN
                                                    : draft_.ops[before->second].end());
-        follow_communication(id, free, count);
+        if (waits.for_communication > 0 || !any_wait_calls_) {
+          follow_communication(id, free, waits.for_communication);
+        }
         follow_other_stream(id, last_issued);
       }
       if (op.communication) {
@@ -79,24 +81,27 @@ class WaitInference {
   }
 
  private:
+  /// Whose code made a wait call. Calls from within a collective order its kernel only; calls from
+  /// within a compute op order streams that op uses; all others wait for communication.
+  enum class Caller : std::uint8_t { kCollective, kComputeOp, kOther };
+
+  struct Waits {
+    int any = 0;
+    int for_communication = 0;
+  };
+
   /// For each launched op: wait calls made since the launch before it, on any thread. (At the end of
   /// a backward pass its thread makes the stream wait, and another thread launches the optimiser.)
-  /// Calls from within a collective order its kernel only, and say nothing about compute.
   void count_waits_before_launches() {
     const auto& e = trace_.events;
-    struct WaitCall {
-      Nanos time;
-      bool in_collective;
-    };
-    std::vector<WaitCall> calls;
+    std::vector<std::pair<Nanos, Caller>> calls;
     for (std::uint32_t i = 0; i < e.size(); ++i) {
       if (e.kind[i] == EventKind::kRuntime && is_wait_call(trace_.names.text(e.name[i]))) {
-        calls.push_back({e.start[i], in_collective(i)});
+        calls.emplace_back(e.start[i], caller(i));
       }
     }
     any_wait_calls_ = !calls.empty();
-    std::sort(calls.begin(), calls.end(),
-              [](const WaitCall& a, const WaitCall& b) { return a.time < b.time; });
+    std::sort(calls.begin(), calls.end());
     std::vector<std::pair<Nanos, OpId>> launched;
     for (const DraftEdge& edge : draft_.edges) {
       if (edge.kind == EdgeKind::kLaunch) {
@@ -106,29 +111,33 @@ class WaitInference {
     std::sort(launched.begin(), launched.end());
     auto next = calls.begin();
     for (const auto& [time, op] : launched) {
-      int count = 0;
-      for (; next != calls.end() && next->time < time; ++next) {
-        if (draft_.ops[op].communication || !next->in_collective) ++count;
+      Waits waits;
+      for (; next != calls.end() && next->first < time; ++next) {
+        ++waits.any;
+        if (next->second == Caller::kOther) ++waits.for_communication;
       }
-      if (count > 0) waits_[op] = count;
+      if (waits.any > 0) waits_[op] = waits;
     }
   }
 
-  /// Whether a call was made by the code of a collective, other than by waiting for one.
-  bool in_collective(std::uint32_t call) const {
+  Caller caller(std::uint32_t call) const {
+    bool innermost = true;
     for (std::uint32_t e = launches_.parent[call]; e != trace::kNone; e = launches_.parent[e]) {
       const std::string_view name = trace_.names.text(trace_.events.name[e]);
+      if (innermost && name.starts_with("aten::")) return Caller::kComputeOp;
+      innermost = false;
+      if (name.find("wait") != std::string_view::npos) return Caller::kOther;
       if (name == "record_param_comms") {
         const std::uint32_t detail = trace_.events.detail[e];
         const bool known = trace_.events.kind[e] == EventKind::kHostOp && detail != trace::kNone &&
                            trace_.host_ops[detail].collective != trace::kNone;
-        if (!known) return true;
+        if (!known) return Caller::kCollective;
         const auto& args = trace_.collectives[trace_.host_ops[detail].collective];
-        return trace_.names.text(args.name) != "wait";
+        return trace_.names.text(args.name) == "wait" ? Caller::kOther : Caller::kCollective;
       }
-      if (name.starts_with("nccl:") || name.starts_with("c10d::")) return true;
+      if (name.starts_with("nccl:") || name.starts_with("c10d::")) return Caller::kCollective;
     }
-    return false;
+    return Caller::kOther;
   }
 
   void follow_compute(OpId id) {
@@ -181,7 +190,7 @@ class WaitInference {
   const trace::Launches& launches_;
   RankDraft& draft_;
   bool any_wait_calls_ = false;
-  std::unordered_map<OpId, int> waits_;
+  std::unordered_map<OpId, Waits> waits_;
   std::map<LaneId, OpId> last_compute_;
   std::deque<OpId> outstanding_;  ///< communication nobody has waited for yet, as issued
 };

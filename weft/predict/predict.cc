@@ -112,6 +112,7 @@ class Predictor::Core {
       mean_overhead_ += per_event[rank] / static_cast<Nanos>(job_.run.ranks.size());
     }
     cost::remove_profiler_overhead(clean_, per_event);
+    cost::remove_host_disturbances(clean_);
   }
 
   Status can_answer(const WhatIf& what_if) const {
