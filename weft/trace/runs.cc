@@ -269,6 +269,19 @@ std::string rank_list(const std::set<std::int32_t>& ranks) {
   return text;
 }
 
+// What most file names say; names that only tell hosts and times give way to their folder.
+std::string label_of(const Group& group) {
+  std::map<std::string, int> votes;
+  std::string best;
+  for (const RankTrace& trace : group) {
+    const bool worker = worker_from_name(trace.file).pid >= 0;
+    std::string label = worker ? std::string() : name_before_rank(trace.file);
+    if (label.empty()) label = std::filesystem::path(folder_of(trace)).filename().string();
+    if (++votes[label] > votes[best] || best.empty()) best = label;
+  }
+  return best;
+}
+
 Run make_run(Group group) {
   Run run;
   run.ranks = std::move(group);
@@ -277,11 +290,7 @@ Run make_run(Group group) {
   for (const RankTrace& trace : run.ranks) run.world = std::max(run.world, trace.world);
   if (run.world < 0) run.world = static_cast<std::int32_t>(run.ranks.size());
   run.world = std::max(run.world, run.ranks.back().rank + 1);
-  const RankTrace& first = run.ranks.front();
-  run.label = name_before_rank(first.file);
-  if (run.label.empty() || worker_from_name(first.file).pid >= 0) {
-    run.label = std::filesystem::path(folder_of(first)).filename().string();
-  }
+  run.label = label_of(run.ranks);
   return run;
 }
 
