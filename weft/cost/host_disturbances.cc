@@ -10,9 +10,9 @@
 namespace weft::cost {
 namespace {
 
-/// Of the times one piece of host work took, the lower quartile counts as undisturbed: the least is
-/// luck where there are many.
-constexpr double kUndisturbed = 0.25;
+/// Of the times one piece of host work took, this quantile counts as undisturbed: the least is luck
+/// where there are many.
+constexpr double kUndisturbed = 0.1;
 
 /// The edge whose delay is the host work before `op`, if there is any.
 graph::EdgeId host_work(const graph::Graph& graph, graph::OpId op) {
@@ -41,6 +41,13 @@ void remove_host_disturbances(graph::Graph& graph) {
     std::sort(list.rbegin(), list.rend());
     for (std::size_t i = 0; i < list.size(); ++i) part[list[i].second] = i;
   }
+  // A call is known by what it launches: ranks of a pipeline make the same calls for other work.
+  std::vector<NameId> does(graph.ops.name);
+  for (graph::OpId op = 0; op < graph.size(); ++op) {
+    for (const graph::Edge& edge : graph.in_edges(op)) {
+      if (edge.kind == graph::EdgeKind::kLaunch) does[edge.source] = graph.ops.name[op];
+    }
+  }
   struct Work {
     graph::OpId op;
     graph::EdgeId before;
@@ -52,7 +59,7 @@ void remove_host_disturbances(graph::Graph& graph) {
     if (graph.lanes[lane].kind != graph::LaneKind::kHost || graph.ops.step[op] < 0) continue;
     if (graph::is_queue_wait(graph, op)) continue;
     const std::uint32_t index = position[{lane, graph.ops.step[op]}]++;
-    twins[{part[lane], index, graph.ops.name[op]}].push_back({op, host_work(graph, op)});
+    twins[{part[lane], index, does[op]}].push_back({op, host_work(graph, op)});
   }
   const auto total = [&](const Work& work) {
     return graph.ops.duration[work.op] +

@@ -20,8 +20,8 @@ Nanos overhead_per_event(const trace::RankTrace& trace);
 /// shrink to what a stream needs without the profiler's time stamps.
 void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per_event);
 
-/// Beyond its cost per event the profiler disturbs the host now and then (it grows and hands over
-/// buffers), and always to the worse. Each piece of host work is set to what it took when it was not
+/// Communication takes processor time too (sockets, proxy threads) and slows the host beside it. For
+/// a job without communication each piece of host work is set to what it took when it was not
 /// disturbed, judged by the same piece in all recorded steps and in all ranks that run the same
 /// program.
 void remove_host_disturbances(graph::Graph& graph);

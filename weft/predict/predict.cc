@@ -112,7 +112,6 @@ class Predictor::Core {
       mean_overhead_ += per_event[rank] / static_cast<Nanos>(job_.run.ranks.size());
     }
     cost::remove_profiler_overhead(clean_, per_event);
-    cost::remove_host_disturbances(clean_);
   }
 
   Status can_answer(const WhatIf& what_if) const {
@@ -164,6 +163,7 @@ class Predictor::Core {
           break;
         }
         case WhatIf::Kind::kCommOff: {
+          cost::remove_host_disturbances(graph);
           WEFT_ASSIGN(graph, without_communication(graph));
           break;
         }
