@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a profiler trace of any size: the events of a real one again and again, each time later.
+
+Usage: make_large_trace.py SOURCE.json.gz TARGET.json MEGABYTES
+Correlation and sequence numbers repeat from copy to copy; times, names and sizes of events, which
+is what reading speed and memory hang on, are those of a long recording.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+
+EVENTS = '"traceEvents":'
+TIME = re.compile(r'"ts":\s*(\d+\.?\d*)')
+
+
+def main() -> int:
+    source, target, megabytes = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        text = file.read()
+    begin = text.index("[", text.index(EVENTS)) + 1
+    end = text.rindex("]")
+    # Text and times alternate, so that a later copy is a join rather than another search.
+    parts = TIME.split(text[begin:end])
+    times = [float(part) for part in parts[1::2]]
+    period = max(times) - min(times)
+    with open(target, "w", encoding="utf-8") as file:
+        written = file.write(text[:begin])
+        copy = 0
+        while written < megabytes * 1_000_000:
+            parts[1::2] = [f'"ts": {time + copy * period:.3f}' for time in times]
+            written += file.write(("," if copy else "") + "".join(parts))
+            copy += 1
+        file.write(text[end:])
+    print(f"{target}: {written / 1e6:.0f} MB, {copy} times {source}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
