@@ -22,9 +22,7 @@ Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
   return job;
 }
 
-Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
-                     Diagnostics& diagnostics) {
-  WEFT_ASSIGN(trace::Recording recording, trace::load(inputs, options, diagnostics));
+Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics) {
   if (recording.runs.size() > 1) {
     std::string list;
     for (std::size_t i = 0; i < recording.runs.size(); ++i) {
@@ -34,6 +32,12 @@ Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOp
                                        " runs: choose one with --run N: " + list);
   }
   return make_job(std::move(recording.runs.front()), diagnostics);
+}
+
+Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
+                     Diagnostics& diagnostics) {
+  WEFT_ASSIGN(trace::Recording recording, trace::load(inputs, options, diagnostics));
+  return make_job(std::move(recording), diagnostics);
 }
 
 }  // namespace weft::predict

@@ -32,8 +32,10 @@ struct Job {
 /// Takes one run of a recording all the way to its graph.
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics);
 
-/// Loads, and makes a job of the one run there is or that `options.run` names. An input of several
-/// runs without a choice is an Error that lists them.
+/// The same for a recording of one run. One of several runs is an Error (kUsage) that lists them.
+Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics);
+
+/// Loads, and makes a job of the one run there is or that `options.run` names.
 Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
                      Diagnostics& diagnostics);
 

@@ -24,13 +24,25 @@ std::optional<double> factor(std::string_view text) {
   return value && *value > 0 && *value <= 1e6 ? value : std::nullopt;
 }
 
-tl::unexpected<Error> refuse(const std::string& why) {
-  std::string message = why + "; there is:";
-  for (const WhatIfKey& key : what_if_keys()) {
-    message += std::string(&key == &what_if_keys().front() ? " " : ", ") + key.example;
+/// Refuses with a list of what could be asked instead.
+class Refusal {
+ public:
+  explicit Refusal(const std::vector<std::string>& offered) : offered_(offered) {}
+
+  tl::unexpected<Error> operator()(const std::string& why) const {
+    std::string list;
+    for (const std::string& key : offered_) list += (list.empty() ? "" : ", ") + key;
+    if (!list.empty()) {
+      return fail(ErrorCode::kUsage, why + "; this recording can answer: " + list);
+    }
+    for (const WhatIfKey& key : what_if_keys())
+      list += (list.empty() ? "" : ", ") + std::string(key.example);
+    return fail(ErrorCode::kUsage, why + "; there is: " + list);
   }
-  return fail(ErrorCode::kUsage, message);
-}
+
+ private:
+  const std::vector<std::string>& offered_;
+};
 
 }  // namespace
 
@@ -50,7 +62,8 @@ const std::vector<WhatIfKey>& what_if_keys() {
   return keys;
 }
 
-Result<WhatIf> parse_what_if(std::string_view text) {
+Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::string>& offered) {
+  const Refusal refuse(offered);
   const std::size_t equals = text.find('=');
   const std::string quoted = "'" + std::string(text) + "'";
   if (equals == std::string_view::npos) return refuse(quoted + " is not KEY=VALUE");

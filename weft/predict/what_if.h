@@ -34,7 +34,8 @@ struct WhatIfKey {
 };
 const std::vector<WhatIfKey>& what_if_keys();
 
-/// An unknown key or a value that makes no sense is an Error (kUsage) that lists what there is.
-Result<WhatIf> parse_what_if(std::string_view text);
+/// An unknown key or a value that makes no sense is an Error (kUsage) that lists what there is, or
+/// else the keys in `offered`: those that a recording can answer.
+Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::string>& offered = {});
 
 }  // namespace weft::predict

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of `weft replay`. Its fields are documented in docs/reference/cli.md; adding one is
+// free, changing or removing one means a new schema_version.
+#include "weft/base/json_writer.h"
+#include "weft/predict/summary.h"
+
+namespace weft::predict {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+double milliseconds(Nanos time) {
+  return static_cast<double>(time) / static_cast<double>(kMillisecond);
+}
+
+double microseconds(Nanos time) {
+  return static_cast<double>(time) / static_cast<double>(kMicrosecond);
+}
+
+double ratio(Nanos a, Nanos b) {
+  return b > 0 ? static_cast<double>(a) / static_cast<double>(b) : 1.0;
+}
+
+void write_steps(JsonWriter& json, const char* name, const std::vector<Nanos>& steps) {
+  json.key(name).begin_array();
+  for (const Nanos step : steps) {
+    if (step < 0) {
+      json.null();
+    } else {
+      json.value(milliseconds(step));
+    }
+  }
+  json.end_array();
+}
+
+const char* source_name(sim::MemorySource source) {
+  switch (source) {
+    case sim::MemorySource::kAllocator:
+      return "allocator";
+    case sim::MemorySource::kAllocationsOnly:
+      return "allocations";
+    case sim::MemorySource::kEstimatedFromShapes:
+      return "shapes";
+  }
+  return "";
+}
+
+void write_rank(JsonWriter& json, const RankSummary& rank) {
+  json.begin_object().field("rank", rank.rank);
+  write_steps(json, "recorded_step_ms", rank.recorded);
+  write_steps(json, "replayed_step_ms", rank.replayed);
+  json.field("baseline_step_ms", milliseconds(rank.mean_baseline));
+  json.field("predicted_step_ms", milliseconds(rank.mean_predicted));
+  write_steps(json, "baseline_steps_ms", rank.baseline);
+  write_steps(json, "predicted_steps_ms", rank.predicted);
+  json.key("clock").begin_object().field("offset_us", microseconds(rank.clock.offset));
+  json.field("uncertainty_us", microseconds(rank.clock.offset_uncertainty));
+  json.field("rate_ppm", static_cast<double>(rank.clock.rate_ppb) / 1e3);
+  json.field("tied", rank.clock.tied).end_object();
+  json.key("memory_peak_bytes");
+  if (rank.memory_peak < 0) {
+    json.null().key("memory_source").null();
+  } else {
+    json.value(rank.memory_peak).field("memory_source", source_name(rank.memory_source));
+  }
+  json.end_object();
+}
+
+void write_breakdown(JsonWriter& json, const char* name, const StepPrediction& prediction) {
+  const Breakdown& parts = prediction.breakdown;
+  json.key(name).begin_object().field("rank", prediction.slowest_rank);
+  json.field("compute_ms", milliseconds(parts.compute));
+  json.field("communication_ms", milliseconds(parts.communication));
+  json.field("waiting_ms", milliseconds(parts.waiting));
+  json.field("host_ms", milliseconds(parts.host)).end_object();
+}
+
+void write_worth_knowing(JsonWriter& json, const ReplaySummary& summary) {
+  json.key("worth_knowing").begin_array();
+  for (const Answer& answer : summary.worth_knowing) {
+    const StepPrediction& step = answer.prediction;
+    json.begin_object().field("what_if", answer.what_if);
+    json.field("predicted_step_ms", milliseconds(step.step));
+    json.field("low_ms", milliseconds(step.low)).field("high_ms", milliseconds(step.high));
+    json.field("speedup", ratio(summary.prediction.baseline.step, step.step));
+    json.field("best", &answer == summary.best_choice()).end_object();
+  }
+  json.end_array();
+}
+
+const char* culprit_name(sim::CulpritKind kind) {
+  switch (kind) {
+    case sim::CulpritKind::kNone:
+      return "none";
+    case sim::CulpritKind::kWorker:
+      return "worker";
+    case sim::CulpritKind::kStage:
+      return "stage";
+    case sim::CulpritKind::kLinks:
+      return "links";
+  }
+  return "";
+}
+
+void write_stragglers(JsonWriter& json, const std::optional<sim::StragglerReport>& report) {
+  json.key("stragglers");
+  if (!report) {
+    json.null();
+    return;
+  }
+  json.begin_object().field("slowdown", report->slowdown);
+  json.field("simulated_step_ms", milliseconds(report->simulated_step));
+  json.field("ideal_step_ms", milliseconds(report->ideal_step));
+  json.field("culprit", culprit_name(report->culprit));
+  json.field("culprit_rank", report->culprit_rank);
+  json.field("culprit_replica", report->culprit_replica);
+  json.field("culprit_stage", report->culprit_stage);
+  json.end_object();
+}
+
+void write_diagnostics(JsonWriter& json, const Diagnostics& diagnostics) {
+  json.key("diagnostics").begin_array();
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    json.begin_object().field("id", diagnostic.kind->id);
+    json.field("severity", severity_name(diagnostic.kind->severity));
+    json.field("count", diagnostic.count).field("what", diagnostic.kind->what);
+    json.field("advice", diagnostic.kind->advice);
+    json.key("places").begin_array();
+    for (const std::string& place : diagnostic.places) json.value(place);
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagnostics) {
+  const StepPrediction& baseline = summary.prediction.baseline;
+  const StepPrediction& predicted = summary.prediction.predicted;
+  JsonWriter json(2);
+  json.begin_object().field("schema_version", kSchemaVersion).field("command", "replay");
+  json.field("label", summary.label).field("world", summary.world);
+  json.key("what_if").begin_array();
+  for (const std::string& text : summary.what_if) json.value(text);
+  json.end_array();
+  json.key("steps").begin_array();
+  for (const std::int64_t step : summary.steps) json.value(step);
+  json.end_array();
+  json.field("recorded_step_ms", milliseconds(summary.recorded_step));
+  json.field("replayed_step_ms", milliseconds(summary.replayed_step));
+  json.field("replay_error", summary.worst_error);
+  json.field("baseline_step_ms", milliseconds(baseline.step));
+  json.field("baseline_low_ms", milliseconds(baseline.low));
+  json.field("baseline_high_ms", milliseconds(baseline.high));
+  json.field("predicted_step_ms", milliseconds(predicted.step));
+  json.field("low_ms", milliseconds(predicted.low));
+  json.field("high_ms", milliseconds(predicted.high));
+  json.field("speedup", ratio(baseline.step, predicted.step));
+  json.key("breakdown").begin_object();
+  write_breakdown(json, "baseline", baseline);
+  write_breakdown(json, "predicted", predicted);
+  json.end_object();
+  json.field("interference", summary.prediction.interference);
+  json.field("profiler_us_per_event", microseconds(summary.prediction.overhead_per_event));
+  json.key("ranks").begin_array();
+  for (const RankSummary& rank : summary.ranks) write_rank(json, rank);
+  json.end_array();
+  write_worth_knowing(json, summary);
+  write_stragglers(json, summary.stragglers);
+  json.key("graph").begin_object().field("ops", summary.ops).field("edges", summary.edges);
+  json.field("inferred_edges", summary.inferred_edges).end_object();
+  write_diagnostics(json, diagnostics);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace weft::predict
