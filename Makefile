@@ -13,7 +13,7 @@ REPORTS := $(BUILD)/reports
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build test demo fuzz bench check-deep format clean \
+.PHONY: help setup build test demo fuzz bench accuracy check-deep format clean \
         tests-built test-static test-unit test-python test-fuzz
 
 help: ## list the targets
@@ -68,6 +68,11 @@ bench: setup ## build and run the benchmarks
 	@cmake --build $(BUILD)/release -j $(JOBS)
 	@ln -sfn release/bin/weft $(BUILD)/weft
 	@bench/run.sh $(BUILD)/release
+
+# The page is rewritten also where a bar fails, so that it shows which.
+accuracy: tests-built ## measure the accuracy anew and write docs/reference/accuracy.md
+	@status=0; $(BUILD)/release/bench/accuracy --markdown >$(BUILD)/accuracy.md || status=$$?; \
+	  if [ $$status -le 1 ]; then mv $(BUILD)/accuracy.md docs/reference/accuracy.md; fi; exit $$status
 
 check-deep: setup ## sanitizer builds of all tests, long fuzzing, big files
 	@for preset in asan tsan; do \
