@@ -16,7 +16,7 @@ struct JsonValue {
   static constexpr int kDeepest = 128;
 
   JsonKind kind = JsonKind::kNull;
-  std::string text;  ///< of a string, decoded; of a number, as written
+  std::string text;               ///< of a string, decoded; of a number, as written
   std::vector<JsonValue> items;   ///< of an array or an object, in the order of the text
   std::vector<std::string> keys;  ///< of an object: keys[i] names items[i]
 

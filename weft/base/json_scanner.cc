@@ -8,7 +8,7 @@
 
 #include "weft/base/decimal.h"
 #include "weft/base/json_bytes.h"
-#include "weft/base/utf8.h"
+#include "weft/base/json_unescape.h"
 
 namespace weft {
 namespace {
@@ -32,25 +32,6 @@ constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 
 inline bool is(char c, std::uint8_t wanted) {
   return kClasses[static_cast<unsigned char>(c)] == wanted;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// The code unit of "\uXXXX" whose digits start at `at`, or -1.
-int hex4(std::string_view text, std::size_t at) {
-  if (at + 4 > text.size()) return -1;
-  int value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) {
-    const int digit = hex_digit(text[i]);
-    if (digit < 0) return -1;
-    value = value * 16 + digit;
-  }
-  return value;
 }
 
 }  // namespace
@@ -285,78 +266,15 @@ std::string_view JsonScanner::take_token() {
 }
 
 std::string_view JsonScanner::decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  const char* start = text.data();
-  for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      const std::size_t length = utf8_length(text.substr(i));
-      if (length == 0) {
-        count(repairs_.bad_utf8, start + i);
-        append_utf8(out, kReplacementCharacter);
-        ++i;
-      } else {
-        out.append(text, i, length);
-        i += length;
-      }
-      continue;
-    }
-    if (c != '\\' || i + 1 >= text.size()) {
-      out.push_back(c);
-      ++i;
-      continue;
-    }
-    const char escape = text[i + 1];
-    i += 2;
-    switch (escape) {
-      case 'n':
-        out.push_back('\n');
-        break;
-      case 't':
-        out.push_back('\t');
-        break;
-      case 'r':
-        out.push_back('\r');
-        break;
-      case 'b':
-        out.push_back('\b');
-        break;
-      case 'f':
-        out.push_back('\f');
-        break;
-      case '"':
-      case '\\':
-      case '/':
-        out.push_back(escape);
-        break;
-      case 'u': {
-        int unit = hex4(text, i);
-        if (unit >= 0) i += 4;
-        std::uint32_t code = static_cast<std::uint32_t>(unit);
-        if (unit >= 0xd800 && unit < 0xdc00 && text.substr(i, 2) == "\\u") {
-          const int low = hex4(text, i + 2);
-          if (low >= 0xdc00 && low < 0xe000) {
-            code =
-                0x10000u + ((code - 0xd800u) << 10) + (static_cast<std::uint32_t>(low) - 0xdc00u);
-            unit = 0;
-            i += 6;
-          }
-        }
-        if (unit < 0 || (unit >= 0xd800 && unit < 0xe000)) {
-          count(repairs_.bad_escapes, start + std::min(i, text.size() - 1));
-          code = kReplacementCharacter;
-        }
-        append_utf8(out, code);
-        break;
-      }
-      default:  // a path written without doubling its backslashes: keep both characters
-        count(repairs_.bad_escapes, start + i - 1);
-        out.push_back('\\');
-        --i;
-    }
-  }
-  decoded_.push_back(std::move(out));
+  JsonUnescaped unescaped = unescape_json(text);
+  const auto note = [&](JsonRepair& repair, std::int64_t times, std::size_t first) {
+    if (times == 0) return;
+    count(repair, text.data() + first);
+    repair.count += times - 1;
+  };
+  note(repairs_.bad_utf8, unescaped.bad_utf8, unescaped.first_bad_utf8);
+  note(repairs_.bad_escapes, unescaped.bad_escapes, unescaped.first_bad_escape);
+  decoded_.push_back(std::move(unescaped.text));
   return decoded_.back();
 }
 
