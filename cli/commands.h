@@ -10,7 +10,10 @@ namespace weft::cli {
 
 Subcommand info_command();
 Subcommand list_command();
+Subcommand replay_command();
 
-inline std::vector<Subcommand> all_commands() { return {info_command(), list_command()}; }
+inline std::vector<Subcommand> all_commands() {
+  return {info_command(), replay_command(), list_command()};
+}
 
 }  // namespace weft::cli

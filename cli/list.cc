@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/suggest.h"
+#include "weft/predict/what_if.h"
 #include "weft/trace/reader.h"
 
 namespace weft::cli {
@@ -17,14 +18,27 @@ std::string list_readers(const Terminal& terminal) {
   return table.print(terminal);
 }
 
+std::string list_what_ifs(const Terminal& terminal) {
+  Table table({{"what-if", Align::kLeft, false}, {"asks", Align::kLeft, false}});
+  for (const predict::WhatIfKey& key : predict::what_if_keys()) {
+    table.add_row({key.example, key.meaning});
+  }
+  return table.print(terminal);
+}
+
 Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
   const std::string& thing = arguments.inputs.at(0);
   if (thing == "readers") {
     console.result = list_readers(console.out);
     return ExitCode::kDone;
   }
-  return fail(ErrorCode::kUsage, fmt::format("nothing is listed as '{}'{} (there are: readers)",
-                                             thing, did_you_mean(thing, {"readers"})));
+  if (thing == "what-ifs") {
+    console.result = list_what_ifs(console.out);
+    return ExitCode::kDone;
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("nothing is listed as '{}'{} (there are: readers, what-ifs)", thing,
+                          did_you_mean(thing, {"readers", "what-ifs"})));
 }
 
 }  // namespace
@@ -32,12 +46,12 @@ Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
 Subcommand list_command() {
   Subcommand command;
   command.name = "list";
-  command.description = "what this build of Weft knows: readers";
+  command.description = "what this build of Weft knows: readers, what-ifs";
   command.inputs = "THING";
   command.min_inputs = 1;
   command.max_inputs = 1;
   command.examples = {Example{"weft list readers", "the trace formats that can be read"},
-                      Example{"weft list readers | grep -i pytorch", "those of one framework"}};
+                      Example{"weft list what-ifs", "what weft replay can be asked"}};
   command.run = run_list;
   return command;
 }

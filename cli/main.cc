@@ -40,10 +40,13 @@ Status write_out(const std::string& text) {
   return {};
 }
 
-void say(const Console& console, Tone tone, const std::string& label, const std::string& text) {
-  const std::string line = fmt::format("{} {}\n", paint(console.err, tone, "weft: " + label), text);
+void write_error(const std::string& text) {
   // Nothing sensible is left to do if stderr cannot be written.
-  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void say(const Console& console, Tone tone, const std::string& label, const std::string& text) {
+  write_error(fmt::format("{} {}\n", paint(console.err, tone, "weft: " + label), text));
 }
 
 Result<ExitCode> show_help(const std::vector<Subcommand>& commands,
@@ -94,7 +97,7 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
 
 int main_guarded(int argc, char** argv) {
   install_signal_handlers();
-  Console console{detect_terminal(STDOUT_FILENO), detect_terminal(STDERR_FILENO), {}};
+  Console console{detect_terminal(STDOUT_FILENO), detect_terminal(STDERR_FILENO), {}, {}};
   ExitCode code = ExitCode::kInternal;
   try {
     const auto outcome = run({argv + 1, argv + argc}, console);
@@ -118,6 +121,7 @@ int main_guarded(int argc, char** argv) {
     say(console, Tone::kBad, "error:", written.error().text());
     if (code == ExitCode::kDone) code = exit_code_of(written.error().code);
   }
+  write_error(console.notes);
   return static_cast<int>(code);
 }
 

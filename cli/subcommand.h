@@ -51,6 +51,7 @@ struct Console {
   Terminal out;        ///< of stdout
   Terminal err;        ///< of stderr
   std::string result;  ///< written to stdout when the verb is done, also if it was interrupted
+  std::string notes;   ///< written to stderr after the result
 };
 
 struct Subcommand {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft replay`: recorded, replayed and predicted steps, and what they would be if ...
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/loading.h"
+#include "cli/progress.h"
+#include "cli/replay_text.h"
+#include "weft/plan/plan.h"
+#include "weft/predict/summary.h"
+
+namespace weft::cli {
+namespace {
+
+/// "4,5" to numbers, in order and each once.
+Result<std::vector<std::int64_t>> parse_steps(const std::vector<std::string>& values) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& value : values) {
+    for (std::size_t at = 0; at <= value.size();) {
+      const std::size_t comma = std::min(value.find(',', at), value.size());
+      std::int64_t step = 0;
+      const char* end = value.data() + comma;
+      const auto [stop, error] = std::from_chars(value.data() + at, end, step);
+      if (error != std::errc{} || stop != end || step < 0) {
+        return fail(ErrorCode::kUsage,
+                    fmt::format("--steps: '{}' is no list of step numbers such as 4,5", value));
+      }
+      steps.push_back(step);
+      at = comma + 1;
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+  return steps;
+}
+
+struct Request {
+  std::vector<std::string> questions;
+  predict::PredictOptions options;
+};
+
+/// Everything but the traces, so that a mistyped table or plan does not cost the time of loading.
+Result<Request> read_request(const Arguments& arguments) {
+  Request request;
+  WEFT_ASSIGN(request.options.steps, parse_steps(arguments.all("--steps")));
+  for (const std::string& path : arguments.all("--links")) {
+    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
+    for (cost::LinkTable& table : tables) request.options.links.push_back(std::move(table));
+  }
+  for (const std::string& path : arguments.all("--plan")) {
+    WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(path));
+    for (std::string& text : plan::questions(plan)) request.questions.push_back(std::move(text));
+  }
+  const auto& asked = arguments.all("--what-if");
+  request.questions.insert(request.questions.end(), asked.begin(), asked.end());
+  return request;
+}
+
+Status save_plan(const Arguments& arguments, const predict::PredictOptions& options,
+                 const predict::ReplaySummary& summary) {
+  plan::Plan plan;
+  plan.changes = plan::changes_of(options.what_ifs);
+  plan.predicted_step = summary.prediction.predicted.step;
+  plan.baseline_step = summary.prediction.baseline.step;
+  plan.inputs = arguments.inputs;
+  return plan::write_plan(arguments.all("-o").back(), plan);
+}
+
+Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(Request request, read_request(arguments));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  Progress progress(console.err);
+  progress.show("building the graph");
+  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
+  auto& options = request.options;
+  WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(job, request.questions, options.links));
+  progress.show("replaying");
+  WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, options));
+  progress.clear();
+  console.result = arguments.has("--json")
+                       ? predict::summary_json(summary, diagnostics)
+                       : replay_text(summary, arguments.has("--all"), console.out);
+  console.notes = replay_notes(summary, diagnostics, console.err);
+  // The page is shown in any case: its notes tell the user why --strict failed.
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  if (arguments.has("-o")) WEFT_TRY(save_plan(arguments, options, summary));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand replay_command() {
+  Subcommand command;
+  command.name = "replay";
+  command.description = "how long a step takes, of what it is made, what it would be if ...";
+  command.inputs = "INPUT...";
+  command.min_inputs = 1;
+  command.details =
+      "Recorded steps beside their replay (how far it is off, in %), the baseline (the same job\n"
+      "without profiler) and, with --what-if, the predicted step. Times are of the slowest rank,\n"
+      "steps back to back. weft list what-ifs shows what can be asked; all what-ifs apply "
+      "together.";
+  command.examples = {
+      Example{"weft replay examples/resnet50-w4 --links examples/resnet50-w4/allreduce-w4.json",
+              "with measured transfer times; answers the what-ifs worth knowing"},
+      Example{"weft replay examples/resnet50-w4 --what-if network.bandwidth=2x --json",
+              "one question, for programs"}};
+  command.flags = {
+      {"--what-if", "KEY=VALUE", "a change to predict (weft list what-ifs)", Flag::Value::kText,
+       true},
+      {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kText,
+       true},
+      {"--steps", "4,5", "learn from these recorded steps only", Flag::Value::kText, true},
+      {"--plan", "FILE", "apply the changes of a plan", Flag::Value::kText, true},
+      {"-o", "FILE", "write the what-ifs as a plan (docs/formats/plan.md)", Flag::Value::kText}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.flags.push_back({"--all", "", "every rank and step, however long"});
+  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.run = run_replay;
+  return command;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/replay_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/format.h"
+
+namespace weft::cli {
+namespace {
+
+using predict::Answer;
+using predict::Breakdown;
+using predict::RankSummary;
+using predict::ReplaySummary;
+using predict::StepPrediction;
+
+constexpr std::size_t kRanksShown = 8;
+constexpr std::size_t kStepsShown = 4;
+constexpr const char* kBucket = "ddp.bucket_mb=";
+
+double ratio(Nanos a, Nanos b) {
+  return b > 0 ? static_cast<double>(a) / static_cast<double>(b) : 1.0;
+}
+
+std::string percent(double part) {
+  const double value = 100 * part;
+  // "-0.0" would say that there is an error where there is none.
+  return fmt::format("{:+.1f}%", std::abs(value) < 0.05 ? 0.0 : value);
+}
+
+/// "recorded" and the like, as wide as the longest of them.
+std::string label(const Terminal& terminal, const char* text) {
+  return paint(terminal, Tone::kBold, fmt::format("{:<11}", text));
+}
+
+std::string headline(const ReplaySummary& summary, const Terminal& terminal) {
+  std::vector<std::int64_t> steps = summary.steps;
+  std::sort(steps.begin(), steps.end());
+  std::string list = format_numbers(steps);
+  if (steps.size() > kStepsShown && list.size() > 30) {
+    list = fmt::format("{} to {}", steps.front(), steps.back());
+  }
+  return fmt::format("{}: {} of {} ranks, {} {}: {}\n", paint(terminal, Tone::kBold, summary.label),
+                     summary.ranks.size(), summary.world, steps.size(),
+                     steps.size() == 1 ? "step" : "steps", list);
+}
+
+std::string step_cell(Nanos recorded, Nanos replayed) {
+  if (recorded < 0) return "-";
+  return fmt::format("{} {:>5}", format_ms(recorded), percent(ratio(replayed, recorded) - 1));
+}
+
+/// Shortest and longest recorded step, and the replay that is furthest off.
+std::vector<std::string> summed_cells(const RankSummary& rank) {
+  Nanos low = -1, high = -1;
+  double worst = 0;
+  for (std::size_t s = 0; s < rank.recorded.size(); ++s) {
+    if (rank.recorded[s] < 0) continue;
+    low = low < 0 ? rank.recorded[s] : std::min(low, rank.recorded[s]);
+    high = std::max(high, rank.recorded[s]);
+    const double error = ratio(rank.replayed[s], rank.recorded[s]) - 1;
+    if (std::abs(error) > std::abs(worst)) worst = error;
+  }
+  if (low < 0) return {"-", "-"};
+  return {fmt::format("{}..{}", format_ms(low), format_ms(high)), percent(worst)};
+}
+
+std::string rank_table(const ReplaySummary& summary, bool everything, const Terminal& terminal) {
+  const bool each_step = everything || summary.steps.size() <= kStepsShown;
+  std::vector<Column> columns{{"rank", Align::kRight, false}};
+  if (each_step) {
+    for (const std::int64_t step : summary.steps) {
+      columns.push_back({fmt::format("step {} ms", step), Align::kRight, false});
+    }
+  } else {
+    columns.push_back({"recorded ms", Align::kRight, false});
+    columns.push_back({"replay off", Align::kRight, false});
+  }
+  columns.push_back({"baseline ms", Align::kRight, false});
+  if (!summary.what_if.empty()) columns.push_back({"predicted ms", Align::kRight, false});
+  Table table(columns);
+  const std::size_t shown =
+      everything ? summary.ranks.size() : std::min(summary.ranks.size(), kRanksShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const RankSummary& rank = summary.ranks[i];
+    std::vector<std::string> cells{std::to_string(rank.rank)};
+    if (each_step) {
+      for (std::size_t s = 0; s < summary.steps.size(); ++s) {
+        cells.push_back(step_cell(rank.recorded[s], rank.replayed[s]));
+      }
+    } else {
+      for (std::string& cell : summed_cells(rank)) cells.push_back(std::move(cell));
+    }
+    cells.push_back(format_ms(rank.mean_baseline));
+    if (!summary.what_if.empty()) cells.push_back(format_ms(rank.mean_predicted));
+    table.add_row(std::move(cells));
+  }
+  std::string out = table.print(terminal);
+  if (shown < summary.ranks.size()) {
+    out +=
+        fmt::format("  ... and {} more ranks (--all shows them)\n", summary.ranks.size() - shown);
+  }
+  return out;
+}
+
+std::string range(const StepPrediction& step) {
+  return fmt::format("{} ms ({}..{})", format_ms(step.step), format_ms(step.low),
+                     format_ms(step.high));
+}
+
+std::string made_of(const ReplaySummary& summary, const StepPrediction& step,
+                    const Terminal& terminal) {
+  const Breakdown& parts = step.breakdown;
+  return label(terminal, "  made of") +
+         fmt::format("compute {}, exposed communication {}, waiting {}, {} {} ms (rank {})\n",
+                     format_ms(parts.compute), format_ms(parts.communication),
+                     format_ms(parts.waiting), summary.from_phases ? "gaps" : "host",
+                     format_ms(parts.host), step.slowest_rank);
+}
+
+std::string speedup(Nanos before, Nanos after) {
+  return fmt::format("{:.2f}x", ratio(before, after));
+}
+
+std::string steps_text(const ReplaySummary& summary, const Terminal& terminal) {
+  const auto& [baseline, predicted, interference, overhead] = summary.prediction;
+  std::string out =
+      label(terminal, "recorded") +
+      fmt::format("{} ms a step; replayed {} ms, off by at most {:.2f}% on any rank and step\n",
+                  format_ms(summary.recorded_step), format_ms(summary.replayed_step),
+                  100 * summary.worst_error);
+  out += label(terminal, "baseline") + fmt::format("{} {}\n", range(baseline),
+                                                   summary.from_phases
+                                                       ? "as recorded, steps back to back"
+                                                       : "without profiler, steps back to back");
+  out += made_of(summary, baseline, terminal);
+  if (summary.what_if.empty()) return out;
+  out += label(terminal, "predicted") + fmt::format("{} with {}: {} as fast\n", range(predicted),
+                                                    fmt::join(summary.what_if, " "),
+                                                    speedup(baseline.step, predicted.step));
+  out += made_of(summary, predicted, terminal);
+  return out;
+}
+
+std::string clocks_text(const ReplaySummary& summary, const Terminal& terminal) {
+  const RankSummary* furthest = nullptr;
+  for (const RankSummary& rank : summary.ranks) {
+    if (!furthest || std::abs(rank.clock.offset) > std::abs(furthest->clock.offset)) {
+      furthest = &rank;
+    }
+  }
+  if (!furthest || summary.ranks.size() < 2) return "";
+  std::string text =
+      fmt::format("largest offset {} ± {} (rank {})", format_time(furthest->clock.offset),
+                  format_time(furthest->clock.offset_uncertainty), furthest->rank);
+  const auto untied = std::count_if(summary.ranks.begin(), summary.ranks.end(),
+                                    [](const RankSummary& rank) { return !rank.clock.tied; });
+  if (untied > 0) text += fmt::format("; {} ranks are not tied to the first", untied);
+  return label(terminal, "clocks") + text + "\n";
+}
+
+std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) {
+  const RankSummary *low = nullptr, *high = nullptr;
+  for (const RankSummary& rank : summary.ranks) {
+    if (rank.memory_peak < 0) continue;
+    if (!low || rank.memory_peak < low->memory_peak) low = &rank;
+    if (!high || rank.memory_peak > high->memory_peak) high = &rank;
+  }
+  if (!high) return "";
+  std::string text =
+      low->memory_peak == high->memory_peak
+          ? fmt::format("peak {} a rank", format_bytes(high->memory_peak))
+          : fmt::format("peak {} (rank {}) to {} (rank {})", format_bytes(low->memory_peak),
+                        low->rank, format_bytes(high->memory_peak), high->rank);
+  switch (high->memory_source) {
+    case sim::MemorySource::kAllocator:
+      break;
+    case sim::MemorySource::kAllocationsOnly:
+      text += ", without what was held before the recording";
+      break;
+    case sim::MemorySource::kEstimatedFromShapes:
+      text += " at least: kept activations by shape, no allocations were recorded";
+      break;
+  }
+  return label(terminal, "memory") + text + "\n";
+}
+
+std::string stragglers_text(const ReplaySummary& summary, const Terminal& terminal) {
+  if (!summary.stragglers) return "";
+  const sim::StragglerReport& report = *summary.stragglers;
+  std::string text = fmt::format("slow the job down {:.2f}x", report.slowdown);
+  switch (report.culprit) {
+    case sim::CulpritKind::kNone:
+      text += "; no single culprit";
+      break;
+    case sim::CulpritKind::kWorker:
+      text += fmt::format("; culprit: rank {}", report.culprit_rank);
+      break;
+    case sim::CulpritKind::kStage:
+      text += fmt::format("; culprit: pipeline stage {}", report.culprit_stage);
+      break;
+    case sim::CulpritKind::kLinks:
+      text += fmt::format("; culprit: the links of rank {}", report.culprit_rank);
+      break;
+  }
+  if (summary.from_phases && report.culprit != sim::CulpritKind::kNone &&
+      report.culprit != sim::CulpritKind::kStage) {
+    text += fmt::format(" (replica {}, stage {})", report.culprit_replica, report.culprit_stage);
+  }
+  return label(terminal, "stragglers") + text + "\n";
+}
+
+std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& terminal) {
+  if (summary.worth_knowing.empty()) return "";
+  const Nanos baseline = summary.prediction.baseline.step;
+  Table table({{"what-ifs worth knowing", Align::kLeft, false},
+               {"step ms", Align::kRight, false},
+               {"speed-up", Align::kRight, false}});
+  std::string buckets;
+  for (const Answer& answer : summary.worth_knowing) {
+    const Nanos step = answer.prediction.step;
+    if (!answer.what_if.starts_with(kBucket)) {
+      table.add_row({answer.what_if, format_ms(step), speedup(baseline, step)});
+      continue;
+    }
+    const std::string size = answer.what_if.substr(std::string_view(kBucket).size());
+    const bool best = &answer == summary.best_choice();
+    buckets += fmt::format("{}{}: {}{}", buckets.empty() ? "" : ", ", size, format_ms(step),
+                           best ? paint(terminal, Tone::kGood, " (best)") : "");
+  }
+  std::string out = "\n" + table.print(terminal);
+  if (!buckets.empty()) out += fmt::format("ddp.bucket_mb= {} ms\n", buckets);
+  return out;
+}
+
+}  // namespace
+
+std::string replay_text(const ReplaySummary& summary, bool everything, const Terminal& terminal) {
+  return headline(summary, terminal) + rank_table(summary, everything, terminal) + "\n" +
+         steps_text(summary, terminal) + clocks_text(summary, terminal) +
+         memory_text(summary, terminal) + stragglers_text(summary, terminal) +
+         worth_knowing_text(summary, terminal);
+}
+
+std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagnostics,
+                         const Terminal& terminal) {
+  std::string out;
+  const auto width = static_cast<std::size_t>(terminal.columns);
+  const auto add = [&](Tone tone, const std::string& text) {
+    for (const std::string& line : wrap("- " + text, width, 2)) {
+      out += paint(terminal, tone, line) + "\n";
+    }
+  };
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    const DiagnosticKind& kind = *diagnostic.kind;
+    const Tone tone = kind.severity == Severity::kDataLoss  ? Tone::kBad
+                      : kind.severity == Severity::kWarning ? Tone::kWarning
+                                                            : Tone::kPlain;
+    add(tone, fmt::format("{} ({}x): {}; {}", kind.id, diagnostic.count, kind.what, kind.advice));
+  }
+  if (summary.inferred_edges > 0) {
+    add(Tone::kPlain,
+        fmt::format("inferred-edges ({}x of {}): dependencies that follow from how frameworks use "
+                    "threads and streams; `enable_cuda_sync_events` records more of them",
+                    summary.inferred_edges, summary.edges));
+  }
+  return out.empty() ? out : paint(terminal, Tone::kBold, "notes") + "\n" + out;
+}
+
+}  // namespace weft::cli
