@@ -2,7 +2,9 @@
 // What a stretch of a rank's time is made of. Every instant counts once, so the parts add up.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "weft/graph/graph.h"
 
@@ -17,9 +19,17 @@ struct Breakdown {
   Nanos total() const { return compute + communication + waiting + host; }
 };
 
-/// From `begin` to `end` on `rank`, in a timeline given by the start and end of every op. A rank
-/// without streams (op timelines) computes on its host lanes, and `host` are the gaps between ops.
-Breakdown break_down(const graph::Graph& graph, std::span<const Nanos> starts,
-                     std::span<const Nanos> ends, std::int32_t rank, Nanos begin, Nanos end);
+/// A stretch of time on one rank.
+struct Window {
+  std::int32_t rank = -1;
+  Nanos begin = 0;
+  Nanos end = 0;
+};
+
+/// One entry a window, in a timeline given by the start and end of every op; at most one window a
+/// rank. A rank without streams (op timelines) computes on its host lanes, and `host` are the gaps
+/// between ops. O(n log n) in ops.
+std::vector<Breakdown> break_down(const graph::Graph& graph, std::span<const Nanos> starts,
+                                  std::span<const Nanos> ends, const std::vector<Window>& windows);
 
 }  // namespace weft::predict

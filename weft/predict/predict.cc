@@ -41,8 +41,7 @@ std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
 }
 
 void scale(graph::Graph& graph, OpId op, double factor) {
-  graph.ops.duration[op] =
-      std::llround(static_cast<double>(graph.ops.duration[op]) * factor);
+  graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * factor);
 }
 
 bool is_compute(const graph::Graph& graph, OpId op, bool from_phases) {
@@ -101,9 +100,11 @@ class Predictor::Core {
 
   void clean() {
     clean_ = job_.graph;
+    // An op timeline tells neither kernels nor what the profiler did.
+    if (job_.from_phases) return;
     interference_ = cost::measure_interference(job_.run, clean_);
     cost::remove_interference(clean_, interference_);
-    if (options_.keep_profiler || job_.from_phases) return;
+    if (options_.keep_profiler) return;
     std::vector<Nanos> per_event;
     for (const trace::RankTrace& trace : job_.run.ranks) {
       const auto rank = static_cast<std::size_t>(std::max(0, trace.rank));
@@ -178,25 +179,27 @@ class Predictor::Core {
             }
           }
           break;
-        case WhatIf::Kind::kBandwidth: bandwidth *= what_if.value; break;
-        case WhatIf::Kind::kLatency: latency *= what_if.value; break;
+        case WhatIf::Kind::kBandwidth:
+          bandwidth *= what_if.value;
+          break;
+        case WhatIf::Kind::kLatency:
+          latency *= what_if.value;
+          break;
       }
     }
     if (bandwidth != 1 || latency != 1) change_network(graph, bandwidth, latency);
     return graph;
   }
 
-  /// A transfer is latency, which does not depend on its size, and the rest, which bandwidth divides.
+  /// A transfer is latency, which does not depend on its size, and the rest, which bandwidth
+  /// divides.
   void change_network(graph::Graph& graph, double bandwidth, double latency) const {
     for (const graph::Collective& c : graph.collectives) {
       if (c.transfer == graph::kNoId) continue;
-      const auto estimate =
-          c.bytes >= 0 ? links_.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
+      const auto estimate = c.bytes >= 0 ? links_.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
       const double time = static_cast<double>(graph.ops.duration[c.transfer]);
-      const double fixed =
-          estimate ? std::min(time, static_cast<double>(estimate->latency)) : 0.0;
-      graph.ops.duration[c.transfer] =
-          std::llround(fixed * latency + (time - fixed) / bandwidth);
+      const double fixed = estimate ? std::min(time, static_cast<double>(estimate->latency)) : 0.0;
+      graph.ops.duration[c.transfer] = std::llround(fixed * latency + (time - fixed) / bandwidth);
     }
   }
 
@@ -226,11 +229,10 @@ class Predictor::Core {
       sim::Contention contention(unrolled, slowdown);
       contention.settle(replay, unrolled.ops.duration);
     }
-    const StepTimes times =
-        replayed_steps(unrolled, {replay.ends().begin(), replay.ends().end()});
+    const StepTimes times = replayed_steps(unrolled, {replay.ends().begin(), replay.ends().end()});
     StepPrediction result;
     result.ranks = times.ranks;
-    Nanos begin = 0, end = 0;
+    std::vector<Window> windows;
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       Nanos sum = 0, last = 0;
       std::vector<Nanos>& steps = result.rank_steps.emplace_back();
@@ -240,15 +242,18 @@ class Predictor::Core {
         last = std::max(last, times.end[r][s]);
       }
       result.rank_step.push_back(sum / static_cast<Nanos>(once.size()));
-      if (result.slowest_rank >= 0 && result.rank_step.back() <= result.step) continue;
-      result.slowest_rank = times.ranks[r];
-      result.step = result.rank_step.back();
-      begin = last - sum;
-      end = last;
+      result.step = std::max(result.step, result.rank_step.back());
+      windows.push_back({times.ranks[r], last - sum, last});
     }
-    result.breakdown = mean_of(break_down(unrolled, replay.starts(), replay.ends(),
-                                          result.slowest_rank, begin, end),
-                               static_cast<Nanos>(once.size()), result.step);
+    const auto parts = break_down(unrolled, replay.starts(), replay.ends(), windows);
+    for (std::size_t r = 0; r < times.ranks.size(); ++r) {
+      if (result.rank_step[r] < result.step - result.step / 1000) continue;
+      const Breakdown mean =
+          mean_of(parts[r], static_cast<Nanos>(once.size()), result.rank_step[r]);
+      if (result.slowest_rank >= 0 && mean.waiting >= result.breakdown.waiting) continue;
+      result.slowest_rank = times.ranks[r];
+      result.breakdown = mean;
+    }
     const double spread = std::hypot(error, step_spread());
     result.low = std::llround(static_cast<double>(result.step) * (1 - spread));
     result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
@@ -298,10 +303,9 @@ Result<Predictor> Predictor::make(const Job& job, const PredictOptions& options)
   }
   for (const std::int64_t step : options.steps) {
     if (std::find(steps.begin(), steps.end(), step) != steps.end()) continue;
-    return fail(ErrorCode::kUsage, "step " + std::to_string(step) +
-                                       " is not in this recording, which has " +
-                                       std::to_string(steps.front()) + " to " +
-                                       std::to_string(steps.back()));
+    return fail(ErrorCode::kUsage,
+                "step " + std::to_string(step) + " is not in this recording, which has " +
+                    std::to_string(steps.front()) + " to " + std::to_string(steps.back()));
   }
   return Predictor(std::make_shared<const Core>(job, options));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer Weft exists for: how long would a step of this job take, without profiler, if something
-// were different? The recorded steps are cleaned of what the profiler and the window put into them,
-// changed, laid end to end, and replayed until they repeat.
+// The answer Weft exists for: how long would a step of this job take, without profiler, if
+// something were different? The recorded steps are cleaned of what the profiler and the window put
+// into them, changed, laid end to end, and replayed until they repeat.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,16 @@ struct StepPrediction {
   std::vector<Nanos> rank_step;  ///< mean step of each rank
   /// rank_steps[rank index]: one entry for each recorded step that was learnt from, in their order.
   std::vector<std::vector<Nanos>> rank_steps;
+  /// The rank that the job waits for: of those whose step is the longest (to 0.1 %, as ranks that
+  /// wait for each other take equally long) the one that waits least.
   std::int32_t slowest_rank = -1;
-  Breakdown breakdown;  ///< of the slowest rank's mean step; adds up to `step`
+  Breakdown breakdown;  ///< of that rank's mean step, to which it adds up
 };
 
 struct Prediction {
-  StepPrediction baseline;   ///< nothing changed, no profiler
-  StepPrediction predicted;  ///< with the what-ifs
-  double interference = 1;   ///< how much slower compute is beside communication
+  StepPrediction baseline;       ///< nothing changed, no profiler
+  StepPrediction predicted;      ///< with the what-ifs
+  double interference = 1;       ///< how much slower compute is beside communication
   Nanos overhead_per_event = 0;  ///< taken out of the host's time, mean over ranks
 };
 
@@ -52,8 +54,8 @@ struct Prediction {
 /// lists those that can.
 Result<Prediction> predict(const Job& job, const PredictOptions& options);
 
-/// For many questions about one job: what they share is worked out once. Keeps references to the job
-/// and, of the options, everything but the what-ifs. May be asked from several threads at once.
+/// For many questions about one job: what they share is worked out once. Keeps references to the
+/// job and, of the options, everything but the what-ifs. May be asked from several threads at once.
 class Predictor {
  public:
   static Result<Predictor> make(const Job& job, const PredictOptions& options);

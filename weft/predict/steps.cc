@@ -11,6 +11,22 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
+/// When each step begins, where an op that belongs to no rank marks it (op timelines, whose steps
+/// are samples with pauses between them that are no part of the job); -1 where nothing does.
+template <class End>
+std::vector<Nanos> marked_begins(const graph::Graph& graph, const std::vector<std::int64_t>& steps,
+                                 End end) {
+  std::vector<Nanos> begins(steps.size(), -1);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.ops.kind[op] != OpKind::kHost || graph.rank(op) >= 0 || graph.ops.step[op] < 0) {
+      continue;
+    }
+    const auto step = std::lower_bound(steps.begin(), steps.end(), graph.ops.step[op]);
+    begins[static_cast<std::size_t>(step - steps.begin())] = end(op);
+  }
+  return begins;
+}
+
 /// `end(op)`: when the op is over; for an arrival, when its transfer is.
 template <class End>
 StepTimes step_times(const graph::Graph& graph, End end) {
@@ -37,8 +53,8 @@ StepTimes step_times(const graph::Graph& graph, End end) {
   std::vector<OpId> mark(times.ranks.size(), graph::kNoId);
   const auto counts = [&](OpId op) {
     const graph::Lane& lane = graph.lanes[ops.lane[op]];
-    return lane.rank >= 0 && lane.kind == (has_device[lane.rank] ? LaneKind::kStream
-                                                                 : LaneKind::kHost);
+    return lane.rank >= 0 &&
+           lane.kind == (has_device[lane.rank] ? LaneKind::kStream : LaneKind::kHost);
   };
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int32_t rank = graph.rank(op);
@@ -64,6 +80,7 @@ StepTimes step_times(const graph::Graph& graph, End end) {
       before[r] = op;
     }
   }
+  const std::vector<Nanos> begins = marked_begins(graph, times.steps, end);
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
     times.period.emplace_back(n, -1);
     times.end.emplace_back(n, -1);
@@ -75,8 +92,17 @@ StepTimes step_times(const graph::Graph& graph, End end) {
     }
     for (std::size_t s = 0; s < n; ++s) {
       if (ends[r][s] < 0) continue;
-      const Nanos over = std::max(ends[r][s], last);
-      times.period[r][s] = over - last;
+      Nanos pause = 0;
+      if (begins[s] >= 0 && s == 0) {
+        last = begins[s];
+      } else if (begins[s] >= 0) {
+        Nanos all_over = last;
+        for (const std::vector<Nanos>& of_rank : ends)
+          all_over = std::max(all_over, of_rank[s - 1]);
+        pause = std::max<Nanos>(0, begins[s] - all_over);
+      }
+      const Nanos over = std::max(ends[r][s], last + pause);
+      times.period[r][s] = over - last - pause;
       times.end[r][s] = over;
       last = over;
     }
@@ -112,7 +138,7 @@ Nanos StepTimes::slowest_mean() const {
 
 StepTimes recorded_steps(const graph::Graph& graph) {
   return step_times(graph, [&](OpId op) {
-    return graph.ops.recorded_start[op] + graph.ops.recorded_duration[op];
+    return graph.ops.recorded_start[op] + std::max<Nanos>(0, graph.ops.recorded_duration[op]);
   });
 }
 
