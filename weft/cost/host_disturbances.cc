@@ -13,6 +13,9 @@ namespace {
 /// Of the times one piece of host work took, this quantile counts as undisturbed: the least is luck
 /// where there are many.
 constexpr double kUndisturbed = 0.1;
+/// A shortage of processors stretches short pieces of work; one this long is the rank's own (it
+/// loads data, or sleeps).
+constexpr Nanos kLongestDisturbed = 5 * kMillisecond;
 
 /// The edge whose delay is the host work before `op`, if there is any.
 graph::EdgeId host_work(const graph::Graph& graph, graph::OpId op) {
@@ -72,12 +75,12 @@ void remove_host_disturbances(graph::Graph& graph) {
     const double place = kUndisturbed * static_cast<double>(times.size() - 1);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, times.size() - 1);
-    const Nanos usual = times[below] + static_cast<Nanos>((place - static_cast<double>(below)) *
-                                                          static_cast<double>(times[above] -
-                                                                              times[below]));
+    const Nanos usual =
+        times[below] + static_cast<Nanos>((place - static_cast<double>(below)) *
+                                          static_cast<double>(times[above] - times[below]));
     for (const Work& work : list) {
       Nanos cut = total(work) - usual;
-      if (cut <= 0) continue;
+      if (cut <= 0 || total(work) > kLongestDisturbed) continue;
       if (work.before != graph::kNoId) {
         Nanos& delay = graph.edges[work.before].delay;
         const Nanos from_gap = std::min(delay, cut);

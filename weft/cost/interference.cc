@@ -74,17 +74,15 @@ Interference measure_interference(const trace::Run& run, const graph::Graph& gra
     if (trace == trace_of.end() || ops.event[op] == graph::kNoId) continue;
     const std::uint32_t detail = trace->second->events.detail[ops.event[op]];
     const std::string_view shape =
-        detail == trace::kNone
-            ? std::string_view()
-            : trace->second->names.text(trace->second->kernels[detail].shape);
+        detail == trace::kNone ? std::string_view()
+                               : trace->second->names.text(trace->second->kernels[detail].shape);
     Samples& samples = kernels[{ops.name[op], shape}];
     (overlap >= kBeside ? samples.beside : samples.alone).push_back(ops.recorded_duration[op]);
   }
   double beside = 0, alone = 0;
   for (auto& [key, samples] : kernels) {
     if (samples.alone.size() < kEnoughOfEach || samples.beside.size() < kEnoughOfEach) continue;
-    const auto weight =
-        static_cast<double>(std::min(samples.alone.size(), samples.beside.size()));
+    const auto weight = static_cast<double>(std::min(samples.alone.size(), samples.beside.size()));
     alone += weight * static_cast<double>(median(samples.alone));
     beside += weight * static_cast<double>(median(samples.beside));
   }

@@ -56,9 +56,9 @@ Result<LinkTable> parse_table(const JsonValue& value, const std::string& name) {
     if (!size || *size <= 0 || !time || !(*time > 0) || *time > 1e12) {
       return bad_table(name, "a row lacks a positive 'bytes' or 'median_us'");
     }
-    // An isolated transfer profits from empty buffers, a sustained one from overlapped start-up; one
-    // in a running job does neither. A sustained time far above the median of the isolated ones is a
-    // single slow call among few.
+    // An isolated transfer profits from empty buffers, a sustained one from overlapped start-up;
+    // one in a running job does neither. A sustained time far above the median of the isolated ones
+    // is a single slow call among few.
     const JsonValue* back_to_back = item.find("back_to_back_us");
     const double sustained = back_to_back ? back_to_back->as_double().value_or(0) : 0;
     const bool plausible = sustained > *time && sustained <= kPlausibleSustained * *time;

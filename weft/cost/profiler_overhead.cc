@@ -11,10 +11,12 @@ namespace {
 
 using trace::EventKind;
 
-/// Profiled against unprofiled host-bound training steps (docs/design/prediction.md): the cost of an
-/// event is this many times the lower quartile of the yardstick. Mean of 21 measurements.
+/// Profiled against unprofiled host-bound training steps (docs/design/prediction.md): the cost of
+/// an event is this many times the lower quartile of the yardstick. Mean of 21 measurements.
 constexpr double kCostPerYardstick = 1.56;
 constexpr Nanos kUsualCost = 2'600;
+/// With Python stacks ops get so slow that the yardstick is more than the cost of recording.
+constexpr Nanos kHighestCost = 3 * kUsualCost;
 constexpr std::size_t kEnoughWrappers = 30;
 constexpr double kKeptAtLeast = 0.25;
 /// From one kernel of a stream to the next that is already waiting, without profiler.
@@ -52,10 +54,10 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
     wrapper_time.push_back(e.duration[i] - e.duration[child]);
   }
   if (wrapper_time.size() < kEnoughWrappers) return kUsualCost;
-  const auto quartile =
-      wrapper_time.begin() + static_cast<std::ptrdiff_t>(wrapper_time.size() / 4);
+  const auto quartile = wrapper_time.begin() + static_cast<std::ptrdiff_t>(wrapper_time.size() / 4);
   std::nth_element(wrapper_time.begin(), quartile, wrapper_time.end());
-  return std::llround(kCostPerYardstick * static_cast<double>(*quartile));
+  const Nanos cost = std::llround(kCostPerYardstick * static_cast<double>(*quartile));
+  return std::min(cost, kHighestCost);
 }
 
 void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per_event) {

@@ -27,15 +27,24 @@ constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
 CollectiveKind kind_of(trace::CollectiveKind kind) {
   switch (kind) {
-    case trace::CollectiveKind::kAllReduce: return CollectiveKind::kAllReduce;
-    case trace::CollectiveKind::kAllGather: return CollectiveKind::kAllGather;
-    case trace::CollectiveKind::kReduceScatter: return CollectiveKind::kReduceScatter;
-    case trace::CollectiveKind::kBroadcast: return CollectiveKind::kBroadcast;
-    case trace::CollectiveKind::kReduce: return CollectiveKind::kReduce;
-    case trace::CollectiveKind::kAllToAll: return CollectiveKind::kAllToAll;
-    case trace::CollectiveKind::kSendRecv: return CollectiveKind::kSendRecv;
-    case trace::CollectiveKind::kBarrier: return CollectiveKind::kBarrier;
-    default: return CollectiveKind::kOther;
+    case trace::CollectiveKind::kAllReduce:
+      return CollectiveKind::kAllReduce;
+    case trace::CollectiveKind::kAllGather:
+      return CollectiveKind::kAllGather;
+    case trace::CollectiveKind::kReduceScatter:
+      return CollectiveKind::kReduceScatter;
+    case trace::CollectiveKind::kBroadcast:
+      return CollectiveKind::kBroadcast;
+    case trace::CollectiveKind::kReduce:
+      return CollectiveKind::kReduce;
+    case trace::CollectiveKind::kAllToAll:
+      return CollectiveKind::kAllToAll;
+    case trace::CollectiveKind::kSendRecv:
+      return CollectiveKind::kSendRecv;
+    case trace::CollectiveKind::kBarrier:
+      return CollectiveKind::kBarrier;
+    default:
+      return CollectiveKind::kOther;
   }
 }
 
@@ -71,9 +80,8 @@ class Join {
       }
     }
     drafts_.resize(run_.ranks.size());
-    parallel_for(run_.ranks.size(), [&](std::size_t r) {
-      drafts_[r] = draft_rank(run_.ranks[r], communication[r]);
-    });
+    parallel_for(run_.ranks.size(),
+                 [&](std::size_t r) { drafts_[r] = draft_rank(run_.ranks[r], communication[r]); });
   }
 
   /// Everything is measured from the earliest event of all ranks.
@@ -245,7 +253,8 @@ class Join {
     const Graph& graph = builder_.draft();
     for (auto& [lane, transfers] : on_link_) {
       std::sort(transfers.begin(), transfers.end(), [&](OpId a, OpId b) {
-        return std::pair{graph.ops.recorded_start[a], a} < std::pair{graph.ops.recorded_start[b], b};
+        return std::pair{graph.ops.recorded_start[a], a} <
+               std::pair{graph.ops.recorded_start[b], b};
       });
       for (std::size_t i = 1; i < transfers.size(); ++i) {
         edges_.push_back({transfers[i - 1], transfers[i], EdgeKind::kOrder, true, 0});

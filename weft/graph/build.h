@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the traces of all ranks to one graph: host threads, launches, streams, event waits, host
 // synchronisation, forward-backward links, and collectives joined across ranks. What the recording
-// does not say is inferred from how frameworks use streams; an inferred edge that the recorded times
-// contradict is dropped and counted, never bent.
+// does not say is inferred from how frameworks use streams; an inferred edge that the recorded
+// times contradict is dropped and counted, never bent.
 #pragma once
 
 #include <vector>

@@ -43,8 +43,8 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
     return ops.recorded_start[op] + (arrival ? ops.duration[op] : ops.recorded_duration[op]);
   };
   const auto slack = [&](const TimedEdge& edge) {
-    const bool arrival = edge.kind == EdgeKind::kCollective &&
-                         ops.kind[edge.destination] == OpKind::kTransfer;
+    const bool arrival =
+        edge.kind == EdgeKind::kCollective && ops.kind[edge.destination] == OpKind::kTransfer;
     return ops.recorded_start[edge.destination] -
            (arrival ? ops.recorded_start[edge.source] : end(edge.source));
   };
@@ -78,8 +78,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (OpId op = 1; op < graph.size(); ++op) {
     if (latest[op] == kNoId || ops.kind[op] == OpKind::kTransfer) continue;
     const TimedEdge& edge = edges[latest[op]];
-    const bool clear =
-        second[op] == kNoId || slack(edges[second[op]]) - slack(edge) > kClearLead;
+    const bool clear = second[op] == kNoId || slack(edges[second[op]]) - slack(edge) > kClearLead;
     if (clear) seen[floor_of(graph, edge)].push_back(std::max<Nanos>(0, slack(edge)));
   }
   std::array<Nanos, kFloors> floor{};

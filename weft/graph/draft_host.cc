@@ -19,15 +19,20 @@ using trace::RankTrace;
 constexpr std::string_view kQueueFull = "Command Buffer Full";
 /// Shorter gaps on a thread are never taken for waiting for another thread.
 constexpr Nanos kThreadGap = 20 * kMicrosecond;
+/// No call takes this long by itself; if it ends as device work does, it waited for that work.
+constexpr Nanos kLongCall = 300 * kMicrosecond;
+constexpr Nanos kEndsTogether = 30 * kMicrosecond;
+constexpr Nanos kOwnTimeOfLaunch = 10 * kMicrosecond;
 /// A full launch queue holds a call for at least this long; below it is noise.
 constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
 
 bool is_blocking(std::string_view call) {
   constexpr std::array<std::string_view, 10> kCalls = {
-      "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-      "cuStreamSynchronize",   "cuCtxSynchronize",      "cuEventSynchronize",
-      "hipDeviceSynchronize",  "hipStreamSynchronize",  "hipEventSynchronize",
-      "cudaFree"};
+      "cudaDeviceSynchronize", "cudaStreamSynchronize",
+      "cudaEventSynchronize",  "cuStreamSynchronize",
+      "cuCtxSynchronize",      "cuEventSynchronize",
+      "hipDeviceSynchronize",  "hipStreamSynchronize",
+      "hipEventSynchronize",   "cudaFree"};
   return std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
 }
 
@@ -113,15 +118,29 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
     }
   }
 
+  std::vector<Nanos> device_ends;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (launches.launcher[i] != trace::kNone) device_ends.push_back(e.end(i));
+  }
+  std::sort(device_ends.begin(), device_ends.end());
+  const auto waits_for_device = [&](std::uint32_t call) {
+    if (e.duration[call] < kLongCall) return false;
+    const auto after =
+        std::upper_bound(device_ends.begin(), device_ends.end(), e.end(call) + kEndsTogether / 10);
+    return after != device_ends.begin() && *std::prev(after) >= e.end(call) - kEndsTogether;
+  };
+
   std::vector<Point> points;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     const std::string_view name = trace.names.text(e.name[i]);
     if (e.kind[i] == EventKind::kRuntime) {
-      const bool blocks = is_blocking(name);
+      const bool blocks = is_blocking(name) || (!launches_work[i] && waits_for_device(i));
       if (!blocks && !launches_work[i]) continue;
       Point point{blocks ? Point::Kind::kBlocking : Point::Kind::kLaunch, e.lane[i], e.start[i],
                   e.end(i), i};
-      const Nanos wait = queue_full.overlap(point.start, point.end);
+      Nanos wait = queue_full.overlap(point.start, point.end);
+      // Older recordings do not say that the queue was full.
+      if (wait == 0 && !blocks && waits_for_device(i)) wait = e.duration[i] - kOwnTimeOfLaunch;
       if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
       points.push_back(point);
     } else if (e.kind[i] == EventKind::kHostOp && name == kGradientReady) {
@@ -223,9 +242,9 @@ class HostDraft {
     const auto [it, is_new] = lanes_.try_emplace(trace_lane, draft_.lanes.size());
     if (is_new) {
       const trace::Lane& from = trace_.lanes[trace_lane];
-      draft_.lanes.push_back({LaneKind::kHost, trace_.rank,
-                              "r" + std::to_string(trace_.rank) + "/thread " +
-                                  std::to_string(from.tid)});
+      draft_.lanes.push_back(
+          {LaneKind::kHost, trace_.rank,
+           "r" + std::to_string(trace_.rank) + "/thread " + std::to_string(from.tid)});
       states_.resize(draft_.lanes.size());
       states_.back().trace_lane = trace_lane;
     }
@@ -285,17 +304,16 @@ class HostDraft {
 
 std::int32_t step_at(const trace::RankTrace& trace, Nanos time) {
   if (trace.steps.empty()) return 0;
-  const auto after = std::upper_bound(
-      trace.steps.begin(), trace.steps.end(), time,
-      [](Nanos t, const trace::StepMark& mark) { return t < mark.start; });
+  const auto after =
+      std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
+                       [](Nanos t, const trace::StepMark& mark) { return t < mark.start; });
   if (after == trace.steps.begin()) return -1;
   // A step lasts until the next begins: what the loop does in between belongs to it.
   if (after == trace.steps.end() && time >= trace.steps.back().end) return -1;
   return static_cast<std::int32_t>(std::prev(after)->number);
 }
 
-void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
-                RankDraft& draft) {
+void draft_host(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
   HostDraft host(trace, draft);
   for (const Point& point : find_points(trace, launches)) host.add(point);
 }

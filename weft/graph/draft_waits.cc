@@ -2,9 +2,9 @@
 // Who waits for whom across streams, and which device work a blocking host call waited for.
 //
 // With cuda_sync records this is written down. Without, the wait calls are there but name no
-// streams, and the convention of the frameworks fills in: a wait right before a communication kernel
-// makes communication follow the compute issued so far; a wait before compute makes that compute
-// follow communication. build() later drops what the recorded times contradict.
+// streams, and the convention of the frameworks fills in: a wait right before a communication
+// kernel makes communication follow the compute issued so far; a wait before compute makes that
+// compute follow communication. build() later drops what the recorded times contradict.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -54,26 +54,25 @@ class WaitInference {
     for (const DraftEdge& edge : draft_.edges) {
       if (edge.kind == EdgeKind::kOrder) previous[edge.destination] = edge.source;
     }
+    by_end_ = by_issue(draft_);
+    std::stable_sort(by_end_.begin(), by_end_.end(),
+                     [&](OpId a, OpId b) { return draft_.ops[a].end() < draft_.ops[b].end(); });
     OpId last_issued = kNoId;
     for (const OpId id : by_issue(draft_)) {
       const DraftOp& op = draft_.ops[id];
       const auto found = waits_.find(id);
       const Waits waits = found == waits_.end() ? Waits{} : found->second;
-      if (waits.any > 0 && op.communication) {
-        follow_compute(id);
-      } else if (waits.any > 0 || !any_wait_calls_) {
-        const auto before = previous.find(id);
-        const Nanos free = std::max(op.issued, before == previous.end()
-                                                   ? INT64_MIN
-                                                   : draft_.ops[before->second].end());
-        if (waits.for_communication > 0 || !any_wait_calls_) {
-          follow_communication(id, free, waits.for_communication);
-        }
-        follow_other_stream(id, last_issued);
-      }
       if (op.communication) {
+        if (waits.any > 0) follow_compute(id);
         outstanding_.push_back(id);
       } else {
+        const auto before = previous.find(id);
+        const Nanos free = std::max(
+            op.issued, before == previous.end() ? INT64_MIN : draft_.ops[before->second].end());
+        // A long pause that ends with other work speaks for itself, wait call or not.
+        const bool paused = waits.any > 0 || op.start - free > kCoincidence;
+        if (!paused || !follow_cause(id, free)) follow_communication(id, waits.for_communication);
+        if (waits.any > 0) follow_other_stream(id, last_issued);
         last_compute_[op.lane] = id;
       }
       last_issued = id;
@@ -90,8 +89,9 @@ class WaitInference {
     int for_communication = 0;
   };
 
-  /// For each launched op: wait calls made since the launch before it, on any thread. (At the end of
-  /// a backward pass its thread makes the stream wait, and another thread launches the optimiser.)
+  /// For each launched op: wait calls made since the launch before it, on any thread. (At the end
+  /// of a backward pass its thread makes the stream wait, and another thread launches the
+  /// optimiser.)
   void count_waits_before_launches() {
     const auto& e = trace_.events;
     std::vector<std::pair<Nanos, Caller>> calls;
@@ -100,7 +100,6 @@ class WaitInference {
         calls.emplace_back(e.start[i], caller(i));
       }
     }
-    any_wait_calls_ = !calls.empty();
     std::sort(calls.begin(), calls.end());
     std::vector<std::pair<Nanos, OpId>> launched;
     for (const DraftEdge& edge : draft_.edges) {
@@ -146,29 +145,39 @@ class WaitInference {
     }
   }
 
-  /// `free`: when the op could have started but for the wait.
-  void follow_communication(OpId id, Nanos free, int waits) {
-    const Nanos start = draft_.ops[id].start;
-    std::ptrdiff_t cause = -1;
-    for (std::size_t i = 0; i < outstanding_.size(); ++i) {
-      const Nanos end = draft_.ops[outstanding_[i]].end();
-      if (end > free && end <= start + kClockTolerance && start - end < kCoincidence &&
-          (cause < 0 || end > draft_.ops[outstanding_[static_cast<std::size_t>(cause)]].end())) {
-        cause = static_cast<std::ptrdiff_t>(i);
-      }
-    }
-    if (cause >= 0) {
-      const OpId source = outstanding_[static_cast<std::size_t>(cause)];
-      const LaneId lane = draft_.ops[source].lane;
+  /// `free`: when the op could have started but for the wait. If other work ended right before its
+  /// start, that was what it waited for; true if so.
+  bool follow_cause(OpId id, Nanos free) {
+    const DraftOp& op = draft_.ops[id];
+    auto it =
+        std::upper_bound(by_end_.begin(), by_end_.end(), op.start + kClockTolerance,
+                         [&](Nanos time, OpId other) { return time < draft_.ops[other].end(); });
+    while (it != by_end_.begin()) {
+      const OpId source = *--it;
+      const DraftOp& cause = draft_.ops[source];
+      if (cause.end() <= free || op.start - cause.end() >= kCoincidence) return false;
+      if (cause.lane == op.lane || cause.issued >= op.issued) continue;
       add(source, id);
-      // Streams run in order: what was issued before it on its stream is over too.
-      std::erase_if(outstanding_, [&, seen = false](OpId other) mutable {
-        const bool drop = !seen && draft_.ops[other].lane == lane;
-        seen = seen || other == source;
-        return drop;
-      });
-      return;
+      if (cause.communication) forget(source);
+      return true;
     }
+    return false;
+  }
+
+  /// Streams run in order: once one communication is over, so is what its stream did before.
+  void forget(OpId source) {
+    const auto found = std::find(outstanding_.begin(), outstanding_.end(), source);
+    if (found == outstanding_.end()) return;
+    const LaneId lane = draft_.ops[source].lane;
+    const auto end = std::next(found);
+    outstanding_.erase(std::remove_if(outstanding_.begin(), end,
+                                      [&](OpId other) { return draft_.ops[other].lane == lane; }),
+                       end);
+  }
+
+  /// Without a pause that shows what was waited for: the communication issued first.
+  void follow_communication(OpId id, int waits) {
+    const Nanos start = draft_.ops[id].start;
     for (; waits > 0 && !outstanding_.empty(); --waits) {
       if (draft_.ops[outstanding_.front()].end() > start + kClockTolerance) break;
       add(outstanding_.front(), id);
@@ -189,9 +198,9 @@ class WaitInference {
   const trace::RankTrace& trace_;
   const trace::Launches& launches_;
   RankDraft& draft_;
-  bool any_wait_calls_ = false;
   std::unordered_map<OpId, Waits> waits_;
   std::map<LaneId, OpId> last_compute_;
+  std::vector<OpId> by_end_;
   std::deque<OpId> outstanding_;  ///< communication nobody has waited for yet, as issued
 };
 
@@ -217,8 +226,7 @@ void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
     if (e.kind[i] != EventKind::kSync || e.detail[i] == trace::kNone) continue;
     const trace::SyncDetail& sync = trace.syncs[e.detail[i]];
     if (sync.kind != SyncKind::kStreamWaitEvent || sync.wait_on_record < 0) continue;
-    const auto record =
-        call_of_correlation.find(static_cast<std::uint32_t>(sync.wait_on_record));
+    const auto record = call_of_correlation.find(static_cast<std::uint32_t>(sync.wait_on_record));
     const auto wait = call_of_correlation.find(e.correlation[i]);
     const auto from = on_stream.find(sync.wait_on_stream);
     const auto to = on_stream.find(sync.stream);
@@ -249,9 +257,8 @@ void waits_of_host(RankDraft& draft) {
     const DraftOp& done = draft.ops[edge.destination];
     if (edge.kind != EdgeKind::kOrder || done.kind != OpKind::kSync) continue;
     const DraftOp& call = draft.ops[edge.source];
-    auto it = std::upper_bound(
-        by_end.begin(), by_end.end(), done.start + kClockTolerance,
-        [&](Nanos time, OpId id) { return time < draft.ops[id].end(); });
+    auto it = std::upper_bound(by_end.begin(), by_end.end(), done.start + kClockTolerance,
+                               [&](Nanos time, OpId id) { return time < draft.ops[id].end(); });
     while (it != by_end.begin()) {
       --it;
       const DraftOp& work = draft.ops[*it];
@@ -265,8 +272,7 @@ void waits_of_host(RankDraft& draft) {
 
 }  // namespace
 
-void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches,
-                 RankDraft& draft) {
+void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
   if (trace.facts.sync_events) {
     waits_from_records(trace, draft);
   } else {

@@ -45,7 +45,7 @@ struct RankDraft {
   std::vector<Lane> lanes;
   std::vector<DraftOp> ops;
   std::vector<DraftEdge> edges;
-  std::vector<OpId> op_of_event;  ///< device work only; kNoId elsewhere
+  std::vector<OpId> op_of_event;   ///< device work only; kNoId elsewhere
   std::int64_t late_launches = 0;  ///< device work that starts before the call that issued it
 };
 

@@ -79,7 +79,6 @@ class Unroller {
     }
   }
 
-
   void find_boundaries() {
     std::map<std::int64_t, std::int64_t> next;
     for (std::size_t i = 0; i + 1 < graph_.steps.size(); ++i) {
@@ -145,8 +144,7 @@ class Unroller {
       const bool waits = graph_.ops.kind[op] == OpKind::kArrive && graph_.ops.duration[op] == 0 &&
                          graph_.ops.collective[op] != kNoId;
       if (i + 1 < row.size() && graph_.ops.event[op] != graph_.ops.event[row.back()]) break;
-      const OpId transfer =
-          waits ? graph_.collectives[graph_.ops.collective[op]].transfer : kNoId;
+      const OpId transfer = waits ? graph_.collectives[graph_.ops.collective[op]].transfer : kNoId;
       ops.push_back(transfer == kNoId ? op : transfer);
       if (!waits) break;
     }
@@ -183,8 +181,7 @@ class Unroller {
     for (const auto& [lane, row] : lanes_[to]) {
       for (const OpId op : tail(from, lane)) {
         if (before[op] == kNoId) continue;
-        builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder,
-                          lane_gap(from, to, lane));
+        builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder, lane_gap(from, to, lane));
       }
     }
     // Neighbours in the recording keep their own dependencies; others take those of the first
@@ -251,8 +248,7 @@ Result<Graph> unroll(const Graph& graph, const std::vector<std::int64_t>& sequen
                      std::vector<OpId>* origin) {
   for (const std::int64_t step : sequence) {
     if (std::find(graph.steps.begin(), graph.steps.end(), step) == graph.steps.end()) {
-      return fail(ErrorCode::kUsage,
-                  "step " + std::to_string(step) + " is not in this recording");
+      return fail(ErrorCode::kUsage, "step " + std::to_string(step) + " is not in this recording");
     }
   }
   return Unroller(graph, sequence).run(origin);

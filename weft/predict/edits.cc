@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "weft/graph/builder.h"
 #include "weft/graph/names.h"
@@ -25,8 +26,19 @@ Nanos host_gap(const graph::Graph& graph, OpId op) {
   return gap;
 }
 
-/// Leaves the op where it is but makes it, and the host work before it, free.
-void make_free(GraphBuilder& builder, const std::set<OpId>& ops) {
+Nanos median(std::vector<Nanos> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Leaves the ops where they are but makes them, and the host work they take, free. Work before one
+/// of them that is much longer than before the others is not theirs: the rank did something else.
+void make_free(GraphBuilder& builder, const graph::Graph& graph, const std::set<OpId>& ops) {
+  std::vector<Nanos> gaps;
+  for (const OpId op : ops) gaps.push_back(host_gap(graph, op));
+  const Nanos most = 2 * median(gaps);
   for (const OpId op : ops) builder.draft().ops.duration[op] = 0;
   std::vector<std::tuple<OpId, OpId, Edge>> changed;
   builder.remove_edges_if([&](OpId source, OpId destination, const Edge& edge) {
@@ -35,15 +47,9 @@ void make_free(GraphBuilder& builder, const std::set<OpId>& ops) {
     return true;
   });
   for (const auto& [source, destination, edge] : changed) {
-    builder.add_edge(source, destination, edge.kind, 0, edge.inferred);
+    builder.add_edge(source, destination, edge.kind, edge.delay - std::min(edge.delay, most),
+                     edge.inferred);
   }
-}
-
-Nanos median(std::vector<Nanos> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// One rank's gradients and their all-reduces in one step.
@@ -123,10 +129,10 @@ class Rebucket {
       }
       // Half as much or more tells that something else is reduced (a part, or in half precision).
       if (all_known && (moved > ready + ready / 2 || moved < ready - ready / 2)) {
-        return fail(ErrorCode::kUsage,
-                    "ddp.bucket_mb cannot be answered from this recording: " +
-                        std::to_string(ready) + " bytes of gradients but " + std::to_string(moved) +
-                        " bytes all-reduced in step " + std::to_string(key.first));
+        return fail(ErrorCode::kUsage, "ddp.bucket_mb cannot be answered from this recording: " +
+                                           std::to_string(ready) + " bytes of gradients but " +
+                                           std::to_string(moved) + " bytes all-reduced in step " +
+                                           std::to_string(key.first));
       }
     }
     return {};
@@ -143,7 +149,7 @@ class Rebucket {
       }
     }
     launch_cost_ = median(costs);
-    make_free(builder_, launches);
+    make_free(builder_, graph_, launches);
   }
 
   /// A new all-reduce: its launch on each rank, behind the gradient that closes the bucket.
@@ -160,7 +166,8 @@ class Rebucket {
       if (gradients->ready.size() != ranks.front().second->ready.size()) {
         return fail(ErrorCode::kUsage,
                     "ddp.bucket_mb cannot be answered from this recording: ranks show different "
-                    "numbers of gradients in step " + std::to_string(step));
+                    "numbers of gradients in step " +
+                        std::to_string(step));
       }
     }
     const OpId pattern = ranks.front().second->arrival.front();
@@ -307,7 +314,7 @@ Result<graph::Graph> without_communication(const graph::Graph& graph) {
     }
     builder.remove_op(c.transfer);
   }
-  make_free(builder, launches);
+  make_free(builder, graph, launches);
   return std::move(builder).finish();
 }
 

@@ -2,12 +2,14 @@
 #include "weft/predict/job.h"
 
 #include "weft/graph/build.h"
+#include "weft/trace/device_clock.h"
 
 namespace weft::predict {
 
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
   Job job;
   job.run = std::move(run);
+  trace::correct_device_clocks(job.run, diagnostics);
   job.matches = trace::match_calls(job.run, diagnostics);
   job.alignment = trace::align(job.run, job.matches, {}, diagnostics);
   trace::apply(job.run, job.alignment);

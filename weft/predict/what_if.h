@@ -13,12 +13,12 @@ namespace weft::predict {
 
 struct WhatIf {
   enum class Kind : std::uint8_t {
-    kBandwidth,    ///< network.bandwidth=2x
-    kLatency,      ///< network.latency=0.5x
-    kCompute,      ///< compute=1.5x, rank:2.compute=0.5x
-    kCommOff,      ///< comm=off
+    kBandwidth,      ///< network.bandwidth=2x
+    kLatency,        ///< network.latency=0.5x
+    kCompute,        ///< compute=1.5x, rank:2.compute=0.5x
+    kCommOff,        ///< comm=off
     kStragglersOff,  ///< stragglers=off
-    kBucket,       ///< ddp.bucket_mb=25
+    kBucket,         ///< ddp.bucket_mb=25
   };
   Kind kind = Kind::kCommOff;
   double value = 1;        ///< factor, or MiB for kBucket
