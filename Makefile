@@ -30,7 +30,7 @@ build: ## build the command build/weft
 	@ln -sfn release/bin/weft $(BUILD)/weft
 
 demo: build ## predict a real 4-rank training job from the recording in examples/
-	@$(BUILD)/weft info examples/resnet50-w4
+	@python3 tools/demo.py $(BUILD)/weft examples/resnet50-w4
 
 tests-built: setup
 	@cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=ON

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build_packages=(
-  build-essential cmake ninja-build pkg-config ccache
+  build-essential cmake ninja-build pkg-config ccache python3
   libtbb-dev libfmt-dev libcli11-dev libexpected-dev libisal-dev robin-map-dev zlib1g-dev
 )
 test_packages=(
