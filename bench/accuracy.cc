@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "accuracy_bars.h"
+#include "bench/accuracy_bars.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy_bars.h"
+#include "bench/accuracy_bars.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "accuracy_sets.h"
-#include "accuracy_table.h"
+#include "bench/accuracy_sets.h"
+#include "bench/accuracy_table.h"
 #include "weft/predict/predict.h"
 
 namespace weft::accuracy {

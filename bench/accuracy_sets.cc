@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy_sets.h"
+#include "bench/accuracy_sets.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy_table.h"
+#include "bench/accuracy_table.h"
 
 #include <algorithm>
 #include <cstdio>

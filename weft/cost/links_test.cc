@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/cost/links.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "weft/graph/text.h"
+
+namespace weft::cost {
+namespace {
+
+using graph::CollectiveKind;
+
+constexpr std::string_view kTable = R"({
+  "collective": "all_reduce", "dtype": "float32", "ranks": 4, "network": "loopback",
+  "rows": [{"bytes": 1000, "median_us": 10}, {"bytes": 3000, "median_us": 30.5},
+           {"bytes": 2000, "median_us": 20}]})";
+
+LinkTable parse_one(std::string_view text) {
+  const auto tables = parse_links(text, "t.json");
+  EXPECT_TRUE(tables) << tables.error().text();
+  EXPECT_EQ(tables->size(), 1u);
+  return tables->front();
+}
+
+std::string error_of(std::string_view text) {
+  const auto tables = parse_links(text, "t.json");
+  if (tables) return "no error";
+  EXPECT_EQ(tables.error().code, ErrorCode::kBadInput);
+  EXPECT_EQ(tables.error().file, "t.json");
+  return tables.error().message;
+}
+
+TEST(LinkTable, HoldsWhatTheFileSays) {
+  const LinkTable table = parse_one(kTable);
+  EXPECT_EQ(table.collective, CollectiveKind::kAllReduce);
+  EXPECT_EQ(table.ranks, 4);
+  EXPECT_EQ(table.network, "loopback");
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[1].bytes, 2000);  // sorted by size
+  EXPECT_EQ(table.rows[2].time, 30'500);
+}
+
+TEST(LinkTable, FileMayHoldAList) {
+  const std::string list = "[" + std::string(kTable) +
+                           R"(, {"collective": "send_recv", "ranks": 2,
+                                 "rows": [{"bytes": 8, "median_us": 1}]}])";
+  const auto tables = parse_links(list, "t.json");
+  ASSERT_TRUE(tables) << tables.error().text();
+  ASSERT_EQ(tables->size(), 2u);
+  EXPECT_EQ((*tables)[1].collective, CollectiveKind::kSendRecv);
+}
+
+TEST(LinkTable, TimesAreInterpolatedBetweenRows) {
+  const LinkTable table = parse_one(kTable);
+  EXPECT_EQ(table.time(1000), 10'000);
+  EXPECT_EQ(table.time(1500), 15'000);
+  EXPECT_EQ(table.time(2500), 25'250);
+  EXPECT_EQ(table.time(3000), 30'500);
+}
+
+TEST(LinkTable, BelowTheFirstRowItsTimeHolds) {
+  const LinkTable table = parse_one(kTable);
+  EXPECT_EQ(table.time(0), 10'000);
+  EXPECT_EQ(table.time(999), 10'000);
+  EXPECT_EQ(table.latency(), 10'000);
+}
+
+TEST(LinkTable, BeyondTheLastRowTimesGrowWithBytes) {
+  const LinkTable table = parse_one(kTable);
+  EXPECT_EQ(table.time(6000), 61'000);
+  EXPECT_EQ(table.time(3'000'000), 30'500'000);
+}
+
+TEST(LinkTable, SustainedTimeCountsWhereItIsALittleLonger) {
+  const LinkTable table = parse_one(R"({"collective": "all_reduce", "ranks": 2, "rows": [
+      {"bytes": 10, "median_us": 100, "back_to_back_us": 60},
+      {"bytes": 20, "median_us": 100, "back_to_back_us": 105},
+      {"bytes": 30, "median_us": 100, "back_to_back_us": 300}]})");
+  EXPECT_EQ(table.time(10), 100'000);
+  EXPECT_EQ(table.time(20), 105'000);
+  EXPECT_EQ(table.time(30), 100'000);
+}
+
+TEST(LinkTable, BadTablesAreRefused) {
+  EXPECT_NE(error_of("[]").find("empty"), std::string::npos);
+  EXPECT_NE(error_of("3").find("no link table"), std::string::npos);
+  EXPECT_NE(error_of("{").find(""), std::string::npos);
+  EXPECT_NE(error_of(R"({"ranks": 2, "rows": []})").find("'collective'"), std::string::npos);
+  EXPECT_NE(error_of(R"({"collective": "dance", "ranks": 2})").find("dance"), std::string::npos);
+  EXPECT_NE(error_of(R"({"collective": "all_reduce", "ranks": 0})").find("'ranks'"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"({"collective": "all_reduce", "ranks": "two"})").find("'ranks'"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"({"collective": "all_reduce", "ranks": 2, "rows": []})").find("'rows'"),
+            std::string::npos);
+  for (const char* row :
+       {"{}", "7", R"({"bytes": 8})", R"({"bytes": 0, "median_us": 1})",
+        R"({"bytes": -8, "median_us": 1})", R"({"bytes": 8, "median_us": 0})",
+        R"({"bytes": 8, "median_us": -1})", R"({"bytes": 8, "median_us": NaN})",
+        R"({"bytes": 8, "median_us": 1e300})", R"({"bytes": "much", "median_us": 1})"}) {
+    const std::string text =
+        R"({"collective": "all_reduce", "ranks": 2, "rows": [)" + std::string(row) + "]}";
+    EXPECT_NE(error_of(text).find("row"), std::string::npos) << text;
+  }
+}
+
+TEST(LinkTable, EveryMeasuredTableIsRead) {
+  const std::filesystem::path folder = std::string(WEFT_SOURCE_DIR) + "/../shared/traces/h200-nccl";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
+  int count = 0;
+  for (const char* name : {"allreduce", "all_gather", "reduce_scatter", "send_recv"}) {
+    for (const int ranks : {2, 4}) {
+      const auto path = folder / (std::string(name) + "-w" + std::to_string(ranks) + ".json");
+      const auto tables = read_links(path.string());
+      ASSERT_TRUE(tables) << tables.error().text();
+      EXPECT_EQ(tables->front().ranks, ranks);
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 8);
+}
+
+/// Two members; transfers of these sizes took these times.
+graph::Graph recording(const std::vector<std::pair<Bytes, Nanos>>& transfers) {
+  std::string text = "lane a stream 0\nlane b stream 1\nlane net link -\n";
+  int i = 0;
+  for (const auto& [bytes, time] : transfers) {
+    const std::string n = std::to_string(i++);
+    text += "x" + n + ": arrive a 0\ny" + n + ": arrive b 0\nt" + n + ": transfer net " +
+            std::to_string(time) + "ns at=0 took=" + std::to_string(time) + "ns after x" + n +
+            ":collective, y" + n + ":collective\nc" + n +
+            ": collective allreduce ranks=2 bytes=" + std::to_string(bytes) + " transfer=t" + n +
+            " arrivals=x" + n + ",y" + n + "\n";
+  }
+  auto graph = graph::parse_text(text);
+  EXPECT_TRUE(graph) << graph.error().text();
+  return graph.value();
+}
+
+TEST(LinkModel, LineThroughTheRecordedTransfers) {
+  // 5 us and 2 ns a byte, and one call that something else held up.
+  const LinkModel model({}, recording({{1000, 7'000},
+                                       {2000, 9'000},
+                                       {4000, 13'000},
+                                       {8000, 21'000},
+                                       {8000, 21'000},
+                                       {8000, 90'000}}));
+  const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 3000);
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(estimate->time, 11'000);
+  EXPECT_EQ(estimate->latency, 5'000);
+  EXPECT_FALSE(estimate->measured);
+}
+
+TEST(LinkModel, OneRecordedSizeCountsAsBandwidth) {
+  const LinkModel model({}, recording({{1000, 4'000}, {1000, 4'000}}));
+  const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 500);
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(estimate->time, 2'000);
+  EXPECT_EQ(estimate->latency, 0);
+}
+
+TEST(LinkModel, MeasuredTableComesFirst) {
+  LinkTable table = parse_one(kTable);
+  table.ranks = 2;
+  const LinkModel model({table}, recording({{1000, 99'000}, {2000, 999'000}}));
+  const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 1500);
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(estimate->time, 15'000);
+  EXPECT_EQ(estimate->latency, 10'000);
+  EXPECT_TRUE(estimate->measured);
+  EXPECT_TRUE(model.has_table(CollectiveKind::kAllReduce, 2));
+  EXPECT_FALSE(model.has_table(CollectiveKind::kAllReduce, 4));
+}
+
+TEST(LinkModel, WhatWasNeitherMeasuredNorRecordedIsUnknown) {
+  const LinkModel model({}, recording({{1000, 4'000}}));
+  EXPECT_FALSE(model.transfer(CollectiveKind::kAllGather, 2, 1000));
+  EXPECT_FALSE(model.transfer(CollectiveKind::kAllReduce, 8, 1000));
+  EXPECT_FALSE(LinkModel().transfer(CollectiveKind::kAllReduce, 2, 1000));
+}
+
+}  // namespace
+}  // namespace weft::cost

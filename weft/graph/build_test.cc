@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recordings written down event by event, and the dependencies that must come out of them.
+#include "weft/graph/build.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "weft/graph/names.h"
+#include "weft/graph/plain_replay.h"
+#include "weft/trace/made_run.h"
+
+namespace weft::graph {
+namespace {
+
+using trace::EventKind;
+using trace::kAllReduceKernel;
+using trace::MadeRank;
+
+constexpr Nanos us = kMicrosecond;
+
+/// Adds launches and kernels by recorded times.
+struct Rank : MadeRank {
+  using MadeRank::MadeRank;
+
+  /// A call and the work it puts on `stream`; returns the event of the work.
+  std::uint32_t launch(const std::string& name, Nanos call, Nanos call_time, Nanos start,
+                       Nanos duration, std::int64_t stream = 7) {
+    runtime(call, call_time, ++correlation);
+    return kernel(name, start + duration, duration, correlation, stream);
+  }
+  std::uint32_t call(const std::string& name, Nanos start, Nanos duration) {
+    return add(EventKind::kRuntime, name, start, duration, ++correlation);
+  }
+  void step(std::int64_t number, Nanos start, Nanos end) {
+    trace.steps.push_back({number, 0, start, end});
+  }
+  /// Moves an event to another host thread.
+  void on_thread(std::uint32_t event, std::int64_t tid) {
+    std::uint32_t lane = 0;
+    while (lane < trace.lanes.size() &&
+           (trace.lanes[lane].on_device || trace.lanes[lane].tid != tid)) {
+      ++lane;
+    }
+    if (lane == trace.lanes.size()) trace.lanes.push_back({false, 0, tid, -1, ""});
+    trace.events.lane[event] = lane;
+  }
+
+  std::uint32_t correlation = 0;
+};
+
+struct Made {
+  trace::Run run;
+  std::vector<trace::Match> matches;
+  Diagnostics diagnostics;
+  Graph graph;
+
+  void add(Rank rank) { run.ranks.push_back(std::move(rank.trace)); }
+  void match(trace::CollectiveKind kind, std::vector<trace::Member> members, Bytes bytes = 1024) {
+    trace::Match m;
+    m.kind = kind;
+    m.group = "0";
+    m.bytes = bytes;
+    m.group_size = static_cast<std::int32_t>(members.size());
+    m.members = std::move(members);
+    matches.push_back(std::move(m));
+  }
+  void build() {
+    auto result = graph::build(run, matches, diagnostics);
+    ASSERT_TRUE(result) << result.error().text();
+    graph = std::move(*result);
+    const Status sound = verify(graph);
+    ASSERT_TRUE(sound) << sound.error().text();
+  }
+
+  OpId op(std::string_view name, std::int32_t rank = 0, int nth = 0) const {
+    for (OpId id = 0; id < graph.size(); ++id) {
+      if (graph.name(id) == name && graph.rank(id) == rank && nth-- == 0) return id;
+    }
+    ADD_FAILURE() << "no op " << name << " of rank " << rank;
+    return 0;
+  }
+  OpId transfer(std::size_t collective = 0) const { return graph.collectives[collective].transfer; }
+  std::optional<Edge> edge(OpId source, OpId destination) const {
+    for (const Edge& e : graph.in_edges(destination)) {
+      if (e.source == source) return e;
+    }
+    return std::nullopt;
+  }
+};
+
+TEST(Build, KernelFollowsTheCallThatLaunchedIt) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 0, 5 * us, 8 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("cudaLaunchKernel"), made.op("gemm"));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kLaunch);
+  EXPECT_EQ(edge->delay, 3 * us);
+  EXPECT_FALSE(edge->inferred);
+}
+
+TEST(Build, KernelMayStartBeforeItsCallReturns) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 0, 10 * us, 4 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const OpId call = made.op("cudaLaunchKernel");
+  EXPECT_EQ(made.graph.ops.duration[call], 4 * us);
+  EXPECT_EQ(made.edge(call, made.op("gemm"))->delay, 0);
+}
+
+TEST(Build, WorkBeforeItsLaunchIsCounted) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 100 * us, 5 * us, 50 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  EXPECT_EQ(made.diagnostics.count_of("work-before-its-launch"), 1);
+  EXPECT_FALSE(made.edge(made.op("cudaLaunchKernel"), made.op("gemm")));
+}
+
+TEST(Build, StreamRunsInOrderAndItsTimesAddUp) {
+  Rank rank(0, 1);
+  rank.launch("first", 0, 2 * us, 10 * us, 20 * us);
+  rank.launch("second", 3 * us, 2 * us, 25 * us, 15 * us);  // starts while the first one drains
+  rank.launch("other", 6 * us, 2 * us, 26 * us, 5 * us, 9);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("first"), made.op("second"));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kOrder);
+  EXPECT_EQ(made.graph.ops.duration[made.op("first")], 15 * us);
+  EXPECT_EQ(made.graph.lanes[made.graph.ops.lane[made.op("first")]].name, "r0/stream 7");
+  EXPECT_EQ(made.graph.lanes[made.graph.ops.lane[made.op("other")]].name, "r0/stream 9");
+}
+
+TEST(Build, BlockingCallReturnsOnceItsWorkIsOver) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 0, 5 * us, 10 * us, 90 * us);
+  rank.call("cudaStreamSynchronize", 20 * us, 85 * us);
+  rank.launch("next", 110 * us, 5 * us, 120 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const OpId call = made.op("cudaStreamSynchronize", 0, 0);
+  const OpId done = made.op("cudaStreamSynchronize", 0, 1);
+  EXPECT_EQ(made.graph.ops.kind[call], OpKind::kHost);
+  EXPECT_EQ(made.graph.ops.kind[done], OpKind::kSync);
+  EXPECT_EQ(made.graph.ops.recorded_start[done], 105 * us);
+  const auto edge = made.edge(made.op("gemm"), done);
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kHostSync);
+  EXPECT_EQ(edge->delay, 5 * us);
+}
+
+TEST(Build, LaunchIntoAFullQueueWaitsFirst) {
+  Rank rank(0, 1);
+  rank.launch("busy", 0, 5 * us, 10 * us, 100 * us);
+  rank.launch("next", 20 * us, 55 * us, 115 * us, 10 * us);
+  rank.add(EventKind::kOverhead, "Command Buffer Full", 20 * us, 50 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const OpId wait = made.op(kQueueWait, 0, 0), room = made.op(kQueueWait, 0, 1);
+  EXPECT_TRUE(is_queue_wait(made.graph, wait));
+  EXPECT_EQ(made.graph.ops.kind[room], OpKind::kSync);
+  EXPECT_EQ(made.graph.ops.recorded_start[room], 70 * us);
+  const OpId call = made.op("cudaLaunchKernel", 0, 1);
+  EXPECT_EQ(made.graph.ops.recorded_start[call], 70 * us);
+  EXPECT_EQ(made.graph.ops.duration[call], 5 * us);
+  EXPECT_TRUE(made.edge(room, call));
+}
+
+TEST(Build, CopyThatHoldsTheHostIsWaitedFor) {
+  Rank rank(0, 1);
+  rank.add(EventKind::kRuntime, "cudaMemcpyAsync", 0, 60 * us, 1);
+  rank.add(EventKind::kMemcpy, "Memcpy DtoH", 10 * us, 40 * us, 1, 7);
+  rank.correlation = 1;
+  rank.launch("next", 70 * us, 5 * us, 80 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("Memcpy DtoH"), made.op("cudaLaunchKernel"));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kHostSync);
+  EXPECT_EQ(edge->delay, 20 * us);
+}
+
+TEST(Build, ThreadThatWasIdleFollowsTheOneThatHandedOver) {
+  Rank rank(0, 1);
+  rank.launch("forward", 0, 5 * us, 10 * us, 10 * us);
+  const std::uint32_t call = rank.call("cudaLaunchKernel", 100 * us, 5 * us);
+  rank.kernel("backward", 120 * us, 10 * us, rank.correlation, 7);
+  rank.on_thread(call, 2);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("cudaLaunchKernel", 0, 0), made.op("cudaLaunchKernel", 0, 1));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kThread);
+  EXPECT_TRUE(edge->inferred);
+  EXPECT_EQ(edge->delay, 95 * us);
+}
+
+TEST(Build, BackwardFollowsItsForward) {
+  Rank rank(0, 1);
+  const std::uint32_t forward = rank.host("aten::mm", 0, 8 * us);
+  rank.launch("mm", 1 * us, 5 * us, 10 * us, 10 * us);
+  const std::uint32_t backward = rank.host("MmBackward0", 100 * us, 10 * us);
+  const std::uint32_t call = rank.call("cudaLaunchKernel", 101 * us, 5 * us);
+  rank.kernel("mm_backward", 120 * us, 10 * us, rank.correlation, 7);
+  rank.on_thread(backward, 2);
+  rank.on_thread(call, 2);
+  rank.trace.host_ops[rank.trace.events.detail[forward]].sequence = 17;
+  rank.trace.host_ops[rank.trace.events.detail[backward]].sequence = 17;
+  rank.trace.host_ops[rank.trace.events.detail[backward]].fwd_thread = 1;
+  Made made;
+  made.add(rank);
+  made.build();
+  bool linked = false;
+  const OpId to = made.op("cudaLaunchKernel", 0, 1);
+  for (const Edge& edge : made.graph.in_edges(to)) {
+    linked |= edge.kind == EdgeKind::kData && edge.source == made.op("cudaLaunchKernel", 0, 0);
+  }
+  EXPECT_TRUE(linked);
+}
+
+TEST(Build, GradientKnowsItsSize) {
+  Rank rank(0, 1);
+  rank.step(3, 0, 50 * us);
+  const std::uint32_t ready = rank.host(std::string(kGradientReady), 10 * us, 4 * us);
+  rank.trace.host_ops[rank.trace.events.detail[ready]].input_bytes = 4096;
+  Made made;
+  made.add(rank);
+  made.build();
+  const OpId op = made.op(kGradientReady);
+  EXPECT_EQ(made.graph.ops.bytes[op], 4096);
+  EXPECT_EQ(made.graph.ops.recorded_start[op], 14 * us);  // at its end
+}
+
+/// Two ranks that compute, reduce and compute again; `late` delays rank 1.
+struct TwoRanks {
+  Made made;
+  std::uint32_t reduce[2];
+
+  explicit TwoRanks(Nanos late, Nanos compute_end = 60 * us) {
+    const Nanos arrives[2] = {compute_end + 5 * us, compute_end + 5 * us + late};
+    const Nanos over = arrives[1] + 40 * us;
+    for (int r = 0; r < 2; ++r) {
+      Rank rank(r, 2);
+      rank.step(3, 0, 400 * us);
+      rank.launch("compute", 1 * us, 4 * us, 10 * us, (r ? late : 0) + compute_end - 10 * us);
+      rank.call("cudaStreamWaitEvent", 6 * us, 1 * us);
+      reduce[r] = rank.launch(kAllReduceKernel, 8 * us, 4 * us, arrives[r], over - arrives[r], 20);
+      rank.call("cudaStreamWaitEvent", 13 * us, 1 * us);
+      rank.launch("after", 15 * us, 4 * us, over + 2 * us, 10 * us);
+      made.add(rank);
+    }
+    made.match(trace::CollectiveKind::kAllReduce, {{0, reduce[0]}, {1, reduce[1]}});
+    made.build();
+  }
+};
+
+TEST(Build, TransferStartsWhenTheLastMemberArrives) {
+  TwoRanks two(30 * us);
+  const Graph& graph = two.made.graph;
+  const OpId transfer = two.made.transfer();
+  EXPECT_EQ(graph.ops.recorded_start[transfer], 95 * us);
+  EXPECT_EQ(graph.ops.duration[transfer], 40 * us);
+  ASSERT_EQ(graph.collectives[0].arrivals.size(), 2u);
+  for (const OpId arrival : graph.collectives[0].arrivals) {
+    EXPECT_EQ(graph.ops.kind[arrival], OpKind::kArrive);
+    EXPECT_EQ(graph.ops.duration[arrival], 0);
+    EXPECT_EQ(two.made.edge(arrival, transfer)->kind, EdgeKind::kCollective);
+  }
+}
+
+TEST(Build, SlowerMemberDelaysTheOther) {
+  TwoRanks two(30 * us);
+  std::vector<Nanos> before = plain_ends(two.made.graph);
+  Graph slower = two.made.graph;
+  slower.ops.duration[two.made.op("compute", 1)] += 7 * us;
+  std::vector<Nanos> after = plain_ends(slower);
+  for (const int rank : {0, 1}) {
+    const OpId op = two.made.op("after", rank);
+    EXPECT_EQ(after[op] - before[op], 7 * us) << rank;
+  }
+  // Rank 0 has 30 us to spare.
+  slower = two.made.graph;
+  slower.ops.duration[two.made.op("compute", 0)] += 7 * us;
+  after = plain_ends(slower);
+  EXPECT_EQ(after[two.made.op("after", 0)], before[two.made.op("after", 0)]);
+}
+
+TEST(Build, WaitBeforeACollectiveMakesItFollowCompute) {
+  TwoRanks two(0);
+  const auto edge = two.made.edge(two.made.op("compute"), two.made.op(kAllReduceKernel));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kEventWait);
+  EXPECT_TRUE(edge->inferred);
+  EXPECT_EQ(edge->delay, 5 * us);
+  EXPECT_EQ(two.made.diagnostics.count_of("contradicted-edge"), 0);
+}
+
+TEST(Build, WaitAfterACollectiveMakesComputeFollowItsTransfer) {
+  TwoRanks two(0);
+  const auto edge = two.made.edge(two.made.transfer(), two.made.op("after"));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kEventWait);
+  EXPECT_TRUE(edge->inferred);
+  EXPECT_EQ(edge->delay, 2 * us);
+}
+
+TEST(Build, InferredEdgeAgainstTheRecordedTimesIsDroppedAndCounted) {
+  Made made;
+  std::uint32_t reduce[2];
+  for (int r = 0; r < 2; ++r) {
+    Rank rank(r, 2);
+    rank.launch("compute", 0, 4 * us, 10 * us, 200 * us);
+    rank.call("cudaStreamWaitEvent", 6 * us, 1 * us);
+    reduce[r] = rank.launch(kAllReduceKernel, 8 * us, 4 * us, 50 * us, 40 * us, 20);
+    made.add(rank);
+  }
+  made.match(trace::CollectiveKind::kAllReduce, {{0, reduce[0]}, {1, reduce[1]}});
+  made.build();
+  EXPECT_FALSE(made.edge(made.op("compute"), made.op(kAllReduceKernel)));
+  EXPECT_EQ(made.diagnostics.count_of("contradicted-edge"), 2);
+}
+
+TEST(Build, MessageJoinsSenderAndReceiver) {
+  Made made;
+  Rank sender(0, 2), receiver(1, 2);
+  const auto send = sender.launch("ncclDevKernel_SendRecv(args)", 0, 4 * us, 50 * us, 30 * us, 20);
+  const auto receive =
+      receiver.launch("ncclDevKernel_SendRecv(args)", 0, 4 * us, 10 * us, 72 * us, 20);
+  made.add(sender);
+  made.add(receiver);
+  made.match(trace::CollectiveKind::kSendRecv, {{0, send}, {1, receive}}, 4096);
+  made.build();
+  const OpId transfer = made.transfer();
+  EXPECT_EQ(made.graph.lanes[made.graph.ops.lane[transfer]].name, "link r0 to r1");
+  EXPECT_EQ(made.graph.ops.recorded_start[transfer], 50 * us);
+  EXPECT_EQ(made.graph.ops.duration[transfer], 30 * us);
+  EXPECT_EQ(made.graph.ops.bytes[transfer], 4096);
+  EXPECT_EQ(made.graph.collectives[0].kind, CollectiveKind::kSendRecv);
+}
+
+TEST(Build, KernelOfSeveralMessagesArrivesOnceForEach) {
+  Made made;
+  std::vector<std::uint32_t> kernels;
+  for (int r = 0; r < 3; ++r) {
+    Rank rank(r, 3);
+    kernels.push_back(
+        rank.launch("ncclDevKernel_SendRecv(args)", 0, 4 * us, (10 + r) * us, 50 * us, 20));
+    made.add(rank);
+  }
+  made.match(trace::CollectiveKind::kSendRecv, {{0, kernels[0]}, {1, kernels[1]}});
+  made.match(trace::CollectiveKind::kSendRecv, {{1, kernels[1]}, {2, kernels[2]}});
+  made.build();
+  ASSERT_EQ(made.graph.collectives.size(), 2u);
+  EXPECT_NE(made.graph.collectives[0].arrivals[1], made.graph.collectives[1].arrivals[0]);
+  for (const Collective& c : made.graph.collectives) {
+    EXPECT_EQ(c.arrivals.size(), 2u);
+    EXPECT_NE(c.transfer, kNoId);
+  }
+}
+
+TEST(Build, RootOfABroadcastThatLeavesEarlyWaitsForNobody) {
+  Made made;
+  Rank root(0, 2), other(1, 2);
+  const char* const name = "ncclDevKernel_Broadcast_RING_LL(args)";
+  const auto sent = root.launch(name, 0, 4 * us, 10 * us, 20 * us, 20);
+  root.launch("next", 5 * us, 4 * us, 32 * us, 10 * us, 20);
+  const auto got = other.launch(name, 0, 4 * us, 60 * us, 40 * us, 20);
+  other.launch("next", 5 * us, 4 * us, 102 * us, 10 * us, 20);
+  made.add(root);
+  made.add(other);
+  made.match(trace::CollectiveKind::kBroadcast, {{0, sent}, {1, got}});
+  made.build();
+  const OpId transfer = made.transfer();
+  EXPECT_EQ(made.graph.ops.recorded_start[transfer], 60 * us);
+  EXPECT_EQ(made.graph.ops.duration[transfer], 40 * us);
+  EXPECT_EQ(made.graph.ops.duration[made.op(name, 0)], 20 * us);
+  EXPECT_TRUE(made.edge(made.op(name, 0), made.op("next", 0)));
+  EXPECT_FALSE(made.edge(transfer, made.op("next", 0)));
+  EXPECT_TRUE(made.edge(transfer, made.op("next", 1)));
+}
+
+TEST(Build, CollectiveNobodyElseRecordedIsTold) {
+  Made made;
+  Rank one(0, 2), two(1, 2);
+  const auto kernel = one.launch(kAllReduceKernel, 0, 4 * us, 10 * us, 20 * us, 20);
+  two.launch("compute", 0, 4 * us, 10 * us, 20 * us);
+  made.add(one);
+  made.add(two);
+  made.match(trace::CollectiveKind::kAllReduce, {{0, kernel}});
+  made.build();
+  EXPECT_EQ(made.diagnostics.count_of("collective-without-peers"), 1);
+  EXPECT_EQ(made.graph.ops.duration[made.transfer()], 20 * us);
+}
+
+TEST(Build, RecordedWaitsTakeThePlaceOfInferredOnes) {
+  Rank rank(0, 1);
+  rank.launch("a", 0, 2 * us, 5 * us, 40 * us, 7);
+  rank.call("cudaEventRecord", 4 * us, 1 * us);
+  const std::uint32_t record = rank.correlation;
+  rank.launch("b", 6 * us, 2 * us, 45 * us, 40 * us, 7);  // behind the record: not waited for
+  rank.call("cudaStreamWaitEvent", 10 * us, 1 * us);
+  const std::uint32_t sync =
+      rank.add(EventKind::kSync, "Stream Wait Event", 10 * us, 0, rank.correlation);
+  rank.trace.events.detail[sync] = 0;
+  rank.trace.syncs.push_back({trace::SyncKind::kStreamWaitEvent, 9, 7, record});
+  rank.trace.facts.sync_events = true;
+  rank.launch("c", 12 * us, 2 * us, 48 * us, 10 * us, 9);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("a"), made.op("c"));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kEventWait);
+  EXPECT_FALSE(edge->inferred);
+  EXPECT_EQ(edge->delay, 3 * us);
+  EXPECT_FALSE(made.edge(made.op("b"), made.op("c")));
+}
+
+TEST(Build, ReplayGivesTheRecordedTimesBack) {
+  for (const Nanos late : {Nanos{0}, 30 * us, 250 * us}) {
+    TwoRanks two(late);
+    const Graph& graph = two.made.graph;
+    const std::vector<Nanos> starts = plain_starts(graph);
+    for (OpId op = 0; op < graph.size(); ++op) {
+      EXPECT_EQ(starts[op], graph.ops.recorded_start[op]) << graph.name(op) << ", late " << late;
+    }
+  }
+}
+
+TEST(Build, OpsBelongToTheStepThatIssuedThem) {
+  Rank rank(0, 1);
+  rank.launch("before", 0, 2 * us, 10 * us, 5 * us);
+  rank.step(7, 20 * us, 100 * us);
+  rank.step(8, 100 * us, 200 * us);
+  rank.launch("seven", 90 * us, 2 * us, 150 * us, 5 * us);  // runs while the host is in step 8
+  rank.launch("eight", 120 * us, 2 * us, 160 * us, 5 * us);
+  rank.launch("behind", 210 * us, 2 * us, 220 * us, 5 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  EXPECT_EQ(made.graph.steps, (std::vector<std::int64_t>{7, 8}));
+  EXPECT_EQ(made.graph.ops.step[made.op("before")], -1);
+  EXPECT_EQ(made.graph.ops.step[made.op("seven")], 7);
+  EXPECT_EQ(made.graph.ops.step[made.op("eight")], 8);
+  EXPECT_EQ(made.graph.ops.step[made.op("behind")], -1);
+}
+
+}  // namespace
+}  // namespace weft::graph
