@@ -25,29 +25,6 @@ constexpr DiagnosticKind kLoneCollective{
 
 constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
-CollectiveKind kind_of(trace::CollectiveKind kind) {
-  switch (kind) {
-    case trace::CollectiveKind::kAllReduce:
-      return CollectiveKind::kAllReduce;
-    case trace::CollectiveKind::kAllGather:
-      return CollectiveKind::kAllGather;
-    case trace::CollectiveKind::kReduceScatter:
-      return CollectiveKind::kReduceScatter;
-    case trace::CollectiveKind::kBroadcast:
-      return CollectiveKind::kBroadcast;
-    case trace::CollectiveKind::kReduce:
-      return CollectiveKind::kReduce;
-    case trace::CollectiveKind::kAllToAll:
-      return CollectiveKind::kAllToAll;
-    case trace::CollectiveKind::kSendRecv:
-      return CollectiveKind::kSendRecv;
-    case trace::CollectiveKind::kBarrier:
-      return CollectiveKind::kBarrier;
-    default:
-      return CollectiveKind::kOther;
-  }
-}
-
 /// Ranks, joined. Ids of a rank's draft ops are shifted by `first[rank]`.
 class Join {
  public:
@@ -149,7 +126,7 @@ class Join {
   void add_collective(const trace::Match& match) {
     Graph& graph = builder_.draft();
     Collective collective;
-    collective.kind = kind_of(match.kind);
+    collective.kind = match.kind;
     collective.ranks = std::max(match.group_size, static_cast<std::int32_t>(match.members.size()));
     collective.bytes = match.bytes;
     collective.group = match.group;

@@ -112,7 +112,7 @@ Status verify_collective(const Graph& graph, std::uint32_t index,
   const auto member = [&](OpId op) {
     return op < graph.size() && graph.ops.collective[op] == index;
   };
-  if (collective.kind > CollectiveKind::kOther) {
+  if (collective.kind > CollectiveKind::kPushPull) {
     return broken(fmt::format("collective {} has no known kind", index));
   }
   const OpId transfer = collective.transfer;

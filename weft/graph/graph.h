@@ -23,6 +23,7 @@
 #include "weft/base/interner.h"
 #include "weft/base/result.h"
 #include "weft/base/units.h"
+#include "weft/trace/collective_kind.h"
 
 namespace weft::graph {
 
@@ -88,10 +89,7 @@ struct Ops {
   std::size_t size() const { return kind.size(); }
 };
 
-enum class CollectiveKind : std::uint8_t {
-  kAllReduce, kAllGather, kReduceScatter, kBroadcast, kReduce, kAllToAll, kSendRecv, kBarrier,
-  kPushPull, kOther,
-};
+using trace::CollectiveKind;
 
 /// One collective or message: who takes part, and how it can be costed.
 struct Collective {

@@ -12,8 +12,8 @@ inline constexpr std::array<std::string_view, 9> kOpKindNames = {
 inline constexpr std::array<std::string_view, 3> kLaneKindNames = {"host", "stream", "link"};
 inline constexpr std::array<std::string_view, 7> kEdgeKindNames = {
     "order", "launch", "event_wait", "host_sync", "thread", "collective", "data"};
-inline constexpr std::array<std::string_view, 10> kCollectiveKindNames = {
-    "allreduce", "allgather", "reducescatter", "broadcast", "reduce",
-    "alltoall",  "sendrecv",  "barrier",       "pushpull",  "other"};
+inline constexpr std::array<std::string_view, 12> kCollectiveKindNames = {
+    "other",  "allreduce", "allgather", "reducescatter", "broadcast", "reduce",
+    "gather", "scatter",   "alltoall",  "sendrecv",      "barrier",   "pushpull"};
 
 }  // namespace weft::graph

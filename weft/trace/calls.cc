@@ -274,6 +274,8 @@ const char* to_text(CollectiveKind kind) {
       return "sendrecv";
     case CollectiveKind::kBarrier:
       return "barrier";
+    case CollectiveKind::kPushPull:
+      return "pushpull";
   }
   return "other";
 }

@@ -10,24 +10,11 @@
 #include <vector>
 
 #include "weft/base/units.h"
+#include "weft/trace/collective_kind.h"
 #include "weft/trace/events.h"
 #include "weft/trace/launches.h"
 
 namespace weft::trace {
-
-enum class CollectiveKind : std::uint8_t {
-  kOther,  ///< communication whose kind the recording does not tell
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kBroadcast,
-  kReduce,
-  kGather,
-  kScatter,
-  kAllToAll,
-  kSendRecv,
-  kBarrier,
-};
 
 const char* to_text(CollectiveKind kind);
 /// From a kernel, an op or an annotation name: "ncclDevKernel_AllReduce_Sum_f16_RING_LL",
