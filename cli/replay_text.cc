@@ -18,7 +18,7 @@ using predict::ReplaySummary;
 using predict::StepPrediction;
 
 constexpr std::size_t kRanksShown = 8;
-constexpr std::size_t kStepsShown = 4;
+constexpr std::size_t kStepsShown = 4;  ///< one less where there is a column for the prediction
 constexpr const char* kBucket = "ddp.bucket_mb=";
 
 double ratio(Nanos a, Nanos b) {
@@ -31,9 +31,17 @@ std::string percent(double part) {
   return fmt::format("{:+.1f}%", std::abs(value) < 0.05 ? 0.0 : value);
 }
 
-/// "recorded" and the like, as wide as the longest of them.
-std::string label(const Terminal& terminal, const char* text) {
-  return paint(terminal, Tone::kBold, fmt::format("{:<11}", text));
+/// "recorded   79.3 ms": lines that do not fit go on under the text.
+std::string line(const Terminal& terminal, const char* label, const std::string& text) {
+  constexpr std::size_t kLabel = 11;  // "stragglers" and a blank
+  const auto columns = static_cast<std::size_t>(terminal.columns);
+  std::string out = paint(terminal, Tone::kBold, fmt::format("{:<{}}", label, kLabel));
+  const char* before = "";
+  for (const std::string& part : wrap(text, columns > 2 * kLabel ? columns - kLabel : 0, 0)) {
+    out += fmt::format("{}{}\n", before, part);
+    before = "           ";
+  }
+  return out;
 }
 
 std::string headline(const ReplaySummary& summary, const Terminal& terminal) {
@@ -69,7 +77,8 @@ std::vector<std::string> summed_cells(const RankSummary& rank) {
 }
 
 std::string rank_table(const ReplaySummary& summary, bool everything, const Terminal& terminal) {
-  const bool each_step = everything || summary.steps.size() <= kStepsShown;
+  const std::size_t room = kStepsShown - (summary.what_if.empty() ? 0 : 1);
+  const bool each_step = everything || summary.steps.size() <= room;
   std::vector<Column> columns{{"rank", Align::kRight, false}};
   if (each_step) {
     for (const std::int64_t step : summary.steps) {
@@ -114,11 +123,16 @@ std::string range(const StepPrediction& step) {
 std::string made_of(const ReplaySummary& summary, const StepPrediction& step,
                     const Terminal& terminal) {
   const Breakdown& parts = step.breakdown;
-  return label(terminal, "  made of") +
-         fmt::format("compute {}, exposed communication {}, waiting {}, {} {} ms (rank {})\n",
-                     format_ms(parts.compute), format_ms(parts.communication),
-                     format_ms(parts.waiting), summary.from_phases ? "gaps" : "host",
-                     format_ms(parts.host), step.slowest_rank);
+  // As many digits for each, so that one can see that they add up.
+  const int digits = parts.total() < 10 * kMillisecond ? 3 : parts.total() < kSecond ? 1 : 0;
+  const auto ms = [&](Nanos time) {
+    return fmt::format("{:.{}f}", static_cast<double>(time) / kMillisecond, digits);
+  };
+  return line(
+      terminal, "  made of",
+      fmt::format("compute {}, exposed comm {}, waiting {}, {} {} ms (rank {})", ms(parts.compute),
+                  ms(parts.communication), ms(parts.waiting), summary.from_phases ? "gaps" : "host",
+                  ms(parts.host), step.slowest_rank));
 }
 
 std::string speedup(Nanos before, Nanos after) {
@@ -126,21 +140,20 @@ std::string speedup(Nanos before, Nanos after) {
 }
 
 std::string steps_text(const ReplaySummary& summary, const Terminal& terminal) {
-  const auto& [baseline, predicted, interference, overhead] = summary.prediction;
-  std::string out =
-      label(terminal, "recorded") +
-      fmt::format("{} ms a step; replayed {} ms, off by at most {:.2f}% on any rank and step\n",
-                  format_ms(summary.recorded_step), format_ms(summary.replayed_step),
-                  100 * summary.worst_error);
-  out += label(terminal, "baseline") + fmt::format("{} {}\n", range(baseline),
-                                                   summary.from_phases
-                                                       ? "as recorded, steps back to back"
-                                                       : "without profiler, steps back to back");
+  const StepPrediction& baseline = summary.prediction.baseline;
+  const StepPrediction& predicted = summary.prediction.predicted;
+  std::string out = line(terminal, "recorded",
+                         fmt::format("{} ms a step; its replay is off by at most {:.2f}% on any "
+                                     "rank",
+                                     format_ms(summary.recorded_step), 100 * summary.worst_error));
+  out += line(terminal, "baseline",
+              range(baseline) + (summary.from_phases ? ", steps back to back"
+                                                     : " without profiler, steps back to back"));
   out += made_of(summary, baseline, terminal);
   if (summary.what_if.empty()) return out;
-  out += label(terminal, "predicted") + fmt::format("{} with {}: {} as fast\n", range(predicted),
-                                                    fmt::join(summary.what_if, " "),
-                                                    speedup(baseline.step, predicted.step));
+  out += line(terminal, "predicted",
+              fmt::format("{} with {}: {} as fast", range(predicted),
+                          fmt::join(summary.what_if, " "), speedup(baseline.step, predicted.step)));
   out += made_of(summary, predicted, terminal);
   return out;
 }
@@ -159,7 +172,7 @@ std::string clocks_text(const ReplaySummary& summary, const Terminal& terminal) 
   const auto untied = std::count_if(summary.ranks.begin(), summary.ranks.end(),
                                     [](const RankSummary& rank) { return !rank.clock.tied; });
   if (untied > 0) text += fmt::format("; {} ranks are not tied to the first", untied);
-  return label(terminal, "clocks") + text + "\n";
+  return line(terminal, "clocks", text);
 }
 
 std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) {
@@ -182,10 +195,10 @@ std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) 
       text += ", without what was held before the recording";
       break;
     case sim::MemorySource::kEstimatedFromShapes:
-      text += " at least: kept activations by shape, no allocations were recorded";
+      text += " or more (estimated from shapes)";
       break;
   }
-  return label(terminal, "memory") + text + "\n";
+  return line(terminal, "memory", text);
 }
 
 std::string stragglers_text(const ReplaySummary& summary, const Terminal& terminal) {
@@ -210,7 +223,7 @@ std::string stragglers_text(const ReplaySummary& summary, const Terminal& termin
       report.culprit != sim::CulpritKind::kStage) {
     text += fmt::format(" (replica {}, stage {})", report.culprit_replica, report.culprit_stage);
   }
-  return label(terminal, "stragglers") + text + "\n";
+  return line(terminal, "stragglers", text);
 }
 
 std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& terminal) {

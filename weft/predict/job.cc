@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/predict/job.h"
 
+#include <algorithm>
+
 #include "weft/graph/build.h"
 #include "weft/trace/device_clock.h"
 
 namespace weft::predict {
+namespace {
+
+constexpr DiagnosticKind kNoSteps{"no-steps", Severity::kWarning,
+                                  "no steps are marked; the whole recording was taken as one step",
+                                  "call prof.step() after each step of training"};
+
+}  // namespace
 
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
   Job job;
@@ -20,6 +29,9 @@ Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
     job.from_phases = true;
     return job;
   }
+  const bool marked = std::any_of(job.run.ranks.begin(), job.run.ranks.end(),
+                                  [](const trace::RankTrace& rank) { return !rank.steps.empty(); });
+  if (!marked) diagnostics.add(kNoSteps, job.run.label);
   WEFT_ASSIGN(job.graph, graph::build(job.run, job.matches, diagnostics));
   return job;
 }

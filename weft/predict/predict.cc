@@ -27,11 +27,6 @@ constexpr int kRepetitions = 4;
 constexpr double kModelError = 0.06;
 constexpr double kModelErrorWithoutTable = 0.12;
 
-bool changes_transfers(const WhatIf& what_if) {
-  return what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency ||
-         what_if.kind == WhatIf::Kind::kBucket;
-}
-
 std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
   for (const graph::Lane& lane : graph.lanes) {
@@ -65,7 +60,7 @@ class Predictor::Core {
   double interference() const { return interference_.slowdown; }
   Nanos mean_overhead() const { return mean_overhead_; }
 
-  Result<StepPrediction> baseline() const { return settle(clean_, kModelError); }
+  Result<StepPrediction> baseline() const { return settle(clean_, error_of({})); }
 
   Result<StepPrediction> ask(const std::vector<WhatIf>& what_ifs) const {
     for (const WhatIf& what_if : what_ifs) {
@@ -203,12 +198,13 @@ class Predictor::Core {
     }
   }
 
+  /// Transfers are better known from a table than from the recording, where they met compute.
   double error_of(const std::vector<WhatIf>& what_ifs) const {
-    double error = kModelError;
-    for (const WhatIf& what_if : what_ifs) {
-      if (changes_transfers(what_if) && options_.links.empty()) error = kModelErrorWithoutTable;
-    }
-    return error;
+    const bool without_transfers =
+        job_.graph.collectives.empty() ||
+        std::any_of(what_ifs.begin(), what_ifs.end(),
+                    [](const WhatIf& what_if) { return what_if.kind == WhatIf::Kind::kCommOff; });
+    return options_.links.empty() && !without_transfers ? kModelErrorWithoutTable : kModelError;
   }
 
   Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
