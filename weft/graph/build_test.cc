@@ -458,5 +458,19 @@ TEST(Build, OpsBelongToTheStepThatIssuedThem) {
   EXPECT_EQ(made.graph.ops.step[made.op("behind")], -1);
 }
 
+TEST(Build, StepBeginsBeforeTheFirstCallInIt) {
+  Rank rank(0, 1);
+  rank.launch("first", 0, 5 * us, 10 * us, 5 * us);
+  rank.launch("second", 50 * us, 5 * us, 60 * us, 5 * us);
+  rank.step(1, 0, 50 * us);  // both begin when a call does
+  rank.step(2, 50 * us, 100 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const OpId mark = made.op(kStepMark, 0, 1);
+  EXPECT_TRUE(made.edge(made.op("cudaLaunchKernel", 0, 0), mark));
+  EXPECT_TRUE(made.edge(mark, made.op("cudaLaunchKernel", 0, 1)));
+}
+
 }  // namespace
 }  // namespace weft::graph

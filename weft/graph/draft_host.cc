@@ -156,8 +156,11 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
     const trace::StepMark& last = trace.steps.back();
     points.push_back({Point::Kind::kStep, last.lane, last.end, last.end, kNoId});
   }
-  std::stable_sort(points.begin(), points.end(),
-                   [](const Point& a, const Point& b) { return a.start < b.start; });
+  // A step begins before the first call in it, also where both have the same time.
+  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+    return std::pair{a.start, a.kind != Point::Kind::kStep} <
+           std::pair{b.start, b.kind != Point::Kind::kStep};
+  });
   return points;
 }
 
