@@ -41,6 +41,7 @@ constexpr const char* kTwoRanks = R"(
   y: arrive b 0 after m
   t: transfer net 20us after x:collective, y:collective
   o: kernel a 8us after t:collective
+  c: collective allreduce ranks=2 bytes=1000 transfer=t arrivals=x,y
 )";
 
 TEST(Breakdown, EveryInstantCountsOnce) {
@@ -66,6 +67,7 @@ TEST(Breakdown, ComputeHidesCommunication) {
     x: arrive a2 0
     t: transfer net 20us after x:collective
     k: kernel a 15us
+    c: collective allreduce ranks=2 bytes=1000 transfer=t arrivals=x
   )",
                               {{0, 0, 20'000}});
   expect_parts(parts.at(0), 15'000, 5'000, 0, 0);
