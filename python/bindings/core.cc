@@ -3,9 +3,11 @@
 #include <nanobind/nanobind.h>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/predict.h"
 #include "python/bindings/trace.h"
 
 NB_MODULE(_core, module) {
   weft::python::register_errors();
   weft::python::bind_trace(module);
+  weft::python::bind_predict(module);
 }

@@ -15,6 +15,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/interruptible.h"
+#include "python/bindings/run.h"
 #include "weft/base/diagnostics.h"
 #include "weft/trace/load.h"
 
@@ -22,16 +23,6 @@ namespace weft::python {
 namespace {
 
 namespace nb = nanobind;
-
-struct Loaded {
-  trace::Run run;
-  Diagnostics diagnostics;
-};
-
-/// Python objects share the run; each may outlive the others.
-struct PyRun {
-  std::shared_ptr<const Loaded> loaded;
-};
 
 struct PyRank {
   std::shared_ptr<const Loaded> loaded;

@@ -25,13 +25,17 @@ from .errors import (
     UsageError,
     WeftError,
 )
+from .replays import Answer, Breakdown, Clock, RankReplay, Replay, Stragglers
 from .types import Diagnostic, EventKind, Lane, Step
 
 __version__ = _version("weft")
 
 __all__ = [
+    "Answer",
     "BadInput",
+    "Breakdown",
     "Cancelled",
+    "Clock",
     "Diagnostic",
     "EventKind",
     "Events",
@@ -40,8 +44,11 @@ __all__ = [
     "Lane",
     "NotFound",
     "Rank",
+    "RankReplay",
+    "Replay",
     "Run",
     "Step",
+    "Stragglers",
     "Unavailable",
     "UsageError",
     "WeftError",

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .replays import Replay
 from .types import Diagnostic, Lane, Step
 
 @final
@@ -70,5 +72,23 @@ class Run:
     def events(self) -> dict[int, Events]: ...
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
+    def replay(
+        self,
+        what_if: str | Iterable[str] | None = None,
+        links: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+        steps: int | Iterable[int] | None = None,
+    ) -> Replay:
+        """Recorded, replayed and predicted steps.
+
+        what_if: changes to predict, all together: "network.bandwidth=2x" or a list of such. Without
+        any, those worth knowing are answered as well.
+        links: measured transfer times, as paths of link tables.
+        steps: learn from these recorded steps only.
+
+        Other threads of Python run meanwhile. The first call builds the graph, later ones share it.
+        """
 
 def load(paths: Sequence[str], run: str, strict: bool) -> Run: ...
+def replay(
+    run: Run, what_if: Sequence[str], links: Sequence[str], steps: Sequence[int]
+) -> str: ...

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Run.replay returns. The words are those of `weft replay --json` (docs/reference/cli.md)."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+from .types import Diagnostic
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A rank's clock against that of the first rank."""
+
+    offset_us: float
+    uncertainty_us: float
+    """Half width of the 95 % interval of offset_us."""
+    rate_ppm: float
+    tied: bool
+    """Whether anything recorded connects the two clocks."""
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """What the step of a rank is made of; the parts add up to it."""
+
+    rank: int
+    compute_ms: float
+    communication_ms: float
+    """Exposed: while nothing is computed."""
+    waiting_ms: float
+    """For other ranks to take part in communication."""
+    host_ms: float
+    """Nothing runs, as nothing was launched."""
+
+
+@dataclass(frozen=True)
+class RankReplay:
+    """One rank. Lists have one entry a step."""
+
+    rank: int
+    recorded_step_ms: list[float | None]
+    replayed_step_ms: list[float | None]
+    baseline_step_ms: float
+    predicted_step_ms: float
+    baseline_steps_ms: list[float]
+    predicted_steps_ms: list[float]
+    clock: Clock
+    memory_peak_bytes: int | None
+    memory_source: str | None
+    """'allocator', 'allocations' or 'shapes' (a lower bound)."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A what-if worth knowing."""
+
+    what_if: str
+    predicted_step_ms: float
+    low_ms: float
+    high_ms: float
+    speedup: float
+    best: bool
+    """The choice with the shortest step."""
+
+
+@dataclass(frozen=True)
+class Stragglers:
+    """What it costs that peers take unequally long."""
+
+    slowdown: float
+    simulated_step_ms: float
+    ideal_step_ms: float
+    culprit: str
+    """'none', 'worker', 'stage' or 'links'."""
+    culprit_rank: int
+    culprit_replica: int
+    culprit_stage: int
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Recorded, replayed and predicted steps of a run. Milliseconds, of the slowest rank."""
+
+    label: str
+    world: int
+    what_if: list[str]
+    steps: list[int]
+    recorded_step_ms: float
+    replayed_step_ms: float
+    replay_error: float
+    """Largest relative error of the replay over ranks and steps."""
+    baseline_step_ms: float
+    """Without profiler, nothing changed."""
+    baseline_low_ms: float
+    baseline_high_ms: float
+    predicted_step_ms: float
+    """Without profiler, with all what-ifs."""
+    low_ms: float
+    high_ms: float
+    speedup: float
+    breakdown: dict[str, Breakdown]
+    """Of 'baseline' and 'predicted'."""
+    interference: float
+    """How many times slower compute is beside communication."""
+    profiler_us_per_event: float
+    ranks: list[RankReplay]
+    worth_knowing: list[Answer]
+    """Empty where what-ifs were asked."""
+    stragglers: Stragglers | None
+    graph: dict[str, int]
+    diagnostics: list[Diagnostic]
+    _json: str = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft replay --json` prints."""
+        result: dict[str, Any] = json.loads(self._json)
+        return result
+
+    def __repr__(self) -> str:
+        what = f" with {' '.join(self.what_if)}" if self.what_if else ""
+        return (
+            f"<weft.Replay '{self.label}': recorded {self.recorded_step_ms:.1f} ms, "
+            f"baseline {self.baseline_step_ms:.1f} ms, "
+            f"predicted {self.predicted_step_ms:.1f} ms{what}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("recorded", self.recorded_step_ms, ""),
+            ("baseline", self.baseline_step_ms, "without profiler"),
+        ]
+        if self.what_if:
+            note = f"{' '.join(self.what_if)}: {self.speedup:.2f}x"
+            rows.append(("predicted", self.predicted_step_ms, note))
+        for answer in self.worth_knowing:
+            best = ", best" if answer.best else ""
+            rows.append((answer.what_if, answer.predicted_step_ms, f"{answer.speedup:.2f}x{best}"))
+        body = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{step:.1f}</td><td>{html.escape(note)}</td></tr>"
+            for name, step, note in rows
+        )
+        title = html.escape(self.label)
+        return f"<table><tr><th>{title}</th><th>step ms</th><th></th></tr>{body}</table>"
+
+
+def _from_json(text: str) -> Replay:
+    data = json.loads(text)
+    for name in ("schema_version", "command"):
+        del data[name]
+    data["breakdown"] = {name: Breakdown(**parts) for name, parts in data["breakdown"].items()}
+    data["ranks"] = [
+        RankReplay(**{**rank, "clock": Clock(**rank["clock"])}) for rank in data["ranks"]
+    ]
+    data["worth_knowing"] = [Answer(**answer) for answer in data["worth_knowing"]]
+    if data["stragglers"] is not None:
+        data["stragglers"] = Stragglers(**data["stragglers"])
+    data["diagnostics"] = [Diagnostic(**item) for item in data["diagnostics"]]
+    return Replay(**data, _json=text)
+
+
+Path = str | os.PathLike[str]
+
+
+def replay(
+    run: _core.Run,
+    what_if: str | Iterable[str] | None = None,
+    links: Path | Iterable[Path] | None = None,
+    steps: int | Iterable[int] | None = None,
+) -> Replay:
+    """See Run.replay."""
+    questions = [what_if] if isinstance(what_if, str) else list(what_if or [])
+    tables = [links] if isinstance(links, (str, os.PathLike)) else list(links or [])
+    numbers = [steps] if isinstance(steps, int) else sorted(set(steps or []))
+    paths = [os.fspath(table) for table in tables]
+    return _from_json(_core.replay(run, questions, paths, numbers))
