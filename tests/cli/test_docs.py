@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents show is what the command prints."""
+"""What the documents show is what the command prints.
+
+WEFT_UPDATE_DOCS=1 copies what it prints into the documents instead.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -30,6 +34,10 @@ def test_sessions_are_real(
 ) -> None:
     monkeypatch.chdir(ROOT)
     done = weft(*shlex.split(words), COLUMNS="100")
+    if os.environ.get("WEFT_UPDATE_DOCS") == "1":
+        session = f"$ build/weft {words}\n"
+        page.write_text(page.read_text().replace(session + output, session + done.stdout))
+        return
     assert done.stdout == output, f"{page.name} shows something else; copy the new output"
 
 
