@@ -245,7 +245,10 @@ std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& ter
                            best ? paint(terminal, Tone::kGood, " (best)") : "");
   }
   std::string out = "\n" + table.print(terminal);
-  if (!buckets.empty()) out += fmt::format("ddp.bucket_mb= {} ms\n", buckets);
+  if (!buckets.empty()) {
+    out += fmt::format("ddp.bucket_mb= {} ms{}\n", buckets,
+                       summary.has_links ? "" : " (rough without --links)");
+  }
   return out;
 }
 

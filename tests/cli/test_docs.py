@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Weft
+from tests.conftest import EXAMPLE, ROOT, Weft, weft_command
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSION = re.compile(r"^```\n\$ build/weft (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
@@ -39,6 +41,24 @@ def test_sessions_are_real(
         page.write_text(page.read_text().replace(session + output, session + done.stdout))
         return
     assert done.stdout == output, f"{page.name} shows something else; copy the new output"
+
+
+def test_readme_shows_the_errors_of_the_demo() -> None:
+    words = [sys.executable, str(ROOT / "tools/demo.py"), weft_command(), str(EXAMPLE)]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
+    row = r"^(\S+|as recorded) +([\d.]+) +([\d.]+) +([+-][\d.]+)%$"
+    rows = re.findall(row, printed, re.MULTILINE)
+    assert len(rows) == 6
+    lines = [
+        f"| {name if ' ' in name else f'`{name}`'} | {predicted} | {measured} | {error} % |\n"
+        for name, predicted, measured, error in rows
+    ]
+    page = ROOT / "README.md"
+    if os.environ.get("WEFT_UPDATE_DOCS") == "1":
+        head, rule, rest = page.read_text().partition("| --- | --- | --- | --- |\n")
+        rest = re.sub(r"^(\|.*\n)+", "".join(lines), rest, count=1)
+        page.write_text(head + rule + rest)
+    assert "".join(lines) in page.read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)

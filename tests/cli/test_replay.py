@@ -124,6 +124,8 @@ def test_worth_knowing_is_told_when_nothing_is_asked(weft: Weft) -> None:
     asked = replay(weft, EXAMPLE, "--links", LINKS, "--what-if", best)
     assert asked["predicted_step_ms"] == answers[best]["predicted_step_ms"]
     assert asked["worth_knowing"] == []
+    vague = replay(weft, EXAMPLE)["worth_knowing"]
+    assert not any(answer["best"] for answer in vague), "needs measured transfer times"
 
 
 REFUSED = [
@@ -232,7 +234,8 @@ def test_notes_go_to_stderr(weft: Weft) -> None:
 
 def test_plan_is_written_and_read_back(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    asked = replay(weft, EXAMPLE, "--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x", "-o", path)
+    questions = ["--what-if", "ddp.bucket_mb=5", "--what-if", "compute=2x"]
+    asked = replay(weft, EXAMPLE, *questions, "-o", path)
     plan = json.loads(path.read_text())
     assert plan == {
         "plan_version": 1,
@@ -316,6 +319,7 @@ def test_demo_shows_predictions_beside_the_truth() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "made of" in done.stdout and "what-ifs worth knowing" in done.stdout
-    rows = re.findall(r"^(ddp\.bucket_mb=\d+) +([\d.]+) +([\d.]+) +[+-]([\d.]+)%$", done.stdout, re.M)
+    row = r"^(ddp\.bucket_mb=\d+) +([\d.]+) +([\d.]+) +[+-]([\d.]+)%$"
+    rows = re.findall(row, done.stdout, re.MULTILINE)
     assert len(rows) == 4
     assert all(float(row[3]) <= 6 for row in rows)

@@ -78,6 +78,7 @@ void add_self_replay(ReplaySummary& summary, const Job& job) {
 
 const Answer* ReplaySummary::best_choice() const {
   const Answer* best = nullptr;
+  if (!has_links) return best;
   for (const Answer& answer : worth_knowing) {
     if (!is_choice(answer)) continue;
     if (!best || answer.prediction.step < best->prediction.step) best = &answer;
@@ -91,6 +92,7 @@ Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
   summary.label = job.run.label;
   summary.world = job.run.world;
   summary.from_phases = job.from_phases;
+  summary.has_links = !options.links.empty();
   summary.steps = options.steps.empty() ? job.graph.steps : options.steps;
   for (const WhatIf& what_if : options.what_ifs) summary.what_if.push_back(what_if.text);
 

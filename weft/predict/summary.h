@@ -35,6 +35,7 @@ struct ReplaySummary {
   std::string label;
   std::int32_t world = -1;
   bool from_phases = false;
+  bool has_links = false;           ///< transfer times were measured, not taken from the recording
   std::vector<std::int64_t> steps;  ///< that were learnt from
   std::vector<RankSummary> ranks;
   Nanos recorded_step = 0, replayed_step = 0;  ///< mean of the slowest rank
@@ -46,7 +47,7 @@ struct ReplaySummary {
   std::size_t ops = 0, edges = 0, inferred_edges = 0;
 
   /// The first of the shortest steps among worth_knowing that somebody could really choose (sizes
-  /// of buckets); nullptr if there is none.
+  /// of buckets); nullptr if there is none, or where transfer times are too vague to tell.
   const Answer* best_choice() const;
 };
 
