@@ -53,11 +53,11 @@ struct Lane {
 };
 
 enum class EdgeKind : std::uint8_t {
-  kOrder,       ///< next on the same lane
-  kLaunch,      ///< host call -> device work
-  kEventWait,   ///< stream waits for an event of another stream
-  kHostSync,    ///< device work -> host call that waited for it
-  kThread,      ///< host thread hands over to another (forward -> backward, optimiser after backward)
+  kOrder,      ///< next on the same lane
+  kLaunch,     ///< host call -> device work
+  kEventWait,  ///< stream waits for an event of another stream
+  kHostSync,   ///< device work -> host call that waited for it
+  kThread,  ///< host thread hands over to another (forward -> backward, optimiser after backward)
   kCollective,  ///< arrival -> transfer -> what follows on a member's stream
   kData,        ///< known data dependency (execution traces, micro-batches)
 };
@@ -75,7 +75,7 @@ struct Ops {
   std::vector<OpKind> kind;
   std::vector<LaneId> lane;
   std::vector<NameId> name;
-  std::vector<std::int32_t> step;         ///< step that issued the op; -1 before the first step
+  std::vector<std::int32_t> step;  ///< step that issued the op; -1 before the first step
   std::vector<Nanos> duration;
   std::vector<Nanos> recorded_start;      ///< aligned clock; -1 if the op was not recorded
   std::vector<Nanos> recorded_duration;   ///< -1 if not recorded
@@ -94,12 +94,12 @@ using trace::CollectiveKind;
 /// One collective or message: who takes part, and how it can be costed.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kOther;
-  std::int32_t ranks = 0;        ///< size of its group, also where some members are missing
-  Bytes bytes = -1;              ///< the whole array, as link tables count it; -1 unknown
+  std::int32_t ranks = 0;  ///< size of its group, also where some members are missing
+  Bytes bytes = -1;        ///< the whole array, as link tables count it; -1 unknown
   std::string group;
-  std::int64_t sequence = -1;    ///< position in its group
+  std::int64_t sequence = -1;  ///< position in its group
   OpId transfer = kNoId;
-  std::vector<OpId> arrivals;    ///< of the members that were recorded
+  std::vector<OpId> arrivals;  ///< of the members that were recorded
 };
 
 class Graph {
@@ -114,10 +114,10 @@ class Graph {
   Interner names;
   std::vector<Lane> lanes;
   Ops ops;
-  std::vector<Edge> edges;             ///< grouped by destination
-  std::vector<EdgeId> first_edge;      ///< size() + 1 offsets into edges
+  std::vector<Edge> edges;         ///< grouped by destination
+  std::vector<EdgeId> first_edge;  ///< size() + 1 offsets into edges
   std::vector<Collective> collectives;
-  std::vector<std::int64_t> steps;     ///< step numbers in order, as the framework counts them
+  std::vector<std::int64_t> steps;  ///< step numbers in order, as the framework counts them
 };
 
 /// The first broken invariant, named with its op; success if there is none. Linear.

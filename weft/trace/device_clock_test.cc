@@ -35,7 +35,7 @@ TEST(DeviceClock, WorkAfterItsLaunchIsLeftAlone) {
 }
 
 TEST(DeviceClock, WorkBeforeItsLaunchIsMovedBehindIt) {
-  Run run;
+  trace::Run run;
   run.ranks.push_back(made_trace(-70 * kMicrosecond));
   Diagnostics diagnostics;
   correct_device_clocks(run, diagnostics);

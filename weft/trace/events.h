@@ -13,17 +13,17 @@
 namespace weft::trace {
 
 enum class EventKind : std::uint8_t {
-  kHostOp,         ///< framework operator on a host thread (cpu_op)
-  kAnnotation,     ///< user or framework range on a host thread
-  kRuntime,        ///< call into the device runtime or driver (cudaLaunchKernel, hipMemcpyAsync ...)
-  kKernel,         ///< device kernel
-  kMemcpy,         ///< device-side copy
+  kHostOp,      ///< framework operator on a host thread (cpu_op)
+  kAnnotation,  ///< user or framework range on a host thread
+  kRuntime,     ///< call into the device runtime or driver (cudaLaunchKernel, hipMemcpyAsync ...)
+  kKernel,      ///< device kernel
+  kMemcpy,      ///< device-side copy
   kMemset,
   kSync,           ///< cuda_sync record: what a wait waited for
   kMemory,         ///< allocator instant ([memory])
   kGpuAnnotation,  ///< host range projected on the device timeline
   kOverhead,       ///< the profiler's own time
-  kPhase,          ///< op-level timelines without host or launches (straggler study): a unit of work
+  kPhase,  ///< op-level timelines without host or launches (straggler study): a unit of work
 };
 
 constexpr std::uint32_t kNone = 0xffffffffu;
@@ -80,7 +80,7 @@ struct CollectiveDetail {
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;
   std::int32_t group_size = -1;
-  std::int32_t src = -1;       ///< global ranks, point to point only
+  std::int32_t src = -1;  ///< global ranks, point to point only
   std::int32_t dst = -1;
   std::int64_t sequence = -1;  ///< per-group sequence number
 };
@@ -94,7 +94,7 @@ struct Events {
   std::vector<std::uint32_t> lane;
   std::vector<std::uint32_t> correlation;  ///< host call <-> device work; 0 = none
   std::vector<std::uint32_t> detail;
-  std::vector<std::int64_t> external_id;   ///< host op that issued the work; -1 = none
+  std::vector<std::int64_t> external_id;  ///< host op that issued the work; -1 = none
   std::vector<EventKind> kind;
 
   std::size_t size() const { return start.size(); }
@@ -134,8 +134,8 @@ struct PhaseDetail {
 struct ProfilerFacts {
   bool shapes = false;
   bool stacks = false;
-  bool sync_events = false;       ///< cuda_sync present
-  bool collective_args = false;   ///< collectives carry name, size and group
+  bool sync_events = false;      ///< cuda_sync present
+  bool collective_args = false;  ///< collectives carry name, size and group
   bool memory_events = false;
   bool device_events = false;
   std::int64_t python_events = 0;  ///< counted, not kept
@@ -147,7 +147,7 @@ struct RankTrace {
   std::string format;  ///< the reader's name
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  std::string host;    ///< empty if the file does not tell
+  std::string host;  ///< empty if the file does not tell
   std::int64_t process = -1;
   /// Place in the parallel layout; -1 where the file does not tell.
   std::int32_t replica = -1;  ///< data-parallel rank
