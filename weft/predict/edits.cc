@@ -257,6 +257,14 @@ class Rebucket {
     return arrival;
   }
 
+  bool issued_before_last_gradient(std::int64_t step, OpId op) const {
+    const auto found = gradients_.find({step, graph_.rank(op)});
+    if (found == gradients_.end() || graph_.ops.step[op] != step) return false;
+    const OpId launch = order_.launch_of(op);
+    const Nanos issued = graph_.ops.recorded_start[launch == graph::kNoId ? op : launch];
+    return issued < graph_.ops.recorded_start[found->second.ready.back()];
+  }
+
   void remove_old(std::int64_t step, OpId last_transfer) {
     std::set<OpId> removed;
     for (const std::uint32_t c : old_) {
@@ -269,6 +277,8 @@ class Rebucket {
       if (graph_.ops.kind[op] == OpKind::kTransfer) {
         for (const OutEdge& out : order_.out_edges(op)) {
           if (removed.contains(out.destination)) continue;
+          // Gradients are waited for once all are ready; an earlier wait was a coincidence.
+          if (issued_before_last_gradient(step, out.destination)) continue;
           const Edge& edge = graph_.edges[out.edge];
           builder_.add_edge(last_transfer, out.destination, edge.kind, edge.delay, edge.inferred);
         }
