@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "weft/base/sort_runs.h"
 #include "weft/graph/rank_draft.h"
 
 namespace weft::graph {
@@ -75,7 +76,7 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (is_device_work(e.kind[i])) work.push_back(i);
   }
-  std::sort(work.begin(), work.end(), [&](std::uint32_t a, std::uint32_t b) {
+  sort_runs(work, [&](std::uint32_t a, std::uint32_t b) {
     return std::pair{e.start[a], a} < std::pair{e.start[b], b};
   });
 

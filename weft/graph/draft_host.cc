@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "weft/base/sort_runs.h"
 #include "weft/graph/names.h"
 #include "weft/graph/rank_draft.h"
 
@@ -49,7 +50,7 @@ class EventCounts {
     for (std::size_t i = 0; i < e.size(); ++i) {
       if (is_host_event(e.kind[i])) starts_[e.lane[i]].push_back(e.start[i]);
     }
-    for (auto& lane : starts_) std::sort(lane.begin(), lane.end());
+    for (auto& lane : starts_) sort_runs(lane);
   }
   std::int32_t between(std::uint32_t lane, Nanos from, Nanos to) const {
     const auto& s = starts_[lane];
@@ -175,7 +176,7 @@ class BusyThreads {
       }
     }
     for (auto& lane : ops_) {
-      std::sort(lane.begin(), lane.end());
+      sort_runs(lane);
       Nanos latest = INT64_MIN;  // ops nest: keep how far anything that has begun reaches
       for (auto& op : lane) op.second = latest = std::max(latest, op.second);
     }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/sort_runs.h"
+
 namespace weft::trace {
 namespace {
 
@@ -16,52 +18,73 @@ bool is_host_range(EventKind kind) {
 }
 
 void resolve_launchers(const Events& events, std::vector<std::uint32_t>& launcher) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> calls;  // correlation, event
+  using Call = std::pair<std::uint32_t, std::uint32_t>;  // correlation, event
+  std::vector<Call> calls;
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if (events.kind[i] == EventKind::kRuntime && events.correlation[i] != 0) {
       calls.emplace_back(events.correlation[i], i);
     }
   }
   // Sorted by event within a correlation, so that of two calls the earlier line of the file wins.
-  std::sort(calls.begin(), calls.end());
+  sort_runs(calls);
+  auto at = calls.begin();
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if (!is_device_work(events.kind[i]) || events.correlation[i] == 0) continue;
-    auto at = std::lower_bound(calls.begin(), calls.end(),
-                               std::pair<std::uint32_t, std::uint32_t>(events.correlation[i], 0));
+    // Work mostly comes in the order of its calls: the next one is a few entries on.
+    const Call wanted(events.correlation[i], 0);
+    constexpr std::ptrdiff_t kNear = 16;
+    const auto far = calls.end() - at > kNear ? at + kNear : calls.end();
+    const bool near = at != calls.end() && *at <= wanted && (far == calls.end() || wanted < *far);
+    at = near ? std::lower_bound(at, far, wanted)
+              : std::lower_bound(calls.begin(), calls.end(), wanted);
     if (at != calls.end() && at->first == events.correlation[i]) launcher[i] = at->second;
   }
 }
 
 void resolve_parents(const RankTrace& trace, std::vector<std::uint32_t>& parent) {
   const Events& events = trace.events;
-  std::vector<std::uint32_t> order;
+  struct Thread {
+    std::vector<std::uint32_t> ranges, calls;
+  };
+  std::vector<Thread> threads(trace.lanes.size());
   for (std::uint32_t i = 0; i < events.size(); ++i) {
-    if (is_host_range(events.kind[i]) || events.kind[i] == EventKind::kRuntime) order.push_back(i);
+    if (is_host_range(events.kind[i])) threads[events.lane[i]].ranges.push_back(i);
+    if (events.kind[i] == EventKind::kRuntime) threads[events.lane[i]].calls.push_back(i);
   }
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    if (events.lane[a] != events.lane[b]) return events.lane[a] < events.lane[b];
+  // Of two ranges that start together the longer one is outside.
+  const auto outside = [&](std::uint32_t a, std::uint32_t b) {
     if (events.start[a] != events.start[b]) return events.start[a] < events.start[b];
-    // Of two ranges that start together the longer one is outside; a call is never outside.
-    const bool call_a = events.kind[a] == EventKind::kRuntime;
-    const bool call_b = events.kind[b] == EventKind::kRuntime;
-    if (call_a != call_b) return call_b;
     if (events.duration[a] != events.duration[b]) return events.duration[a] > events.duration[b];
     return a < b;
-  });
+  };
   // A range that starts inside another counts as its child even if it ends later: files with
   // whole microseconds round the two ends apart.
   std::vector<std::uint32_t> open;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const std::uint32_t i = order[k];
-    if (k > 0 && events.lane[order[k - 1]] != events.lane[i]) open.clear();
+  const auto close_before = [&](Nanos time) {
     while (!open.empty()) {
       const std::uint32_t top = open.back();
-      const bool around = events.start[i] < events.end(top) || events.start[i] == events.start[top];
-      if (around) break;
+      if (time < events.end(top) || time == events.start[top]) break;
       open.pop_back();
     }
-    if (!open.empty()) parent[i] = open.back();
-    if (is_host_range(events.kind[i])) open.push_back(i);
+  };
+  for (Thread& thread : threads) {
+    sort_runs(thread.ranges, outside);
+    sort_runs(thread.calls, outside);
+    open.clear();
+    auto call = thread.calls.begin();
+    const auto calls_before = [&](Nanos time) {
+      for (; call != thread.calls.end() && events.start[*call] < time; ++call) {
+        close_before(events.start[*call]);
+        if (!open.empty()) parent[*call] = open.back();
+      }
+    };
+    for (const std::uint32_t range : thread.ranges) {
+      calls_before(events.start[range]);  // a call is never outside of what starts with it
+      close_before(events.start[range]);
+      if (!open.empty()) parent[range] = open.back();
+      open.push_back(range);
+    }
+    calls_before(INT64_MAX);
   }
 }
 

@@ -91,7 +91,26 @@ std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
   return candidates;
 }
 
+// The usual case, told without a search: both lists hold the same calls, the clocks agree to a
+// millisecond, and so do the ends. No shift of one list against the other could do better.
+std::optional<Nanos> evident_offset(const Items& a, const Items& b, Nanos expected) {
+  constexpr double kClose = 0.9;
+  if (a.size() != b.size()) return std::nullopt;
+  std::vector<Nanos> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!compatible(a[i], b[i])) return std::nullopt;
+    differences.push_back(a[i].end - b[i].end);
+  }
+  const Nanos offset = median(differences);
+  if (std::abs(offset - expected) > kMillisecond) return std::nullopt;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += closeness(a[i].end - b[i].end - offset);
+  if (sum < kClose * static_cast<double>(a.size())) return std::nullopt;
+  return offset;
+}
+
 Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePrior>& prior) {
+  if (const auto offset = evident_offset(a, b, prior ? prior->offset : 0)) return *offset;
   Items by_end = b;
   std::stable_sort(by_end.begin(), by_end.end(),
                    [](const SequenceItem& x, const SequenceItem& y) { return x.end < y.end; });
