@@ -46,10 +46,13 @@ void resolve_parents(const RankTrace& trace, std::vector<std::uint32_t>& parent)
   struct Thread {
     std::vector<std::uint32_t> ranges, calls;
   };
-  std::vector<Thread> threads(trace.lanes.size());
+  std::vector<Thread> threads;
   for (std::uint32_t i = 0; i < events.size(); ++i) {
-    if (is_host_range(events.kind[i])) threads[events.lane[i]].ranges.push_back(i);
-    if (events.kind[i] == EventKind::kRuntime) threads[events.lane[i]].calls.push_back(i);
+    const bool range = is_host_range(events.kind[i]);
+    if (!range && events.kind[i] != EventKind::kRuntime) continue;
+    if (threads.size() <= events.lane[i]) threads.resize(events.lane[i] + 1);
+    Thread& thread = threads[events.lane[i]];
+    (range ? thread.ranges : thread.calls).push_back(i);
   }
   // Of two ranges that start together the longer one is outside.
   const auto outside = [&](std::uint32_t a, std::uint32_t b) {
