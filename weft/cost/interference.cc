@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "weft/base/median.h"
+
 namespace weft::cost {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr double kAlone = 0.02;
 constexpr std::size_t kEnoughOfEach = 2;
 /// Less than this is no evidence: a handful of short kernels gives ratios of anything.
 constexpr Nanos kEnoughTime = 2 * kMillisecond;
-
-Nanos median(std::vector<Nanos>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "weft/base/json_document.h"
+#include "weft/base/median.h"
 #include "weft/trace/calls.h"
 
 namespace weft::cost {
@@ -67,12 +68,6 @@ Result<LinkTable> parse_table(const JsonValue& value, const std::string& name) {
   std::sort(table.rows.begin(), table.rows.end(),
             [](const LinkRow& a, const LinkRow& b) { return a.bytes < b.bytes; });
   return table;
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/base/median.h"
 #include "weft/trace/launches.h"
 
 namespace weft::cost {
@@ -54,9 +55,8 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
     wrapper_time.push_back(e.duration[i] - e.duration[child]);
   }
   if (wrapper_time.size() < kEnoughWrappers) return kUsualCost;
-  const auto quartile = wrapper_time.begin() + static_cast<std::ptrdiff_t>(wrapper_time.size() / 4);
-  std::nth_element(wrapper_time.begin(), quartile, wrapper_time.end());
-  const Nanos cost = std::llround(kCostPerYardstick * static_cast<double>(*quartile));
+  const Nanos quartile = quantile(wrapper_time, 0.25);
+  const Nanos cost = std::llround(kCostPerYardstick * static_cast<double>(quartile));
   return std::min(cost, kHighestCost);
 }
 

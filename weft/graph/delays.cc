@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "weft/base/median.h"
+
 namespace weft::graph {
 namespace {
 
@@ -83,10 +85,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   }
   std::array<Nanos, kFloors> floor{};
   for (const std::size_t f : {std::size_t{kStreamFloor}, std::size_t{kLaunchFloor}}) {
-    if (seen[f].empty()) continue;
-    const auto middle = seen[f].begin() + static_cast<std::ptrdiff_t>(seen[f].size() / 2);
-    std::nth_element(seen[f].begin(), middle, seen[f].end());
-    floor[f] = *middle;
+    floor[f] = median(seen[f]);
   }
   // The edge that explains each op's start: the last one to allow it, its usual delay included.
   const auto leeway = [&](const TimedEdge& edge) {

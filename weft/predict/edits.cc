@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "weft/base/median.h"
 #include "weft/graph/builder.h"
 #include "weft/graph/names.h"
 #include "weft/predict/launch_order.h"
@@ -24,13 +25,6 @@ Nanos host_gap(const graph::Graph& graph, OpId op) {
   Nanos gap = 0;
   for (const Edge& edge : graph.in_edges(op)) gap = std::max(gap, edge.delay);
   return gap;
-}
-
-Nanos median(std::vector<Nanos> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// Leaves the ops where they are but makes them, and the host work they take, free. Work before one

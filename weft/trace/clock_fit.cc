@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "weft/base/median.h"
 #include "weft/trace/normal_equations.h"
 
 namespace weft::trace {
@@ -18,13 +19,6 @@ constexpr int kHuberRounds = 8;
 constexpr int kRounds = 40;
 constexpr double kHuber = 1.5;
 constexpr double kTukey = 6;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class Fitter {
  public:

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "weft/base/median.h"
+
 namespace weft::trace {
 namespace {
 
@@ -13,12 +15,6 @@ constexpr double kSmallest = 100e3;       // ns; below this it does no harm
 constexpr double kTimesJitter = 6;        // how far it must stand out of the jitter
 constexpr double kSignificance = 1e-6;    // of Pettitt's test
 constexpr std::size_t kSlopePairs = 400;  // distance classes for the slope: enough for a median
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double jitter(const std::vector<double>& values) {
   const double centre = median(values);

@@ -9,17 +9,13 @@
 #include <tuple>
 #include <utility>
 
+#include "weft/base/median.h"
+
 namespace weft::trace {
 namespace {
 
 // Device clocks of one host differ by tens of microseconds after the profilers' conversion.
 constexpr double kHostJitter = 100e3;
-
-Nanos median(std::vector<Nanos> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Nanos end_of(const Run& run, const Member& m) {
   return run.ranks[m.rank].events.end(m.event) + (run.ranks[m.rank].epoch - run.ranks[0].epoch);

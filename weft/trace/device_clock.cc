@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "weft/base/median.h"
 #include "weft/base/parallel.h"
 #include "weft/trace/launches.h"
 
@@ -19,7 +20,7 @@ constexpr DiagnosticKind kDeviceClock{
 constexpr Nanos kShortestLaunch = 2 * kMicrosecond;
 /// Further back is not a badly converted clock but a broken recording, which is left as it is.
 constexpr Nanos kLargestLag = 5 * kMillisecond;
-constexpr std::size_t kOutlierShare = 200;  ///< one in this many may stay before its launch
+constexpr double kOutliers = 0.005;  ///< this share may stay before its launch
 
 bool is_on_device(EventKind kind) {
   return kind == EventKind::kKernel || kind == EventKind::kMemcpy || kind == EventKind::kMemset ||
@@ -36,11 +37,9 @@ Nanos device_clock_lag(const RankTrace& trace) {
     if (call != kNone) after_launch.push_back(trace.events.start[i] - trace.events.start[call]);
   }
   if (after_launch.empty()) return 0;
-  const auto low =
-      after_launch.begin() + static_cast<std::ptrdiff_t>(after_launch.size() / kOutlierShare);
-  std::nth_element(after_launch.begin(), low, after_launch.end());
-  const Nanos lag = kShortestLaunch - *low;
-  return *low < 0 && lag <= kLargestLag ? lag : 0;
+  const Nanos low = quantile(after_launch, kOutliers);
+  const Nanos lag = kShortestLaunch - low;
+  return low < 0 && lag <= kLargestLag ? lag : 0;
 }
 
 void correct_device_clocks(Run& run, Diagnostics& diagnostics) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/base/diagnostics.h"
+#include "weft/base/median.h"
 #include "weft/base/units.h"
 #include "weft/trace/calls.h"
 #include "weft/trace/events.h"
@@ -70,12 +71,6 @@ struct MatchContext {
     return SequencePrior{*offset, 100 * kMillisecond};
   }
 };
-
-inline Nanos median(std::vector<Nanos> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// Each handles its part of the calls and appends to context.matches.
 void match_collectives(MatchContext& context);

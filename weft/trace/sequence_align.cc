@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "weft/base/median.h"
+
 namespace weft::trace {
 namespace {
 
@@ -32,12 +34,6 @@ double closeness(Nanos residual) {
     sum += 1 / (1 + x * x);
   }
   return sum / 4;
-}
-
-Nanos median(std::vector<Nanos>& values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // How well the ends agree under an offset: each item of `a` looks for its nearest compatible end.
