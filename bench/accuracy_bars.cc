@@ -65,8 +65,11 @@ Status HeldOutStepBar::add(const JobSet& set, const predict::Job& job) {
   for (std::size_t held = 0; held < recorded.steps.size(); ++held) {
     predict::PredictOptions options;
     options.keep_profiler = true;
-    for (const std::int64_t step : recorded.steps) {
-      if (step != recorded.steps[held]) options.steps.push_back(step);
+    for (std::size_t s = 0; s < recorded.steps.size(); ++s) {
+      if (s == held) continue;
+      // Network and clocks drift: the steps next to it tell more, and count twice.
+      const bool next_to_it = s + 1 == held || held + 1 == s;
+      options.steps.insert(options.steps.end(), next_to_it ? 2 : 1, recorded.steps[s]);
     }
     WEFT_ASSIGN(const predict::Prediction prediction, predict::predict(job, options));
     for (std::size_t r = 0; r < recorded.ranks.size(); ++r) {
@@ -90,14 +93,16 @@ Status HeldOutStepBar::add(const JobSet& set, const predict::Job& job) {
 }
 
 Table HeldOutStepBar::table() const {
-  Table table{"One step from the others",
-              "Each recorded step predicted from the other steps of the recording, profiler "
-              "included, per rank, by periods on the device. The bound is what no prediction "
-              "within the range of the other steps can undercut: how far the step lies outside of "
-              "it. Bars, over all recordings: median 3 %, worst 8 %; the latter is MISSED, not "
-              "failed, where the bound of the same recording alone exceeds it.",
-              {"recording", "median", "worst", "bound: median", "bound: worst"},
-              {}};
+  Table table{
+      "One step from the others",
+      "Each recorded step predicted from the other steps of the recording (those next to it "
+      "count twice), profiler included, per rank, by periods on the device. The bound is what no "
+      "prediction "
+      "within the range of the other steps can undercut: how far the step lies outside of "
+      "it. Bars, over all recordings: median 3 %, worst 8 %; the latter is MISSED, not "
+      "failed, where the bound of the same recording alone exceeds it.",
+      {"recording", "median", "worst", "bound: median", "bound: worst"},
+      {}};
   std::vector<double> errors, bounds;
   Verdict worst = Verdict::kPass;
   for (const Figures& f : sets_) {
