@@ -35,6 +35,7 @@ class HeldOutStepBar {
   struct Figures {
     std::string name;
     std::vector<double> errors;  ///< by rank and step
+    std::vector<double> near;    ///< the same, if steps next to the held-out one count twice
     std::vector<double> bounds;  ///< of the same: what the other steps' range allows
   };
   std::vector<Figures> sets_;
