@@ -15,6 +15,8 @@ namespace {
 using graph::CollectiveKind;
 
 constexpr double kPlausibleSustained = 1.1;
+/// Nanoseconds; an absurd table must not overflow.
+constexpr double kLongest = 1e18;
 
 std::optional<CollectiveKind> kind_of(std::string_view name) {
   if (name == "all_reduce") return CollectiveKind::kAllReduce;
@@ -75,8 +77,9 @@ Result<LinkTable> parse_table(const JsonValue& value, const std::string& name) {
 Nanos LinkTable::time(Bytes bytes) const {
   if (bytes <= rows.front().bytes) return rows.front().time;
   if (bytes >= rows.back().bytes) {
-    return std::llround(static_cast<double>(rows.back().time) * static_cast<double>(bytes) /
-                        static_cast<double>(rows.back().bytes));
+    const double time = static_cast<double>(rows.back().time) * static_cast<double>(bytes) /
+                        static_cast<double>(rows.back().bytes);
+    return std::llround(std::min(time, kLongest));
   }
   const auto above = std::upper_bound(rows.begin(), rows.end(), bytes,
                                       [](Bytes b, const LinkRow& row) { return b < row.bytes; });

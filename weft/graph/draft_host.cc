@@ -260,6 +260,7 @@ class HostDraft {
   void append(DraftOp op, Nanos counted_to) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     LaneState& mine = states_[op.lane];
+    if (mine.last != kNoId) make_room(draft_.ops[mine.last], op.start);
     Nanos after = mine.last == kNoId ? op.start : draft_.ops[mine.last].end();
     OpId handed_over = kNoId;
     if (op.start - after > kThreadGap || mine.last == kNoId) {
@@ -282,6 +283,13 @@ class HostDraft {
     if (mine.last != kNoId) draft_.edges.push_back({mine.last, id, EdgeKind::kOrder, false});
     mine.last = id;
     draft_.ops.push_back(op);
+  }
+
+  /// A call made from within another (a launch inside a blocking copy, say) ends the outer one as
+  /// far as the thread's order goes: times of a thread must add up.
+  static void make_room(DraftOp& previous, Nanos next_start) {
+    previous.start = std::min(previous.start, next_start);
+    previous.duration = std::min(previous.duration, next_start - previous.start);
   }
 
   /// The return of a blocking call: follows the call; what it waited for is added with the waits.
