@@ -68,7 +68,7 @@ class WaitInference {
       } else {
         const auto before = previous.find(id);
         const Nanos free = std::max(
-            op.issued, before == previous.end() ? INT64_MIN : draft_.ops[before->second].end());
+            op.issued, before == previous.end() ? kLongAgo : draft_.ops[before->second].end());
         // A long pause that ends with other work speaks for itself, wait call or not.
         const bool paused = waits.any > 0 || op.start - free > kCoincidence;
         if (!paused || !follow_cause(id, free)) follow_communication(id, waits.for_communication);

@@ -14,6 +14,9 @@
 
 namespace weft::graph {
 
+/// Before any recording; far enough from the ends of the number range to be subtracted.
+constexpr Nanos kLongAgo = -(Nanos{1} << 61);
+
 /// An op before it has an id. Times are the recorded ones.
 struct DraftOp {
   OpKind kind = OpKind::kKernel;
@@ -27,7 +30,7 @@ struct DraftOp {
   std::int32_t host_events = 0;
   /// Device work: when the host issued it. Work that was issued before the recording began counts
   /// as issued long ago.
-  Nanos issued = INT64_MIN;
+  Nanos issued = kLongAgo;
   bool communication = false;  ///< a kernel of a collective or message
 
   Nanos end() const { return start + duration; }

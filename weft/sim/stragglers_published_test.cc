@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <ostream>
 #include <string>
 
 #include "weft/sim/replay.h"
@@ -69,6 +70,8 @@ struct Published {
   CulpritKind culprit;
   std::int32_t replica, stage;
 };
+
+void PrintTo(const Published& published, std::ostream* out) { *out << published.job; }
 
 class StragglerStudy : public testing::TestWithParam<Published> {};
 
