@@ -19,6 +19,7 @@ using predict::StepPrediction;
 
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kStepsShown = 4;  ///< one less where there is a column for the prediction
+constexpr std::size_t kLabel = 11;      ///< characters: "stragglers" and a blank
 constexpr const char* kBucket = "ddp.bucket_mb=";
 
 double ratio(Nanos a, Nanos b) {
@@ -33,7 +34,6 @@ std::string percent(double part) {
 
 /// "recorded   79.3 ms": lines that do not fit go on under the text.
 std::string line(const Terminal& terminal, const char* label, const std::string& text) {
-  constexpr std::size_t kLabel = 11;  // "stragglers" and a blank
   const auto columns = static_cast<std::size_t>(terminal.columns);
   std::string out = paint(terminal, Tone::kBold, fmt::format("{:<{}}", label, kLabel));
   const char* before = "";
@@ -175,20 +175,37 @@ std::string clocks_text(const ReplaySummary& summary, const Terminal& terminal) 
   return line(terminal, "clocks", text);
 }
 
+/// ", in aten::conv2d of step 3": as much of it as is known and has room beside `text`, for a
+/// second line is worth less than a short page. --json always tells all of it.
+std::string place_of(const sim::MemoryPeak& peak, const std::string& text,
+                     const Terminal& terminal) {
+  const std::string step = peak.step < 0 ? "" : fmt::format("step {}", peak.step);
+  const std::string joined = step.empty() ? peak.host_op : peak.host_op + " of " + step;
+  const std::string& full = peak.host_op.empty() ? step : joined;
+  for (const std::string& known : {full, step}) {
+    const std::string place = known.empty() ? "" : ", in " + known;
+    const std::size_t width = kLabel + text.size() + place.size();
+    if (terminal.columns == 0 || width <= static_cast<std::size_t>(terminal.columns)) return place;
+  }
+  return "";
+}
+
 std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) {
   const RankSummary *low = nullptr, *high = nullptr;
   for (const RankSummary& rank : summary.ranks) {
-    if (rank.memory_peak < 0) continue;
-    if (!low || rank.memory_peak < low->memory_peak) low = &rank;
-    if (!high || rank.memory_peak > high->memory_peak) high = &rank;
+    if (!rank.memory) continue;
+    if (!low || rank.memory->peak.bytes < low->memory->peak.bytes) low = &rank;
+    if (!high || rank.memory->peak.bytes > high->memory->peak.bytes) high = &rank;
   }
   if (!high) return "";
+  const sim::MemoryPeak& least = low->memory->peak;
+  const sim::MemoryPeak& most = high->memory->peak;
   std::string text =
-      low->memory_peak == high->memory_peak
-          ? fmt::format("peak {} a rank", format_bytes(high->memory_peak))
-          : fmt::format("peak {} (rank {}) to {} (rank {})", format_bytes(low->memory_peak),
-                        low->rank, format_bytes(high->memory_peak), high->rank);
-  switch (high->memory_source) {
+      least.bytes == most.bytes
+          ? fmt::format("peak {} a rank", format_bytes(most.bytes))
+          : fmt::format("peak {} (rank {}) to {} (rank {})", format_bytes(least.bytes), low->rank,
+                        format_bytes(most.bytes), high->rank);
+  switch (high->memory->source) {
     case sim::MemorySource::kAllocator:
       break;
     case sim::MemorySource::kAllocationsOnly:
@@ -198,6 +215,7 @@ std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) 
       text += " or more (estimated from shapes)";
       break;
   }
+  text += place_of(most, text, terminal);
   return line(terminal, "memory", text);
 }
 

@@ -4,10 +4,12 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/predict.h"
+#include "python/bindings/sim.h"
 #include "python/bindings/trace.h"
 
 NB_MODULE(_core, module) {
   weft::python::register_errors();
   weft::python::bind_trace(module);
   weft::python::bind_predict(module);
+  weft::python::bind_sim(module);
 }

@@ -25,8 +25,8 @@ from .errors import (
     UsageError,
     WeftError,
 )
-from .replays import Answer, Breakdown, Clock, RankReplay, Replay, Stragglers
-from .types import Diagnostic, EventKind, Lane, Step
+from .replays import Answer, Breakdown, Clock, RankMemoryPeak, RankReplay, Replay, Stragglers
+from .types import Diagnostic, EventKind, Lane, MemoryCurve, MemoryPeak, Step
 
 __version__ = _version("weft")
 
@@ -42,8 +42,11 @@ __all__ = [
     "Infeasible",
     "InternalError",
     "Lane",
+    "MemoryCurve",
+    "MemoryPeak",
     "NotFound",
     "Rank",
+    "RankMemoryPeak",
     "RankReplay",
     "Replay",
     "Run",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .replays import Replay
-from .types import Diagnostic, Lane, Step
+from .types import Diagnostic, Lane, MemoryCurve, Step
 
 @final
 class Events:
@@ -72,6 +72,11 @@ class Run:
     def events(self) -> dict[int, Events]: ...
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
+    def memory(self, rank: int | None = None) -> list[MemoryCurve]:
+        """Memory over time, one curve a rank and device.
+
+        rank: only of this one. Empty where neither allocations nor shapes were recorded.
+        """
     def replay(
         self,
         what_if: str | Iterable[str] | None = None,

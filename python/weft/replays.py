@@ -41,6 +41,21 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
+class RankMemoryPeak:
+    """When the fullest device of a rank was fullest."""
+
+    bytes: int
+    at_ms: float
+    """Since the start of the rank's first event."""
+    step: int | None
+    op: str | None
+    """The host op that ran then."""
+    device: int
+    source: str
+    """'allocator', 'allocations' or 'estimated' (a lower bound)."""
+
+
+@dataclass(frozen=True)
 class RankReplay:
     """One rank. Lists have one entry a step."""
 
@@ -55,6 +70,7 @@ class RankReplay:
     memory_peak_bytes: int | None
     memory_source: str | None
     """'allocator', 'allocations' or 'shapes' (a lower bound)."""
+    memory_peak: RankMemoryPeak | None
 
 
 @dataclass(frozen=True)
@@ -155,9 +171,11 @@ def _from_json(text: str) -> Replay:
     for name in ("schema_version", "command"):
         del data[name]
     data["breakdown"] = {name: Breakdown(**parts) for name, parts in data["breakdown"].items()}
-    data["ranks"] = [
-        RankReplay(**{**rank, "clock": Clock(**rank["clock"])}) for rank in data["ranks"]
-    ]
+    for rank in data["ranks"]:
+        rank["clock"] = Clock(**rank["clock"])
+        if rank["memory_peak"] is not None:
+            rank["memory_peak"] = RankMemoryPeak(**rank["memory_peak"])
+    data["ranks"] = [RankReplay(**rank) for rank in data["ranks"]]
     data["worth_knowing"] = [Answer(**answer) for answer in data["worth_knowing"]]
     if data["stragglers"] is not None:
         data["stragglers"] = Stragglers(**data["stragglers"])

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class EventKind(IntEnum):
@@ -56,3 +59,32 @@ class Diagnostic:
     advice: str
     places: list[str]
     """The first few."""
+
+
+class MemoryPeak(NamedTuple):
+    """The first instant at which a curve is highest."""
+
+    bytes: int
+    time: int
+    """Nanoseconds since Rank.epoch."""
+    step: int | None
+    """None outside all marked steps."""
+    op: str | None
+    """The host op that ran then; None if none did."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCurve:
+    """Memory of one device of one rank over time."""
+
+    rank: int
+    device: int
+    """Ordinal; -1 for host memory."""
+    source: str
+    """'allocator', 'allocations' (without what was held before the recording) or 'estimated' (a lower
+    bound from recorded shapes)."""
+    time: NDArray[np.int64] = field(repr=False)
+    """Nanoseconds since Rank.epoch, in order. Read-only."""
+    bytes: NDArray[np.int64] = field(repr=False)
+    """What is allocated from each of these instants on. Read-only."""
+    peak: MemoryPeak

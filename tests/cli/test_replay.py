@@ -19,6 +19,8 @@ LINKS = EXAMPLE / "allreduce-w4.json"
 TRUTH = json.loads((EXAMPLE / "resnet50-w4.truth.json").read_text())["variants"]
 SEVERAL_RUNS = ROOT.parent / "shared/traces/meta-pytorch_torchrec/sst_long_a2a_optimizer_2"
 OP_TIMELINE = ROOT.parent / "shared/traces/ByteDance-Seed_StragglerAnalysis/timeline-ST.json.gz"
+VGG13 = ROOT.parent / "shared/traces/sarchlab_triosim/profiler_vgg13-iter41.json.gz"
+MANY_STEPS = ROOT.parent / "shared/traces/facebookresearch_HolisticTraceAnalysis/df_index_resolver"
 TIMES = ["recorded_step_ms", "replayed_step_ms", "baseline_step_ms", "predicted_step_ms"]
 
 
@@ -57,6 +59,59 @@ def test_example_is_told_in_full(weft: Weft) -> None:
     assert report["interference"] > 1
     assert report["stragglers"]["slowdown"] >= 0.9
     assert report["graph"]["inferred_edges"] < report["graph"]["edges"]
+
+
+def test_memory_peak_is_named_where_it_is_estimated(weft: Weft) -> None:
+    for rank in replay(weft, EXAMPLE)["ranks"]:
+        peak = rank["memory_peak"]
+        assert list(peak) == ["bytes", "at_ms", "step", "op", "device", "source"]
+        assert peak["bytes"] == rank["memory_peak_bytes"]
+        assert rank["memory_source"] == "shapes" and peak["source"] == "estimated"
+        assert peak["device"] == 0
+        assert peak["step"] == 3 and 0 < peak["at_ms"] < rank["recorded_step_ms"][0]
+        assert peak["op"] == "aten::_log_softmax", "the last op that keeps its inputs"
+
+
+def test_memory_line_names_what_fits(weft: Weft) -> None:
+    def memory_line(columns: str) -> str:
+        printed = weft("replay", EXAMPLE, COLUMNS=columns).stdout.splitlines()
+        (found,) = (i for i, line in enumerate(printed) if line.startswith("memory "))
+        assert printed[found + 1].startswith("stragglers "), "one line"
+        return printed[found]
+
+    assert memory_line("100").endswith(", in aten::_log_softmax of step 3")
+    assert memory_line("80").endswith("(estimated from shapes), in step 3")
+    assert memory_line("65").endswith("(estimated from shapes)")
+
+
+def test_memory_peak_is_null_where_nothing_tells(weft: Weft, job: Callable[..., Path]) -> None:
+    folder = job(ranks=2)
+    for rank in replay(weft, folder)["ranks"]:
+        assert rank["memory_peak"] is rank["memory_peak_bytes"] is rank["memory_source"] is None
+    assert "memory" not in weft("replay", folder).stdout
+
+
+@pytest.mark.skipif(not VGG13.exists(), reason="needs the public TrioSim traces")
+def test_memory_peak_from_the_allocator(weft: Weft) -> None:
+    (rank,) = replay(weft, VGG13)["ranks"]
+    assert rank["memory_source"] == "allocator"
+    assert rank["memory_peak"] == {
+        "bytes": 39_343_881_216,
+        "at_ms": 22.107,
+        "step": None,
+        "op": "aten::convolution_backward",
+        "device": 0,
+        "source": "allocator",
+    }
+
+
+@pytest.mark.skipif(not MANY_STEPS.exists(), reason="needs the public traces of HTA")
+def test_memory_peak_among_several_steps(weft: Weft) -> None:
+    (rank,) = replay(weft, MANY_STEPS)["ranks"]
+    peak = rank["memory_peak"]
+    assert (peak["bytes"], peak["step"], peak["op"]) == (6_629_508_096, 2, "aten::empty")
+    assert (peak["device"], peak["source"]) == (1, "allocator")
+    assert "peak 6.6 GB a rank, in aten::empty of step 2\n" in weft("replay", MANY_STEPS).stdout
 
 
 def test_breakdown_adds_up_to_the_step_of_its_rank(weft: Weft) -> None:

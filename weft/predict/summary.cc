@@ -33,10 +33,14 @@ StepTimes only(const StepTimes& times, const std::vector<std::int64_t>& steps) {
 
 void add_memory(RankSummary& summary, const trace::RankTrace& trace) {
   for (const sim::MemoryCurve& curve : sim::memory_over_time(trace)) {
-    if (curve.device < 0 || curve.peak.bytes <= summary.memory_peak) continue;
-    summary.memory_peak = curve.peak.bytes;
-    summary.memory_source = curve.source;
+    if (curve.device < 0) continue;
+    if (summary.memory && curve.peak.bytes <= summary.memory->peak.bytes) continue;
+    summary.memory = RankMemory{curve.device, curve.source, curve.peak, 0};
   }
+  if (!summary.memory) return;
+  const std::vector<Nanos>& starts = trace.events.start;
+  summary.memory->since_start =
+      summary.memory->peak.time - *std::min_element(starts.begin(), starts.end());
 }
 
 std::vector<Answer> answer_worth_knowing(const Predictor& predictor) {

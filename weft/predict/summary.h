@@ -15,14 +15,21 @@
 
 namespace weft::predict {
 
+/// The peak of a rank's fullest device.
+struct RankMemory {
+  std::int32_t device = -1;
+  sim::MemorySource source = sim::MemorySource::kAllocator;
+  sim::MemoryPeak peak;
+  Nanos since_start = 0;  ///< peak.time, counted from the start of the rank's first event
+};
+
 struct RankSummary {
   std::int32_t rank = -1;
   std::vector<Nanos> recorded, replayed;  ///< by step; -1 where the rank has no work in the step
   std::vector<Nanos> baseline, predicted;
   Nanos mean_baseline = 0, mean_predicted = 0;
   trace::ClockFit clock;
-  Bytes memory_peak = -1;  ///< of its fullest device; -1 unknown
-  sim::MemorySource memory_source = sim::MemorySource::kAllocator;
+  std::optional<RankMemory> memory;  ///< nullopt: unknown
 };
 
 /// One question and its answer.

@@ -33,16 +33,27 @@ void write_steps(JsonWriter& json, const char* name, const std::vector<Nanos>& s
   json.end_array();
 }
 
-const char* source_name(sim::MemorySource source) {
-  switch (source) {
-    case sim::MemorySource::kAllocator:
-      return "allocator";
-    case sim::MemorySource::kAllocationsOnly:
-      return "allocations";
-    case sim::MemorySource::kEstimatedFromShapes:
-      return "shapes";
+/// memory_source is older than memory_peak and keeps its word for what is estimated.
+const char* old_source_name(sim::MemorySource source) {
+  return source == sim::MemorySource::kEstimatedFromShapes ? "shapes" : memory_source_name(source);
+}
+
+void write_memory(JsonWriter& json, const std::optional<RankMemory>& memory) {
+  if (!memory) {
+    json.key("memory_peak_bytes").null().key("memory_source").null().key("memory_peak").null();
+    return;
   }
-  return "";
+  const sim::MemoryPeak& peak = memory->peak;
+  json.field("memory_peak_bytes", peak.bytes);
+  json.field("memory_source", old_source_name(memory->source));
+  json.key("memory_peak").begin_object().field("bytes", peak.bytes);
+  json.field("at_ms", milliseconds(memory->since_start));
+  json.key("step");
+  peak.step < 0 ? json.null() : json.value(peak.step);
+  json.key("op");
+  peak.host_op.empty() ? json.null() : json.value(peak.host_op);
+  json.field("device", memory->device);
+  json.field("source", memory_source_name(memory->source)).end_object();
 }
 
 void write_rank(JsonWriter& json, const RankSummary& rank) {
@@ -57,12 +68,7 @@ void write_rank(JsonWriter& json, const RankSummary& rank) {
   json.field("uncertainty_us", microseconds(rank.clock.offset_uncertainty));
   json.field("rate_ppm", static_cast<double>(rank.clock.rate_ppb) / 1e3);
   json.field("tied", rank.clock.tied).end_object();
-  json.key("memory_peak_bytes");
-  if (rank.memory_peak < 0) {
-    json.null().key("memory_source").null();
-  } else {
-    json.value(rank.memory_peak).field("memory_source", source_name(rank.memory_source));
-  }
+  write_memory(json, rank.memory);
   json.end_object();
 }
 

@@ -192,6 +192,18 @@ std::vector<MemoryCurve> from_shapes(const trace::RankTrace& trace) {
 
 }  // namespace
 
+const char* memory_source_name(MemorySource source) {
+  switch (source) {
+    case MemorySource::kAllocator:
+      return "allocator";
+    case MemorySource::kAllocationsOnly:
+      return "allocations";
+    case MemorySource::kEstimatedFromShapes:
+      return "estimated";
+  }
+  return "";
+}
+
 std::vector<MemoryCurve> memory_over_time(const trace::RankTrace& trace) {
   std::map<std::int32_t, std::vector<std::size_t>> changes;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {

@@ -34,6 +34,9 @@ enum class MemorySource {
   kEstimatedFromShapes,
 };
 
+/// "allocator", "allocations" or "estimated".
+const char* memory_source_name(MemorySource source);
+
 struct MemoryCurve {
   std::int32_t device = -1;  ///< ordinal; -1: host memory
   MemorySource source = MemorySource::kAllocator;
