@@ -55,7 +55,7 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"compute", "compute=1.5x", "every device computes 1.5 times as fast"},
       {"rank:N.compute", "rank:2.compute=0.5x", "rank 2 computes half as fast"},
       {"comm", "comm=off", "no communication at all: what compute alone would take"},
-      {"stragglers", "stragglers=off", "every op takes what it takes its peers on average"},
+      {"stragglers", "stragglers=off", "every op takes what it usually takes its peers"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
   };

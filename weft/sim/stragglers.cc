@@ -286,6 +286,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for (OpId op = 0; op < graph.size(); ++op) {
     durations[group[op]].push_back(graph.ops.duration[op]);
   }
+  // A few ranks at the same place of the same program: one of them that sleeps must not count.
+  const bool robust = options.peers == PeerRule::kSamePosition;
   std::vector<Nanos> typical(groups, -1);
   IdealTimes ideal;
   ideal.duration.resize(graph.size());
@@ -293,32 +295,29 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     Nanos& value = typical[group[op]];
     if (value < 0) {
       std::vector<Nanos>& peers = durations[group[op]];
-      value = moves_data(graph.ops.kind[op]) ? median(peers) : mean(peers);
+      value = robust || moves_data(graph.ops.kind[op]) ? median(peers) : mean(peers);
     }
     ideal.duration[op] = value;
   }
 
   ideal.delay.assign(graph.edges.size(), 0);
   if (!options.keep_delays) return ideal;
-  struct Sum {
-    Nanos sum = 0;
-    std::int64_t count = 0;
-  };
-  WordsMap<3, Sum> sums;
+  WordsMap<3, std::vector<Nanos>> delays;
   const auto for_each_edge = [&](auto visit) {
     for (OpId op = 0; op < graph.size(); ++op) {
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
         const graph::Edge& edge = graph.edges[e];
-        visit(e, sums[{group[edge.source], group[op], static_cast<std::uint32_t>(edge.kind)}]);
+        visit(e, delays[{group[edge.source], group[op], static_cast<std::uint32_t>(edge.kind)}]);
       }
     }
   };
-  for_each_edge([&](EdgeId e, Sum& sum) {
-    sum.sum += graph.edges[e].delay;
-    ++sum.count;
-  });
   for_each_edge(
-      [&](EdgeId e, const Sum& sum) { ideal.delay[e] = rounded_mean(sum.sum, sum.count); });
+      [&](EdgeId e, std::vector<Nanos>& peers) { peers.push_back(graph.edges[e].delay); });
+  for_each_edge([&](EdgeId e, std::vector<Nanos>& peers) {
+    // The first visit leaves the answer alone in its place, for those that follow.
+    if (peers.size() > 1) peers.assign(1, robust ? median(peers) : mean(peers));
+    ideal.delay[e] = peers.front();
+  });
   return ideal;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What do stragglers cost, and who is to blame? Answered by what-if: the job is replayed as it was
-// and once more with every op lasting what its peers need on average; the ratio is the slowdown.
+// and once more with every op lasting what its peers usually need; the ratio is the slowdown.
 // Then one worker (or one stage) alone is given the ideal times: what that wins is its share.
 //
 // After "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI 2025).
@@ -28,7 +28,7 @@ enum class PeerRule : std::uint8_t {
 struct StragglerOptions {
   PeerRule peers = PeerRule::kSameName;
   /// False: delays of edges (launch gaps) count as nothing, before and after. True: they are kept,
-  /// and in the ideal are the average over peers too, as a rank may be late by pausing.
+  /// and in the ideal are what is usual among peers too, as a rank may be late by pausing.
   bool keep_delays = false;
   /// Ranks and where they sit. Empty: each rank of the graph is a worker, all in one stage.
   std::vector<graph::Worker> workers;
@@ -40,8 +40,9 @@ struct StragglerOptions {
   std::size_t most_workers = 64;
 };
 
-/// Durations and delays of the job without stragglers. Local work is the mean over its peers,
-/// transfers (whose times have a long tail) the median.
+/// Durations and delays of the job without stragglers. Transfers, whose times have a long tail,
+/// take the median over their peers, local work the mean; with kSamePosition, where peers are few
+/// and one that sleeps would show in a mean, all take the median.
 struct IdealTimes {
   std::vector<Nanos> duration;  ///< by op
   std::vector<Nanos> delay;     ///< by edge
