@@ -20,7 +20,7 @@ class BadInput(WeftError):
 
 
 class NotFound(BadInput):
-    """A path does not exist or holds nothing (exit 3)."""
+    """A path does not exist, or a pattern matches no file (exit 3)."""
 
 
 class UsageError(WeftError, ValueError):
