@@ -44,7 +44,7 @@ def main() -> int:
         print(f"  skipped: {shown}\n      why: {why}")
     print(
         "  left to make check-deep and make bench: sanitizer builds, long fuzzing, files of many"
-        " gigabytes, speed and accuracy figures"
+        " gigabytes, speed figures"
     )
     return 0
 
