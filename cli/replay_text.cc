@@ -295,6 +295,11 @@ std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagno
                                                             : Tone::kPlain;
     add(tone, fmt::format("{} ({}x): {}; {}", kind.id, diagnostic.count, kind.what, kind.advice));
   }
+  if (summary.links_unused) {
+    add(Tone::kWarning,
+        "links-unused: no link table fits a collective and number of ranks of this job with known "
+        "sizes, so none was used; give tables measured with as many ranks");
+  }
   if (summary.inferred_edges > 0) {
     add(Tone::kPlain,
         fmt::format("inferred-edges ({}x of {}): dependencies that follow from how frameworks use "

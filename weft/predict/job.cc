@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/base/median.h"
 #include "weft/graph/build.h"
 #include "weft/trace/device_clock.h"
 
@@ -13,9 +14,46 @@ constexpr DiagnosticKind kNoSteps{"no-steps", Severity::kWarning,
                                   "no steps are marked; the whole recording was taken as one step",
                                   "call prof.step() after each step of training"};
 
+/// Of a file that ends too early this much must be there for its rank to be replayed.
+constexpr double kEnoughOfACutFile = 0.98;
+
+/// What cannot be replayed without misleading: a rank of which much is missing, or that does not
+/// tell its steps where others do.
+Status check_ranks(const trace::Run& run) {
+  std::vector<std::int64_t> whole;
+  bool any_steps = false;
+  for (const trace::RankTrace& trace : run.ranks) {
+    if (trace.cut_at < 0) whole.push_back(static_cast<std::int64_t>(trace.events.size()));
+    any_steps = any_steps || !trace.steps.empty();
+  }
+  const auto expected = static_cast<double>(median(whole));
+  for (const trace::RankTrace& trace : run.ranks) {
+    const std::string rank = "rank " + std::to_string(trace.rank);
+    const bool much_lost =
+        static_cast<double>(trace.events.size()) < kEnoughOfACutFile * expected ||
+        (whole.empty() && (trace.steps.empty() || !trace.facts.device_events));
+    if (trace.cut_at >= 0 && much_lost) {
+      return fail(ErrorCode::kBadInput,
+                  "the file ends too early and much of " + rank +
+                      " is missing, so a replay would mislead; copy or record it again, or leave "
+                      "that rank out",
+                  trace.file, trace.cut_at);
+    }
+    if (any_steps && trace.steps.empty()) {
+      return fail(ErrorCode::kBadInput,
+                  rank +
+                      " marks no steps although other ranks do; record all ranks over the same "
+                      "steps, or leave that rank out",
+                  trace.file);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics) {
+  WEFT_TRY(check_ranks(run));
   Job job;
   job.run = std::move(run);
   trace::correct_device_clocks(job.run, diagnostics);

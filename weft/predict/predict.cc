@@ -67,6 +67,13 @@ class Predictor::Core {
   }
 
   double interference() const { return interference_.slowdown; }
+
+  bool uses_tables() const {
+    return std::any_of(job_.graph.collectives.begin(), job_.graph.collectives.end(),
+                       [&](const graph::Collective& c) {
+                         return c.bytes >= 0 && links_.has_table(c.kind, c.ranks);
+                       });
+  }
   Nanos mean_overhead() const { return mean_overhead_; }
 
   const Result<StepPrediction>& baseline() const { return baseline_; }
@@ -104,8 +111,14 @@ class Predictor::Core {
 
   void clean() {
     clean_ = job_.graph;
-    // An op timeline tells neither kernels nor what the profiler did.
-    if (job_.from_phases) return;
+    // An op timeline tells neither kernels nor what the profiler did. The pauses it shows are
+    // mostly waits for others, which must shrink when those get faster; as in the straggler study,
+    // only work and transfers count.
+    if (job_.from_phases) {
+      if (options_.keep_profiler) return;
+      for (graph::Edge& edge : clean_.edges) edge.delay = 0;
+      return;
+    }
     interference_ = cost::measure_interference(job_.run, clean_);
     cost::remove_interference(clean_, interference_);
     if (options_.keep_profiler) return;
@@ -132,6 +145,12 @@ class Predictor::Core {
       return fail(ErrorCode::kUsage,
                   what_if.text + " cannot be answered from this recording: it has one rank only");
     }
+    if (what_if.kind == WhatIf::Kind::kLatency && !knows_latency()) {
+      return fail(ErrorCode::kUsage,
+                  what_if.text +
+                      " cannot be answered from this recording: it does not tell latency from "
+                      "bandwidth (no sizes, or one size only); give a table with --links");
+    }
     // One member alone does not tell waiting from moving, but both are gone without communication.
     const bool network =
         what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency;
@@ -144,6 +163,15 @@ class Predictor::Core {
                                          "communication between its ranks");
     }
     return {};
+  }
+
+  bool knows_latency() const {
+    return std::any_of(job_.graph.collectives.begin(), job_.graph.collectives.end(),
+                       [&](const graph::Collective& c) {
+                         if (c.transfer == graph::kNoId || c.bytes < 0) return false;
+                         const auto estimate = links_.transfer(c.kind, c.ranks, c.bytes);
+                         return estimate && estimate->latency > 0;
+                       });
   }
 
   /// Measured tables take the place of recorded transfers.
@@ -213,7 +241,9 @@ class Predictor::Core {
         job_.graph.collectives.empty() ||
         std::any_of(what_ifs.begin(), what_ifs.end(),
                     [](const WhatIf& what_if) { return what_if.kind == WhatIf::Kind::kCommOff; });
-    return options_.links.empty() && !without_transfers ? kModelErrorWithoutTable : kModelError;
+    const bool all_ranks = static_cast<std::int64_t>(job_.run.ranks.size()) >= job_.run.world;
+    const bool known = uses_tables() && all_ranks;
+    return known || without_transfers ? kModelError : kModelErrorWithoutTable;
   }
 
   Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
@@ -318,8 +348,25 @@ Result<Predictor> Predictor::make(const Job& job, const PredictOptions& options)
                 "step " + std::to_string(step) + " is not in this recording, which has " +
                     std::to_string(steps.front()) + " to " + std::to_string(steps.back()));
   }
-  return Predictor(std::make_shared<const Core>(job, options));
+  PredictOptions used = options;
+  if (used.steps.empty()) {
+    // A step that some rank did not record would leave the others waiting for nobody.
+    const StepTimes recorded = recorded_steps(job.graph);
+    for (std::size_t s = 0; s < recorded.steps.size(); ++s) {
+      const bool everywhere =
+          std::all_of(recorded.period.begin(), recorded.period.end(),
+                      [&](const std::vector<Nanos>& periods) { return periods[s] >= 0; });
+      if (everywhere) used.steps.push_back(recorded.steps[s]);
+    }
+    if (used.steps.empty()) {
+      return fail(ErrorCode::kUsage,
+                  "no step was recorded on all ranks; record all ranks over the same steps");
+    }
+  }
+  return Predictor(std::make_shared<const Core>(job, used));
 }
+
+bool Predictor::uses_tables() const { return core_->uses_tables(); }
 
 Result<StepPrediction> Predictor::baseline() const { return core_->baseline(); }
 Result<StepPrediction> Predictor::ask(const std::vector<WhatIf>& what_ifs) const {

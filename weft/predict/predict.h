@@ -66,6 +66,8 @@ class Predictor {
   Result<StepPrediction> ask(const std::vector<WhatIf>& what_ifs) const;
   /// Keys that this recording can answer, in the order of what_if_keys().
   std::vector<std::string> answerable() const;
+  /// Whether a link table that was given fits any transfer of the job.
+  bool uses_tables() const;
   double interference() const;
   Nanos overhead_per_event() const;
 

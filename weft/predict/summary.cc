@@ -96,7 +96,8 @@ Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
   summary.label = job.run.label;
   summary.world = job.run.world;
   summary.from_phases = job.from_phases;
-  summary.has_links = !options.links.empty();
+  summary.has_links = predictor.uses_tables();
+  summary.links_unused = !options.links.empty() && !summary.has_links;
   summary.steps = options.steps.empty() ? job.graph.steps : options.steps;
   for (const WhatIf& what_if : options.what_ifs) summary.what_if.push_back(what_if.text);
 

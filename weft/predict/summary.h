@@ -43,6 +43,7 @@ struct ReplaySummary {
   std::int32_t world = -1;
   bool from_phases = false;
   bool has_links = false;           ///< transfer times were measured, not taken from the recording
+  bool links_unused = false;        ///< tables were given, but fit no transfer of this job
   std::vector<std::int64_t> steps;  ///< that were learnt from
   std::vector<RankSummary> ranks;
   Nanos recorded_step = 0, replayed_step = 0;  ///< mean of the slowest rank

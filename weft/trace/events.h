@@ -149,6 +149,7 @@ struct RankTrace {
   std::int32_t world = -1;
   std::string host;  ///< empty if the file does not tell
   std::int64_t process = -1;
+  std::int64_t cut_at = -1;  ///< byte at which the file ends too early; -1 if it is whole
   /// Place in the parallel layout; -1 where the file does not tell.
   std::int32_t replica = -1;  ///< data-parallel rank
   std::int32_t stage = -1;    ///< pipeline stage

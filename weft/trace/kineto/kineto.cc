@@ -28,6 +28,10 @@ constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
 constexpr DiagnosticKind kCategory{"unknown-category", Severity::kInfo,
                                    "events of categories Weft does not use were left out",
                                    "nothing needs to be done"};
+constexpr DiagnosticKind kImplausible{
+    "implausible-rank", Severity::kWarning,
+    "a rank beyond the size of its job, or a job of over a million ranks, was taken as unknown",
+    "correct distributedInfo in the file, or put the rank into the file name"};
 constexpr std::int64_t kEventsBetweenProgress = 4096;
 
 class FileReading {
@@ -57,6 +61,7 @@ class FileReading {
     collector_.finish();
     apply_facts();
     report(diagnostics);
+    if (scanner_.cut() || source_.truncated()) trace_.cut_at = scanner_.offset();
     if (trace_.events.size() == 0) {
       return fail(ErrorCode::kBadInput,
                   "none of the events is one of the PyTorch profiler; name a file that "
@@ -135,15 +140,17 @@ class FileReading {
   void guess_rank() {
     for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
                                      rank_from_name(facts_.trace_name)}) {
-      if (trace_.rank < 0) trace_.rank = guess;
+      if (trace_.rank < 0 && guess < kineto::kLargestWorld) trace_.rank = guess;
     }
-    if (trace_.world < 0 && collector_.largest_group() > 0) {
+    if (trace_.world < 0 && collector_.largest_group() > 0 &&
+        collector_.largest_group() <= kineto::kLargestWorld) {
       trace_.world = collector_.largest_group();
     }
   }
 
   void report(Diagnostics& diagnostics) const {
     report_repairs(scanner_, source_, diagnostics);
+    if (facts_.implausible) diagnostics.add(kImplausible, source_.name());
     const kineto::Losses& losses = collector_.losses();
     diagnostics.add(kNoTime, source_.name(), losses.without_time);
     diagnostics.add(kNegative, source_.name(), losses.negative_duration);
