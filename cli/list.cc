@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/suggest.h"
 #include "weft/predict/what_if.h"
+#include "weft/trace/execution_trace/execution_trace.h"
 #include "weft/trace/reader.h"
 
 namespace weft::cli {
@@ -15,6 +16,7 @@ std::string list_readers(const Terminal& terminal) {
   for (const auto& reader : trace::readers()) {
     table.add_row({reader->name(), reader->description()});
   }
+  table.add_row({trace::kExecutionTraceName, trace::kExecutionTraceDescription});
   return table.print(terminal);
 }
 

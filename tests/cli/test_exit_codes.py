@@ -67,6 +67,14 @@ def test_file_that_is_no_trace_is_bad_input(weft: Weft, tmp_path: Path, content:
     assert "other.json" in done.stderr
 
 
+def test_damaged_gzip_is_named_as_such(weft: Weft, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.json.gz"
+    damaged.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 2000)
+    done = weft("info", damaged)
+    assert done.returncode == 3
+    assert "damaged.json.gz" in done.stderr and "gzip data is cut or damaged" in done.stderr
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_cut_file_is_used_and_reported_and_fatal_if_strict(
     weft: Weft, tmp_path: Path, packed: bool

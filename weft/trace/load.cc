@@ -76,7 +76,12 @@ class Progress {
   bool going_ = true;
 };
 
-Result<std::string> read_head(const std::string& path) {
+struct Head {
+  std::string text;
+  bool truncated = false;  ///< the gzip data ended or broke within it
+};
+
+Result<Head> read_head(const std::string& path) {
   WEFT_ASSIGN(const auto source, open_file(path));
   std::string head(kHead, '\0');
   std::size_t size = 0;
@@ -86,18 +91,24 @@ Result<std::string> read_head(const std::string& path) {
     size += got;
   }
   head.resize(size);
-  return head;
+  return Head{std::move(head), source->truncated()};
 }
 
 std::string known_formats() {
   std::string list;
   for (const auto& reader : readers())
     list += std::string(list.empty() ? "" : ", ") + reader->name();
-  return list + ", execution trace";
+  return list + ", " + kExecutionTraceName;
 }
 
-Error unknown_format(const std::string& path, std::string_view head) {
+Error unknown_format(const std::string& path, std::string_view head, bool truncated) {
   const std::size_t start = head.find_first_not_of(" \n\r\t");
+  if (start == std::string_view::npos && truncated) {
+    return {ErrorCode::kBadInput,
+            "the gzip data is cut or damaged and nothing could be unpacked; copy the file again, "
+            "or record again",
+            path, 0};
+  }
   if (start == std::string_view::npos) {
     return {ErrorCode::kBadInput, "the file is empty; record again, or copy it again", path, 0};
   }
@@ -109,7 +120,8 @@ Error unknown_format(const std::string& path, std::string_view head) {
 }
 
 Status read_one(const std::string& path, const ReadOptions& options, FileOutcome& out) {
-  WEFT_ASSIGN(const std::string head, read_head(path));
+  WEFT_ASSIGN(const Head start, read_head(path));
+  const std::string& head = start.text;
   const Reader* best = nullptr;
   int sure = 0;
   for (const auto& reader : readers()) {
@@ -123,7 +135,7 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
   if (best == nullptr && !execution) {
     // Emptiness is a fault of the file, not a foreign format.
     out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
-    return tl::unexpected(unknown_format(path, head));
+    return tl::unexpected(unknown_format(path, head, start.truncated));
   }
   WEFT_ASSIGN(const auto source, open_file(path));
   ReadOptions own = options;

@@ -37,6 +37,11 @@ struct ExecutionTrace {
   std::vector<CollectiveDetail> collectives;
 };
 
+/// As Reader::name() and Reader::description(); no Reader, because the file alone holds no times.
+inline constexpr const char* kExecutionTraceName = "execution trace";
+inline constexpr const char* kExecutionTraceDescription =
+    "PyTorch execution traces, read beside Kineto files for their message sizes";
+
 /// Whether the head of a file looks like an execution trace: 0 no, 100 certain.
 int recognise_execution_trace(std::string_view head);
 
