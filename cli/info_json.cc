@@ -61,6 +61,7 @@ std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Adv
   json.key("runs").begin_array();
   for (const RunSummary& run : runs) {
     json.begin_object().field("label", run.run->label).field("world", run.run->world);
+    json.field("missing_count", run.missing_count);
     json.key("missing_ranks").begin_array();
     for (const std::int64_t rank : run.missing_ranks) json.value(rank);
     json.end_array();

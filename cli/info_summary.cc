@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <system_error>
 
 #include "weft/base/parallel.h"
 #include "weft/trace/calls.h"
 #include "weft/trace/launches.h"
 #include "weft/trace/phase_calls.h"
+#include "weft/trace/runs.h"
 
 namespace weft::cli {
 namespace {
@@ -95,13 +95,11 @@ std::int64_t RankSummary::collective_count() const {
 RunSummary summarise(const trace::Run& run) {
   RunSummary summary;
   summary.run = &run;
-  std::set<std::int64_t> found;
   summary.ranks.resize(run.ranks.size());
   parallel_for(run.ranks.size(), [&](std::size_t i) { summary.ranks[i] = summarise_rank(run, i); });
-  for (const trace::RankTrace& rank : run.ranks) found.insert(rank.rank);
-  for (std::int64_t rank = 0; rank < run.world; ++rank) {
-    if (found.count(rank) == 0) summary.missing_ranks.push_back(rank);
-  }
+  const trace::MissingRanks missing = trace::missing_ranks(run);
+  summary.missing_count = missing.count;
+  summary.missing_ranks.assign(missing.first.begin(), missing.first.end());
   return summary;
 }
 

@@ -41,7 +41,8 @@ struct RankSummary {
 struct RunSummary {
   const trace::Run* run = nullptr;
   std::vector<RankSummary> ranks;
-  std::vector<std::int64_t> missing_ranks;
+  std::int64_t missing_count = 0;
+  std::vector<std::int64_t> missing_ranks;  ///< the first few of them
 };
 
 /// A profiler setting (or habit) to change; the most useful comes first.

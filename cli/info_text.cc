@@ -39,8 +39,10 @@ std::string distinct(const std::vector<std::string>& items) {
 std::string headline(const RunSummary& run, const Terminal& terminal) {
   std::string ranks = fmt::format("{} of {} ranks", run.ranks.size(), run.run->world);
   if (!run.missing_ranks.empty()) {
-    ranks = paint(terminal, Tone::kWarning,
-                  fmt::format("{} (missing {})", ranks, format_numbers(run.missing_ranks)));
+    std::string missing = format_numbers(run.missing_ranks);
+    const auto more = run.missing_count - static_cast<std::int64_t>(run.missing_ranks.size());
+    if (more > 0) missing += fmt::format(" and {} more", more);
+    ranks = paint(terminal, Tone::kWarning, fmt::format("{} (missing {})", ranks, missing));
   }
   std::vector<std::string> devices;
   std::set<std::string> files;
@@ -204,7 +206,7 @@ std::vector<Note> problem_notes(const Diagnostics& diagnostics, bool everything,
     const DiagnosticKind& kind = *diagnostic.kind;
     Note note{kind.severity, {}};
     std::string text = fmt::format("- {} ({}x): {}", kind.id, diagnostic.count, kind.what);
-    if (everything) text += fmt::format(" {}", kind.advice);
+    if (everything) text += fmt::format("; {}", kind.advice);
     note.lines = wrap(text, width, 2);
     if (everything) {
       for (const std::string& place : diagnostic.places) note.lines.push_back("    at " + place);

@@ -53,6 +53,29 @@ def test_missing_ranks_are_named(weft: Weft, job: Callable[..., Path]) -> None:
     assert "3 of 4 ranks (missing 2)" in weft("info", folder).stdout
 
 
+def test_many_missing_ranks_are_counted(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").write_text(trace_text(0, 100_000))
+    run = info(weft, tmp_path)["runs"][0]
+    assert run["missing_count"] == 99_999
+    assert run["missing_ranks"] == list(range(1, 9))
+    assert "(missing 1-8 and 99991 more)" in weft("info", tmp_path).stdout
+
+
+def test_all_problems_come_with_advice(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "rank0.json").write_text(trace_text(0, 1))
+    (tmp_path / "notes.txt").write_text("hello")
+    page = weft("info", "--all", tmp_path, COLUMNS="400").stdout
+    assert "were passed over; name the trace files themselves" in page
+
+
+def test_list_readers_names_every_format(weft: Weft) -> None:
+    lines = weft("list", "readers").stdout.splitlines()
+    assert [re.split(r"  +", line)[0] for line in lines] == [
+        "reader", "kineto", "straggler", "execution trace",
+    ]  # fmt: skip
+    assert all(len(line) <= 100 for line in lines)
+
+
 def test_advice_follows_what_was_recorded(weft: Weft, job: Callable[..., Path]) -> None:
     assert "one-step" in advice_ids(info(weft, job(ranks=1, steps=1)))
 

@@ -255,6 +255,48 @@ TEST_F(LoadTest, BrokenRankInAFolderIsReportedAndTheRestUsed) {
   EXPECT_FALSE(diagnostics_.strict());
 }
 
+TEST_F(LoadTest, ManyMissingRanksAreCountedAndTheFirstEightNamed) {
+  put("r2.json", text_of({.rank = 2, .world = 1000000}));
+  EXPECT_EQ(load_folder().runs[0].world, 1000000);
+  EXPECT_EQ(diagnostics_.count_of("implausible-rank"), 0);
+  EXPECT_EQ(diagnostics_.count_of("missing-rank"), 999999);
+  EXPECT_NE(diagnostics_.all()[0].places[0].find("ranks 0, 1, 3, 4, 5, 6, 7, 8 and 999991 more"),
+            std::string::npos)
+      << diagnostics_.all()[0].places[0];
+}
+
+TEST_F(LoadTest, WorldThatCannotBeIsUnknown) {
+  put("trace.json", text_of({.rank = 2000000000, .world = 2000000001}));
+  const Recording r = load_folder();
+  EXPECT_EQ(r.runs[0].world, 1);
+  EXPECT_EQ(r.runs[0].ranks[0].rank, 0);
+  EXPECT_EQ(diagnostics_.count_of("implausible-rank"), 1);
+  EXPECT_EQ(diagnostics_.count_of("missing-rank"), 0);
+}
+
+TEST_F(LoadTest, RankBeyondItsWorldIsTakenFromTheName) {
+  put("trace_rank0.json", text_of({.rank = 0, .world = 2}));
+  put("trace_rank1.json", text_of({.rank = 2, .world = 2}));
+  const Recording r = load_folder();
+  ASSERT_EQ(r.runs.size(), 1u);
+  EXPECT_EQ(r.runs[0].world, 2);
+  ASSERT_EQ(r.runs[0].ranks.size(), 2u);
+  EXPECT_EQ(r.runs[0].ranks[1].rank, 1);
+  EXPECT_EQ(diagnostics_.count_of("implausible-rank"), 1);
+}
+
+TEST_F(LoadTest, DamagedGzipIsNotCalledEmpty) {
+  // The header is sound; the first block has a type that does not exist.
+  std::string damaged("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
+  damaged.resize(2000, '\xff');
+  const Error error = load_error(put("damaged.json.gz", damaged));
+  EXPECT_EQ(error.code, ErrorCode::kBadInput);
+  EXPECT_EQ(error.file, (folder_ / "damaged.json.gz").string());
+  EXPECT_EQ(error.byte, 0);
+  EXPECT_NE(error.message.find("gzip data is cut or damaged"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("copy the file again"), std::string::npos) << error.message;
+}
+
 TEST_F(LoadTest, WhatCannotBeUsedIsAnErrorWithFileAndAdvice) {
   const std::string empty = put("empty.json", "");
   EXPECT_EQ(load_error(empty).file, empty);

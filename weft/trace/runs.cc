@@ -26,7 +26,6 @@ constexpr DiagnosticKind kMissing{
     "ranks of the job have no recording; what they do in collectives is not known",
     "give the files of all ranks, or expect wider error bars"};
 
-constexpr std::int32_t kLargestWorld = 1 << 20;
 constexpr Nanos kSameJob = 3600 * kSecond;
 
 using Group = std::vector<RankTrace>;
@@ -258,15 +257,13 @@ std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostic
   return out;
 }
 
-std::string rank_list(const std::set<std::int32_t>& ranks) {
-  constexpr std::size_t kShown = 8;
+std::string rank_list(const MissingRanks& missing) {
   std::string text;
-  std::size_t shown = 0;
-  for (const std::int32_t rank : ranks) {
-    if (shown++ == kShown) return text + " and " + std::to_string(ranks.size() - kShown) + " more";
+  for (const std::int32_t rank : missing.first) {
     text += (text.empty() ? "" : ", ") + std::to_string(rank);
   }
-  return text;
+  const std::int64_t more = missing.count - static_cast<std::int64_t>(missing.first.size());
+  return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
 }
 
 // What most file names say; names that only tell hosts and times give way to their folder.
@@ -338,18 +335,33 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
   return runs;
 }
 
+MissingRanks missing_ranks(const Run& run) {
+  MissingRanks missing;
+  std::int32_t next = 0;
+  // A job of thousands may have one file: gaps are counted, not walked.
+  const auto gap_until = [&](std::int32_t end) {
+    if (end <= next) return;
+    missing.count += end - next;
+    for (; next < end && missing.first.size() < MissingRanks::kListed; ++next) {
+      missing.first.push_back(next);
+    }
+  };
+  for (const RankTrace& trace : run.ranks) {
+    gap_until(trace.rank);
+    next = trace.rank + 1;
+  }
+  gap_until(run.world);
+  return missing;
+}
+
 void report_missing_ranks(const Run& run, Diagnostics& diagnostics) {
-  if (run.ranks.size() >= static_cast<std::size_t>(run.world)) return;
   // Op timelines fold the shards of a layer into one row on purpose.
   if (run.ranks.front().stage >= 0) return;
-  std::set<std::int32_t> missing;
-  for (std::int32_t rank = 0; rank < std::min(run.world, kLargestWorld); ++rank) {
-    missing.insert(rank);
-  }
-  for (const RankTrace& trace : run.ranks) missing.erase(trace.rank);
+  const MissingRanks missing = missing_ranks(run);
+  if (missing.count == 0) return;
   const std::string place = (run.label.empty() ? "" : run.label + ": ") + "ranks " +
                             rank_list(missing) + " of " + std::to_string(run.world);
-  diagnostics.add(kMissing, place, static_cast<std::int64_t>(missing.size()));
+  diagnostics.add(kMissing, place, missing.count);
 }
 
 }  // namespace weft::trace

@@ -3,6 +3,7 @@
 // profiles of one job, or several jobs side by side.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "weft/base/diagnostics.h"
@@ -18,6 +19,14 @@ using FileTraces = std::vector<RankTrace>;
 /// time. What overlaps in time with the same rank is a duplicate: the larger is kept. Traces of
 /// unknown rank get the free numbers, in order of their process ids.
 std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diagnostics);
+
+/// Ranks of the world without a recording.
+struct MissingRanks {
+  static constexpr std::size_t kListed = 8;
+  std::int64_t count = 0;
+  std::vector<std::int32_t> first;  ///< the lowest of them, at most kListed
+};
+MissingRanks missing_ranks(const Run& run);
 
 /// One diagnostic that names the ranks of the world without a recording.
 void report_missing_ranks(const Run& run, Diagnostics& diagnostics);

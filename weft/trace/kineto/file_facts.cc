@@ -32,11 +32,24 @@ ProcessGroup group_of(const JsonValue& config) {
   return group;
 }
 
+// Of a rank beyond its world the rank is doubted: the file name often tells it too.
+void drop_implausible(FileFacts& facts) {
+  if (facts.world == 0 || facts.world > kLargestWorld) {
+    facts.world = -1;
+    facts.implausible = true;
+  }
+  if (facts.rank >= (facts.world > 0 ? facts.world : kLargestWorld)) {
+    facts.rank = -1;
+    facts.implausible = true;
+  }
+}
+
 void read_distributed(JsonScanner& scanner, FileFacts& facts) {
   const auto info = read_value(scanner);
   if (!info) return;
   facts.rank = small_int(info->find("rank"), facts.rank);
   facts.world = small_int(info->find("world_size"), facts.world);
+  drop_implausible(facts);
   if (const JsonValue* configs = info->find("pg_config")) {
     for (const JsonValue& config : configs->items) facts.groups.push_back(group_of(config));
   }

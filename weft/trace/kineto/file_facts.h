@@ -13,9 +13,13 @@
 
 namespace weft::trace::kineto {
 
+/// More ranks than any job has: a larger number is damage.
+constexpr std::int32_t kLargestWorld = 1'000'000;
+
 struct FileFacts {
   std::int32_t rank = -1;
   std::int32_t world = -1;
+  bool implausible = false;  ///< a rank or world was claimed that cannot be, and left unknown
   std::vector<ProcessGroup> groups;
   std::vector<std::string> devices;
   Nanos base_time = 0;  ///< to add to every timestamp
