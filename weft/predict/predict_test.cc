@@ -231,6 +231,24 @@ TEST(Predict, ErrorBarsHoldTheStepAndWidenWithoutATable) {
   EXPECT_GT(width(without->predicted), 1.5 * width(with->predicted));
 }
 
+TEST(Predict, ATableThatFitsNothingNarrowsNoErrorBar) {
+  const Job job = Recorder(communication_bound()).job();
+  PredictOptions with_other_world;
+  with_other_world.links = {table()};
+  with_other_world.links[0].ranks = 8;
+  const auto unused = Predictor::make(job, with_other_world);
+  const auto none = Predictor::make(job, {});
+  ASSERT_TRUE(unused && none);
+  EXPECT_FALSE(unused->uses_tables());
+  EXPECT_EQ(unused->baseline()->low, none->baseline()->low);
+  EXPECT_EQ(unused->baseline()->high, none->baseline()->high);
+}
+
+TEST(Predict, LatencyIsRefusedWhereOneSizeHidesIt) {
+  EXPECT_FALSE(ask(communication_bound(), {"network.latency=2x"}, false, false));
+  EXPECT_TRUE(ask(communication_bound(), {"network.latency=2x"}, false, true));
+}
+
 TEST(Predict, EveryRankIsTold) {
   const auto prediction = ask(communication_bound(), {});
   ASSERT_TRUE(prediction) << prediction.error().text();
