@@ -70,17 +70,7 @@ std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Adv
     json.end_array().end_object();
   }
   json.end_array();
-  json.key("diagnostics").begin_array();
-  for (const Diagnostic& diagnostic : diagnostics.all()) {
-    json.begin_object().field("id", diagnostic.kind->id);
-    json.field("severity", severity_name(diagnostic.kind->severity));
-    json.field("count", diagnostic.count).field("what", diagnostic.kind->what);
-    json.field("advice", diagnostic.kind->advice);
-    json.key("places").begin_array();
-    for (const std::string& place : diagnostic.places) json.value(place);
-    json.end_array().end_object();
-  }
-  json.end_array();
+  write_diagnostics(json, diagnostics);
   json.key("advice").begin_array();
   for (const Advice& item : advice) {
     json.begin_object().field("id", item.id).field("text", item.text).end_object();

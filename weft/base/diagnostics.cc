@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "weft/base/json_writer.h"
+
 namespace weft {
 namespace {
 
@@ -52,6 +54,20 @@ Status Diagnostics::strict() const {
     return fail(ErrorCode::kBadInput, message + ". " + d.kind->advice);
   }
   return {};
+}
+
+void write_diagnostics(JsonWriter& json, const Diagnostics& diagnostics) {
+  json.key("diagnostics").begin_array();
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    json.begin_object().field("id", diagnostic.kind->id);
+    json.field("severity", severity_name(diagnostic.kind->severity));
+    json.field("count", diagnostic.count).field("what", diagnostic.kind->what);
+    json.field("advice", diagnostic.kind->advice);
+    json.key("places").begin_array();
+    for (const std::string& place : diagnostic.places) json.value(place);
+    json.end_array().end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace weft

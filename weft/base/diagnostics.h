@@ -64,4 +64,8 @@ class Diagnostics {
   std::vector<Diagnostic> list_;
 };
 
+class JsonWriter;
+/// The member "diagnostics" of the object being written, in the shape every --json shares.
+void write_diagnostics(JsonWriter& json, const Diagnostics& diagnostics);
+
 }  // namespace weft

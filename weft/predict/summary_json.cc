@@ -124,20 +124,6 @@ void write_stragglers(JsonWriter& json, const std::optional<sim::StragglerReport
   json.end_object();
 }
 
-void write_diagnostics(JsonWriter& json, const Diagnostics& diagnostics) {
-  json.key("diagnostics").begin_array();
-  for (const Diagnostic& diagnostic : diagnostics.all()) {
-    json.begin_object().field("id", diagnostic.kind->id);
-    json.field("severity", severity_name(diagnostic.kind->severity));
-    json.field("count", diagnostic.count).field("what", diagnostic.kind->what);
-    json.field("advice", diagnostic.kind->advice);
-    json.key("places").begin_array();
-    for (const std::string& place : diagnostic.places) json.value(place);
-    json.end_array().end_object();
-  }
-  json.end_array();
-}
-
 }  // namespace
 
 std::string summary_json(const ReplaySummary& summary, const Diagnostics& diagnostics) {
