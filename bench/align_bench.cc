@@ -30,18 +30,7 @@ struct Spread {
 
 /// Between the first and the last end of each match, all ranks on the given clocks.
 Spread spread_of(const Run& run, const std::vector<Match>& matches, const Alignment& alignment) {
-  std::vector<Nanos> spreads;
-  for (const Match& match : matches) {
-    if (match.members.size() < 2) continue;
-    std::vector<Nanos> ends;
-    for (const Member& m : match.members) {
-      ends.push_back(aligned_time(alignment, m.rank, run.ranks[m.rank].epoch,
-                                  run.ranks[m.rank].events.end(m.event)));
-    }
-    const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
-    spreads.push_back(*high - *low);
-  }
-  std::sort(spreads.begin(), spreads.end());
+  const std::vector<Nanos> spreads = end_spreads(run, matches, alignment);
   if (spreads.empty()) return {};
   return {spreads[spreads.size() / 2], spreads[spreads.size() * 9 / 10]};
 }

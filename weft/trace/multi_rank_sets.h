@@ -3,6 +3,7 @@
 // wrong on purpose.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "weft/trace/align.h"
 #include "weft/trace/events.h"
 #include "weft/trace/load.h"
+#include "weft/trace/match.h"
 
 namespace weft::trace {
 
@@ -98,6 +100,25 @@ inline Nanos recovery_error(const Run& run, const Alignment& untouched,
     }
   }
   return worst;
+}
+
+/// Time between the first and the last end of each match with several members, all ranks on the
+/// given clocks; the least first.
+inline std::vector<Nanos> end_spreads(const Run& run, const std::vector<Match>& matches,
+                                      const Alignment& alignment) {
+  std::vector<Nanos> spreads;
+  for (const Match& match : matches) {
+    if (match.members.size() < 2) continue;
+    std::vector<Nanos> ends;
+    for (const Member& m : match.members) {
+      ends.push_back(aligned_time(alignment, m.rank, run.ranks[m.rank].epoch,
+                                  run.ranks[m.rank].events.end(m.event)));
+    }
+    const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
+    spreads.push_back(*high - *low);
+  }
+  std::sort(spreads.begin(), spreads.end());
+  return spreads;
 }
 
 }  // namespace weft::trace
