@@ -8,10 +8,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
   build-essential cmake ninja-build pkg-config ccache python3
   libtbb-dev libfmt-dev libcli11-dev libexpected-dev libisal-dev robin-map-dev zlib1g-dev
+  libsqlite3-dev libprotozero-dev esbuild
 )
 test_packages=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   clang-19 libclang-rt-19-dev clang-format-14 python3-venv python3-dev
+  node-typescript chromium protobuf-compiler sqlite3 zsh man-db
 )
 
 packages=("${build_packages[@]}")
