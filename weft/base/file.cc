@@ -9,11 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <utility>
+
+#include "weft/base/sink.h"
 
 namespace weft {
 namespace {
@@ -274,27 +275,9 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Status write_file(const std::string& path, std::string_view content) {
-  const std::string draft = path + ".tmp" + std::to_string(::getpid());
-  {
-    Descriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) return fail(ErrorCode::kIo, "cannot write: " + reason(), path);
-    while (!content.empty()) {
-      const ssize_t put = ::write(file.get(), content.data(), content.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) {
-        const std::string why = reason();
-        ::unlink(draft.c_str());
-        return fail(ErrorCode::kIo, "cannot write: " + why, path);
-      }
-      content.remove_prefix(static_cast<std::size_t>(put));
-    }
-  }
-  if (std::rename(draft.c_str(), path.c_str()) != 0) {
-    const std::string why = reason();
-    ::unlink(draft.c_str());
-    return fail(ErrorCode::kIo, "cannot write: " + why, path);
-  }
-  return {};
+  WEFT_ASSIGN(const auto sink, create_file(path));
+  WEFT_TRY(sink->write(content));
+  return sink->close();
 }
 
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {

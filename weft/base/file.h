@@ -33,7 +33,7 @@ std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string na
 
 /// Whole (uncompressed) content; for small files such as link tables and plans.
 Result<std::string> read_file(const std::string& path);
-/// Writes to a temporary name beside `path` and renames, so that a failure loses nothing.
+/// All of it or nothing; see create_file() in sink.h.
 Status write_file(const std::string& path, std::string_view content);
 
 /// Expands files, folders (not recursive unless they hold only folders) and globs into a sorted

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/sink.h"
+
+#include <fcntl.h>
+#include <isa-l/igzip_lib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace weft {
+namespace {
+
+tl::unexpected<Error> cannot_write(int error, const std::string& name) {
+  return fail(ErrorCode::kIo, std::string("cannot write: ") + std::strerror(error), name);
+}
+
+/// 0, or why not.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return 0;
+}
+
+class DescriptorSink : public ByteSink {
+ public:
+  DescriptorSink(int descriptor, std::string name)
+      : descriptor_(descriptor), name_(std::move(name)) {}
+
+  Status write(std::string_view bytes) override {
+    if (reader_left_) return {};
+    const int error = write_all(descriptor_, bytes);
+    reader_left_ = error == EPIPE;
+    if (error != 0 && !reader_left_) return cannot_write(error, name_);
+    return {};
+  }
+  Status close() override { return {}; }
+
+ private:
+  int descriptor_;
+  std::string name_;
+  bool reader_left_ = false;
+};
+
+/// A file under its temporary name, or, without one, what is written as it comes.
+class FileSink : public ByteSink {
+ public:
+  FileSink(int descriptor, std::string path, std::string draft)
+      : descriptor_(descriptor), path_(std::move(path)), draft_(std::move(draft)) {}
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+  ~FileSink() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!draft_.empty()) ::unlink(draft_.c_str());
+  }
+
+  Status write(std::string_view bytes) override {
+    const int error = write_all(descriptor_, bytes);
+    if (error != 0) return cannot_write(error, path_);
+    return {};
+  }
+  Status close() override {
+    // Some file systems tell only now that they are full.
+    if (::close(std::exchange(descriptor_, -1)) != 0) return cannot_write(errno, path_);
+    if (draft_.empty()) return {};
+    if (std::rename(draft_.c_str(), path_.c_str()) != 0) return cannot_write(errno, path_);
+    draft_.clear();
+    return {};
+  }
+
+ private:
+  int descriptor_;
+  std::string path_;
+  std::string draft_;
+};
+
+class MemorySink : public ByteSink {
+ public:
+  explicit MemorySink(std::string& text) : text_(text) {}
+  Status write(std::string_view bytes) override {
+    text_ += bytes;
+    return {};
+  }
+  Status close() override { return {}; }
+
+ private:
+  std::string& text_;
+};
+
+class GzipSink : public ByteSink {
+ public:
+  explicit GzipSink(std::unique_ptr<ByteSink> packed)
+      : packed_(std::move(packed)),
+        state_(std::make_unique<isal_zstream>()),
+        level_(std::make_unique_for_overwrite<std::uint8_t[]>(ISAL_DEF_LVL1_DEFAULT)),
+        window_(std::make_unique_for_overwrite<char[]>(kWindow)) {
+    isal_deflate_init(state_.get());
+    state_->gzip_flag = IGZIP_GZIP;
+    state_->level = 1;
+    state_->level_buf = level_.get();
+    state_->level_buf_size = ISAL_DEF_LVL1_DEFAULT;
+    pending_.reserve(kPiece);
+  }
+
+  Status write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const std::size_t taken = std::min(bytes.size(), kPiece - pending_.size());
+      pending_.append(bytes.substr(0, taken));
+      bytes.remove_prefix(taken);
+      if (pending_.size() == kPiece) WEFT_TRY(pack());
+    }
+    return {};
+  }
+  Status close() override {
+    state_->end_of_stream = 1;
+    WEFT_TRY(pack());
+    return packed_->close();
+  }
+
+ private:
+  /// What the packer is given at once decides about its output, so pieces are of one size.
+  static constexpr std::size_t kPiece = 256u << 10;
+  static constexpr std::size_t kWindow = 64u << 10;
+
+  Status pack() {
+    state_->next_in = reinterpret_cast<std::uint8_t*>(pending_.data());
+    state_->avail_in = static_cast<std::uint32_t>(pending_.size());
+    do {
+      state_->next_out = reinterpret_cast<std::uint8_t*>(window_.get());
+      state_->avail_out = kWindow;
+      if (isal_deflate(state_.get()) != COMP_OK) {
+        return fail(ErrorCode::kIo, "cannot write: packing with gzip failed");
+      }
+      WEFT_TRY(packed_->write({window_.get(), kWindow - state_->avail_out}));
+    } while (state_->avail_out == 0 || state_->avail_in > 0);
+    pending_.clear();
+    return {};
+  }
+
+  std::unique_ptr<ByteSink> packed_;
+  std::unique_ptr<isal_zstream> state_;
+  std::unique_ptr<std::uint8_t[]> level_;
+  std::unique_ptr<char[]> window_;
+  std::string pending_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  const bool special =
+      fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+  if (special) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return cannot_write(errno, path);
+    return std::make_unique<FileSink>(descriptor, path, "");
+  }
+  if (fs::is_directory(status)) return cannot_write(EISDIR, path);
+  // Renaming over a link would replace the link and leave the file behind it as it was.
+  std::string target = path;
+  if (fs::exists(status) && fs::is_symlink(fs::symlink_status(path, error))) {
+    const fs::path behind = fs::canonical(path, error);
+    if (!error) target = behind.string();
+  }
+  std::string draft = target + ".tmp" + std::to_string(::getpid());
+  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return cannot_write(errno, path);
+  return std::make_unique<FileSink>(descriptor, std::move(target), std::move(draft));
+}
+
+std::unique_ptr<ByteSink> descriptor_sink(int descriptor, std::string name) {
+  return std::make_unique<DescriptorSink>(descriptor, std::move(name));
+}
+
+std::unique_ptr<ByteSink> memory_sink(std::string& text) {
+  return std::make_unique<MemorySink>(text);
+}
+
+std::unique_ptr<ByteSink> gzip_sink(std::unique_ptr<ByteSink> packed) {
+  return std::make_unique<GzipSink>(std::move(packed));
+}
+
+}  // namespace weft
