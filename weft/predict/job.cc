@@ -10,9 +10,11 @@
 namespace weft::predict {
 namespace {
 
-constexpr DiagnosticKind kNoSteps{"no-steps", Severity::kWarning,
-                                  "no steps are marked; the whole recording was taken as one step",
-                                  "call prof.step() after each step of training"};
+constexpr DiagnosticKind kNoSteps{
+    "no-steps", Severity::kWarning,
+    "no steps are marked; the whole recording was taken as one step",
+    "call prof.step() after each step of training; with Nsight Systems, "
+    "put an NVTX range \"step N\" around each"};
 
 /// Of a file that ends too early this much must be there for its rank to be replayed.
 constexpr double kEnoughOfACutFile = 0.98;

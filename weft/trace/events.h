@@ -97,6 +97,17 @@ struct Events {
   std::vector<std::int64_t> external_id;  ///< host op that issued the work; -1 = none
   std::vector<EventKind> kind;
 
+  void add(EventKind what, Nanos begin, Nanos length, NameId text, std::uint32_t row,
+           std::uint32_t call = 0, std::uint32_t entry = kNone, std::int64_t issuer = -1) {
+    start.push_back(begin);
+    duration.push_back(length);
+    name.push_back(text);
+    lane.push_back(row);
+    correlation.push_back(call);
+    detail.push_back(entry);
+    external_id.push_back(issuer);
+    kind.push_back(what);
+  }
   std::size_t size() const { return start.size(); }
   Nanos end(std::size_t i) const { return start[i] + duration[i]; }
 };

@@ -4,6 +4,7 @@
 #include "weft/trace/reader.h"
 
 #include "weft/trace/kineto/kineto.h"
+#include "weft/trace/nsys/nsys.h"
 #include "weft/trace/straggler/reader.h"
 
 namespace weft::trace {
@@ -13,6 +14,7 @@ std::vector<std::unique_ptr<Reader>> make_readers() {
   std::vector<std::unique_ptr<Reader>> list;
   list.push_back(make_kineto_reader());
   list.push_back(make_straggler_reader());
+  list.push_back(make_nsys_reader());
   return list;
 }
 

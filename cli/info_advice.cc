@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gaps of a recording, as the settings that close them: each recorder has its own.
+#include <algorithm>
+
+#include "cli/info_summary.h"
+
+namespace weft::cli {
+namespace {
+
+/// What to tell the users of one recorder; null where it has no such setting.
+struct Recorder {
+  std::string_view format;
+  const char* no_steps;
+  const char* one_step;
+  const char* no_sizes;
+  const char* no_device;
+  const char* no_sync;
+  const char* no_shapes;
+  const char* no_memory;
+  const char* stacks;
+};
+
+constexpr Recorder kRecorders[] = {
+    {"kineto", "No steps are marked: call prof.step() after every training step.",
+     "Only one step was recorded: schedule=torch.profiler.schedule(wait=1, warmup=2, active=3) "
+     "shows how steps vary.",
+     "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution "
+     "trace (torch.profiler.ExecutionTraceObserver) beside the profile and keep both files in the "
+     "folder.",
+     "No device work was recorded: profile with activities=[ProfilerActivity.CPU, "
+     "ProfilerActivity.CUDA].",
+     "Waits between streams were not recorded and are inferred: experimental_config="
+     "torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)",
+     "No tensor shapes were recorded: record_shapes=True",
+     "No allocations were recorded: profile_memory=True, if memory matters.",
+     "Python stacks make files large and steps slow: with_stack=False"},
+    {"nsys",
+     "No steps are marked: torch.cuda.nvtx.range_push(f\"step {n}\") before and range_pop() after "
+     "every training step.",
+     "Only one step was recorded: let the capture range hold three or more.",
+     "Some collectives have no size: nsys export --include-json=true keeps what NCCL says about "
+     "its calls.",
+     nullptr,
+     "Waits between streams were not recorded and are inferred: nsys profile "
+     "--cuda-event-trace=true",
+     "No tensor shapes were recorded: torch.autograd.profiler.emit_nvtx(record_shapes=True)",
+     nullptr, nullptr},
+};
+
+bool lacks_sizes(const RankSummary& rank) {
+  return std::any_of(
+      rank.collectives.begin(), rank.collectives.end(),
+      [](const CollectiveSummary& c) { return c.with_size + c.size_inferred < c.count; });
+}
+
+void advise_users_of(const Recorder& recorder, const RunSummary& run, std::vector<Advice>& list) {
+  // Whether something holds of any rank that was recorded so.
+  const auto any = [&](const auto& test) {
+    return std::any_of(run.ranks.begin(), run.ranks.end(), [&](const RankSummary& rank) {
+      return rank.trace->format == recorder.format && test(rank, rank.trace->facts);
+    });
+  };
+  const auto add = [&](const char* id, const char* text) {
+    if (text != nullptr) list.push_back({id, text});
+  };
+  using Rank = RankSummary;
+  using Facts = trace::ProfilerFacts;
+  if (any([](const Rank& r, const Facts&) { return r.steps.empty(); })) {
+    add("no-steps", recorder.no_steps);
+  } else if (any([](const Rank& r, const Facts&) { return r.steps.size() == 1; })) {
+    add("one-step", recorder.one_step);
+  }
+  if (any([](const Rank& r, const Facts&) { return lacks_sizes(r); })) {
+    add("no-collective-sizes", recorder.no_sizes);
+  }
+  if (any([](const Rank&, const Facts& f) { return !f.device_events; })) {
+    add("no-device-events", recorder.no_device);
+  } else if (any([](const Rank&, const Facts& f) { return !f.sync_events; })) {
+    add("no-sync-events", recorder.no_sync);
+  }
+  if (any([](const Rank&, const Facts& f) { return !f.shapes; })) {
+    add("no-shapes", recorder.no_shapes);
+  }
+  if (any([](const Rank&, const Facts& f) { return !f.memory_events; })) {
+    add("no-memory-events", recorder.no_memory);
+  }
+  if (any([](const Rank&, const Facts& f) { return f.stacks || f.python_events > 0; })) {
+    add("stacks", recorder.stacks);
+  }
+}
+
+}  // namespace
+
+std::vector<Advice> advise(const RunSummary& run) {
+  std::vector<Advice> list;
+  if (!run.missing_ranks.empty()) {
+    list.push_back({"missing-ranks",
+                    "Some ranks are missing: run the profiler on every rank and put all files into "
+                    "one folder. Waiting for absent ranks cannot be told from slow transfers."});
+  }
+  for (const Recorder& recorder : kRecorders) advise_users_of(recorder, run, list);
+  return list;
+}
+
+}  // namespace weft::cli
