@@ -2,6 +2,7 @@
 #include "weft/trace/kineto/kineto.h"
 
 #include "weft/base/json_scanner.h"
+#include "weft/trace/chrome_events.h"
 #include "weft/trace/clock_check.h"
 #include "weft/trace/file_name.h"
 #include "weft/trace/json_repairs.h"
@@ -16,9 +17,6 @@ using kineto::Collector;
 using kineto::FileFacts;
 using kineto::RawEvent;
 
-constexpr DiagnosticKind kDamaged{"damaged-json", Severity::kDataLoss,
-                                  "the text stops being JSON; reading went on at the next event",
-                                  "copy the file again; names with unescaped quotes do this too"};
 constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
                                  "events without a usable start or duration were left out",
                                  "the profiler wrote NaN or nothing; a newer PyTorch may help"};
@@ -32,7 +30,6 @@ constexpr DiagnosticKind kImplausible{
     "implausible-rank", Severity::kWarning,
     "a rank beyond the size of its job, or a job of over a million ranks, was taken as unknown",
     "correct distributedInfo in the file, or put the rank into the file name"};
-constexpr std::int64_t kEventsBetweenProgress = 4096;
 
 class FileReading {
  public:
@@ -40,16 +37,10 @@ class FileReading {
       : source_(source), options_(options), scanner_(source), collector_(trace_) {}
 
   Result<RankTrace> run(Diagnostics& diagnostics) {
-    read_file();
-    // Behind damage the next event is as good as any: its "ph" shows where it is.
-    while (scanner_.broken() && !cancelled_) {
-      diagnostics.add(kDamaged, place());
-      if (!scanner_.resync("\"ph\"")) break;
-      read_one_event();
-      read_events();
-    }
-    if (cancelled_) return fail(ErrorCode::kCancelled, "interrupted", source_.name());
-    WEFT_TRY(scanner_.status());
+    ChromeWalk walk(
+        scanner_, source_, options_, [&] { read_one_event(); },
+        [&](std::string_view key) { kineto::read_fact(scanner_, key, facts_); });
+    WEFT_TRY(walk.run(diagnostics));
     if (trace_.facts.total_events == 0) {
       return fail(ErrorCode::kBadInput,
                   scanner_.cut() ? "the file ends before its first event; copy it again or let the "
@@ -73,50 +64,10 @@ class FileReading {
   }
 
  private:
-  std::string place() const {
-    return source_.name() + ": byte " + std::to_string(scanner_.offset());
-  }
-
-  void read_file() {
-    const JsonKind kind = scanner_.peek();
-    if (kind == JsonKind::kArray) {
-      scanner_.enter();
-      read_events();
-      return;
-    }
-    if (kind != JsonKind::kObject) return;
-    scanner_.enter();
-    std::string_view key;
-    while (!cancelled_ && scanner_.next_key(key)) {
-      if (key == "traceEvents" && scanner_.peek() == JsonKind::kArray) {
-        scanner_.enter();
-        read_events();
-      } else {
-        kineto::read_fact(scanner_, key, facts_);
-      }
-    }
-  }
-
-  void read_events() {
-    while (!cancelled_ && scanner_.next_item()) {
-      if (scanner_.peek() == JsonKind::kObject) {
-        scanner_.enter();
-        read_one_event();
-      } else {
-        scanner_.skip();
-      }
-    }
-  }
-
   // An entry that is cut or broken inside is not counted: half of it may be missing.
   void read_one_event() {
     RawEvent event;
-    scanner_.hold();
     if (kineto::read_event(scanner_, event)) collector_.add(event);
-    scanner_.release();
-    if (options_.progress && trace_.facts.total_events % kEventsBetweenProgress == 0) {
-      cancelled_ = !options_.progress(scanner_.offset());
-    }
   }
 
   void apply_facts() {
@@ -165,7 +116,6 @@ class FileReading {
   RankTrace trace_;
   Collector collector_;
   FileFacts facts_;
-  bool cancelled_ = false;
 };
 
 bool contains(std::string_view text, std::string_view part) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/trace/kineto/raw_event.h"
 
-#include "weft/trace/kineto/keys.h"
+#include "weft/trace/key_table.h"
 
 namespace weft::trace::kineto {
 namespace {
@@ -39,15 +39,6 @@ constexpr KeyTable<Category>::Entry kCategories[] = {
     {"cuda_profiler_range", Category::kIgnored},
 };
 constexpr KeyTable<Category> kCategoryTable(kCategories, Category::kUnknown);
-
-enum class Key : std::uint8_t { kOther, kPh, kCat, kName, kPid, kTid, kTs, kDur, kId, kArgs };
-
-constexpr KeyTable<Key>::Entry kKeys[] = {
-    {"ph", Key::kPh},   {"cat", Key::kCat}, {"name", Key::kName},
-    {"pid", Key::kPid}, {"tid", Key::kTid}, {"ts", Key::kTs},
-    {"dur", Key::kDur}, {"id", Key::kId},   {"args", Key::kArgs},
-};
-constexpr KeyTable<Key> kKeyTable(kKeys, Key::kOther);
 
 // Where an argument goes: an integer member or a text member, told apart by what is set.
 struct ArgTarget {
@@ -108,25 +99,17 @@ constexpr KeyTable<ArgTarget>::Entry kArgs[] = {
 };
 constexpr KeyTable<ArgTarget> kArgTable(kArgs, ArgTarget{});
 
-void read_args(JsonScanner& scanner, RawEvent& event) {
-  if (scanner.peek() != JsonKind::kObject) {
+void read_arg(JsonScanner& scanner, std::string_view key, RawEvent& event) {
+  const ArgTarget target = kArgTable.find(key);
+  if (target.number != nullptr) {
+    scanner.integer(event.*target.number);
+  } else if (target.text != nullptr) {
+    event.*target.text = scanner.number_or_string();
+  } else if (target.raw != nullptr) {
+    event.*target.raw = scanner.raw();
+  } else {
+    event.has_stack |= target.stack;
     scanner.skip();
-    return;
-  }
-  scanner.enter();
-  std::string_view key;
-  while (scanner.next_key(key)) {
-    const ArgTarget target = kArgTable.find(key);
-    if (target.number != nullptr) {
-      scanner.integer(event.*target.number);
-    } else if (target.text != nullptr) {
-      event.*target.text = scanner.number_or_string();
-    } else if (target.raw != nullptr) {
-      event.*target.raw = scanner.raw();
-    } else {
-      event.has_stack |= target.stack;
-      scanner.skip();
-    }
   }
 }
 
@@ -135,49 +118,13 @@ void read_args(JsonScanner& scanner, RawEvent& event) {
 Category category_of(std::string_view cat) { return kCategoryTable.find(cat); }
 
 bool read_event(JsonScanner& scanner, RawEvent& event) {
-  std::string_view key;
-  while (scanner.next_key(key)) {
-    switch (kKeyTable.find(key)) {
-      case Key::kPh: {
-        const std::string_view phase = scanner.string();
-        event.phase = phase.empty() ? '\0' : phase.front();
-        break;
-      }
-      case Key::kCat:
-        event.cat = scanner.string();
-        event.category = category_of(event.cat);
-        break;
-      case Key::kName:
-        event.name = scanner.string();
-        break;
-      case Key::kPid:
-        event.pid = scanner.number_or_string();
-        break;
-      case Key::kTid:
-        event.tid = scanner.number_or_string();
-        break;
-      case Key::kTs:
-        event.ts = scanner.number_or_string();
-        break;
-      case Key::kDur:
-        event.dur = scanner.number_or_string();
-        break;
-      case Key::kId:
-        event.id = scanner.number_or_string();
-        break;
-      case Key::kArgs:
-        // Stacks of Python frames are most of a file that has them; they are only counted.
-        if (event.category == Category::kPython) {
-          scanner.skip();
-        } else {
-          read_args(scanner, event);
-        }
-        break;
-      case Key::kOther:
-        scanner.skip();
-    }
-  }
-  return scanner.ok();
+  const bool whole = read_chrome_event(scanner, event, [&] {
+    // Stacks of Python frames are most of a file that has them; they are only counted.
+    if (category_of(event.cat) == Category::kPython) return scanner.skip();
+    read_chrome_args(scanner, [&](std::string_view key) { read_arg(scanner, key, event); });
+  });
+  if (!event.cat.empty()) event.category = category_of(event.cat);
+  return whole;
 }
 
 }  // namespace weft::trace::kineto

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weft/base/json_scanner.h"
+#include "weft/trace/chrome_events.h"
 
 namespace weft::trace::kineto {
 
@@ -35,10 +36,8 @@ Category category_of(std::string_view cat);
 constexpr std::int64_t kAbsent = INT64_MIN;
 
 /// Texts point into the scanner's windows and live until its release().
-struct RawEvent {
-  char phase = 0;
+struct RawEvent : ChromeEvent {
   Category category = Category::kNone;
-  std::string_view cat, name, pid, tid, ts, dur, id;
 
   // From "args"; kAbsent or empty where the entry does not have it.
   std::int64_t external = kAbsent;

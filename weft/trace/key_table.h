@@ -10,7 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace weft::trace::kineto {
+namespace weft::trace {
 
 template <class Id, std::size_t kSlots = 256>
 class KeyTable {
@@ -72,4 +72,4 @@ class KeyTable {
   Id other_;
 };
 
-}  // namespace weft::trace::kineto
+}  // namespace weft::trace
