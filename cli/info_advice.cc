@@ -45,6 +45,14 @@ constexpr Recorder kRecorders[] = {
      "--cuda-event-trace=true",
      "No tensor shapes were recorded: torch.autograd.profiler.emit_nvtx(record_shapes=True)",
      nullptr, nullptr},
+    {"mxnet",
+     "No steps are marked: profiler.Task(profiler.Domain(\"train\"), f\"step {n}\"), started "
+     "before "
+     "and stopped after every training step.",
+     "Only one step was recorded: stop the profiler after three or more.", nullptr,
+     "No operators were recorded: profiler.set_config(profile_all=True)", nullptr, nullptr,
+     "No allocations were recorded: profiler.set_config(profile_memory=True), if memory matters.",
+     nullptr},
 };
 
 bool lacks_sizes(const RankSummary& rank) {

@@ -284,7 +284,7 @@ CollectiveKind kind_from_name(std::string_view name) {
   // The arguments of a kernel's signature may name anything.
   const std::string text = squeeze(name.substr(0, name.find('(')));
   // Longer words first: "reducescatter" holds "reduce" and "scatter".
-  static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 13> kWords = {{
+  static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 15> kWords = {{
       {"allreduce", CollectiveKind::kAllReduce},
       {"allgather", CollectiveKind::kAllGather},
       {"reducescatter", CollectiveKind::kReduceScatter},
@@ -298,6 +298,8 @@ CollectiveKind kind_from_name(std::string_view name) {
       {"scatter", CollectiveKind::kScatter},
       {"send", CollectiveKind::kSendRecv},
       {"recv", CollectiveKind::kSendRecv},
+      {"kvstoredist", CollectiveKind::kPushPull},
+      {"pushpull", CollectiveKind::kPushPull},
   }};
   for (const auto& [word, kind] : kWords) {
     if (text.find(word) != std::string::npos) return kind;

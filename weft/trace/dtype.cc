@@ -13,7 +13,8 @@ struct Dtype {
   Bytes size;
 };
 
-// Both spellings of PyTorch: C++ types (operator inputs) and ScalarType names (collectives).
+// Both spellings of PyTorch, C++ types (operator inputs) and ScalarType names (collectives), and
+// NumPy's, which Horovod uses.
 constexpr Dtype kDtypes[] = {
     {"float", 4},
     {"Float", 4},
@@ -49,6 +50,16 @@ constexpr Dtype kDtypes[] = {
     {"ComplexFloat", 8},
     {"c10::complex<double>", 16},
     {"ComplexDouble", 16},
+    {"float16", 2},
+    {"bfloat16", 2},
+    {"float32", 4},
+    {"float64", 8},
+    {"int8", 1},
+    {"uint8", 1},
+    {"int16", 2},
+    {"uint16", 2},
+    {"int32", 4},
+    {"int64", 8},
 };
 
 // Reads the items of a JSON array one by one, without a tree: these texts come with every operator.
@@ -89,8 +100,13 @@ class ArrayText {
 
 constexpr Bytes kTooMany = std::numeric_limits<Bytes>::max() / 64;
 
-// Product of a shape such as [4, 2048]; 1 for a scalar's []; -1 if it is none.
-Bytes elements(std::string_view shape) {
+bool is_list(std::string_view dims) {
+  return dims.size() > 1 && dims.find('[', 1) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::int64_t shape_elements(std::string_view shape) {
   Bytes product = 1;
   ArrayText sizes(shape);
   for (std::string_view item = sizes.next(); !item.empty(); item = sizes.next()) {
@@ -106,12 +122,6 @@ Bytes elements(std::string_view shape) {
   return product;
 }
 
-bool is_list(std::string_view dims) {
-  return dims.size() > 1 && dims.find('[', 1) != std::string_view::npos;
-}
-
-}  // namespace
-
 Bytes dtype_size(std::string_view name) {
   const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
                                    [&](const Dtype& d) { return d.name == name; });
@@ -124,7 +134,7 @@ Bytes input_bytes(std::string_view dims, std::string_view types, std::string_vie
   ArrayText names(types);
   Bytes total = -1;
   const auto add = [&](std::string_view shape, Bytes element) {
-    const Bytes count = element > 0 ? elements(shape) : -1;
+    const Bytes count = element > 0 ? shape_elements(shape) : -1;
     if (count >= 0 && total < kTooMany) total = std::max<Bytes>(total, 0) + count * element;
   };
   for (;;) {
@@ -147,7 +157,7 @@ std::int64_t input_elements(std::string_view dims) {
   std::int64_t total = -1;
   const auto add = [&](std::string_view shape) {
     const bool empty = shape.find_first_of("0123456789") == std::string_view::npos;
-    const std::int64_t count = empty ? -1 : elements(shape);
+    const std::int64_t count = empty ? -1 : shape_elements(shape);
     if (count >= 0 && total < kTooMany) total = std::max<std::int64_t>(total, 0) + count;
   };
   ArrayText shapes(dims);

@@ -12,6 +12,9 @@ namespace weft::trace {
 /// Bytes of one element: "float", "Float", "c10::BFloat16", "long int" ...; 0 if not known.
 Bytes dtype_size(std::string_view name);
 
+/// Product of a shape such as "[4, 2048]"; 1 for a scalar's "[]"; -1 if it is none.
+std::int64_t shape_elements(std::string_view shape);
+
 /// Sum over the tensors among a call's inputs, from the JSON texts of "Input Dims" and "Input
 /// type". Tensor lists carry no element type of their own; `list_dtype` is taken for them. -1 if
 /// there is no tensor of known size.

@@ -30,13 +30,13 @@ constexpr DiagnosticKind kLong{"long-texts", Severity::kDataLoss,
 
 }  // namespace
 
-void report_repairs(const JsonScanner& scanner, const ByteSource& source,
-                    Diagnostics& diagnostics) {
+void report_repairs(const JsonScanner& scanner, const ByteSource& source, Diagnostics& diagnostics,
+                    OpenEnd open_end) {
   const auto report = [&](const DiagnosticKind& kind, const JsonRepair& repair) {
     diagnostics.add(kind, source.name() + ": byte " + std::to_string(repair.first_byte),
                     repair.count);
   };
-  if (scanner.cut() || source.truncated()) {
+  if (open_end == OpenEnd::kLoss && (scanner.cut() || source.truncated())) {
     diagnostics.add(kCut, source.name() + ": byte " + std::to_string(scanner.offset()));
   }
   const JsonRepairs& repairs = scanner.repairs();

@@ -3,7 +3,9 @@
 // and a line here.
 #include "weft/trace/reader.h"
 
+#include "weft/trace/horovod/reader.h"
 #include "weft/trace/kineto/kineto.h"
+#include "weft/trace/mxnet/reader.h"
 #include "weft/trace/nsys/nsys.h"
 #include "weft/trace/straggler/reader.h"
 
@@ -15,6 +17,8 @@ std::vector<std::unique_ptr<Reader>> make_readers() {
   list.push_back(make_kineto_reader());
   list.push_back(make_straggler_reader());
   list.push_back(make_nsys_reader());
+  list.push_back(make_horovod_reader());
+  list.push_back(make_mxnet_reader());
   return list;
 }
 
