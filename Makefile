@@ -41,6 +41,8 @@ tests-built: setup
 test-static: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/format.sh --check
+	@tsc --noEmit -p weft/report/web
+	@echo "types: the page's modules fit together"
 
 test-unit: tests-built
 	@ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure --timeout 300 \

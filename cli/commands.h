@@ -11,9 +11,10 @@ namespace weft::cli {
 Subcommand info_command();
 Subcommand list_command();
 Subcommand replay_command();
+Subcommand report_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {info_command(), replay_command(), list_command()};
+  return {info_command(), replay_command(), report_command(), list_command()};
 }
 
 }  // namespace weft::cli

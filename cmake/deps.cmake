@@ -6,6 +6,8 @@ find_package(fmt REQUIRED)
 find_package(TBB REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
+# Bundles the page of the report.
+find_program(WEFT_ESBUILD esbuild REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3)
 if(WEFT_TESTS)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of `weft report` in a real browser, with everything they say and ask for noted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    if not os.access(CHROMIUM, os.X_OK):
+        pytest.skip(f"{CHROMIUM} is not there: pages are not opened (make setup installs it)")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Report:
+    """A report that is open."""
+
+    def __init__(self, chromium: Browser, path: Path, fragment: str = "", **options: Any) -> None:
+        self.path = path
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        context = chromium.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page: Page = context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        own = f"file://{path}"
+        context.route(
+            "**/*",
+            lambda route: route.continue_() if route.request.url.startswith(own) else route.abort(),
+        )
+        self.page.goto(own + fragment)
+        self.wait_until("window.weft !== undefined")
+        self.settle()
+
+    def wait_until(self, condition: str) -> None:
+        """As wait_for_function(), which the page's own security policy forbids."""
+        deadline = time.monotonic() + 20
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < deadline, condition
+            time.sleep(0.02)
+
+    def settle(self) -> None:
+        """Until what was asked for is on the canvas."""
+        self.page.evaluate(
+            "weft.timeline.drawn.then(() => new Promise((done) =>"
+            " requestAnimationFrame(() => requestAnimationFrame(done))))"
+        )
+
+    def timeline(self, expression: str) -> Any:
+        """Of JavaScript with `t` for the handle and `m` for its model."""
+        names = "const t = weft.timeline, m = t.model"
+        found = self.page.evaluate(f"(() => {{ {names}; return {expression}; }})()")
+        self.settle()
+        return found
+
+    def press(self, key: str) -> None:
+        self.page.keyboard.press(key)
+        self.settle()
+
+    def canvas(self) -> Any:
+        return self.page.locator("canvas.overlay")
+
+    def view_size(self) -> float:
+        view = self.timeline("t.view()")
+        return float(view["end"] - view["start"])
+
+    def details(self) -> str:
+        return self.page.locator(".timeline .details").inner_text()
+
+    def close(self) -> None:
+        self.page.context.close()

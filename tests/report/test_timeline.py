@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timeline of `weft report`, used as people use it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EXAMPLE, Weft
+from tests.report.browser import Report
+
+Open = Callable[..., Report]
+# A kernel in the middle of the recording: long enough to be clicked on when zoomed to.
+KERNEL = (
+    "m.launches.work.find((s) => m.spans.start[s] > 1.5e8"
+    " && m.spans.end[s] - m.spans.start[s] > 2e5)"
+)
+ODD_FRAGMENTS = ["#t=5_2", "#t=x&span=y", "#t=0_1e9", "#findings", "#t=0_10&span=99999999"]
+
+
+def test_page_opens_without_a_word_and_without_a_network(open_report: Open) -> None:
+    report = open_report()
+    assert report.page.title() == "Weft report: resnet50-w4"
+    assert report.timeline("m.ranks.length") == 4
+
+
+def test_page_is_small(example_page: Path) -> None:
+    assert example_page.stat().st_size < 2_000_000
+
+
+def test_spans_are_those_of_the_recording(open_report: Open, weft: Weft) -> None:
+    report = open_report()
+    info = json.loads(weft("info", "--json", EXAMPLE).stdout)
+    kernels = sum(rank["kernels"] for rank in info["runs"][0]["ranks"])
+    classes = "m.classes[m.labelClass[label]]"
+    drawn = report.timeline(
+        f"m.spans.label.reduce((n, label) => n + (/compute|communication/.test({classes})), 0)"
+    )
+    assert drawn == kernels
+    assert report.timeline("m.recordedSpans === m.spans.start.length")
+    assert report.timeline(
+        "m.rows.every((r) => { for (let i = r.first + 1; i < r.last; ++i)"
+        " if (m.spans.start[i] < m.spans.end[i - 1]) return false; return true; })"
+    )
+
+
+def test_click_selects_the_span_under_the_pointer(open_report: Open) -> None:
+    report = open_report()
+    span = report.timeline(KERNEL)
+    start, end = report.timeline(f"[m.spans.start[{span}], m.spans.end[{span}]]")
+    report.timeline(f"t.zoomTo({start} - 1e6, {end} + 1e6)")
+    box = report.timeline(f"t.boxOf({span})")
+    report.canvas().click(
+        position={"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    )
+    assert report.timeline("t.selected()") == span
+    assert report.timeline(f"m.names[m.spans.label[{span}]]") in report.details()
+    assert "Rank\n0" in report.details() and "Launched by" in report.details()
+
+
+def test_click_beside_all_spans_selects_nothing(open_report: Open) -> None:
+    report = open_report()
+    report.timeline(f"t.select({KERNEL})")
+    report.canvas().click(position={"x": 2, "y": 2})
+    assert report.timeline("t.selected()") == -1
+
+
+def test_what_is_drawn_is_where_it_can_be_clicked(open_report: Open) -> None:
+    """Pixels are written by other code than the code that finds the span under the pointer."""
+    report = open_report(device_scale_factor=1)
+    span = report.timeline(KERNEL)
+    report.timeline(f"t.zoomTo(m.spans.start[{span}] - 1e6, m.spans.end[{span}] + 1e6)")
+    box = report.timeline(f"t.boxOf({span})")
+    column = report.page.evaluate(
+        "([x, y, height]) => [...document.querySelector('canvas.spans').getContext('2d')"
+        ".getImageData(x, y, 1, height).data]",
+        [round(box["x"] + box["width"]) - 4, round(box["y"]) - 1, round(box["height"]) + 2],
+    )
+    colours = [tuple(column[at : at + 3]) for at in range(0, len(column), 4)]
+    assert colours[0] != colours[1] and colours[-1] != colours[-2]
+    assert len(set(colours[1:3] + colours[-3:-1])) == 1, "one colour but for the text in the middle"
+
+
+def test_keys_zoom_and_move(open_report: Open) -> None:
+    report = open_report()
+    report.canvas().focus()
+    whole = report.view_size()
+    report.press("w")
+    assert 0.4 < report.view_size() / whole < 0.7
+    before = report.timeline("t.view()")
+    report.press("d")
+    after = report.timeline("t.view()")
+    assert after["start"] > before["start"]
+    assert after["end"] - after["start"] == pytest.approx(before["end"] - before["start"])
+    report.press("a")
+    assert report.timeline("t.view().start") == pytest.approx(before["start"])
+    report.press("s")
+    assert report.view_size() == pytest.approx(whole, rel=0.03)
+    report.press("w")
+    report.press("0")
+    assert report.view_size() == pytest.approx(whole)
+
+
+def test_fit_measure_and_forget(open_report: Open) -> None:
+    report = open_report()
+    span = report.timeline(KERNEL)
+    report.timeline(f"t.select({span})")
+    report.canvas().focus()
+    report.press("f")
+    duration = report.timeline(f"m.spans.end[{span}] - m.spans.start[{span}]")
+    assert report.view_size() == pytest.approx(1.5 * duration)
+    report.press("m")
+    report.press("Escape")
+    assert report.timeline("t.selected()") == -1
+
+
+def test_arrow_keys_walk_from_span_to_span(open_report: Open) -> None:
+    report = open_report()
+    span = report.timeline(KERNEL)
+    report.timeline(f"t.select({span})")
+    report.canvas().focus()
+    report.press("ArrowRight")
+    assert report.timeline("t.selected()") == span + 1
+    report.press("ArrowLeft")
+    assert report.timeline("t.selected()") == span
+    report.press("ArrowDown")
+    row = f"m.spans.row[{span}]"
+    assert report.timeline(f"m.spans.row[t.selected()] !== {row}")
+    report.press("Escape")
+    report.press("Enter")
+    assert report.timeline("t.selected()") >= 0
+
+
+def test_wheel_with_control_zooms_about_the_pointer(open_report: Open) -> None:
+    report = open_report()
+    box = report.canvas().bounding_box()
+    report.page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 40)
+    before = report.timeline("t.view()")
+    report.page.keyboard.down("Control")
+    report.page.mouse.wheel(0, -300)
+    report.page.keyboard.up("Control")
+    report.wait_until(f"weft.timeline.view().end !== {before['end']}")
+    after = report.timeline("t.view()")
+    at = before["start"] + (before["end"] - before["start"]) / 4
+    assert after["end"] - after["start"] < 0.7 * (before["end"] - before["start"])
+    assert after["start"] + (after["end"] - after["start"]) / 4 == pytest.approx(at, rel=0.01)
+
+
+def test_drag_moves_and_does_not_select(open_report: Open) -> None:
+    report = open_report()
+    report.timeline("t.zoomTo(1e8, 1.5e8)")
+    box = report.canvas().bounding_box()
+    report.page.mouse.move(box["x"] + 500, box["y"] + 40)
+    report.page.mouse.down()
+    report.page.mouse.move(box["x"] + 400, box["y"] + 40, steps=4)
+    report.page.mouse.up()
+    assert report.timeline("t.view().start") == pytest.approx(1e8 + 5e7 * 100 / box["width"])
+    assert report.timeline("t.selected()") == -1
+
+
+def test_search_counts_and_walks_through_hits(open_report: Open) -> None:
+    report = open_report()
+    report.canvas().focus()
+    report.press("/")
+    report.page.keyboard.type("allreduce")
+    report.settle()
+    hits = report.timeline(
+        "m.spans.label.filter((l) => m.names[l].toLowerCase().includes('allreduce')).length"
+    )
+    assert report.page.locator(".timeline .hits").inner_text() == f"{hits} hits"
+    report.press("Enter")
+    first = report.timeline("t.selected()")
+    assert "allreduce" in report.timeline(f"m.names[m.spans.label[{first}]].toLowerCase()")
+    report.canvas().focus()
+    report.press("n")
+    second = report.timeline("t.selected()")
+    assert report.timeline(f"m.spans.start[{second}] >= m.spans.start[{first}]")
+    report.press("N")
+    assert report.timeline("t.selected()") == first
+
+
+def test_panel_of_a_collective_shows_when_every_member_came(open_report: Open) -> None:
+    report = open_report()
+    members = report.timeline("m.collectives[10].members")
+    assert len(members) == 4
+    report.timeline(f"t.select({members[2]})")
+    table = report.page.locator(".timeline .details table")
+    assert table.locator("tr").count() == 5
+    assert "0 ns" in table.inner_text()
+    table.locator("button").first.click()
+    report.settle()
+    assert report.timeline("t.selected()") == members[0]
+
+
+def test_ranks_fold_and_alike_ones_are_folded_at_first(open_report: Open) -> None:
+    report = open_report()
+    alike = report.timeline("m.ranks.findIndex((rank, i) => rank.like !== i)")
+    assert alike > 0
+    lane = f"m.lanes.findIndex((lane) => lane.rank === {alike} && lane.group === 'host')"
+    hidden = report.timeline(f"m.rows.find((row) => row.lane === {lane}).first")
+    assert report.timeline(f"t.boxOf({hidden})") is None
+    button = report.page.locator(".timeline .gutter button.rank").nth(alike)
+    assert button.get_attribute("aria-expanded") == "false"
+    button.click()
+    report.settle()
+    assert report.timeline(f"t.boxOf({hidden})") is not None
+    assert report.page.evaluate("document.activeElement.textContent").startswith("▾")
+    report.page.get_by_role("button", name="Fold all").click()
+    report.settle()
+    assert report.timeline(f"t.boxOf({hidden})") is None
+    report.timeline(f"t.select({hidden})")
+    assert report.timeline(f"t.boxOf({hidden})") is not None, "what is selected is shown"
+
+
+def test_address_keeps_the_view(open_report: Open) -> None:
+    report = open_report()
+    report.timeline(f"t.select({KERNEL})")
+    report.timeline("t.search('gemm')")
+    report.timeline("t.zoomTo(1e8, 2e8)")
+    report.wait_until("location.hash.includes('t=100000000_200000000')")
+    fragment = report.page.evaluate("location.hash")
+    again = open_report(fragment=fragment)
+    assert again.timeline("t.view()") == {"start": 1e8, "end": 2e8}
+    assert again.timeline("t.selected()") == report.timeline("t.selected()")
+    assert again.page.locator(".timeline input").input_value() == "gemm"
+
+
+@pytest.mark.parametrize("fragment", ODD_FRAGMENTS)
+def test_odd_addresses_do_no_harm(open_report: Open, fragment: str) -> None:
+    report = open_report(fragment=fragment)
+    assert report.view_size() > 0
+    assert report.timeline("t.selected()") == -1
+
+
+def test_tab_goes_through_the_tools_to_the_canvas_and_the_table(open_report: Open) -> None:
+    report = open_report()
+    order = []
+    for _ in range(16):
+        report.page.keyboard.press("Tab")
+        order.append(
+            report.page.evaluate(
+                "(() => { const e = document.activeElement;"
+                " return e.className || e.textContent || e.type; })()"
+            )
+        )
+    assert order[0] in {"Dark", "Light"}
+    assert order[1] == "search"
+    places = [order.index(name) for name in ("Fit", "Keys", "overlay", "fold rank")]
+    assert places == sorted(places)
+    assert "The visible window as a table" in order
+
+
+def test_canvas_names_itself_and_has_a_twin_in_words(open_report: Open) -> None:
+    report = open_report()
+    assert report.canvas().get_attribute("role") == "application"
+    assert "table" in (report.canvas().get_attribute("aria-label") or "")
+    report.timeline("t.zoomTo(1e8, 1.2e8)")
+    report.page.get_by_text("The visible window as a table").click()
+    rows = report.page.locator("table.twin tbody tr")
+    rows.first.wait_for()
+    cells = rows.first.locator("td").all_inner_texts()
+    assert len(cells) == 6
+    # The longest thing in any window of 20 ms fills all of it.
+    assert cells[5] == "100.0 %"
+    assert "100.0 ms" in report.page.locator("table.twin caption").inner_text()
+
+
+def test_help_lists_the_keys(open_report: Open) -> None:
+    report = open_report()
+    report.canvas().focus()
+    report.press("?")
+    assert "zoom in" in report.page.locator("dialog.help").inner_text()
+    report.page.keyboard.press("Escape")
+    assert not report.page.locator("dialog.help").is_visible()
+
+
+def test_theme_follows_the_system_and_the_switch(open_report: Open) -> None:
+    report = open_report(color_scheme="dark")
+    surface = "getComputedStyle(document.body).backgroundColor"
+    dark = report.page.evaluate(surface)
+    report.page.locator("#theme").click()
+    report.settle()
+    assert report.page.evaluate(surface) != dark
+    assert open_report(color_scheme="light").page.evaluate(surface) == report.page.evaluate(surface)
+
+
+def test_small_recordings_are_shown_whole(
+    open_report: Open, weft: Weft, job: Callable[..., Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "small.html"
+    assert weft("report", job(ranks=2), "-o", page).returncode == 0
+    report = open_report(page)
+    assert report.timeline("m.recordedSpans") == 2 * 3 * 6
+    assert report.timeline("m.steps.map((step) => step.number)") == [5, 6, 7]
+
+
+def test_names_from_traces_stay_text(open_report: Open, weft: Weft, job: Callable[..., Path]) -> None:
+    folder = job(ranks=1)
+    file = folder / "rank0.json.gz"
+    text = gzip.decompress(file.read_bytes()).decode()
+    hostile = "</script><img src=http://127.0.0.1:9/x onerror=alert(1)>"
+    file.write_bytes(gzip.compress(text.replace("aten::mm", hostile).encode()))
+    page = folder / "page.html"
+    assert weft("report", file, "-o", page).returncode == 0
+    report = open_report(page)
+    span = report.timeline(f"m.spans.label.findIndex((l) => m.names[l] === {json.dumps(hostile)})")
+    report.timeline(f"t.select({span})")
+    assert hostile in report.details()
+    assert report.page.locator("img").count() == 0
+
+
+def test_where_to_write_must_be_told(weft: Weft) -> None:
+    done = weft("report", EXAMPLE)
+    assert done.returncode == 2
+    assert "-o FILE is missing" in done.stderr

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers for people.
+
+/** 12.345 ms, 3.20 us, 870 ns: three digits that matter, whatever the size. */
+export function formatTime(nanos: number): string {
+  const size = Math.abs(nanos);
+  if (size >= 1e9) return `${(nanos / 1e9).toFixed(3)} s`;
+  if (size >= 1e6) return `${(nanos / 1e6).toFixed(size >= 1e8 ? 1 : size >= 1e7 ? 2 : 3)} ms`;
+  if (size >= 1e3) return `${(nanos / 1e3).toFixed(size >= 1e5 ? 1 : 2)} us`;
+  return `${Math.round(nanos)} ns`;
+}
+
+/** A point in time, in ms with as many decimals as `resolution` (ns) needs. */
+export function formatPoint(nanos: number, resolution: number): string {
+  const decimals = Math.max(0, Math.min(6, Math.ceil(6 - Math.log10(Math.max(1, resolution)))));
+  return `${(nanos / 1e6).toFixed(decimals)} ms`;
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 0) return "unknown";
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (bytes >= 1000 && unit + 1 < units.length) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/** "exposed_transfer" -> "exposed transfer" */
+export function words(name: string): string {
+  return name.replace(/_/g, " ");
+}

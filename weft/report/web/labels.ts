@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names on spans, where they fit.
+import type { TimelineModel } from "./model";
+import type { WideSpan } from "./paint";
+import type { Palette } from "./palette";
+
+const FONT_SIZE = 11;
+const PADDING = 4;
+/** Text is the dearest thing on the canvas. */
+const MOST = 400;
+
+export function paintLabels(
+  context: CanvasRenderingContext2D,
+  model: TimelineModel,
+  wide: WideSpan[],
+  top: number,
+  ratio: number,
+  palette: Palette,
+  faded: boolean,
+): void {
+  context.font = `${FONT_SIZE * ratio}px system-ui, sans-serif`;
+  context.textBaseline = "middle";
+  // On average; to measure every text would cost more than to draw it.
+  const character = context.measureText("ncclDevKernel_AllReduce").width / 23;
+  const shown =
+    wide.length > MOST ? [...wide].sort((a, b) => b.width - a.width).slice(0, MOST) : wide;
+  for (const { span, x, width, y, height } of shown) {
+    const label = model.spans.label[span];
+    const room = Math.floor((width - 2 * PADDING * ratio) / character);
+    const count = model.spans.count.length > 0 ? model.spans.count[span] : 1;
+    const name = count > 1 ? `${count} spans, ${model.shortNames[label]}` : model.shortNames[label];
+    if (room < 3) continue;
+    const text = name.length > room ? `${name.slice(0, room - 1)}…` : name;
+    context.fillStyle = faded ? palette.muted : palette.text[label];
+    context.fillText(text, x + PADDING * ratio, (y + height / 2 + 0.5 - top) * ratio, width - PADDING * ratio);
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where rows lie from top to bottom, given what is folded. A folded rank or lane shows its rows as
+// a thumbnail: thin, without text.
+import type { TimelineModel } from "./model";
+
+export const RANK_HEIGHT = 24;
+const ROW_HEIGHT = 17;
+const HOST_ROW_HEIGHT = 14;
+const THUMB_HEIGHT = 5;
+const MOST_THUMBS = 4;
+const LANE_GAP = 4;
+
+export interface PlacedRow {
+  row: number;
+  y: number;
+  height: number;
+  thumb: boolean;
+}
+
+export interface PlacedRank {
+  rank: number;
+  y: number;
+  height: number;
+  open: boolean;
+}
+
+export interface PlacedLane {
+  lane: number;
+  y: number;
+  height: number;
+  open: boolean;
+  canFold: boolean;
+}
+
+export interface Layout {
+  rows: PlacedRow[];
+  ranks: PlacedRank[];
+  lanes: PlacedLane[];
+  height: number;
+  /** Place of each row of the model; undefined where it is not shown. */
+  placeOf: (PlacedRow | undefined)[];
+  /** Of each lane its middle, or that of its rank where that is folded. */
+  laneMiddle: number[];
+}
+
+export class Folds {
+  readonly ranks: boolean[];
+  readonly lanes: boolean[];
+
+  /** Ranks that look like another start folded, and so do host threads of jobs with many ranks. */
+  constructor(model: TimelineModel) {
+    const alone = model.ranks.filter((rank, i) => rank.like === i).length;
+    this.ranks = model.ranks.map((rank, i) => rank.like !== i || (alone > 8 && i >= 8));
+    this.lanes = model.lanes.map((lane) => lane.group === "host" && model.ranks.length > 1);
+  }
+
+  setAll(folded: boolean): void {
+    this.ranks.fill(folded);
+    if (!folded) this.lanes.fill(false);
+  }
+}
+
+function placeThumbs(layout: Layout, rows: number[], y: number): number {
+  for (const row of rows.slice(0, MOST_THUMBS)) {
+    layout.rows.push({ row, y, height: THUMB_HEIGHT, thumb: true });
+    y += THUMB_HEIGHT + 1;
+  }
+  return y;
+}
+
+export function placeRows(model: TimelineModel, folds: Folds): Layout {
+  const layout: Layout = { rows: [], ranks: [], lanes: [], height: 0, placeOf: [], laneMiddle: [] };
+  const rowsOf: number[][] = model.lanes.map(() => []);
+  model.rows.forEach((row, i) => rowsOf[row.lane].push(i));
+  const lanesOf: number[][] = model.ranks.map(() => []);
+  model.lanes.forEach((lane, i) => lanesOf[lane.rank].push(i));
+
+  let y = 0;
+  model.ranks.forEach((_, rank) => {
+    const open = !folds.ranks[rank];
+    layout.ranks.push({ rank, y, height: RANK_HEIGHT, open });
+    if (!open) {
+      const isDevice = (lane: number) => /stream|track/.test(model.lanes[lane].group);
+      const devices = lanesOf[rank].filter(isDevice);
+      const shown = devices.length > 0 ? devices : lanesOf[rank];
+      placeThumbs(layout, shown.map((lane) => rowsOf[lane][0]).slice(0, 3), y + 4);
+      y += RANK_HEIGHT;
+      for (const lane of lanesOf[rank]) layout.laneMiddle[lane] = y - RANK_HEIGHT / 2;
+      return;
+    }
+    y += RANK_HEIGHT;
+    for (const lane of lanesOf[rank]) {
+      const top = y;
+      const isOpen = !folds.lanes[lane] || rowsOf[lane].length === 1;
+      if (isOpen) {
+        const height = model.lanes[lane].group === "host" ? HOST_ROW_HEIGHT : ROW_HEIGHT;
+        for (const row of rowsOf[lane]) {
+          layout.rows.push({ row, y, height: height - 1, thumb: false });
+          y += height;
+        }
+      } else {
+        y = Math.max(placeThumbs(layout, rowsOf[lane], y), y + ROW_HEIGHT);
+      }
+      const canFold = rowsOf[lane].length > 1;
+      layout.lanes.push({ lane, y: top, height: y - top, open: isOpen, canFold });
+      layout.laneMiddle[lane] = top + ROW_HEIGHT / 2;
+      y += LANE_GAP;
+    }
+  });
+  layout.height = y;
+  for (const placed of layout.rows) layout.placeOf[placed.row] = placed;
+  return layout;
+}
+
+/** The row at `y`, or undefined between rows. */
+export function rowAt(layout: Layout, y: number): PlacedRow | undefined {
+  let low = 0;
+  let high = layout.rows.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (layout.rows[middle].y <= y) low = middle + 1;
+    else high = middle;
+  }
+  const row = layout.rows[low - 1];
+  return row && y < row.y + row.height + 1 ? row : undefined;
+}
+
+/** Opens what hides the row of a span. */
+export function reveal(model: TimelineModel, folds: Folds, row: number): boolean {
+  const lane = model.rows[row].lane;
+  const rank = model.lanes[lane].rank;
+  const wasFolded = folds.ranks[rank] || folds.lanes[lane];
+  folds.ranks[rank] = false;
+  folds.lanes[lane] = false;
+  return wasFolded;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies above the spans and changes with the pointer: hover, selection, arrows, the critical
+// path, a measured stretch. On a canvas of its own, so that moving the pointer repaints no span.
+import { formatTime } from "./format";
+import type { Layout } from "./layout";
+import { arrowsOf } from "./links";
+import type { TimelineModel } from "./model";
+import type { Palette } from "./palette";
+import { paintPath, pathPoints } from "./path_line";
+import { timeToX, View } from "./view";
+
+export interface OverlayState {
+  hovered: number;
+  selected: number;
+  path: boolean;
+  mark: View | null;
+}
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export class Overlay {
+  constructor(
+    private readonly model: TimelineModel,
+    private readonly context: CanvasRenderingContext2D,
+  ) {}
+
+  paint(
+    state: OverlayState,
+    layout: Layout,
+    view: View,
+    top: number,
+    width: number,
+    height: number,
+    palette: Palette,
+  ): void {
+    const { context } = this;
+    context.clearRect(0, 0, width, height);
+    this.paintSteps(view, width, height, palette);
+    if (state.mark) this.paintMark(state.mark, view, width, height, palette);
+    if (state.path) {
+      paintPath(context, pathPoints(this.model, layout, view, width, top), palette.halo, palette.ink);
+    }
+    const focus = state.selected >= 0 ? state.selected : state.hovered;
+    if (focus >= 0) this.paintArrows(focus, layout, view, top, width, palette);
+    if (state.hovered >= 0) this.paintBox(state.hovered, layout, view, top, width, palette.ink, 1);
+    if (state.selected >= 0) {
+      this.paintBox(state.selected, layout, view, top, width, palette.accent, 3);
+    }
+  }
+
+  private paintSteps(view: View, width: number, height: number, palette: Palette): void {
+    this.context.globalAlpha = 0.5;
+    this.context.fillStyle = palette.muted;
+    for (const { end } of this.model.steps) {
+      const x = Math.round(timeToX(view, end, width));
+      if (x >= 0 && x <= width) this.context.fillRect(x, 0, 1, height);
+    }
+    this.context.globalAlpha = 1;
+  }
+
+  private paintMark(mark: View, view: View, width: number, height: number, palette: Palette): void {
+    const { context } = this;
+    const x0 = timeToX(view, Math.min(mark.start, mark.end), width);
+    const x1 = timeToX(view, Math.max(mark.start, mark.end), width);
+    context.fillStyle = palette.accent;
+    context.globalAlpha = 0.15;
+    context.fillRect(x0, 0, x1 - x0, height);
+    context.globalAlpha = 1;
+    context.fillRect(x0, 0, 1, height);
+    context.fillRect(x1, 0, 1, height);
+    const text = formatTime(Math.abs(mark.end - mark.start));
+    context.font = "bold 12px system-ui, sans-serif";
+    const at = Math.min(width - 80, Math.max(4, (x0 + x1) / 2 - 25));
+    context.fillStyle = palette.halo;
+    context.fillRect(at - 4, 4, context.measureText(text).width + 8, 18);
+    context.fillStyle = palette.ink;
+    context.textBaseline = "middle";
+    context.fillText(text, at, 13);
+  }
+
+  private paintArrows(
+    span: number,
+    layout: Layout,
+    view: View,
+    top: number,
+    width: number,
+    palette: Palette,
+  ): void {
+    const { context } = this;
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 1.5;
+    for (const [from, to] of arrowsOf(this.model, span)) {
+      const a = this.start(from, layout, view, top, width);
+      const b = this.start(to, layout, view, top, width);
+      const bend = Math.max(12, Math.abs(b.x - a.x) / 2);
+      context.beginPath();
+      context.moveTo(a.x, a.y);
+      context.bezierCurveTo(a.x + bend, a.y, b.x - bend, b.y, b.x, b.y);
+      context.stroke();
+      context.fillStyle = palette.accent;
+      context.beginPath();
+      context.arc(b.x, b.y, 3, 0, 2 * Math.PI);
+      context.fill();
+    }
+  }
+
+  private start(span: number, layout: Layout, view: View, top: number, width: number) {
+    const row = this.model.spans.row[span];
+    const place = layout.placeOf[row];
+    const y = place ? place.y + place.height / 2 : layout.laneMiddle[this.model.rows[row].lane];
+    return { x: timeToX(view, this.model.spans.start[span], width), y: y - top };
+  }
+
+  private paintBox(
+    span: number,
+    layout: Layout,
+    view: View,
+    top: number,
+    width: number,
+    colour: string,
+    line: number,
+  ): void {
+    const box = spanBox(this.model, layout, view, top, width, span);
+    if (!box) return;
+    this.context.strokeStyle = colour;
+    this.context.lineWidth = line;
+    this.context.strokeRect(box.x - line / 2, box.y - line / 2, box.width + line, box.height + line);
+  }
+}
+
+/** Where a span is on the canvas, at least two pixels wide; null where its row is folded away. */
+export function spanBox(
+  model: TimelineModel,
+  layout: Layout,
+  view: View,
+  top: number,
+  width: number,
+  span: number,
+): Box | null {
+  const place = layout.placeOf[model.spans.row[span]];
+  if (!place) return null;
+  const x = Math.max(-10, timeToX(view, model.spans.start[span], width));
+  const right = Math.min(width + 10, timeToX(view, model.spans.end[span], width));
+  return { x, y: place.y - top, width: Math.max(2, right - x), height: place.height };
+}

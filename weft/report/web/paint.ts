@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spans to pixels. Rows are written straight into the pixels of the canvas: a row costs its width,
+// however many spans it has. A pixel that stands for many spans takes the colour of the longest, as
+// strong as the share of the time in which any runs.
+import type { Layout, PlacedRow } from "./layout";
+import type { TimelineModel } from "./model";
+import { blend, Palette } from "./palette";
+import { firstAbove, gallop, LongestIndex } from "./row_search";
+import type { View } from "./view";
+
+/** A span wide enough for text. */
+export interface WideSpan {
+  span: number;
+  x: number;
+  width: number;
+  y: number;
+  height: number;
+}
+
+export interface Emphasis {
+  /** Ascending; everything else is faded. Null: nothing is. */
+  spans: Uint32Array | null;
+}
+
+const WEAKEST = 0.35;
+const EDGE = 4;
+const TEXT_WIDTH = 28;
+
+export class RowPainter {
+  private line = new Uint32Array(0);
+  private pixels = new Uint32Array(0);
+  private image: ImageData | null = null;
+
+  constructor(private readonly model: TimelineModel, private readonly longest: LongestIndex) {}
+
+  /** All rows between `top` and `top + height` (CSS pixels). Returns the spans to be named. */
+  paint(
+    canvas: HTMLCanvasElement,
+    context: CanvasRenderingContext2D,
+    layout: Layout,
+    view: View,
+    top: number,
+    palette: Palette,
+    emphasis: Emphasis,
+  ): WideSpan[] {
+    const { width, height } = canvas;
+    if (!this.image || this.image.width !== width || this.image.height !== height) {
+      this.image = context.createImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+      this.line = new Uint32Array(width);
+    }
+    const ratio = canvas.clientHeight > 0 ? height / canvas.clientHeight : 1;
+    this.pixels.fill(palette.background);
+    this.paintBands(layout, top, ratio, width, height, palette);
+    const wide: WideSpan[] = [];
+    for (const placed of layout.rows) {
+      const y0 = Math.round((placed.y - top) * ratio);
+      const y1 = Math.round((placed.y + placed.height - top) * ratio);
+      if (y1 <= 0 || y0 >= height) continue;
+      this.line.fill(palette.background);
+      if (placed.thumb) this.line.fill(palette.band);
+      this.paintRow(placed, view, palette, emphasis.spans !== null, ratio, wide);
+      if (emphasis.spans) this.paintStrong(placed, view, palette, emphasis.spans);
+      for (let y = Math.max(y0, 0); y < Math.min(y1, height); ++y) {
+        this.pixels.set(this.line, y * width);
+      }
+    }
+    context.putImageData(this.image, 0, 0);
+    return wide;
+  }
+
+  private paintBands(
+    layout: Layout,
+    top: number,
+    ratio: number,
+    width: number,
+    height: number,
+    palette: Palette,
+  ): void {
+    for (const rank of layout.ranks) {
+      const y0 = Math.max(0, Math.round((rank.y - top) * ratio));
+      const y1 = Math.min(height, Math.round((rank.y + rank.height - 1 - top) * ratio));
+      if (y1 > y0) this.pixels.fill(palette.band, y0 * width, y1 * width);
+    }
+  }
+
+  private paintRow(
+    placed: PlacedRow,
+    view: View,
+    palette: Palette,
+    faded: boolean,
+    ratio: number,
+    wide: WideSpan[],
+  ): void {
+    const { start, end, label, busyBefore } = this.model.spans;
+    const row = this.model.rows[placed.row];
+    const colours = faded ? palette.faded : palette.fill;
+    const width = this.line.length;
+    const scale = width / (view.end - view.start);
+    const ground = this.line[0];
+    let i = firstAbove(end, row.first, row.last, view.start);
+    for (let free = 0; i < row.last; ) {
+      const x0 = (start[i] - view.start) * scale;
+      if (x0 >= width) return;
+      const x1 = (end[i] - view.start) * scale;
+      if (x1 - x0 >= 2) {
+        const from = Math.max(free, Math.round(x0));
+        const to = Math.min(width, Math.max(from + 1, Math.round(x1)));
+        // Spans that were put together are as strong as they are busy.
+        const busy = (busyBefore[i + 1] - busyBefore[i]) / (end[i] - start[i]);
+        const strength = Math.max(WEAKEST, busy);
+        const colour = busy < 1 ? blend(ground, colours[label[i]], strength) : colours[label[i]];
+        this.line.fill(colour, from, to);
+        if (!faded) this.paintWaiting(i, view, scale, from, to, palette);
+        if (to - from >= EDGE && to < width) this.line[to - 1] = blend(this.line[to - 1], ground, 0.6);
+        if (!placed.thumb && to - from >= TEXT_WIDTH * ratio) {
+          wide.push({ span: i, x: from, width: to - from, y: placed.y, height: placed.height });
+        }
+        free = to;
+        ++i;
+        continue;
+      }
+      const x = Math.max(free, Math.floor(x0));
+      if (x >= width) return;
+      let next = Math.max(i + 1, gallop(start, i, row.last, view.start + (x + 1) / scale));
+      // The last may begin in this pixel and reach far beyond it.
+      if (next > i + 1 && (end[next - 1] - start[next - 1]) * scale >= 2) --next;
+      const cover = (busyBefore[next] - busyBefore[i]) * scale;
+      const top = next - i > 1 ? this.longest.find(i, next) : i;
+      const strength = Math.min(1, Math.max(WEAKEST, cover));
+      this.line[x] = blend(ground, colours[label[top]], strength);
+      free = x + 1;
+      i = next;
+    }
+  }
+
+  /** A member of a collective waits for the last one to arrive before data moves. */
+  private paintWaiting(
+    span: number,
+    view: View,
+    scale: number,
+    from: number,
+    to: number,
+    palette: Palette,
+  ): void {
+    const index = this.model.collectiveOf.get(span);
+    if (index === undefined || to - from < EDGE) return;
+    const { lastArrival } = this.model.collectives[index];
+    // Who was done before the last came (the root of a broadcast) did not wait for it.
+    if (lastArrival > this.model.spans.end[span]) return;
+    const until = Math.round((lastArrival - view.start) * scale);
+    this.line.fill(palette.waiting, from, Math.min(to, Math.max(from, until)));
+  }
+
+  /** Emphasised spans in full colour, at most one for each pixel and always visible. */
+  private paintStrong(placed: PlacedRow, view: View, palette: Palette, strong: Uint32Array): void {
+    const { start, end, label } = this.model.spans;
+    const row = this.model.rows[placed.row];
+    const width = this.line.length;
+    const scale = width / (view.end - view.start);
+    const first = firstAbove(end, row.first, row.last, view.start);
+    for (let k = lowerBound(strong, first), free = 0; k < strong.length; ++k) {
+      const i = strong[k];
+      const x0 = (start[i] - view.start) * scale;
+      if (i >= row.last || x0 >= width) return;
+      const to = Math.min(width, Math.max(Math.round((end[i] - view.start) * scale), x0 + 1));
+      if (to <= free) continue;
+      this.line.fill(palette.fill[label[i]], Math.max(free, Math.floor(x0)), Math.ceil(to));
+      free = Math.max(free, Math.ceil(to));
+    }
+  }
+}
+
+export function lowerBound(values: Uint32Array, limit: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle] < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about sorted spans: which is first after a time, which is the longest of many.
+import type { Row, TimelineModel } from "./model";
+
+/** First i in [from, to) with values[i] > limit; `to` if there is none. */
+export function firstAbove(values: Float64Array, from: number, to: number, limit: number): number {
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (values[middle] > limit) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+/** The same, fast where the answer is near `from`. */
+export function gallop(values: Float64Array, from: number, to: number, limit: number): number {
+  let step = 1;
+  let low = from;
+  while (from < to && !(values[from] > limit)) {
+    low = from + 1;
+    from += step;
+    step *= 2;
+  }
+  return firstAbove(values, low, Math.min(from, to), limit);
+}
+
+const FAN = 16;
+
+/**
+ * The longest span of any stretch of a row: level k holds, for each FAN^(k+1) spans, the longest.
+ * A pixel of a zoomed-out row stands for thousands of spans and must not look at each.
+ */
+export class LongestIndex {
+  private readonly levels: Uint32Array[] = [];
+
+  constructor(private readonly start: Float64Array, private readonly end: Float64Array) {
+    for (let below: Uint32Array | null = null, n = start.length; n > FAN; ) {
+      const level: Uint32Array = new Uint32Array(Math.ceil(n / FAN));
+      for (let i = 0; i < level.length; ++i) {
+        const last = Math.min(n, (i + 1) * FAN);
+        let best = below ? below[i * FAN] : i * FAN;
+        for (let j = i * FAN + 1; j < last; ++j) best = this.longer(best, below ? below[j] : j);
+        level[i] = best;
+      }
+      this.levels.push(level);
+      below = level;
+      n = level.length;
+    }
+  }
+
+  /** Of spans [from, to), which must not be empty. */
+  find(from: number, to: number): number {
+    return this.findAt(-1, from, to, from);
+  }
+
+  private findAt(level: number, from: number, to: number, best: number): number {
+    const items = level < 0 ? null : this.levels[level];
+    const at = (i: number) => (items ? items[i] : i);
+    if (to - from <= 2 * FAN || level + 1 >= this.levels.length) {
+      for (let i = from; i < to; ++i) best = this.longer(best, at(i));
+      return best;
+    }
+    const inner = Math.ceil(from / FAN);
+    const outer = Math.floor(to / FAN);
+    for (let i = from; i < inner * FAN; ++i) best = this.longer(best, at(i));
+    for (let i = outer * FAN; i < to; ++i) best = this.longer(best, at(i));
+    return inner < outer ? this.findAt(level + 1, inner, outer, best) : best;
+  }
+
+  private longer(a: number, b: number): number {
+    return this.end[b] - this.start[b] > this.end[a] - this.start[a] ? b : a;
+  }
+}
+
+/** The span of the row at `time`; else the longest that is nearer than `slack`; -1 without any. */
+export function spanAt(
+  model: TimelineModel,
+  longest: LongestIndex,
+  row: Row,
+  time: number,
+  slack: number,
+): number {
+  const { start, end } = model.spans;
+  const first = firstAbove(end, row.first, row.last, time - slack);
+  const last = firstAbove(start, first, row.last, time + slack);
+  if (first >= last) return -1;
+  const under = firstAbove(end, first, last, time);
+  if (under < last && start[under] <= time && end[under] - start[under] > 2 * slack) return under;
+  return longest.find(first, last);
+}

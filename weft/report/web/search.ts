@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which spans have a name that contains a text.
+import type { TimelineModel } from "./model";
+
+/** Ascending ids of all hits; names are compared without regard to case. */
+export function findSpans(model: TimelineModel, query: string): Uint32Array {
+  const text = query.trim().toLowerCase();
+  if (text === "") return new Uint32Array(0);
+  const isHit = model.names.map((name) => name.toLowerCase().includes(text));
+  const hits: number[] = [];
+  const { label } = model.spans;
+  for (let i = 0; i < label.length; ++i) if (isHit[label[i]]) hits.push(i);
+  return Uint32Array.from(hits);
+}
+
+/**
+ * The hit after (or before) `from`, going by time over all rows, round and round. Hits that start
+ * together go by id.
+ */
+export function nextHit(model: TimelineModel, hits: Uint32Array, from: number, back: boolean): number {
+  if (hits.length === 0) return -1;
+  const { start } = model.spans;
+  const isBefore = (a: number, b: number) => start[a] < start[b] || (start[a] === start[b] && a < b);
+  let best = -1;
+  let edge = -1;
+  for (const hit of hits) {
+    if (edge < 0 || isBefore(hit, edge) !== back) edge = hit;
+    if (from < 0 || hit === from || isBefore(hit, from) !== back) continue;
+    if (best < 0 || isBefore(hit, best) !== back) best = hit;
+  }
+  return best >= 0 ? best : edge;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The canvases and their box: sizes, scrolling, and at most one painting a frame.
+import { element } from "./details";
+import { paintLabels } from "./labels";
+import type { Layout } from "./layout";
+import type { TimelineModel } from "./model";
+import { Overlay, OverlayState } from "./overlay";
+import { Emphasis, RowPainter } from "./paint";
+import { Palette, readPalette } from "./palette";
+import type { LongestIndex } from "./row_search";
+import { paintRuler, RULER_HEIGHT } from "./ruler";
+import type { View } from "./view";
+
+function context2d(canvas: HTMLCanvasElement, opaque: boolean): CanvasRenderingContext2D {
+  const context = canvas.getContext("2d", { alpha: !opaque });
+  if (!context) throw new Error("this browser has no canvas");
+  return context;
+}
+
+export class Stage {
+  readonly box = element("div", "", "stage-box");
+  readonly scroller = element("div", "", "scroller");
+  readonly gutter = element("div", "", "gutter");
+  readonly overlay = element("canvas", "", "overlay");
+  readonly drawn: Promise<void>;
+  width = 1;
+  private height = 1;
+  private readonly content = element("div", "", "content");
+  private readonly stage = element("div", "", "stage");
+  private readonly spans = element("canvas", "", "spans");
+  private readonly ruler = element("canvas", "", "ruler");
+  private readonly tip = element("div", "", "tip");
+  private readonly painter: RowPainter;
+  private readonly overlayPainter: Overlay;
+  private readonly contexts: { spans: CanvasRenderingContext2D; ruler: CanvasRenderingContext2D };
+  private palette: Palette | null = null;
+  private spansDue = true;
+  private pending = false;
+  private settle: () => void = () => undefined;
+
+  constructor(
+    private readonly model: TimelineModel,
+    longest: LongestIndex,
+    private readonly onFrame: () => void,
+  ) {
+    this.drawn = new Promise((resolve) => (this.settle = resolve));
+    this.overlay.tabIndex = 0;
+    this.overlay.setAttribute("role", "application");
+    this.overlay.setAttribute(
+      "aria-label",
+      "Timeline of all ranks. Arrow keys walk from span to span, W A S D zoom and move, " +
+        "question mark lists all keys. The table below says the same in words.",
+    );
+    this.spans.setAttribute("aria-hidden", "true");
+    this.ruler.setAttribute("aria-hidden", "true");
+    this.tip.setAttribute("aria-hidden", "true");
+    this.tip.hidden = true;
+    this.stage.append(this.spans, this.overlay, this.tip);
+    this.content.append(this.stage, this.gutter);
+    this.scroller.append(this.content);
+    this.box.append(this.ruler, this.scroller);
+    this.contexts = { spans: context2d(this.spans, true), ruler: context2d(this.ruler, false) };
+    this.painter = new RowPainter(model, longest);
+    this.overlayPainter = new Overlay(model, context2d(this.overlay, false));
+    this.scroller.addEventListener("scroll", () => this.request());
+    new ResizeObserver(() => this.resize()).observe(this.scroller);
+  }
+
+  /** First visible pixel of the rows. */
+  get top(): number {
+    return this.scroller.scrollTop;
+  }
+
+  setHeight(height: number): void {
+    this.content.style.height = `${height}px`;
+    this.resize();
+  }
+
+  scrollTo(y: number, height: number): void {
+    if (y < this.top) this.scroller.scrollTop = y - 8;
+    if (y + height > this.top + this.height) this.scroller.scrollTop = y + height + 8 - this.height;
+  }
+
+  themeChanged(): void {
+    this.palette = null;
+    this.request();
+  }
+
+  request(): void {
+    this.spansDue = true;
+    this.requestOverlay();
+  }
+
+  requestOverlay(): void {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.onFrame();
+    });
+  }
+
+  paint(layout: Layout, view: View, state: OverlayState, emphasis: Emphasis): void {
+    if (this.stage.clientWidth === 0) return;
+    const ratio = this.spans.width / this.width;
+    const palette = (this.palette ??= readPalette(this.box, this.model));
+    if (this.spansDue) {
+      const { spans, ruler } = this.contexts;
+      const wide = this.painter.paint(this.spans, spans, layout, view, this.top, palette, emphasis);
+      paintLabels(spans, this.model, wide, this.top, ratio, palette, emphasis.spans !== null);
+      paintRuler(ruler, this.model, view, this.width, palette);
+      this.spansDue = false;
+    }
+    this.overlayPainter.paint(state, layout, view, this.top, this.width, this.height, palette);
+    this.settle();
+  }
+
+  showTip(text: string, x: number, y: number): void {
+    this.tip.hidden = text === "";
+    this.tip.textContent = text;
+    this.tip.style.transform = `translate(${Math.min(x + 12, this.width - 260)}px, ${y + 16}px)`;
+  }
+
+  private resize(): void {
+    const ratio = window.devicePixelRatio || 1;
+    this.height = this.scroller.clientHeight;
+    this.stage.style.height = `${this.height}px`;
+    this.width = Math.max(1, this.stage.clientWidth);
+    for (const [canvas, height] of [
+      [this.spans, this.height],
+      [this.overlay, this.height],
+      [this.ruler, RULER_HEIGHT],
+    ] as const) {
+      canvas.width = Math.max(1, Math.round(this.width * ratio));
+      canvas.height = Math.max(1, Math.round(height * ratio));
+      canvas.style.width = `${this.width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    // Spans are painted in device pixels, the others in those of the page.
+    for (const canvas of [this.overlay, this.ruler]) {
+      canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    this.request();
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline as a table, for those who cannot see or do not want the picture: what takes most
+// time in the visible stretch, lane by lane.
+import { element } from "./details";
+import { formatCount, formatPoint, formatTime } from "./format";
+import type { TimelineModel } from "./model";
+import { firstAbove } from "./row_search";
+import type { View } from "./view";
+
+export interface TableRow {
+  rank: number;
+  lane: string;
+  name: string;
+  count: number;
+  total: number;
+}
+
+/** Longest first. Spans that reach beyond the view count with the part inside. */
+export function sumUp(model: TimelineModel, view: View, most: number): TableRow[] {
+  const { start, end, label, count, busyBefore } = model.spans;
+  const sums = new Map<number, TableRow>();
+  for (const row of model.rows) {
+    const last = firstAbove(start, row.first, row.last, view.end);
+    for (let i = firstAbove(end, row.first, row.last, view.start); i < last; ++i) {
+      const key = row.lane * model.names.length + label[i];
+      let sum = sums.get(key);
+      if (!sum) {
+        const lane = model.lanes[row.lane];
+        const rank = model.ranks[lane.rank].rank;
+        sum = { rank, lane: lane.name, name: model.names[label[i]], count: 0, total: 0 };
+        sums.set(key, sum);
+      }
+      const inside = Math.min(end[i], view.end) - Math.max(start[i], view.start);
+      sum.count += count.length > 0 ? count[i] : 1;
+      sum.total += Math.min(inside, busyBefore[i + 1] - busyBefore[i]);
+    }
+  }
+  return [...sums.values()].sort((a, b) => b.total - a.total).slice(0, most);
+}
+
+const MOST = 40;
+
+export function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): void {
+  const length = view.end - view.start;
+  const from = formatPoint(Math.max(0, view.start), length / 100);
+  const to = formatPoint(Math.min(model.length, view.end), length / 100);
+  const head = element("tr");
+  for (const title of ["Rank", "Lane", "Name", "Count", "Total", "Share of the window"]) {
+    const cell = element("th", title);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const rows = sumUp(model, view, MOST).map((sum) => {
+    const row = element("tr");
+    row.append(
+      element("td", String(sum.rank), "number"),
+      element("td", sum.lane),
+      element("td", sum.name, "name"),
+      element("td", formatCount(sum.count), "number"),
+      element("td", formatTime(sum.total), "number"),
+      element("td", `${((100 * sum.total) / length).toFixed(1)} %`, "number"),
+    );
+    return row;
+  });
+  const body = element("tbody");
+  body.append(...rows);
+  const header = element("thead");
+  header.append(head);
+  table.replaceChildren(element("caption", `What takes most time from ${from} to ${to}`), header, body);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's skeleton, style sheet and script, as the build bundled them. Private to this room.
+#pragma once
+
+#include <string_view>
+
+namespace weft::report {
+
+std::string_view page_html();
+std::string_view page_css();
+std::string_view page_js();
+
+}  // namespace weft::report
