@@ -71,7 +71,8 @@ def test_all_problems_come_with_advice(weft: Weft, tmp_path: Path) -> None:
 def test_list_readers_names_every_format(weft: Weft) -> None:
     lines = weft("list", "readers").stdout.splitlines()
     assert [re.split(r"  +", line)[0] for line in lines] == [
-        "reader", "kineto", "straggler", "nsys", "horovod", "mxnet", "execution trace",
+        "reader", "kineto", "straggler", "nsys", "horovod", "mxnet", "nccl-profiler",
+        "nccl-inspector", "execution trace",
     ]  # fmt: skip
     assert all(len(line) <= 100 for line in lines)
 

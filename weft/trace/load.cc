@@ -14,6 +14,7 @@
 #include "weft/trace/execution_trace/execution_trace.h"
 #include "weft/trace/reader.h"
 #include "weft/trace/runs.h"
+#include "weft/trace/strangers.h"
 
 namespace weft::trace {
 namespace {
@@ -112,6 +113,8 @@ Error unknown_format(const std::string& path, std::string_view head, bool trunca
   if (start == std::string_view::npos) {
     return {ErrorCode::kBadInput, "the file is empty; record again, or copy it again", path, 0};
   }
+  const std::string_view stranger = known_stranger(path, head);
+  if (!stranger.empty()) return {ErrorCode::kBadInput, std::string(stranger), path, -1};
   const bool json = head[start] == '{' || head[start] == '[';
   return {ErrorCode::kBadInput,
           std::string(json ? "this is JSON, but no trace" : "this is no trace") +

@@ -6,6 +6,7 @@
 #include "weft/trace/horovod/reader.h"
 #include "weft/trace/kineto/kineto.h"
 #include "weft/trace/mxnet/reader.h"
+#include "weft/trace/nccl/nccl.h"
 #include "weft/trace/nsys/nsys.h"
 #include "weft/trace/straggler/reader.h"
 
@@ -19,6 +20,8 @@ std::vector<std::unique_ptr<Reader>> make_readers() {
   list.push_back(make_nsys_reader());
   list.push_back(make_horovod_reader());
   list.push_back(make_mxnet_reader());
+  list.push_back(make_nccl_profiler_reader());
+  list.push_back(make_nccl_inspector_reader());
   return list;
 }
 

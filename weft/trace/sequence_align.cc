@@ -20,8 +20,8 @@ constexpr std::size_t kMaxShift = 4096;  // how many entries one list may start 
 constexpr Nanos kSpreadFloor = 20 * kMicrosecond;
 
 bool compatible(const SequenceItem& a, const SequenceItem& b) {
-  if (a.sequence >= 0 && b.sequence >= 0) return a.sequence == b.sequence;
   if (a.kind >= 0 && b.kind >= 0 && a.kind != b.kind) return false;
+  if (a.sequence >= 0 && b.sequence >= 0) return a.sequence == b.sequence;
   return a.bytes < 0 || b.bytes < 0 || a.bytes == b.bytes;
 }
 

@@ -17,7 +17,7 @@ struct SequenceItem {
   Nanos end = 0;               ///< on its own clock
   std::int32_t kind = -1;      ///< -1 unknown; otherwise only equal kinds go together
   Bytes bytes = -1;            ///< -1 unknown or not comparable
-  std::int64_t sequence = -1;  ///< recorded number; where both have one it decides alone
+  std::int64_t sequence = -1;  ///< recorded number; decides among equal kinds where both have one
 };
 
 struct SequenceOptions {

@@ -2,11 +2,11 @@
 #include "weft/trace/nsys/nsys.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "weft/trace/clock_check.h"
 #include "weft/trace/file_name.h"
+#include "weft/trace/nccl/ranks.h"
 #include "weft/trace/nsys/database.h"
 #include "weft/trace/nsys/events.h"
 #include "weft/trace/nsys/workers.h"
@@ -16,7 +16,6 @@ namespace {
 
 using nsys::Database;
 using nsys::Draft;
-using nsys::NcclPayload;
 using nsys::Rows;
 using nsys::StepCandidate;
 using nsys::StepSort;
@@ -40,7 +39,6 @@ constexpr DiagnosticKind kOrdered{
     "the file does not tell ranks; they were counted in order of their GPUs",
     "export with --include-json=true: NCCL's own ranges name the ranks"};
 
-constexpr std::int32_t kLargestWorld = 1 << 20;
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
 /// What the export says about the machine.
@@ -109,37 +107,23 @@ void choose_steps(Draft& draft) {
   }
 }
 
-const NcclPayload* largest_communicator(const Draft& draft) {
-  const NcclPayload* largest = nullptr;
-  for (const auto& [name, communicator] : draft.communicators) {
-    const bool sane = communicator.ranks <= kLargestWorld && communicator.rank >= 0 &&
-                      communicator.rank < communicator.ranks;
-    if (sane && (largest == nullptr || communicator.ranks > largest->ranks)) {
-      largest = &communicator;
-    }
-  }
-  return largest;
-}
-
 /// Ranks from NCCL's communicators if they tell all of them apart, else by order.
 void number_ranks(std::vector<Draft>& drafts, const std::string& file, Diagnostics& diagnostics) {
-  std::set<std::pair<std::int64_t, std::int64_t>> told;
-  for (const Draft& draft : drafts) {
-    const NcclPayload* world = largest_communicator(draft);
-    if (world != nullptr) told.emplace(world->ranks, world->rank);
-  }
-  const bool all = told.size() == drafts.size() && told.begin()->first == told.rbegin()->first;
+  std::vector<std::vector<nccl::Membership>> memberships(drafts.size());
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    RankTrace& trace = drafts[i].trace;
-    if (all) {
-      const NcclPayload* world = largest_communicator(drafts[i]);
-      trace.rank = static_cast<std::int32_t>(world->rank);
-      trace.world = static_cast<std::int32_t>(world->ranks);
-    } else {
-      trace.rank = drafts.size() == 1 ? rank_from_name(file) : static_cast<std::int32_t>(i);
+    for (const auto& [name, payload] : drafts[i].communicators) {
+      memberships[i].push_back({name, payload.ranks, payload.rank});
     }
   }
-  if (!all && drafts.size() > 1) diagnostics.add(kOrdered, file);
+  const std::vector<nccl::Place> places = nccl::place_workers(memberships);
+  const bool told = places.front().rank >= 0;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    RankTrace& trace = drafts[i].trace;
+    const auto order = static_cast<std::int32_t>(i);
+    trace.rank = told ? places[i].rank : (drafts.size() == 1 ? rank_from_name(file) : order);
+    trace.world = places[i].world;
+  }
+  if (!told && drafts.size() > 1) diagnostics.add(kOrdered, file);
 }
 
 /// Peers are known by their place in the communicator, which is the rank only where all take part.

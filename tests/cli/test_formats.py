@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever file is named: it is read, or refused with one sentence that says what to do."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, Weft
+
+SHARED = ROOT.parent / "shared" / "traces"
+
+
+def refusal(weft: Weft, path: Path) -> str:
+    done = weft("info", path)
+    assert done.returncode == 3, f"{path}: {done.stdout}{done.stderr}"
+    assert not done.stdout, path
+    assert done.stderr.startswith(f"weft: error: {path}"), done.stderr
+    assert done.stderr.count("\n") == 1 and done.stderr.endswith("\n"), done.stderr
+    return done.stderr
+
+
+def test_every_shared_file_is_read_or_refused(weft: Weft) -> None:
+    if not SHARED.exists():
+        pytest.skip(f"{SHARED} is not here")
+    files = sorted(path for path in SHARED.rglob("*") if path.is_file())
+    read: dict[str, int] = {}
+    for path in files:
+        done = weft("info", "--json", path)
+        if done.returncode != 0:
+            assert "; " in refusal(weft, path), f"{path}: no advice"
+            continue
+        assert not done.stderr, f"{path}: {done.stderr}"
+        (run, *_) = json.loads(done.stdout)["runs"]
+        for rank in run["ranks"]:
+            assert rank["events"] > 0, path
+            read[rank["format"]] = read.get(rank["format"], 0) + 1
+    assert read["nsys"] == 2
+    assert read["nccl-profiler"] == 4
+    assert read["kineto"] >= 60
+    # The two published timelines, and the two that the study made from them.
+    assert read["straggler"] == 48
+
+
+def tar() -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("rank0.json"))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "advice"),
+    [
+        ("traces.tar.gz", tar(), "tar archive; unpack it"),
+        ("traces.zip", b"PK\x03\x04" + bytes(40), "zip archive; unpack it"),
+        ("rank0.json.zst", b"\x28\xb5\x2f\xfd" + bytes(40), "unpack it, or pack it with gzip"),
+        ("rank0.json.xz", b"\xfd7zXZ\x00" + bytes(40), "unpack it, or pack it with gzip"),
+        ("trace.parquet", b"PAR1" + bytes(40), "a Parquet table"),
+        ("job.nsys-rep", b"whatever it holds", "nsys export --type sqlite"),
+        ("links.json", b'{"collective": "x", "rows": [{"median_us": 1}]}', "--links"),
+        ("songs.sqlite", b"SQLite format 3\0" + bytes(200), "nsys export --type sqlite"),
+        ("cut.sqlite", b"SQLite format 3\0", "ends in the middle; copy the file again"),
+    ],
+)
+def test_strangers_are_told_what_to_do(
+    weft: Weft, tmp_path: Path, name: str, content: bytes, advice: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert advice in refusal(weft, path)
