@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/format.h"
+#include "cli/notes.h"
 
 namespace weft::cli {
 namespace {
@@ -281,32 +282,21 @@ std::string replay_text(const ReplaySummary& summary, bool everything, const Ter
 
 std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagnostics,
                          const Terminal& terminal) {
-  std::string out;
-  const auto width = static_cast<std::size_t>(terminal.columns);
-  const auto add = [&](Tone tone, const std::string& text) {
-    for (const std::string& line : wrap("- " + text, width, 2)) {
-      out += paint(terminal, tone, line) + "\n";
-    }
-  };
-  for (const Diagnostic& diagnostic : diagnostics.all()) {
-    const DiagnosticKind& kind = *diagnostic.kind;
-    const Tone tone = kind.severity == Severity::kDataLoss  ? Tone::kBad
-                      : kind.severity == Severity::kWarning ? Tone::kWarning
-                                                            : Tone::kPlain;
-    add(tone, fmt::format("{} ({}x): {}; {}", kind.id, diagnostic.count, kind.what, kind.advice));
-  }
+  Notes notes(terminal);
+  notes.add(diagnostics);
   if (summary.links_unused) {
-    add(Tone::kWarning,
-        "links-unused: no link table fits a collective and number of ranks of this job with known "
-        "sizes, so none was used; give tables measured with as many ranks");
+    notes.add(Tone::kWarning,
+              "links-unused: no link table fits a collective and number of ranks of this job with "
+              "known sizes, so none was used; give tables measured with as many ranks");
   }
   if (summary.inferred_edges > 0) {
-    add(Tone::kPlain,
-        fmt::format("inferred-edges ({}x of {}): dependencies that follow from how frameworks use "
-                    "threads and streams; `enable_cuda_sync_events` records more of them",
+    notes.add(
+        Tone::kPlain,
+        fmt::format("inferred-edges ({}x of {}): dependencies that follow from how frameworks "
+                    "use threads and streams; `enable_cuda_sync_events` records more of them",
                     summary.inferred_edges, summary.edges));
   }
-  return out.empty() ? out : paint(terminal, Tone::kBold, "notes") + "\n" + out;
+  return notes.text();
 }
 
 }  // namespace weft::cli

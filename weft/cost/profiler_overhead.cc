@@ -60,6 +60,16 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
   return std::min(cost, kHighestCost);
 }
 
+std::vector<Nanos> overhead_by_rank(const trace::Run& run) {
+  std::vector<Nanos> per_event;
+  for (const trace::RankTrace& trace : run.ranks) {
+    const auto rank = static_cast<std::size_t>(std::max(0, trace.rank));
+    if (per_event.size() <= rank) per_event.resize(rank + 1);
+    per_event[rank] = overhead_per_event(trace);
+  }
+  return per_event;
+}
+
 void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per_event) {
   graph::Ops& ops = graph.ops;
   for (graph::OpId op = 0; op < graph.size(); ++op) {

@@ -14,6 +14,9 @@ namespace weft::cost {
 /// is the recording of the inner one. Where there are too few of them, a usual value is returned.
 Nanos overhead_per_event(const trace::RankTrace& trace);
 
+/// The same for all ranks of a run, by rank number.
+std::vector<Nanos> overhead_by_rank(const trace::Run& run);
+
 /// Takes the overhead out of every host op of `graph`: out of the host work before it first, then
 /// out of the call itself. `per_event` by rank number. At least a quarter of the recorded time
 /// stays: the estimate is an average, and single ops were cheaper. Gaps between kernels that wait

@@ -51,4 +51,10 @@ std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
 /// The command that shows a finding: "weft diagnose INPUT... --finding 2" (counted from 1).
 std::string show_command(const std::vector<std::string>& inputs, std::size_t finding);
 
+/// Quoted for a shell where that is needed.
+std::string shell_word(const std::string& text);
+
+/// For sentences: "exposed transfer", "waiting for other ranks".
+const char* cause_words(Cause cause);
+
 }  // namespace weft::diagnose

@@ -10,15 +10,17 @@
 #include "weft/diagnose/path.h"
 #include "weft/diagnose/removals.h"
 #include "weft/diagnose/skew.h"
+#include "weft/sim/stragglers.h"
 
 namespace weft::diagnose {
 
 struct Finding {
-  std::string kind;        ///< "straggler", "exposed_communication" ... (finding_kinds())
-  std::string what;        ///< one sentence with its numbers, without the gain
-  std::int32_t rank = -1;  ///< where it costs most; -1: no rank in particular
-  std::int64_t step = -1;  ///< step in which it costs most; -1: none
-  std::string lane;        ///< "stream 7", "thread 12"; empty: none
+  std::string kind;                 ///< "straggler", "exposed_communication" ... (finding_kinds())
+  std::string title;                ///< what would be gone: "rank 2's delay", "memory copies"
+  std::string what;                 ///< one sentence with its numbers, without the gain
+  std::int32_t rank = -1;           ///< where it costs most; -1: no rank in particular
+  std::int64_t step = -1;           ///< step in which it costs most; -1: none
+  std::string lane;                 ///< "stream 7", "thread 12"; empty: none
   std::vector<std::int32_t> ranks;  ///< all ranks it concerns
   Nanos gain = 0;                   ///< off the mean step of the slowest rank, by replay
   Nanos time = 0;                   ///< how long it takes on `rank`, mean a step, exposed or not
@@ -35,12 +37,14 @@ struct FindingKind {
 const std::vector<FindingKind>& finding_kinds();
 
 struct FindingOptions {
-  Nanos least_gain = 0;        ///< smaller ones are left out ...
-  double least_share = 0.005;  ///< ... also those below this share of the step
-  std::size_t most = 50;
+  double least_share = 0.005;  ///< what gives less than this share of the step is left out
 };
 
-/// Sorted by gain, largest first.
-std::vector<Finding> find_findings(const predict::Job& job, const FindingOptions& options);
+/// Mean of the complete steps, of the rank for which it is longest.
+Nanos mean_step(const predict::StepTimes& steps);
+
+/// Sorted by gain, largest first. `stragglers`: of the same job, where it has several ranks.
+std::vector<Finding> find_findings(const predict::Job& job, const sim::StragglerReport* stragglers,
+                                   const FindingOptions& options);
 
 }  // namespace weft::diagnose

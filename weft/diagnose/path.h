@@ -23,8 +23,12 @@ struct PathPiece {
   std::int32_t step = -1;  ///< number of the step, as the framework counts; -1 outside
   graph::LaneId lane = 0;
   Cause cause = Cause::kIdle;
-  Nanos start = 0;
+  Nanos start = 0;  ///< in the replay
   Nanos end = 0;
+  /// Where to draw it: on the clock of the traces. Pieces of an op timeline, whose pauses the path
+  /// leaves out, lie apart here.
+  Nanos recorded_start = 0;
+  Nanos recorded_end = 0;
 };
 
 struct CriticalPath {
@@ -37,7 +41,10 @@ struct CriticalPath {
   std::int32_t main_rank() const;
 };
 
-/// Of a replay that has run. Ends with the last op of the last complete step.
+/// Of the replay of working_graph(job) that has run. Begins with the first complete step and ends
+/// with the last op of the last one.
 CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& replay);
+/// The same, replaying first.
+CriticalPath find_critical_path(const predict::Job& job);
 
 }  // namespace weft::diagnose

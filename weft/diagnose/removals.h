@@ -6,9 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "weft/graph/graph.h"
+#include "weft/predict/job.h"
 
 namespace weft::diagnose {
+
+/// The graph that things are taken out of: the job's own. The pauses of an op timeline count as
+/// nothing, as they are mostly waits for others and must shrink when those get faster.
+graph::Graph working_graph(const predict::Job& job);
 
 struct Removal {
   std::vector<std::pair<graph::OpId, Nanos>> durations;  ///< op -> its duration without the thing

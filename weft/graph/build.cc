@@ -72,6 +72,7 @@ class Join {
       }
     }
     if (origin_ == INT64_MAX) origin_ = 0;
+    builder_.draft().origin = origin_;
     builder_.draft().steps.assign(steps.begin(), steps.end());
     const LaneId job = builder_.add_lane(LaneKind::kHost, -1, "job");
     builder_.add_op({.kind = OpKind::kHost,

@@ -118,6 +118,7 @@ class Graph {
   std::vector<EdgeId> first_edge;  ///< size() + 1 offsets into edges
   std::vector<Collective> collectives;
   std::vector<std::int64_t> steps;  ///< step numbers in order, as the framework counts them
+  Nanos origin = 0;                 ///< recorded times count from here, on the clock of the traces
 };
 
 /// The first broken invariant, named with its op; success if there is none. Linear.

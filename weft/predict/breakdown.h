@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "weft/graph/graph.h"
+#include "weft/sim/causes.h"
 
 namespace weft::predict {
 
@@ -19,16 +19,10 @@ struct Breakdown {
   Nanos total() const { return compute + communication + waiting + host; }
 };
 
-/// A stretch of time on one rank.
-struct Window {
-  std::int32_t rank = -1;
-  Nanos begin = 0;
-  Nanos end = 0;
-};
+using sim::Window;
 
-/// One entry a window, in a timeline given by the start and end of every op; at most one window a
-/// rank. A rank without streams (op timelines) computes on its host lanes, and `host` are the gaps
-/// between ops. O(n log n) in ops.
+/// One entry a window, in a timeline given by the start and end of every op: the causes of
+/// sim::split_by_cause(), summed up to what a prediction can tell.
 std::vector<Breakdown> break_down(const graph::Graph& graph, std::span<const Nanos> starts,
                                   std::span<const Nanos> ends, const std::vector<Window>& windows);
 

@@ -122,12 +122,9 @@ class Predictor::Core {
     interference_ = cost::measure_interference(job_.run, clean_);
     cost::remove_interference(clean_, interference_);
     if (options_.keep_profiler) return;
-    std::vector<Nanos> per_event;
-    for (const trace::RankTrace& trace : job_.run.ranks) {
-      const auto rank = static_cast<std::size_t>(std::max(0, trace.rank));
-      if (per_event.size() <= rank) per_event.resize(rank + 1);
-      per_event[rank] = cost::overhead_per_event(trace);
-      mean_overhead_ += per_event[rank] / static_cast<Nanos>(job_.run.ranks.size());
+    const std::vector<Nanos> per_event = cost::overhead_by_rank(job_.run);
+    for (const Nanos overhead : per_event) {
+      mean_overhead_ += overhead / static_cast<Nanos>(job_.run.ranks.size());
     }
     cost::remove_profiler_overhead(clean_, per_event);
   }

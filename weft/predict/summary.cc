@@ -31,18 +31,6 @@ StepTimes only(const StepTimes& times, const std::vector<std::int64_t>& steps) {
   return result;
 }
 
-void add_memory(RankSummary& summary, const trace::RankTrace& trace) {
-  for (const sim::MemoryCurve& curve : sim::memory_over_time(trace)) {
-    if (curve.device < 0) continue;
-    if (summary.memory && curve.peak.bytes <= summary.memory->peak.bytes) continue;
-    summary.memory = RankMemory{curve.device, curve.source, curve.peak, 0};
-  }
-  if (!summary.memory) return;
-  const std::vector<Nanos>& starts = trace.events.start;
-  summary.memory->since_start =
-      summary.memory->peak.time - *std::min_element(starts.begin(), starts.end());
-}
-
 std::vector<Answer> answer_worth_knowing(const Predictor& predictor) {
   constexpr std::size_t kCount = std::size(kWorthKnowing);
   std::vector<std::optional<Answer>> answers(kCount);
@@ -79,6 +67,19 @@ void add_self_replay(ReplaySummary& summary, const Job& job) {
 }
 
 }  // namespace
+
+std::optional<RankMemory> peak_memory(const trace::RankTrace& trace) {
+  std::optional<RankMemory> memory;
+  for (const sim::MemoryCurve& curve : sim::memory_over_time(trace)) {
+    if (curve.device < 0) continue;
+    if (memory && curve.peak.bytes <= memory->peak.bytes) continue;
+    memory = RankMemory{curve.device, curve.source, curve.peak, 0};
+  }
+  if (!memory) return memory;
+  const std::vector<Nanos>& starts = trace.events.start;
+  memory->since_start = memory->peak.time - *std::min_element(starts.begin(), starts.end());
+  return memory;
+}
 
 const Answer* ReplaySummary::best_choice() const {
   const Answer* best = nullptr;
@@ -131,7 +132,7 @@ Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
     for (std::size_t t = 0; t < job.run.ranks.size(); ++t) {
       if (job.run.ranks[t].rank != rank.rank) continue;
       if (t < job.alignment.ranks.size()) rank.clock = job.alignment.ranks[t];
-      add_memory(rank, job.run.ranks[t]);
+      rank.memory = peak_memory(job.run.ranks[t]);
     }
   }
 

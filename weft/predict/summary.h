@@ -23,6 +23,9 @@ struct RankMemory {
   Nanos since_start = 0;  ///< peak.time, counted from the start of the rank's first event
 };
 
+/// nullopt: the recording tells nothing about memory of devices.
+std::optional<RankMemory> peak_memory(const trace::RankTrace& trace);
+
 struct RankSummary {
   std::int32_t rank = -1;
   std::vector<Nanos> recorded, replayed;  ///< by step; -1 where the rank has no work in the step

@@ -81,11 +81,13 @@ std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
   for (OpId op = 0; op < graph.size(); ++op) {
     const auto kind = static_cast<std::uint32_t>(graph.ops.kind[op]);
     std::array<std::uint32_t, 5> key{graph.ops.name[op], kind, 0, 0, 0};
-    if (rule == PeerRule::kSamePosition) {
+    if (rule != PeerRule::kSameName) {
       const graph::LaneId lane = graph.ops.lane[op];
       const auto step = static_cast<std::uint32_t>(graph.ops.step[op]);
       const std::uint32_t nth = position[{graph.ops.name[op], kind, step, lane}]++;
-      key = {graph.ops.name[op], kind, step, classes[lane], nth};
+      key = rule == PeerRule::kSamePosition
+                ? std::array{graph.ops.name[op], kind, step, classes[lane], nth}
+                : std::array{graph.ops.name[op], kind, 0u, lane, nth};
     }
     out[op] = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
   }
@@ -287,7 +289,7 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     durations[group[op]].push_back(graph.ops.duration[op]);
   }
   // A few ranks at the same place of the same program: one of them that sleeps must not count.
-  const bool robust = options.peers == PeerRule::kSamePosition;
+  const bool robust = options.peers != PeerRule::kSameName;
   std::vector<Nanos> typical(groups, -1);
   IdealTimes ideal;
   ideal.duration.resize(graph.size());

@@ -23,6 +23,9 @@ enum class PeerRule : std::uint8_t {
   /// The n-th op of a name on the same lane of another rank, in the same step: profiler traces of
   /// ranks that all run the same program. Host threads are matched by how busy they are.
   kSamePosition,
+  /// The n-th op of a name on the same lane, in the other steps: what a step should take, judged by
+  /// the rest of the job.
+  kOtherSteps,
 };
 
 struct StragglerOptions {
@@ -41,7 +44,7 @@ struct StragglerOptions {
 };
 
 /// Durations and delays of the job without stragglers. Transfers, whose times have a long tail,
-/// take the median over their peers, local work the mean; with kSamePosition, where peers are few
+/// take the median over their peers, local work the mean; with the other rules, where peers are few
 /// and one that sleeps would show in a mean, all take the median.
 struct IdealTimes {
   std::vector<Nanos> duration;  ///< by op

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/diagnose_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/format.h"
+
+namespace weft::cli {
+namespace {
+
+using diagnose::Cause;
+using diagnose::Diagnosis;
+using diagnose::Finding;
+using diagnose::RankDiagnosis;
+
+constexpr std::size_t kRanksShown = 8;
+constexpr std::size_t kFindingsShown = 6;
+constexpr std::size_t kOpsShown = 8;
+
+double percent(Nanos part, Nanos whole) {
+  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string wrapped(const Terminal& terminal, const std::string& text, std::size_t indent) {
+  std::string out;
+  for (const std::string& line : wrap(text, static_cast<std::size_t>(terminal.columns), indent)) {
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string headline(const Diagnosis& diagnosis, const Terminal& terminal) {
+  std::string steps = format_numbers(diagnosis.steps);
+  if (steps.size() > 30) {
+    steps = fmt::format("{} to {}", diagnosis.steps.front(), diagnosis.steps.back());
+  }
+  return fmt::format("{}: {} of {} ranks, {} {}: {}\n",
+                     paint(terminal, Tone::kBold, diagnosis.label), diagnosis.ranks.size(),
+                     diagnosis.world, diagnosis.steps.size(),
+                     diagnosis.steps.size() == 1 ? "step" : "steps", steps);
+}
+
+/// "18.2 (r2)": how long, and for whom most.
+std::string waiting_cell(const diagnose::CauseTimes& times) {
+  std::int32_t whom = -1;
+  Nanos most = 0;
+  for (const auto& [rank, time] : times.waiting_for) {
+    if (time <= most) continue;
+    most = time;
+    whom = rank;
+  }
+  const std::string time = format_ms(times[Cause::kWaiting]);
+  return whom < 0 ? time : fmt::format("{} (r{})", time, whom);
+}
+
+/// Ranks that tell most: the longest steps, then those that wait least.
+std::vector<const RankDiagnosis*> shown_ranks(const Diagnosis& diagnosis, bool everything) {
+  std::vector<const RankDiagnosis*> ranks;
+  for (const RankDiagnosis& rank : diagnosis.ranks) ranks.push_back(&rank);
+  if (everything || ranks.size() <= kRanksShown) return ranks;
+  const auto waits = [](const RankDiagnosis* rank) { return rank->causes.mean[Cause::kWaiting]; };
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [&](const auto* a, const auto* b) { return waits(a) < waits(b); });
+  ranks.resize(kRanksShown - 1);
+  std::sort(ranks.begin(), ranks.end(),
+            [](const auto* a, const auto* b) { return a->rank < b->rank; });
+  return ranks;
+}
+
+std::string rank_table(const Diagnosis& diagnosis, bool everything, const Terminal& terminal) {
+  // Columns without any time tell nothing.
+  std::vector<std::pair<Cause, const char*>> causes;
+  for (const auto& [cause, title] : {std::pair{Cause::kCompute, "compute"},
+                                     {Cause::kMemoryCopy, "copies"},
+                                     {Cause::kTransfer, "exposed comm"},
+                                     {Cause::kWaiting, "waiting (for)"},
+                                     {Cause::kDataLoading, "loading"},
+                                     {Cause::kHostLaunch, "host"},
+                                     {Cause::kIdle, "idle"}}) {
+    const bool any = std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(),
+                                 [&](const auto& rank) { return rank.causes.mean[cause] > 0; });
+    if (any) causes.emplace_back(cause, title);
+  }
+  std::vector<Column> columns{{"rank"}, {"step ms"}};
+  for (const auto& [cause, title] : causes) columns.push_back({title});
+  columns.push_back({"overlap"});
+  Table table(columns);
+  const auto shown = shown_ranks(diagnosis, everything);
+  for (const RankDiagnosis* rank : shown) {
+    const diagnose::CauseTimes& mean = rank->causes.mean;
+    std::vector<std::string> cells{std::to_string(rank->rank), format_ms(rank->step)};
+    for (const auto& [cause, title] : causes) {
+      cells.push_back(cause == Cause::kWaiting ? waiting_cell(mean) : format_ms(mean[cause]));
+    }
+    cells.push_back(mean.communication > 0
+                        ? fmt::format("{:.0f}%", percent(mean.hidden, mean.communication))
+                        : "-");
+    table.add_row(std::move(cells));
+  }
+  std::string out = table.print(terminal);
+  if (shown.size() < diagnosis.ranks.size()) {
+    out += fmt::format("... and {} ranks that wait longer (--all shows them)\n",
+                       diagnosis.ranks.size() - shown.size());
+  }
+  return out;
+}
+
+std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
+  const diagnose::CriticalPath& path = diagnosis.path;
+  std::vector<std::pair<Nanos, std::string>> ranks, causes;
+  for (const auto& [rank, time] : path.by_rank) {
+    if (rank >= 0) ranks.emplace_back(-time, fmt::format("rank {}", rank));
+  }
+  for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
+    if (path.by_cause[c] == 0) continue;
+    causes.emplace_back(-path.by_cause[c], diagnose::cause_words(static_cast<Cause>(c)));
+  }
+  const auto largest = [&](auto list, std::size_t most) {
+    std::sort(list.begin(), list.end());
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, list.size()); ++i) {
+      text += fmt::format("{}{} {:.0f}%", i == 0 ? "" : ", ", list[i].second,
+                          percent(-list[i].first, path.length));
+    }
+    return text;
+  };
+  return wrapped(terminal,
+                 fmt::format("critical path: {}; {}", largest(ranks, 3), largest(causes, 3)), 2);
+}
+
+std::string memory_line(const Diagnosis& diagnosis) {
+  const RankDiagnosis* fullest = nullptr;
+  for (const RankDiagnosis& rank : diagnosis.ranks) {
+    if (!rank.memory) continue;
+    if (fullest == nullptr || rank.memory->peak.bytes > fullest->memory->peak.bytes) {
+      fullest = &rank;
+    }
+  }
+  if (fullest == nullptr) return "";
+  const sim::MemoryPeak& peak = fullest->memory->peak;
+  std::string text = fmt::format("memory peak:   {}", format_bytes(peak.bytes));
+  if (fullest->memory->source == sim::MemorySource::kEstimatedFromShapes) text += " (estimated)";
+  text += fmt::format(" on rank {}", fullest->rank);
+  if (peak.step >= 0) text += fmt::format(", step {}", peak.step);
+  if (!peak.host_op.empty()) text += fmt::format(", in {}", peak.host_op);
+  return text + "\n";
+}
+
+std::string place(const Finding& finding) {
+  std::string text;
+  if (finding.rank >= 0) text += fmt::format("rank {}", finding.rank);
+  if (finding.step >= 0) text += fmt::format("{}step {}", text.empty() ? "" : ", ", finding.step);
+  if (!finding.lane.empty()) text += fmt::format("{}{}", text.empty() ? "" : ", ", finding.lane);
+  return text;
+}
+
+std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::string>& inputs,
+                          bool everything, const Terminal& terminal) {
+  if (diagnosis.findings.empty()) {
+    return "nothing whose removal would give 0.5 % of the step or more\n";
+  }
+  Table table({{"#"},
+               {"gain ms"},
+               {"of step"},
+               {"without", Align::kLeft},
+               {"most on", Align::kLeft, true}});
+  const std::size_t most =
+      everything ? diagnosis.findings.size() : std::min(kFindingsShown, diagnosis.findings.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    const Finding& finding = diagnosis.findings[i];
+    table.add_row({std::to_string(i + 1), format_ms(finding.gain),
+                   fmt::format("{:.1f}%", percent(finding.gain, diagnosis.step)), finding.title,
+                   place(finding)});
+  }
+  std::string out = table.print(terminal);
+  const std::size_t rest = diagnosis.findings.size() - most;
+  return out + wrapped(terminal,
+                       fmt::format("{}what to do: {}",
+                                   rest > 0 ? fmt::format("{} more with --all; ", rest) : "",
+                                   diagnose::show_command(inputs, 1)),
+                       2);
+}
+
+/// What the removal takes from an op and the gaps before it.
+std::map<graph::OpId, Nanos> removed_time(const predict::Job& job, const Finding& finding) {
+  std::map<graph::OpId, Nanos> time;
+  const graph::Graph& graph = job.graph;
+  for (const auto& [op, duration] : finding.removal.durations) {
+    time[op] += graph.ops.duration[op] - duration;
+  }
+  std::map<graph::EdgeId, Nanos> delays(finding.removal.delays.begin(),
+                                        finding.removal.delays.end());
+  for (const graph::EdgeId edge : finding.removal.edges) delays.emplace(edge, 0);
+  graph::OpId op = 0;
+  for (const auto& [edge, delay] : delays) {
+    while (graph.first_edge[op + 1] <= edge) ++op;
+    time[op] += graph.edges[edge].delay - delay;
+  }
+  return time;
+}
+
+std::string op_table(const predict::Job& job, const Finding& finding, const Terminal& terminal) {
+  const graph::Graph& graph = job.graph;
+  std::vector<std::pair<Nanos, graph::OpId>> ops;
+  for (const auto& [op, time] : removed_time(job, finding)) ops.emplace_back(-time, op);
+  std::sort(ops.begin(), ops.end());
+  Table table({{"ms"},
+               {"rank"},
+               {"step"},
+               {"at ms"},
+               {"where", Align::kLeft, true},
+               {"op", Align::kLeft, true}});
+  for (std::size_t i = 0; i < std::min(kOpsShown, ops.size()); ++i) {
+    const graph::OpId op = ops[i].second;
+    const std::int32_t rank = graph.rank(op);
+    const Nanos at = graph.ops.recorded_start[op];
+    table.add_row({fmt::format("{:.3f}", static_cast<double>(-ops[i].first) / 1e6),
+                   rank < 0 ? "-" : std::to_string(rank),
+                   graph.ops.step[op] < 0 ? "-" : std::to_string(graph.ops.step[op]),
+                   at < 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(at) / 1e6),
+                   graph.lanes[graph.ops.lane[op]].name, std::string(graph.name(op))});
+  }
+  std::string out = table.print(terminal);
+  if (ops.size() > kOpsShown) {
+    out +=
+        fmt::format("... the largest of {}\n", format_count(static_cast<std::int64_t>(ops.size())));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& diagnosis, const std::vector<std::string>& inputs,
+                           bool everything, const Terminal& terminal) {
+  std::string out = headline(diagnosis, terminal);
+  out += wrapped(terminal, diagnosis.verdict, 2);
+  out += rank_table(diagnosis, everything, terminal);
+  out += path_line(diagnosis, terminal);
+  out += memory_line(diagnosis);
+  out += finding_table(diagnosis, inputs, everything, terminal);
+  return out;
+}
+
+std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, std::size_t index,
+                         const std::vector<std::string>& inputs, const Terminal& terminal) {
+  const Finding& finding = diagnosis.findings[index];
+  std::string out = paint(terminal, Tone::kBold,
+                          fmt::format("{}. {}: {}", index + 1, finding.kind, finding.title)) +
+                    "\n";
+  out += wrapped(terminal, finding.what, 0);
+  out += wrapped(terminal,
+                 fmt::format("gain:    {} ms of {} ms ({:.1f} %), by replay without it",
+                             format_ms(finding.gain), format_ms(diagnosis.step),
+                             percent(finding.gain, diagnosis.step)),
+                 9);
+  if (const std::string where = place(finding); !where.empty()) {
+    out += wrapped(terminal,
+                   fmt::format("where:   most on {} ({} ms a step there); ranks {}", where,
+                               format_ms(finding.time),
+                               format_numbers({finding.ranks.begin(), finding.ranks.end()})),
+                   9);
+  }
+  out += wrapped(terminal, "advice:  " + finding.advice, 9);
+  if (!finding.what_if.empty()) {
+    std::string command = "weft replay";
+    for (const std::string& input : inputs) command += " " + diagnose::shell_word(input);
+    out += fmt::format("predict: {} --what-if {}\n", command, finding.what_if);
+  }
+  return out + op_table(job, finding, terminal);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/diagnose/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::diagnose {
+namespace {
+
+double share(Nanos part, Nanos whole) {
+  return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
+
+void add_ranks(Diagnosis& diagnosis, const predict::Job& job, const Times& times,
+               const predict::StepTimes& steps) {
+  const std::vector<std::size_t> complete = complete_steps(steps);
+  for (const std::size_t s : complete) diagnosis.steps.push_back(steps.steps[s]);
+  const std::vector<Lateness> lateness = lateness_by_rank(diagnosis.skews);
+  std::vector<RankCauses> causes = find_causes(job, times, steps);
+  for (std::size_t r = 0; r < steps.ranks.size(); ++r) {
+    RankDiagnosis& rank = diagnosis.ranks.emplace_back();
+    rank.rank = steps.ranks[r];
+    rank.causes = std::move(causes[r]);
+    rank.step = rank.causes.mean.total();
+    for (const std::size_t s : complete) rank.steps.push_back(steps.period[r][s]);
+    rank.lateness.rank = rank.rank;
+    for (const Lateness& late : lateness) {
+      if (late.rank == rank.rank) rank.lateness = late;
+    }
+    for (const trace::RankTrace& trace : job.run.ranks) {
+      if (trace.rank == rank.rank) rank.memory = predict::peak_memory(trace);
+    }
+  }
+}
+
+/// Ranks that wait for each other take equally long; the one that waits least holds the others up.
+void name_slowest(Diagnosis& diagnosis) {
+  for (const RankDiagnosis& rank : diagnosis.ranks) {
+    diagnosis.step = std::max(diagnosis.step, rank.step);
+  }
+  Nanos least = 0;
+  for (const RankDiagnosis& rank : diagnosis.ranks) {
+    if (rank.step < diagnosis.step - diagnosis.step / 1000) continue;
+    const Nanos waiting = rank.causes.mean[Cause::kWaiting];
+    if (diagnosis.slowest_rank >= 0 && waiting >= least) continue;
+    diagnosis.slowest_rank = rank.rank;
+    least = waiting;
+  }
+}
+
+std::string verdict_of(const Diagnosis& diagnosis) {
+  const auto slowest =
+      std::find_if(diagnosis.ranks.begin(), diagnosis.ranks.end(),
+                   [&](const RankDiagnosis& rank) { return rank.rank == diagnosis.slowest_rank; });
+  std::string text = fmt::format("step {:.1f} ms", milliseconds(diagnosis.step));
+  if (slowest == diagnosis.ranks.end()) return text;
+  std::vector<std::pair<Nanos, Cause>> causes;
+  for (std::size_t c = 0; c < kCauses; ++c) {
+    const auto cause = static_cast<Cause>(c);
+    if (slowest->causes.mean[cause] > 0) causes.emplace_back(-slowest->causes.mean[cause], cause);
+  }
+  std::sort(causes.begin(), causes.end());
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i) {
+    text += fmt::format("{} {:.0f} % {}", i == 0 ? ":" : ",",
+                        share(-causes[i].first, slowest->step), cause_words(causes[i].second));
+  }
+  const auto mendable = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                     [](const Finding& f) { return f.kind != "profiler"; });
+  if (mendable != diagnosis.findings.end()) {
+    text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - mendable->gain),
+                        mendable->title);
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* cause_words(Cause cause) {
+  switch (cause) {
+    case Cause::kCompute:
+      return "compute";
+    case Cause::kMemoryCopy:
+      return "memory copies";
+    case Cause::kTransfer:
+      return "exposed transfer";
+    case Cause::kWaiting:
+      return "waiting for other ranks";
+    case Cause::kDataLoading:
+      return "data loading";
+    case Cause::kHostLaunch:
+      return "host-bound launch gaps";
+    case Cause::kIdle:
+      return "idle";
+  }
+  return "idle";
+}
+
+Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options) {
+  sim::Replay replay(job.graph);
+  replay.run();
+  const Times times{replay.starts(), replay.ends()};
+  const predict::StepTimes steps =
+      predict::replayed_steps(job.graph, {times.ends.begin(), times.ends.end()});
+  if (complete_steps(steps).empty()) {
+    return fail(ErrorCode::kUsage,
+                "no step was recorded on all ranks; record all ranks over the same steps");
+  }
+  Diagnosis diagnosis;
+  diagnosis.label = job.run.label;
+  diagnosis.world = job.run.world;
+  diagnosis.from_phases = job.from_phases;
+  diagnosis.skews = find_skews(job, times);
+  add_ranks(diagnosis, job, times, steps);
+  name_slowest(diagnosis);
+  diagnosis.path = job.from_phases ? find_critical_path(job) : find_critical_path(job, replay);
+  if (diagnosis.ranks.size() > 1) {
+    WEFT_ASSIGN(diagnosis.stragglers,
+                sim::analyse_stragglers(job.graph, predict::straggler_options(job)));
+  }
+  diagnosis.findings =
+      find_findings(job, diagnosis.stragglers ? &*diagnosis.stragglers : nullptr, options);
+  diagnosis.verdict = verdict_of(diagnosis);
+  return diagnosis;
+}
+
+std::string show_command(const std::vector<std::string>& inputs, std::size_t finding) {
+  std::string command = "weft diagnose";
+  for (const std::string& input : inputs) command += " " + shell_word(input);
+  return command + " --finding " + std::to_string(finding);
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace weft::diagnose

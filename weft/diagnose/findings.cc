@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/diagnose/findings.h"
+
+#include <algorithm>
+
+#include "weft/base/parallel.h"
+#include "weft/diagnose/suspects.h"
+
+namespace weft::diagnose {
+namespace {
+
+predict::StepTimes steps_of(const graph::Graph& graph, const sim::Replay& replay) {
+  return predict::replayed_steps(graph, {replay.ends().begin(), replay.ends().end()});
+}
+
+Nanos step_without(const graph::Graph& graph, const Removal& removal) {
+  const graph::Graph changed = without(graph, removal);
+  sim::Replay replay(changed);
+  replay.run();
+  return mean_step(steps_of(changed, replay));
+}
+
+}  // namespace
+
+const std::vector<FindingKind>& finding_kinds() {
+  static const std::vector<FindingKind> kinds{
+      {"straggler", "a rank or stage needs longer than its peers for the same work"},
+      {"imbalance", "ranks differ, without one that explains it"},
+      {"slow_step", "a step needs longer than the others for the same work"},
+      {"exposed_communication", "data moves while the device has nothing else to do"},
+      {"collective", "the same, for one kind of collective in one group"},
+      {"host_bound", "the device waits for the host to launch work"},
+      {"data_loading", "the host waits for the next batch"},
+      {"host_sync", "the host waits for the device before it goes on"},
+      {"memory_copies", "copies between host and device or within it"},
+      {"small_kernels", "kernels shorter than 10 us"},
+      {"device_gaps", "pauses between kernels that were launched in time"},
+      {"profiler", "what recording itself costs; gone without profiler"},
+  };
+  return kinds;
+}
+
+Nanos mean_step(const predict::StepTimes& steps) {
+  const std::vector<std::size_t> complete = complete_steps(steps);
+  if (complete.empty()) return 0;
+  Nanos longest = 0;
+  for (const std::vector<Nanos>& periods : steps.period) {
+    Nanos sum = 0;
+    for (const std::size_t s : complete) sum += periods[s];
+    longest = std::max(longest, sum / static_cast<Nanos>(complete.size()));
+  }
+  return longest;
+}
+
+std::vector<Finding> find_findings(const predict::Job& job, const sim::StragglerReport* stragglers,
+                                   const FindingOptions& options) {
+  const graph::Graph graph = working_graph(job);
+  sim::Replay replay(graph);
+  replay.run();
+  const predict::StepTimes steps = steps_of(graph, replay);
+  const Evidence evidence{job, graph, replay, steps, stragglers};
+  std::vector<Finding> findings;
+  for (const auto& suspects :
+       {slow_ranks, slow_steps, communication, host_work, device_work, profiler_cost}) {
+    for (Finding& finding : suspects(evidence)) {
+      if (!finding.removal.empty()) findings.push_back(std::move(finding));
+    }
+  }
+  const Nanos step = mean_step(steps);
+  parallel_for(findings.size(), [&](std::size_t i) {
+    findings[i].gain = step - step_without(graph, findings[i].removal);
+    locate(evidence, findings[i]);
+  });
+  const auto least = static_cast<Nanos>(options.least_share * static_cast<double>(step));
+  std::erase_if(findings, [&](const Finding& f) { return f.gain <= 0 || f.gain < least; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.gain > b.gain; });
+  return findings;
+}
+
+}  // namespace weft::diagnose

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/diagnose/path.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/diagnose/loading.h"
+#include "weft/diagnose/removals.h"
+#include "weft/sim/critical_path.h"
+
+namespace weft::diagnose {
+namespace {
+
+using graph::EdgeKind;
+using graph::Graph;
+using graph::kNoId;
+using graph::LaneKind;
+using graph::OpId;
+using graph::OpKind;
+
+/// Whose an op is. A transfer is the fault of whom it waited for.
+std::int32_t owner(const sim::Replay& replay, OpId op) {
+  const Graph& graph = replay.graph();
+  if (graph.rank(op) >= 0 || graph.ops.collective[op] == kNoId) return graph.rank(op);
+  std::int32_t last = -1;
+  Nanos latest = -1;
+  for (const OpId arrival : graph.collectives[graph.ops.collective[op]].arrivals) {
+    if (replay.end(arrival) <= latest) continue;
+    latest = replay.end(arrival);
+    last = graph.rank(arrival);
+  }
+  return last;
+}
+
+Cause cause_of_op(const Graph& graph, OpId op) {
+  switch (graph.ops.kind[op]) {
+    case OpKind::kKernel:
+      return Cause::kCompute;
+    case OpKind::kCopy:
+      return Cause::kMemoryCopy;
+    case OpKind::kArrive:
+    case OpKind::kTransfer:
+    case OpKind::kPush:
+    case OpKind::kPull:
+      return Cause::kTransfer;
+    default:
+      return Cause::kHostLaunch;
+  }
+}
+
+/// A gap on a host lane is work the recording does not name; one after a launch belongs to the host
+/// too, as the device was not told earlier. On a stream nothing explains it.
+Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge) {
+  if (edge == EdgeKind::kLaunch) return Cause::kHostLaunch;
+  return graph.lanes[graph.ops.lane[op]].kind == LaneKind::kHost ? Cause::kHostLaunch
+                                                                 : Cause::kIdle;
+}
+
+/// Where the first complete step begins and the op with which the last one ends.
+struct Extent {
+  Nanos begin = 0;
+  OpId last = kNoId;
+};
+
+Extent extent_of(const sim::Replay& replay) {
+  const Graph& graph = replay.graph();
+  const predict::StepTimes steps =
+      predict::replayed_steps(graph, {replay.ends().begin(), replay.ends().end()});
+  const std::vector<std::size_t> complete = complete_steps(steps);
+  Extent extent;
+  if (complete.empty()) return extent;
+  extent.begin = std::numeric_limits<Nanos>::max();
+  for (std::size_t r = 0; r < steps.ranks.size(); ++r) {
+    const std::size_t s = complete.front();
+    extent.begin = std::min(extent.begin, steps.end[r][s] - steps.period[r][s]);
+  }
+  const std::int64_t last_step = steps.steps[complete.back()];
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.ops.step[op] != last_step || graph.lanes[graph.ops.lane[op]].kind == LaneKind::kHost)
+      continue;
+    if (extent.last == kNoId || replay.end(op) > replay.end(extent.last)) extent.last = op;
+  }
+  return extent;
+}
+
+}  // namespace
+
+std::int32_t CriticalPath::main_rank() const {
+  std::int32_t found = -1;
+  Nanos most = 0;
+  for (const auto& [rank, time] : by_rank) {
+    if (rank < 0 || time <= most) continue;
+    most = time;
+    found = rank;
+  }
+  return found;
+}
+
+CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& replay) {
+  const Graph& graph = replay.graph();
+  const Extent extent = extent_of(replay);
+  CriticalPath path;
+  const LoadingTimes loading(job);
+  const auto add = [&](PathPiece piece) {
+    piece.start = std::max(piece.start, extent.begin);
+    if (piece.start >= piece.end) return;
+    const Nanos length = piece.end - piece.start;
+    if (piece.cause == Cause::kHostLaunch &&
+        loading.overlap(piece.rank, piece.start, piece.end) > length / 2) {
+      piece.cause = Cause::kDataLoading;
+    }
+    path.by_cause[static_cast<std::size_t>(piece.cause)] += length;
+    path.by_rank[piece.rank] += length;
+    path.length += length;
+    path.pieces.push_back(piece);
+  };
+  const auto recorded_start = [&](OpId op) { return graph.origin + graph.ops.recorded_start[op]; };
+  const auto recorded_end = [&](OpId op) {
+    return recorded_start(op) + std::max<Nanos>(0, graph.ops.recorded_duration[op]);
+  };
+  for (const sim::PathStep& step : sim::critical_path(replay, extent.last)) {
+    const OpId op = step.op;
+    PathPiece piece;
+    piece.op = op;
+    piece.rank = owner(replay, op);
+    piece.step = graph.ops.step[op];
+    piece.lane = graph.ops.lane[op];
+    if (step.edge != kNoId) {
+      PathPiece gap = piece;
+      gap.is_gap = true;
+      gap.cause = cause_of_gap(graph, op, graph.edges[step.edge].kind);
+      const OpId source = graph.edges[step.edge].source;
+      gap.start = replay.end(source);
+      gap.end = replay.start(op);
+      gap.recorded_end = recorded_start(op);
+      gap.recorded_start = std::min(recorded_end(source), gap.recorded_end);
+      add(gap);
+    }
+    piece.cause = cause_of_op(graph, op);
+    piece.start = replay.start(op);
+    piece.end = replay.end(op);
+    piece.recorded_start = recorded_start(op);
+    piece.recorded_end = recorded_end(op);
+    add(piece);
+  }
+  return path;
+}
+
+CriticalPath find_critical_path(const predict::Job& job) {
+  const Graph graph = working_graph(job);
+  sim::Replay replay(graph);
+  replay.run();
+  return find_critical_path(job, replay);
+}
+
+}  // namespace weft::diagnose

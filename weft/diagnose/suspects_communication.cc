@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers that nothing hides.
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+#include "weft/cost/interference.h"
+#include "weft/diagnose/suspects.h"
+#include "weft/trace/calls.h"
+
+namespace weft::diagnose {
+namespace {
+
+using graph::Graph;
+using graph::kNoId;
+using graph::OpId;
+using graph::OpKind;
+
+/// Members still wait for each other, but then everything is there at once.
+void take_out(const Graph& graph, const graph::Collective& collective, Removal& removal) {
+  const auto take = [&](OpId op) {
+    if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
+  };
+  if (collective.transfer != kNoId) take(collective.transfer);
+  for (const OpId arrival : collective.arrivals) take(arrival);
+}
+
+std::string advice_for(trace::CollectiveKind kind) {
+  switch (kind) {
+    case trace::CollectiveKind::kAllReduce:
+      return "try other gradient bucket sizes (ddp.bucket_mb), overlap with the backward pass, or "
+             "send fewer bytes (half precision, accumulation)";
+    case trace::CollectiveKind::kAllGather:
+    case trace::CollectiveKind::kReduceScatter:
+      return "prefetch earlier, shard over fewer ranks (hybrid sharding), or send half precision";
+    case trace::CollectiveKind::kAllToAll:
+      return "overlap it with dense compute, or quantise what is sent";
+    case trace::CollectiveKind::kSendRecv:
+      return "overlap messages with compute of another micro-batch, or cut the model where "
+             "activations are small";
+    default:
+      return "overlap it with compute, or send less";
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> communication(const Evidence& evidence) {
+  const Graph& graph = evidence.graph;
+  struct Group {
+    Removal removal;
+    std::int64_t count = 0;
+    Bytes bytes = 0;
+  };
+  std::map<std::tuple<trace::CollectiveKind, std::string, std::int32_t>, Group> groups;
+  Finding all;
+  for (const graph::Collective& collective : graph.collectives) {
+    Group& group = groups[{collective.kind, collective.group, collective.ranks}];
+    take_out(graph, collective, group.removal);
+    take_out(graph, collective, all.removal);
+    ++group.count;
+    if (collective.bytes > 0) group.bytes += collective.bytes;
+  }
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const OpKind kind = graph.ops.kind[op];
+    const bool moves = kind == OpKind::kPush || kind == OpKind::kPull;
+    if (moves && graph.ops.duration[op] > 0) all.removal.durations.emplace_back(op, 0);
+  }
+  if (all.removal.empty()) return {};
+  std::vector<Finding> findings;
+  if (groups.size() > 1) {
+    for (auto& [key, group] : groups) {
+      const auto& [kind, name, ranks] = key;
+      Finding& finding = findings.emplace_back();
+      finding.kind = "collective";
+      finding.title = fmt::format("{} of {} ranks", trace::to_text(kind), ranks);
+      finding.what = fmt::format(
+          "{} over {} ranks{}: {} of them{}", trace::to_text(kind), ranks,
+          name.empty() ? "" : " (group " + name + ")", group.count,
+          group.bytes > 0
+              ? fmt::format(", {:.1f} MB in all", static_cast<double>(group.bytes) / 1e6)
+              : "");
+      finding.advice = advice_for(kind);
+      finding.removal = std::move(group.removal);
+    }
+  }
+  // Without communication beside them kernels run at full speed.
+  if (!evidence.job.from_phases) {
+    const cost::Interference interference = cost::measure_interference(evidence.job.run, graph);
+    Graph alone = graph;
+    cost::remove_interference(alone, interference);
+    for (OpId op = 0; op < graph.size(); ++op) {
+      if (graph.ops.kind[op] == OpKind::kKernel &&
+          alone.ops.duration[op] != graph.ops.duration[op]) {
+        all.removal.durations.emplace_back(op, alone.ops.duration[op]);
+      }
+    }
+  }
+  all.kind = "exposed_communication";
+  all.title = "transfers";
+  all.what = fmt::format("{} collectives and messages move data that compute does not hide",
+                         graph.collectives.size());
+  all.advice = groups.size() == 1 ? advice_for(std::get<0>(groups.begin()->first))
+                                  : "overlap transfers with compute, or send less";
+  all.what_if = "comm=off";
+  findings.push_back(std::move(all));
+  return findings;
+}
+
+}  // namespace weft::diagnose

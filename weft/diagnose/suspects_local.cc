@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank does to itself: its host, its copies, its kernels, and the profiler.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "weft/cost/profiler_overhead.h"
+#include "weft/diagnose/loading.h"
+#include "weft/diagnose/suspects.h"
+
+namespace weft::diagnose {
+namespace {
+
+using graph::EdgeId;
+using graph::EdgeKind;
+using graph::Graph;
+using graph::LaneKind;
+using graph::OpId;
+using graph::OpKind;
+
+/// Kernels below this cost about as much to launch as to run.
+constexpr Nanos kSmallKernel = 10 * kMicrosecond;
+
+/// An op is no more than a moment, and neither is the host's work before it.
+void take_op(const Graph& graph, OpId op, Removal& removal) {
+  if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
+}
+
+void take_delays(const Graph& graph, OpId op, Removal& removal) {
+  for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+    const EdgeKind kind = graph.edges[e].kind;
+    if (graph.edges[e].delay > 0 && (kind == EdgeKind::kOrder || kind == EdgeKind::kThread)) {
+      removal.delays.emplace_back(e, 0);
+    }
+  }
+}
+
+std::string milliseconds(Nanos time) {
+  return fmt::format("{:.1f} ms", static_cast<double>(time) / 1e6);
+}
+
+}  // namespace
+
+std::vector<Finding> host_work(const Evidence& evidence) {
+  if (evidence.job.from_phases) return {};
+  const Graph& graph = evidence.graph;
+  const LoadingTimes loading(evidence.job);
+  Finding host, load, sync;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
+    if (lane.kind != LaneKind::kHost || lane.rank < 0) continue;
+    const bool loads_within =
+        loading.overlap(lane.rank, evidence.replay.start(op), evidence.replay.end(op)) > 0;
+    take_op(graph, op, loads_within ? load.removal : host.removal);
+    for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+      const graph::Edge& edge = graph.edges[e];
+      if (edge.kind == EdgeKind::kHostSync) sync.removal.edges.push_back(e);
+      if (edge.delay == 0 || (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kThread)) {
+        continue;
+      }
+      const Nanos from = evidence.replay.end(edge.source);
+      const Nanos loads = loading.overlap(lane.rank, from, from + edge.delay);
+      if (loads > 0) load.removal.delays.emplace_back(e, edge.delay - loads);
+      if (loads < edge.delay) host.removal.delays.emplace_back(e, loads);
+    }
+  }
+  host.kind = "host_bound";
+  host.title = "launch gaps";
+  host.what = "the device waits for the host: work is not launched fast enough";
+  host.advice =
+      "capture the step (torch.compile, CUDA graphs), fuse small ops (fused optimizer, foreach), "
+      "take Python work and logging out of the step";
+  load.kind = "data_loading";
+  load.title = "data loading";
+  load.what = "the host fetches batches while the device has nothing to do";
+  load.advice = "more loader workers, larger prefetch_factor, pin_memory, or preprocess ahead";
+  sync.kind = "host_sync";
+  sync.title = "host synchronisation";
+  sync.what = fmt::format("the host waits for the device {} times instead of running ahead",
+                          sync.removal.edges.size());
+  sync.advice =
+      "avoid .item(), .cpu(), print of tensors and synchronize() in the step; copy with "
+      "non_blocking=True from pinned memory";
+  return {std::move(host), std::move(load), std::move(sync)};
+}
+
+std::vector<Finding> device_work(const Evidence& evidence) {
+  if (evidence.job.from_phases) return {};
+  const Graph& graph = evidence.graph;
+  Finding copies, small, gaps;
+  Nanos small_time = 0;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) continue;
+    const OpKind kind = graph.ops.kind[op];
+    if (kind == OpKind::kCopy) take_op(graph, op, copies.removal);
+    if (kind == OpKind::kKernel && graph.ops.duration[op] < kSmallKernel) {
+      small_time += graph.ops.duration[op];
+      take_op(graph, op, small.removal);
+    }
+    take_delays(graph, op, gaps.removal);
+  }
+  copies.kind = "memory_copies";
+  copies.title = "memory copies";
+  copies.what = fmt::format("{} copies and fills of memory run on the device",
+                            copies.removal.durations.size());
+  copies.advice =
+      "keep data on the device, copy from pinned memory with non_blocking=True on another stream, "
+      "avoid needless .contiguous() and .to()";
+  small.kind = "small_kernels";
+  small.title = "small kernels";
+  small.what =
+      fmt::format("{} kernels are shorter than 10 us, {} of compute in all ranks and steps",
+                  small.removal.durations.size(), milliseconds(small_time));
+  small.advice = "fuse them: torch.compile, fused or foreach optimizer, fused normalisation";
+  gaps.kind = "device_gaps";
+  gaps.title = "pauses between kernels";
+  gaps.what = "the device pauses between kernels that were launched in time";
+  gaps.advice = "CUDA graphs shorten the pause between kernels; fewer, larger kernels have fewer";
+  return {std::move(copies), std::move(small), std::move(gaps)};
+}
+
+std::vector<Finding> profiler_cost(const Evidence& evidence) {
+  if (evidence.job.from_phases) return {};
+  const Graph& graph = evidence.graph;
+  Graph clean = graph;
+  cost::remove_profiler_overhead(clean, cost::overhead_by_rank(evidence.job.run));
+  Finding finding;
+  finding.kind = "profiler";
+  finding.title = "the profiler";
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (clean.ops.duration[op] != graph.ops.duration[op]) {
+      finding.removal.durations.emplace_back(op, clean.ops.duration[op]);
+    }
+  }
+  for (EdgeId e = 0; e < graph.edges.size(); ++e) {
+    if (clean.edges[e].delay != graph.edges[e].delay) {
+      finding.removal.delays.emplace_back(e, clean.edges[e].delay);
+    }
+  }
+  finding.what =
+      "recording takes host time of its own, which the job without profiler does not have";
+  finding.advice =
+      "nothing to mend: weft replay predicts the step without it; record fewer steps, or leave out "
+      "shapes and stacks, to disturb less";
+  return {std::move(finding)};
+}
+
+}  // namespace weft::diagnose
