@@ -35,7 +35,8 @@ class HorovodReader final : public Reader {
 
   int recognise(std::string_view head) const override {
     const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
-    if (!has("\"ph\"")) return 0;
+    // Horovod writes no categories; a profile of a Horovod job that names its work has them.
+    if (!has("\"ph\"") || has("\"cat\"")) return 0;
     if (has("\"start_time_since_epoch_in_micros\"") || has("\"NEGOTIATE_")) return 94;
     return has("\"CYCLE_START\"") && has("\"process_sort_index\"") ? 70 : 0;
   }

@@ -255,6 +255,10 @@ TEST(Horovod, OnlyItsOwnReaderIsSure) {
     const bool own = std::string_view(reader->name()) == "horovod";
     EXPECT_EQ(reader->recognise(text) > 0, own) << reader->name();
   }
+  EXPECT_EQ(
+      make_horovod_reader()->recognise(
+          R"({"traceEvents":[{"ph":"X","cat":"user_annotation","name":"NEGOTIATE_ALLREDUCE"}]})"),
+      0);
 }
 
 }  // namespace

@@ -118,12 +118,18 @@ void read_arg(JsonScanner& scanner, std::string_view key, RawEvent& event) {
 Category category_of(std::string_view cat) { return kCategoryTable.find(cat); }
 
 bool read_event(JsonScanner& scanner, RawEvent& event) {
+  const auto find_category = [&] {
+    if (event.category == Category::kNone && !event.cat.empty()) {
+      event.category = category_of(event.cat);
+    }
+  };
   const bool whole = read_chrome_event(scanner, event, [&] {
+    find_category();
     // Stacks of Python frames are most of a file that has them; they are only counted.
-    if (category_of(event.cat) == Category::kPython) return scanner.skip();
+    if (event.category == Category::kPython) return scanner.skip();
     read_chrome_args(scanner, [&](std::string_view key) { read_arg(scanner, key, event); });
   });
-  if (!event.cat.empty()) event.category = category_of(event.cat);
+  find_category();
   return whole;
 }
 
