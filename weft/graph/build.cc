@@ -10,6 +10,7 @@
 #include "weft/graph/builder.h"
 #include "weft/graph/delays.h"
 #include "weft/graph/rank_draft.h"
+#include "weft/trace/transfer.h"
 
 namespace weft::graph {
 namespace {
@@ -22,8 +23,6 @@ constexpr DiagnosticKind kLoneCollective{
     "collective-without-peers", Severity::kInfo,
     "no other rank recorded this collective: waiting and transfer cannot be told apart",
     "record all ranks of the job, over the same steps"};
-
-constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
 /// Ranks, joined. Ids of a rank's draft ops are shifted by `first[rank]`.
 class Join {
@@ -136,42 +135,34 @@ class Join {
       diagnostics_.add(kLoneCollective, std::string(trace::to_text(match.kind)));
     }
 
-    Nanos begins = INT64_MIN, ends = INT64_MAX;
     std::int32_t step = -1;
     std::vector<OpId> kernels;
+    std::vector<trace::Attendance> members;
     for (const trace::Member& member : match.members) {
       const OpId local = drafts_[member.rank].op_of_event[member.event];
       if (local == kNoId) continue;
       const OpId kernel = first_[member.rank] + local;
       kernels.push_back(kernel);
-      begins = std::max(begins, graph.ops.recorded_start[kernel]);
+      members.push_back({graph.ops.recorded_start[kernel], recorded_end(graph, kernel)});
       step = std::max(step, graph.ops.step[kernel]);
     }
     if (kernels.empty()) return;
-    // A member that was done before the last one came did not wait for it (the root of a broadcast,
-    // the sender of a small message); the transfer ends with the first of those that did.
-    const auto waited = [&](OpId kernel) {
-      return recorded_end(graph, kernel) >= begins - kIgnoredSkew;
-    };
-    for (const OpId kernel : kernels) {
-      if (waited(kernel)) ends = std::min(ends, recorded_end(graph, kernel));
-    }
-    ends = std::max(ends, begins);
+    const trace::Transfer moved = trace::find_transfer(members);
     const LaneId lane = link_lane(match);
     const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
                                            .lane = lane,
                                            .name = trace::to_text(match.kind),
                                            .step = step,
-                                           .duration = ends - begins,
-                                           .recorded_start = begins,
-                                           .recorded_duration = ends - begins,
+                                           .duration = moved.ends - moved.begins,
+                                           .recorded_start = moved.begins,
+                                           .recorded_duration = moved.ends - moved.begins,
                                            .bytes = match.bytes});
     collective.transfer = transfer;
     for (const OpId kernel : kernels) {
       const OpId arrival = arrive(kernel);
       collective.arrivals.push_back(arrival);
       edges_.push_back({arrival, transfer, EdgeKind::kCollective, false, 0});
-      if (waited(kernel)) {
+      if (moved.waited(recorded_end(graph, kernel))) {
         transfers_of_[kernel].push_back(transfer);
         graph.ops.duration[kernel] = 0;
       }

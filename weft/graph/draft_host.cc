@@ -10,6 +10,7 @@
 #include "weft/base/sort_runs.h"
 #include "weft/graph/names.h"
 #include "weft/graph/rank_draft.h"
+#include "weft/trace/steps.h"
 
 namespace weft::graph {
 namespace {
@@ -200,7 +201,7 @@ class HostDraft {
     const auto& e = trace_.events;
     DraftOp op;
     op.lane = lane(point.lane);
-    op.step = step_at(trace_, point.start);
+    op.step = trace::step_at(trace_, point.start);
     op.start = point.start;
     op.event = point.event;
     if (point.kind == Point::Kind::kStep) {
@@ -313,17 +314,6 @@ class HostDraft {
 };
 
 }  // namespace
-
-std::int32_t step_at(const trace::RankTrace& trace, Nanos time) {
-  if (trace.steps.empty()) return 0;
-  const auto after =
-      std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
-                       [](Nanos t, const trace::StepMark& mark) { return t < mark.start; });
-  if (after == trace.steps.begin()) return -1;
-  // A step lasts until the next begins: what the loop does in between belongs to it.
-  if (after == trace.steps.end() && time >= trace.steps.back().end) return -1;
-  return static_cast<std::int32_t>(std::prev(after)->number);
-}
 
 void draft_host(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
   HostDraft host(trace, draft);

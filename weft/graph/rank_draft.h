@@ -61,7 +61,4 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
                   const std::vector<bool>& is_communication, RankDraft& draft);
 void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft);
 
-/// The step in which the host was at `time`, by its number; -1 outside of all steps.
-std::int32_t step_at(const trace::RankTrace& trace, Nanos time);
-
 }  // namespace weft::graph
