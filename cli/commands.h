@@ -9,13 +9,15 @@
 namespace weft::cli {
 
 Subcommand diagnose_command();
+Subcommand export_command();
 Subcommand info_command();
 Subcommand list_command();
 Subcommand replay_command();
 Subcommand report_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {info_command(), diagnose_command(), replay_command(), report_command(), list_command()};
+  return {info_command(),   diagnose_command(), replay_command(),
+          report_command(), export_command(),   list_command()};
 }
 
 }  // namespace weft::cli

@@ -16,8 +16,8 @@ class ByteSink {
   virtual ~ByteSink() = default;
   /// After a failure the sink is good for nothing but its end.
   virtual Status write(std::string_view bytes) = 0;
-  /// Makes final what was written. A sink that ends without it leaves nothing behind, as far as that
-  /// can be had.
+  /// Makes final what was written. A sink that ends without it leaves nothing behind, as far as
+  /// that can be had.
   virtual Status close() = 0;
 };
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "weft/base/parallel.h"
-#include "weft/graph/rank_draft.h"
 #include "weft/report/timeline_draft.h"
+#include "weft/trace/steps.h"
 
 namespace weft::report {
 namespace {
@@ -58,7 +58,7 @@ std::vector<RankTimeline> draft_ranks(const predict::Job& job) {
     ranks[r] = draft_rank_timeline(traces[r], communication[r]);
     ranks[r].keep = communication[r];
     for (const Nanos start : traces[r].events.start) {
-      ranks[r].step.push_back(graph::step_at(traces[r], start));
+      ranks[r].step.push_back(trace::step_at(traces[r], start));
     }
   });
   return ranks;

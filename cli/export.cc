@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft export`: a job in files that other tools read.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/loading.h"
+#include "cli/progress.h"
+#include "weft/report/export.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+
+/// Everything but the traces, so that a mistyped format does not cost the time of loading.
+Result<report::ExportOptions> read_options(const Arguments& arguments, const std::string& path) {
+  report::ExportOptions options;
+  if (arguments.has("--format")) options.format = arguments.all("--format").back();
+  WEFT_ASSIGN(const report::ExportFormat format, report::find_format(options.format, path));
+  options.format = format.name;
+  if (arguments.has("--table")) options.table = arguments.all("--table").back();
+  WEFT_TRY(report::check_options(options));
+  return options;
+}
+
+Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
+  if (!arguments.has("-o")) {
+    return fail(ErrorCode::kUsage, "-o OUT is missing (-o - writes to stdout)");
+  }
+  const std::string& path = arguments.all("-o").back();
+  WEFT_ASSIGN(report::ExportOptions options, read_options(arguments, path));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  Progress progress(console.err);
+  progress.show("building the graph");
+  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    progress.show(fmt::format("writing {} %", total > 0 ? done * 100 / total : 100));
+    return !interrupted();
+  };
+  if (path == kStandardOutput) {
+    const auto sink = descriptor_sink(STDOUT_FILENO, "stdout");
+    WEFT_TRY(report::export_job(job, options, *sink));
+    WEFT_TRY(sink->close());
+  } else {
+    WEFT_TRY(report::export_file(job, options, path));
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand export_command() {
+  Subcommand command;
+  command.name = "export";
+  command.description = "a timeline for Perfetto, or tables, of all ranks on one clock";
+  command.inputs = "INPUT...";
+  command.min_inputs = 1;
+  command.details =
+      "The format is told by --format or by the extension of OUT; add .gz to pack it:\n";
+  for (const report::ExportFormat& format : report::export_formats()) {
+    command.details +=
+        fmt::format("  {:<14} {:<9} {}\n", format.name, format.extension, format.description);
+  }
+  command.details += "OUT appears when it is whole; - means stdout.";
+  command.examples = {
+      Example{"weft export examples/resnet50-w4 -o timeline.json.gz",
+              "open it at ui.perfetto.dev or in chrome://tracing"},
+      Example{"weft export examples/resnet50-w4 --format csv --table collectives -o -",
+              "who came late to which collective"}};
+  command.flags = {
+      {"-o", "OUT", "the file to write; - means stdout", Flag::Value::kText},
+      {"--format", "F", "perfetto-json, perfetto or csv", Flag::Value::kText},
+      {"--table", "T", "csv: events (default), collectives or steps", Flag::Value::kText}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.run = run_export;
+  return command;
+}
+
+}  // namespace weft::cli
