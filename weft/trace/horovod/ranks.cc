@@ -123,15 +123,7 @@ class RankMaker {
  private:
   static void push(RankTrace& trace, EventKind kind, std::uint32_t lane, std::string_view name,
                    Nanos start, Nanos end, std::uint32_t correlation) {
-    Events& events = trace.events;
-    events.start.push_back(start);
-    events.duration.push_back(end - start);
-    events.name.push_back(trace.names.intern(name));
-    events.lane.push_back(lane);
-    events.correlation.push_back(correlation);
-    events.detail.push_back(kNone);
-    events.external_id.push_back(-1);
-    events.kind.push_back(kind);
+    trace.events.add(kind, start, end - start, trace.names.intern(name), lane, correlation);
   }
 
   std::uint32_t kernel_detail(RankTrace& trace, const Response& response, std::size_t k,

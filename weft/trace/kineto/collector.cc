@@ -142,16 +142,10 @@ void Collector::add(const RawEvent& event) {
 
 void Collector::push(EventKind kind, const RawEvent& event, std::uint32_t lane, Nanos start,
                      Nanos duration, std::uint32_t detail) {
-  Events& events = trace_.events;
-  events.start.push_back(start);
-  events.duration.push_back(duration);
-  events.name.push_back(trace_.names.intern(event.name));
-  events.lane.push_back(lane);
   const bool fits = event.correlation > 0 && event.correlation < std::int64_t{kNone};
-  events.correlation.push_back(fits ? static_cast<std::uint32_t>(event.correlation) : 0);
-  events.detail.push_back(detail);
-  events.external_id.push_back(or_else(event.external, -1));
-  events.kind.push_back(kind);
+  trace_.events.add(kind, start, duration, trace_.names.intern(event.name), lane,
+                    fits ? static_cast<std::uint32_t>(event.correlation) : 0, detail,
+                    or_else(event.external, -1));
 }
 
 void Collector::add_complete(const RawEvent& event) {

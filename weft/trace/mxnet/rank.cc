@@ -151,15 +151,7 @@ class RankMaker {
 
   void push(EventKind kind, std::uint32_t lane, NameId name, Nanos start, Nanos end,
             std::uint32_t detail) {
-    Events& events = trace_.events;
-    events.start.push_back(start);
-    events.duration.push_back(end - start);
-    events.name.push_back(name);
-    events.lane.push_back(lane);
-    events.correlation.push_back(0);
-    events.detail.push_back(detail);
-    events.external_id.push_back(-1);
-    events.kind.push_back(kind);
+    trace_.events.add(kind, start, end - start, name, lane, 0, detail);
   }
 
   void add(std::size_t i) {

@@ -290,15 +290,8 @@ void mark_steps(RankTrace& rank) {
 }
 
 void add_event(RankTrace& rank, std::uint32_t lane, std::string_view name, const RawEvent& event) {
-  Events& events = rank.events;
-  events.start.push_back(event.start);
-  events.duration.push_back(event.duration);
-  events.name.push_back(rank.names.intern(name));
-  events.lane.push_back(lane);
-  events.correlation.push_back(0);
-  events.detail.push_back(static_cast<std::uint32_t>(rank.phases.size()));
-  events.external_id.push_back(-1);
-  events.kind.push_back(EventKind::kPhase);
+  rank.events.add(EventKind::kPhase, event.start, event.duration, rank.names.intern(name), lane, 0,
+                  static_cast<std::uint32_t>(rank.phases.size()));
   rank.phases.push_back(event.detail);
 }
 
