@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL profiler plug-ins that write their events as JSON lines:
-//   {"type":"ProfilerLifecycle","func":"ProfilerInit","gpuUuid":U,"commId":C,"rank":R,
-//    "start":{"ts":T,"pid":P,"tid":T}, ..., "details":{"nranks":N}}
-//   {"recordType":"event","type":"ncclProfileColl", ..., "parentObj":A,"eventAddr":B,
-//    "details":{"func":"AllReduce","seq":0,"count":N,"dtype":"ncclFloat32"}}
-//   {"recordType":"state","name":"KernelChStop","eventAddr":A,"pTimer":N}
-//   {"recordType":"cuptiActivity","type":"KERNEL","extCorrId":N, ...}
-// Times are microseconds of the host's monotonic clock. Lines are written when an event ends, so
-// children come before their parents; addresses of events are used again.
+// From the lines of a profiler plug-in to what each GPU did. Lines are written when an event ends,
+// so children may come before their parents; addresses of events are used again.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -18,117 +11,20 @@
 #include "weft/trace/nccl/assemble.h"
 #include "weft/trace/nccl/lines.h"
 #include "weft/trace/nccl/nccl.h"
+#include "weft/trace/nccl/profiler_record.h"
 
 namespace weft::trace {
 namespace {
 
 using nccl::Launch;
 using nccl::Operation;
+using nccl::ProfilerRecord;
 using nccl::Span;
 using nccl::Worker;
 
 constexpr DiagnosticKind kNoTime{
     "event-without-time", Severity::kDataLoss, "events without a usable start or end were left out",
     "the plug-in was stopped while writing; let the job end by itself"};
-
-/// One line.
-struct Record {
-  std::string_view kind, type, name, function, dtype, gpu, communicator, host;
-  std::int64_t rank = -1, ranks = -1, process = -1, thread = -1;
-  std::int64_t count = -1, sequence = -1, peer = -1;
-  std::int64_t link = -1;       ///< extCorrId: launch <-> kernel
-  std::int64_t gpu_clock = -1;  ///< nanoseconds of the GPU
-  std::uint64_t address = 0, parent = 0, stream = 0;
-  Span span;
-};
-
-std::uint64_t parse_address(std::string_view text) {
-  if (text.starts_with("0x")) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
-}
-
-std::uint64_t read_address(JsonScanner& json) { return parse_address(json.string()); }
-
-void read_details(JsonScanner& json, Record& record) {
-  nccl::read_members(json, [&](std::string_view key) {
-    if (key == "func") {
-      record.function = json.string();
-    } else if (key == "dtype") {
-      record.dtype = json.string();
-    } else if (key == "count") {
-      record.count = nccl::read_count(json);
-    } else if (key == "seq") {
-      record.sequence = nccl::read_count(json);
-    } else if (key == "peer") {
-      record.peer = nccl::read_count(json);
-    } else if (key == "nranks") {
-      record.ranks = nccl::read_count(json);
-    } else if (key == "pTimer") {
-      record.gpu_clock = nccl::read_count(json);
-    } else if (key == "stream") {
-      record.stream = read_address(json);
-    } else {
-      json.skip();
-    }
-  });
-}
-
-void read_record(JsonScanner& json, Record& record) {
-  const auto read_end = [&](Nanos& time) {
-    nccl::read_members(json, [&](std::string_view key) {
-      if (key == "ts") {
-        time = nccl::read_micros(json);
-      } else if (key == "pid") {
-        record.process = nccl::read_count(json);
-      } else if (key == "tid") {
-        const std::int64_t thread = nccl::read_count(json);
-        if (record.thread < 0) record.thread = thread;
-      } else {
-        json.skip();
-      }
-    });
-  };
-  std::string_view key;
-  while (json.next_key(key)) {
-    if (key == "recordType") {
-      record.kind = json.string();
-    } else if (key == "type") {
-      record.type = json.string();
-    } else if (key == "name") {
-      record.name = json.string();
-    } else if (key == "gpuUuid") {
-      record.gpu = json.string();
-    } else if (key == "hostname") {
-      record.host = json.string();
-    } else if (key == "commId") {
-      record.communicator = json.number_or_string();
-    } else if (key == "rank") {
-      record.rank = nccl::read_count(json);
-    } else if (key == "start") {
-      read_end(record.span.start);
-    } else if (key == "stop") {
-      read_end(record.span.end);
-    } else if (key == "pid") {
-      record.process = nccl::read_count(json);
-    } else if (key == "extCorrId") {
-      record.link = nccl::read_count(json);
-    } else if (key == "pTimer") {
-      record.gpu_clock = nccl::read_count(json);
-    } else if (key == "eventAddr") {
-      record.address = read_address(json);
-    } else if (key == "parentObj") {
-      record.parent = read_address(json);
-    } else if (key == "stream") {
-      record.stream = read_address(json);
-    } else if (key == "details") {
-      read_details(json, record);
-    } else {
-      json.skip();
-    }
-  }
-}
 
 /// "_Z22ncclDevKernel_SendRecv24ncclDev..." -> "ncclDevKernel_SendRecv"
 std::string_view plain_name(std::string_view name) {
@@ -157,7 +53,7 @@ struct Kernel {
 
 class ProfilerFile {
  public:
-  void add(const Record& record) {
+  void add(const ProfilerRecord& record) {
     if (record.kind == "state") return add_state(record);
     if (record.kind == "cuptiActivity") return add_kernel(record);
     Worker& worker = worker_of(record);
@@ -205,15 +101,15 @@ class ProfilerFile {
   void lose() { ++lost_; }
 
   // A GPU of a process. Where the plug-in does not name the GPU the rank has to do.
-  static WorkerKey key_of(const Record& record) {
+  static WorkerKey key_of(const ProfilerRecord& record) {
     return {record.process, std::string(record.gpu), record.gpu.empty() ? record.rank : 0};
   }
 
-  static std::int64_t stream_of(const Record& record) {
+  static std::int64_t stream_of(const ProfilerRecord& record) {
     return static_cast<std::int64_t>(record.stream & 0x7fffffffffffffff);
   }
 
-  Worker& worker_of(const Record& record) {
+  Worker& worker_of(const ProfilerRecord& record) {
     const auto [found, fresh] = index_.try_emplace(key_of(record), workers_.size());
     if (fresh) {
       workers_.emplace_back();
@@ -226,7 +122,7 @@ class ProfilerFile {
     return worker;
   }
 
-  static void note_membership(Worker& worker, const Record& record) {
+  static void note_membership(Worker& worker, const ProfilerRecord& record) {
     if (record.communicator.empty()) return;
     auto& list = worker.memberships;
     auto known = std::find_if(list.begin(), list.end(), [&](const nccl::Membership& m) {
@@ -240,7 +136,7 @@ class ProfilerFile {
     known->rank = std::max(known->rank, record.rank);
   }
 
-  void add_operation(Worker& worker, const Record& record) {
+  void add_operation(Worker& worker, const ProfilerRecord& record) {
     Operation operation;
     operation.function = record.function;
     operation.dtype = record.dtype;
@@ -254,13 +150,13 @@ class ProfilerFile {
   }
 
   // The GPU's clock at the stop comes as a state before the channel's own line.
-  void add_state(const Record& record) {
+  void add_state(const ProfilerRecord& record) {
     if (record.name == "KernelChStop") {
       gpu_stops_[{record.process, record.address}] = record.gpu_clock;
     }
   }
 
-  void add_channel(const Record& record) {
+  void add_channel(const ProfilerRecord& record) {
     Channel channel;
     channel.parent = {record.process, record.parent};
     channel.seen = record.span;
@@ -274,7 +170,7 @@ class ProfilerFile {
   }
 
   // Its GPU is not that of the launch in all versions; the link is.
-  void add_kernel(const Record& record) {
+  void add_kernel(const ProfilerRecord& record) {
     if (record.type != "KERNEL" && record.type != "CONCURRENT_KERNEL") return;
     if (!record.span.known()) return lose();
     kernels_[{record.process, record.link}] = {record.span, std::string(plain_name(record.name))};
@@ -365,8 +261,8 @@ class NcclProfilerReader final : public Reader {
     JsonScanner json(source);
     ProfilerFile file;
     WEFT_TRY(nccl::read_lines(json, source, options, diagnostics, [&] {
-      Record record;
-      read_record(json, record);
+      ProfilerRecord record;
+      nccl::read_record(json, record);
       if (json.ok()) file.add(record);
     }));
     return nccl::assemble(file.finish(source.name(), diagnostics), source.name(), name(),

@@ -9,6 +9,7 @@
 #include "weft/trace/nccl/ranks.h"
 #include "weft/trace/nsys/database.h"
 #include "weft/trace/nsys/events.h"
+#include "weft/trace/nsys/machine.h"
 #include "weft/trace/nsys/workers.h"
 
 namespace weft::trace {
@@ -16,7 +17,7 @@ namespace {
 
 using nsys::Database;
 using nsys::Draft;
-using nsys::Rows;
+using nsys::Machine;
 using nsys::StepCandidate;
 using nsys::StepSort;
 using nsys::Workers;
@@ -41,49 +42,6 @@ constexpr DiagnosticKind kOrdered{
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// What the export says about the machine.
-struct Machine {
-  std::string host;
-  std::vector<std::string> devices;
-  Nanos epoch = 0;  ///< absolute time of the recording's time 0
-};
-
-Result<Machine> read_machine(const Database& database) {
-  constexpr Nanos kLatest = Nanos{1} << 61;
-  constexpr std::int64_t kMostDevices = 1024;
-  Machine machine;
-  WEFT_ASSIGN(Rows system, database.select("TARGET_INFO_SYSTEM_ENV", {"name", "value"}));
-  for (;;) {
-    WEFT_ASSIGN(const bool more, system.next());
-    if (!more) break;
-    if (system.text(0) == "Hostname") machine.host = system.text(1);
-  }
-  WEFT_ASSIGN(Rows gpus, database.select("TARGET_INFO_GPU", {"cuDevice", "id", "name"}));
-  for (;;) {
-    WEFT_ASSIGN(const bool more, gpus.next());
-    if (!more) break;
-    const std::int64_t ordinal = gpus.integer(0, gpus.integer(1, -1));
-    if (ordinal < 0 || ordinal >= kMostDevices) continue;
-    const auto place = static_cast<std::size_t>(ordinal);
-    if (machine.devices.size() <= place) machine.devices.resize(place + 1);
-    machine.devices[place] = gpus.text(2);
-  }
-  // Times count from the start of the session or, in newer exports, from the start of the host.
-  Nanos started = 0;
-  WEFT_ASSIGN(Rows details, database.select("ANALYSIS_DETAILS", {"startTime"}));
-  WEFT_ASSIGN(const bool detailed, details.next());
-  if (detailed) started = details.integer(0, 0);
-  WEFT_ASSIGN(Rows session, database.select("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}));
-  WEFT_ASSIGN(const bool dated, session.next());
-  if (dated) {
-    const Nanos date = session.integer(0, 0);
-    if (date >= 0 && date < kLatest && started >= 0 && started <= date) {
-      machine.epoch = date - started;
-    }
-  }
-  return machine;
-}
-
 /// The plainest sort of marks, of the thread that has most of them.
 void choose_steps(Draft& draft) {
   StepSort best = StepSort::kNone;
@@ -107,8 +65,15 @@ void choose_steps(Draft& draft) {
   }
 }
 
+/// A rank that is alone in its file: the environment knows best, then the file's name.
+void number_single(RankTrace& trace, const Machine& machine, const std::string& file) {
+  trace.rank = machine.rank >= 0 ? machine.rank : rank_from_name(file);
+  trace.world = machine.rank >= 0 ? machine.world : -1;
+}
+
 /// Ranks from NCCL's communicators if they tell all of them apart, else by order.
-void number_ranks(std::vector<Draft>& drafts, const std::string& file, Diagnostics& diagnostics) {
+void number_ranks(std::vector<Draft>& drafts, const Machine& machine, const std::string& file,
+                  Diagnostics& diagnostics) {
   std::vector<std::vector<nccl::Membership>> memberships(drafts.size());
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     for (const auto& [name, payload] : drafts[i].communicators) {
@@ -118,12 +83,12 @@ void number_ranks(std::vector<Draft>& drafts, const std::string& file, Diagnosti
   const std::vector<nccl::Place> places = nccl::place_workers(memberships);
   const bool told = places.front().rank >= 0;
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    RankTrace& trace = drafts[i].trace;
-    const auto order = static_cast<std::int32_t>(i);
-    trace.rank = told ? places[i].rank : (drafts.size() == 1 ? rank_from_name(file) : order);
-    trace.world = places[i].world;
+    drafts[i].trace.rank = told ? places[i].rank : static_cast<std::int32_t>(i);
+    drafts[i].trace.world = places[i].world;
   }
-  if (!told && drafts.size() > 1) diagnostics.add(kOrdered, file);
+  if (told) return;
+  if (drafts.size() == 1) return number_single(drafts.front().trace, machine, file);
+  diagnostics.add(kOrdered, file);
 }
 
 /// Peers are known by their place in the communicator, which is the rank only where all take part.
@@ -164,7 +129,7 @@ class NsysReader final : public Reader {
                   source.name());
     }
     WEFT_ASSIGN(const Workers workers, Workers::find(*database));
-    WEFT_ASSIGN(const Machine machine, read_machine(*database));
+    WEFT_ASSIGN(const Machine machine, nsys::read_machine(*database));
     std::vector<Draft> drafts(workers.all().size());
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       drafts[i].trace.process = nsys::pid_of(workers.all()[i].process);
@@ -188,7 +153,7 @@ class NsysReader final : public Reader {
       trace.facts.sync_events = draft.resolved_waits > 0;
       choose_steps(draft);
     }
-    number_ranks(drafts, source.name(), diagnostics);
+    number_ranks(drafts, machine, source.name(), diagnostics);
     report(events.losses(), source.name(), diagnostics);
     std::vector<RankTrace> traces;
     for (Draft& draft : drafts) {

@@ -9,6 +9,7 @@
 #include "weft/trace/calls.h"
 #include "weft/trace/launches.h"
 #include "weft/trace/match.h"
+#include "weft/trace/nsys/machine.h"
 #include "weft/trace/nsys/made_export.h"
 
 namespace weft::trace::nsys {
@@ -154,6 +155,31 @@ TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
   EXPECT_EQ(calls[0][1].messages[0], (Message{1, true, 64}));
   ASSERT_EQ(calls[1][1].messages.size(), 1u);
   EXPECT_EQ(calls[1][1].messages[0], (Message{0, false, 64}));
+}
+
+TEST(NsysReader, EnvironmentTellsTheRankOfAFileOfOne) {
+  const std::string alone = made_tables() + made_kernel("gemm", kFirstProcess, 0, 7, 10, 20, 1) +
+                            "CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);"
+                            "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', 'node7'), "
+                            "('DeviceEnvironment', 'LOCAL_RANK=1\nRANK=5\nWORLD_SIZE=8');";
+  const auto one = read_sql(alone);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].rank, 5);
+  EXPECT_EQ(one[0].world, 8);
+  EXPECT_EQ(one[0].host, "node7");
+  const auto two = read_sql(alone + made_kernel("gemm", kSecondProcess, 1, 7, 10, 20, 1));
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].rank, 0) << "the environment is that of one of them at most";
+  EXPECT_EQ(two[1].rank, 1);
+}
+
+TEST(NsysMachine, VariablesAreFoundInPlainTextAndJson) {
+  EXPECT_EQ(variable("A=1\nRANK=3\n", "RANK"), 3);
+  EXPECT_EQ(variable(R"({"LOCAL_RANK":"1","RANK": "12"})", "RANK"), 12);
+  for (const char* text :
+       {"", "RANK", "RANK=", "RANK=x", "RANKS=3", "LOCAL_RANK=3", "RANK 3", "RANK=123456789"}) {
+    EXPECT_EQ(variable(text, "RANK"), -1) << text;
+  }
 }
 
 TEST(NsysReader, WaitsBetweenStreamsFindTheRecordTheyWaitFor) {
