@@ -156,9 +156,14 @@ Nanos longest_silence(const RankTrace& trace, Nanos span) {
 
 }  // namespace
 
-void check_clock(RankTrace& trace, Diagnostics& diagnostics) {
-  if (trace.events.size() == 0) return;
+Status check_clock(RankTrace& trace, Diagnostics& diagnostics) {
+  if (trace.events.size() == 0) return {};
   diagnostics.add(kFarEvent, trace.file, drop_far_events(trace));
+  if (trace.events.size() == 0) {
+    return fail(ErrorCode::kBadInput,
+                "no event has a believable time; the file is damaged, copy it or record again",
+                trace.file);
+  }
   start_at_zero(trace);
   diagnostics.add(kEarlyKernel, trace.file, count_early_kernels(trace));
   diagnostics.add(kStepOrder, trace.file, count_steps_backwards(trace));
@@ -171,6 +176,7 @@ void check_clock(RankTrace& trace, Diagnostics& diagnostics) {
                       trace.file + ": " + std::to_string(silence / kMillisecond) + " ms long");
     }
   }
+  return {};
 }
 
 }  // namespace weft::trace

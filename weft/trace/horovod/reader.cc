@@ -83,7 +83,7 @@ class HorovodReader final : public Reader {
       if (!open_end && (scanner.cut() || source.truncated())) trace.cut_at = scanner.offset();
     }
     // All ranks of a file are on one clock, so they keep one beginning.
-    if (made.ranks.size() == 1) check_clock(made.ranks.front(), diagnostics);
+    if (made.ranks.size() == 1) WEFT_TRY(check_clock(made.ranks.front(), diagnostics));
     return std::move(made.ranks);
   }
 

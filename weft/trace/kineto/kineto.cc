@@ -59,7 +59,7 @@ class FileReading {
                   "torch.profiler exported",
                   source_.name());
     }
-    check_clock(trace_, diagnostics);
+    WEFT_TRY(check_clock(trace_, diagnostics));
     return std::move(trace_);
   }
 

@@ -79,7 +79,7 @@ class MxnetReader final : public Reader {
     diagnostics.add(kUnfinished, source.name(), collector.unfinished());
     diagnostics.add(kUnmatched, source.name(), collector.unmatched());
     diagnostics.add(kNoTime, source.name(), collector.without_time());
-    check_clock(trace, diagnostics);
+    WEFT_TRY(check_clock(trace, diagnostics));
     return traces;
   }
 };

@@ -222,6 +222,16 @@ TEST(Mxnet, ProfileWithoutWorkIsRefused) {
   EXPECT_EQ(traces.error().code, ErrorCode::kBadInput);
 }
 
+TEST(Mxnet, ProfileWithoutABelievableTimeIsRefused) {
+  const auto source = memory_source(
+      R"({"traceEvents":[{"ph":"X","name":"dot","ts":1,"dur":973709551615,"pid":0,"tid":1}]})",
+      "t.json");
+  Diagnostics diagnostics;
+  const auto traces = make_mxnet_reader()->read(*source, {}, diagnostics);
+  ASSERT_FALSE(traces);
+  EXPECT_EQ(traces.error().code, ErrorCode::kBadInput);
+}
+
 TEST(Mxnet, ItsReaderIsTheSurest) {
   const std::string text = Writer().op("dot", "0", 1, 2).text();
   int best = 0;

@@ -231,8 +231,8 @@ Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::
     RankWriter writer(workers[i], groups, trace);
     writer.write();
     diagnostics.add(kUntimed, file, writer.untimed());
-    check_clock(trace, diagnostics);
-    if (trace.events.size() > 0) ranks.push_back(std::move(trace));
+    const Status believable = check_clock(trace, diagnostics);
+    if (believable && trace.events.size() > 0) ranks.push_back(std::move(trace));
   }
   if (ranks.empty()) {
     return fail(ErrorCode::kBadInput,

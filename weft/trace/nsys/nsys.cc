@@ -158,7 +158,7 @@ class NsysReader final : public Reader {
     std::vector<RankTrace> traces;
     for (Draft& draft : drafts) {
       name_peers(draft);
-      check_clock(draft.trace, diagnostics);
+      WEFT_TRY(check_clock(draft.trace, diagnostics));
       traces.push_back(std::move(draft.trace));
     }
     return traces;
