@@ -42,4 +42,5 @@ for program in align_bench replay_bench recorded_replay_bench accuracy; do
 done
 run "the whole import against HTA and Python's json" \
   .venv/bin/python bench/compare_hta.py "$dir/bench/import_bench" --venv "$dir/hta-venv"
+run "a report with a million spans" .venv/bin/python bench/report_timeline.py "$dir/bin/weft"
 exit $failed

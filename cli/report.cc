@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
+#include "weft/diagnose/path.h"
 #include "weft/predict/job.h"
 #include "weft/report/html.h"
 #include "weft/report/timeline_pack.h"
@@ -29,7 +30,8 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   progress.show("laying out the timeline");
   report::TimelineOptions options;
   if (arguments.has("--all-spans")) options.most_spans = SIZE_MAX;
-  const report::Timeline timeline = report::make_timeline(job, nullptr, options);
+  const diagnose::CriticalPath critical = diagnose::find_critical_path(job);
+  const report::Timeline timeline = report::make_timeline(job, &critical, options);
   report::PageData page;
   page.title = "Weft report: " + job.run.label;
   page.timeline = report::pack_timeline(timeline);

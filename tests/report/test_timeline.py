@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLE, Weft
+from tests.conftest import EXAMPLE, Weft, trace_text
 from tests.report.browser import Report
 
 Open = Callable[..., Report]
@@ -317,3 +317,63 @@ def test_where_to_write_must_be_told(weft: Weft) -> None:
     done = weft("report", EXAMPLE)
     assert done.returncode == 2
     assert "-o FILE is missing" in done.stderr
+
+
+def long_trace(spans: int) -> str:
+    """One rank whose host makes many short calls between two kernels."""
+    head = trace_text(0, 1, steps=2)
+    call = '{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1000,"tid":7000,"ts":%d,"dur":1},'
+    calls = "".join([call % (1_000_000 + 2 * i) for i in range(spans)])
+    return head.replace('"traceEvents": [', '"traceEvents": [' + calls)
+
+
+def test_beyond_300000_spans_short_neighbours_are_drawn_as_one(
+    open_report: Open, weft: Weft, tmp_path: Path
+) -> None:
+    file, page = tmp_path / "long.json", tmp_path / "long.html"
+    file.write_text(long_trace(310_000))
+    done = weft("report", file, "-o", page)
+    assert done.returncode == 0, done.stderr
+    report = open_report(page)
+    drawn = report.timeline("m.spans.start.length")
+    assert drawn < 300_000
+    assert report.timeline("m.recordedSpans") == 310_012
+    assert "of 310,012 spans" in report.page.locator(".timeline .thinned").inner_text()
+    many = report.timeline("m.spans.count.findIndex((count) => count > 1)")
+    report.timeline(f"t.select({many})")
+    assert "Put together" in report.details()
+    assert report.timeline("m.spans.count.reduce((a, b) => a + b)") == 310_012
+    whole = weft("report", file, "-o", page, "--all-spans")
+    assert whole.returncode == 0, whole.stderr
+    assert open_report(page).timeline("m.spans.start.length") == 310_012
+
+
+def test_critical_path_is_shown_across_ranks(open_report: Open) -> None:
+    report = open_report()
+    assert report.timeline("m.path.start.length") > 100
+    button = report.page.get_by_role("button", name="Critical path")
+    plain = report.canvas().screenshot()
+    button.click()
+    report.settle()
+    assert report.timeline("t.isPathShown()")
+    assert button.get_attribute("aria-pressed") == "true"
+    assert report.canvas().screenshot() != plain
+    on_path = report.timeline("m.path.spans[10]")
+    report.timeline(f"t.select({on_path})")
+    assert "Critical path\non it, as" in report.details()
+    report.page.wait_for_timeout(300)
+    again = open_report(fragment=report.page.evaluate("location.hash"))
+    assert again.timeline("t.isPathShown()")
+    again.canvas().focus()
+    again.press("p")
+    assert not again.timeline("t.isPathShown()")
+
+
+def test_critical_path_goes_forward_on_lanes_that_exist(open_report: Open) -> None:
+    report = open_report()
+    assert report.timeline(
+        "m.path.start.every((start, i) => start <= m.path.end[i]"
+        " && (i === 0 || start >= m.path.end[i - 1]))"
+    )
+    assert report.timeline("m.path.lane.every((lane) => lane >= -1 && lane < m.lanes.length)")
+    assert report.timeline("m.path.spans.length") > 50

@@ -2,13 +2,11 @@
 #include "weft/diagnose/loading.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace weft::diagnose {
-namespace {
 
-/// How frameworks name the fetching of a batch: PyTorch "enumerate(DataLoader)#...__next__",
-/// TensorFlow "IteratorGetNext", MXNet and others "dataloader" or "data_loading".
+// How frameworks name the fetching of a batch: PyTorch "enumerate(DataLoader)#...__next__",
+// TensorFlow "IteratorGetNext", MXNet and others "dataloader" or "data_loading".
 bool names_loading(std::string_view name) {
   for (const std::string_view part :
        {"DataLoader", "dataloader", "data_loading", "IteratorGetNext", "Iterator::GetNext"}) {
@@ -16,8 +14,6 @@ bool names_loading(std::string_view name) {
   }
   return false;
 }
-
-}  // namespace
 
 std::vector<sim::Window> loading_windows(const predict::Job& job) {
   std::vector<sim::Window> loading;

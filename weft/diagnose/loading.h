@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "weft/predict/job.h"
 #include "weft/sim/causes.h"
 
 namespace weft::diagnose {
+
+/// Whether an annotation or host op of this name fetches a batch.
+bool names_loading(std::string_view name);
 
 /// On the clock of the job's graph.
 std::vector<sim::Window> loading_windows(const predict::Job& job);

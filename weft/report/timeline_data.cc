@@ -33,17 +33,6 @@ void for_recorded_ops(const predict::Job& job, const SpanIndex& index, const Bod
   }
 }
 
-/// Where the graph's time 0 lies on the clock of the traces. Ops may start later than their event
-/// (a call that first waits for the queue), never earlier.
-Nanos find_origin(const predict::Job& job, const SpanIndex& index) {
-  Nanos origin = INT64_MIN;
-  for_recorded_ops(job, index, [&](graph::OpId op, std::uint32_t rank, std::uint32_t event) {
-    const Nanos start = job.run.ranks[rank].events.start[event];
-    origin = std::max(origin, start - job.graph.ops.recorded_start[op]);
-  });
-  return origin == INT64_MIN ? 0 : origin;
-}
-
 std::vector<RankTimeline> draft_ranks(const predict::Job& job) {
   const auto& traces = job.run.ranks;
   std::vector<std::vector<bool>> communication(traces.size());
@@ -79,7 +68,8 @@ void keep_detail(const predict::Job& job, const diagnose::CriticalPath* path,
       if (window.rank >= 0 && window.rank != job.run.ranks[r].rank) continue;
       const trace::Events& e = job.run.ranks[r].events;
       for (std::size_t i = 0; i < e.size(); ++i) {
-        if (e.start[i] - index.origin < window.end && e.end(i) - index.origin > window.start) {
+        if (e.start[i] - job.graph.origin < window.end &&
+            e.end(i) - job.graph.origin > window.start) {
           ranks[r].keep[i] = true;
         }
       }
@@ -140,7 +130,7 @@ class Columns {
       index_.span_of_event[r][row.spans[i].event] = id;
     }
     const Nanos start = row.spans[begin].start;
-    spans.start.push_back(start - index_.origin);
+    spans.start.push_back(start - job_.graph.origin);
     spans.duration.push_back(row.spans[end - 1].end() - start);
     spans.label.push_back(label_of(r, rank, longest->event));
     spans.step.push_back(rank.step[longest->event]);
@@ -181,7 +171,6 @@ Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* pa
   Timeline timeline;
   SpanIndex index;
   index.rank_of_lane = ranks_of_lanes(job);
-  index.origin = find_origin(job, index);
   std::vector<RankTimeline> ranks = draft_ranks(job);
   // Device work belongs to the step that issued it, which only the graph knows.
   for_recorded_ops(job, index, [&](graph::OpId op, std::uint32_t rank, std::uint32_t event) {

@@ -94,6 +94,7 @@ struct TimelineCollective {
   std::vector<std::uint32_t> members;
 };
 
+/// As it was recorded, also where the path was found in a replay.
 struct TimelinePathPiece {
   std::uint32_t span = kNoSpan;  ///< kNoSpan for gaps
   std::uint32_t lane = kNoSpan;

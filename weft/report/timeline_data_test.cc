@@ -133,16 +133,29 @@ TEST(Timeline, PathPiecesLieOnTheLaneOfTheirOp) {
   const graph::OpId late = collective.arrivals[1];
   diagnose::CriticalPath path;
   const Nanos arrival = job.graph.ops.recorded_start[late];
-  path.pieces.push_back(
-      {late, true, 1, 4, job.graph.ops.lane[late], diagnose::Cause::kIdle, arrival - 100, arrival});
-  path.pieces.push_back({collective.transfer, false, 1, 4, job.graph.ops.lane[collective.transfer],
-                         diagnose::Cause::kTransfer, arrival, arrival + 50'000});
+  diagnose::PathPiece gap;
+  gap.op = late;
+  gap.is_gap = true;
+  gap.rank = 1;
+  gap.lane = job.graph.ops.lane[late];
+  gap.recorded_start = job.graph.origin + arrival - 100;
+  gap.recorded_end = job.graph.origin + arrival;
+  diagnose::PathPiece transfer = gap;
+  transfer.op = collective.transfer;
+  transfer.is_gap = false;
+  transfer.lane = job.graph.ops.lane[collective.transfer];
+  transfer.recorded_start = gap.recorded_end - 10;
+  transfer.recorded_end = gap.recorded_end + 50'000;
+  path.pieces = {gap, transfer};
   const Timeline timeline = make_timeline(job, &path);
   ASSERT_EQ(timeline.path.size(), 2u);
   EXPECT_EQ(timeline.path[0].span, kNoSpan);
   EXPECT_EQ(timeline.lanes[timeline.path[0].lane].name, "stream 20");
   EXPECT_EQ(timeline.path[1].span, timeline.span_of_op[late]);
   EXPECT_EQ(timeline.lanes[timeline.path[1].lane].rank, 1u);
+  EXPECT_EQ(timeline.path[0].end, arrival);
+  EXPECT_EQ(timeline.path[1].start, arrival) << "never back in time";
+  EXPECT_EQ(timeline.path[1].end, arrival + 50'000);
 }
 
 TEST(Timeline, StepsLieEndToEndAndEndAsTheirSlowestRank) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "weft/diagnose/loading.h"
 #include "weft/trace/calls.h"
 
 namespace weft::report {
@@ -18,14 +19,6 @@ bool is_drawn(EventKind kind) {
   return kind != EventKind::kSync && kind != EventKind::kMemory;
 }
 
-/// The data loader of PyTorch, and what users call theirs.
-bool loads_data(std::string_view name) {
-  for (const std::string_view part : {"DataLoader", "dataloader", "data_loading", "next_batch"}) {
-    if (name.find(part) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 SpanClass class_of(const trace::RankTrace& trace, std::size_t event, bool communication) {
   if (communication) return SpanClass::kCommunication;
   const std::string_view name = trace.names.text(trace.events.name[event]);
@@ -36,10 +29,10 @@ SpanClass class_of(const trace::RankTrace& trace, std::size_t event, bool commun
     case EventKind::kRuntime:
       return SpanClass::kRuntime;
     case EventKind::kHostOp:
-      return loads_data(name) ? SpanClass::kDataLoading : SpanClass::kHostOp;
+      return diagnose::names_loading(name) ? SpanClass::kDataLoading : SpanClass::kHostOp;
     case EventKind::kAnnotation:
     case EventKind::kGpuAnnotation:
-      return loads_data(name) ? SpanClass::kDataLoading : SpanClass::kRange;
+      return diagnose::names_loading(name) ? SpanClass::kDataLoading : SpanClass::kRange;
     case EventKind::kOverhead:
       return SpanClass::kProfiler;
     case EventKind::kPhase:
@@ -61,7 +54,11 @@ std::string name_of(const trace::Lane& lane, RowGroup group, bool only_profiler)
   const std::string number = std::to_string(lane.tid);
   if (group == RowGroup::kRanges) return "ranges of stream " + number;
   if (group == RowGroup::kStream) return "stream " + number;
-  if (group == RowGroup::kTrack && !lane.name.empty()) return lane.name;
+  // "PP rank 0, TP rank 0, compute": the rank is known without it.
+  if (group == RowGroup::kTrack && !lane.name.empty()) {
+    const std::size_t comma = lane.name.rfind(", ");
+    return comma == std::string::npos ? lane.name : lane.name.substr(comma + 2);
+  }
   return only_profiler ? "profiler" : "thread " + number;
 }
 

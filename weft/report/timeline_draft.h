@@ -47,7 +47,6 @@ std::vector<std::uint32_t> find_like_ranks(const Timeline& timeline);
 
 /// Where events of the job ended up.
 struct SpanIndex {
-  Nanos origin = 0;                                       ///< of the graph, on the traces' clock
   std::vector<std::vector<std::uint32_t>> span_of_event;  ///< [index into Run::ranks][event]
   std::vector<std::vector<std::uint32_t>> lane_of_trace_lane;
   std::vector<std::uint32_t> rank_of_lane;  ///< graph lane -> index into Run::ranks; kNoSpan: none

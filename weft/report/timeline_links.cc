@@ -71,11 +71,15 @@ void add_path(const predict::Job& job, const diagnose::CriticalPath& path, const
       member_of[{collective.transfer, job.graph.rank(arrival)}] = arrival;
     }
   }
+  // Recorded times may overlap a little where those of the replay do not; a line goes forward.
+  Nanos last_end = INT64_MIN;
   for (const diagnose::PathPiece& piece : path.pieces) {
     const auto member = member_of.find({piece.op, piece.rank});
     const graph::OpId op = member == member_of.end() ? piece.op : member->second;
+    const Nanos start = std::max(last_end, piece.recorded_start - job.graph.origin);
+    last_end = std::max(start, piece.recorded_end - job.graph.origin);
     timeline.path.push_back({piece.is_gap ? kNoSpan : timeline.span_of_op[op],
-                             lane_of[ops.lane[op]], piece.start, piece.end, piece.cause});
+                             lane_of[ops.lane[op]], start, last_end, piece.cause});
   }
 }
 

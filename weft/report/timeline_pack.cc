@@ -158,6 +158,10 @@ std::string header(const Timeline& timeline, const std::vector<std::uint32_t>& l
   for (std::size_t c = 0; c < kSpanClasses; ++c) {
     w.value(span_class_name(static_cast<SpanClass>(c)));
   }
+  w.end_array().key("causes").begin_array();
+  for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
+    w.value(diagnose::cause_name(static_cast<diagnose::Cause>(c)));
+  }
   w.end_array().key("labels").begin_array();
   for (const std::uint32_t label : label_order) {
     w.value(timeline.names.text(timeline.labels[label].name));

@@ -7,6 +7,7 @@ interface Header {
   version: number;
   recorded_spans: number;
   classes: string[];
+  causes: string[];
   /** Name and class of each label, in turns. */
   labels: (string | number)[];
   texts: string[];
@@ -143,6 +144,7 @@ export function decodeTimeline(bytes: Uint8Array): TimelineModel {
   return {
     recordedSpans: header.recorded_spans,
     classes: header.classes,
+    causes: header.causes,
     names,
     shortNames: names.map(shortName),
     labelClass: Uint8Array.from(classes),

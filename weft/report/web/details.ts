@@ -2,7 +2,7 @@
 // All that is known about a span, as HTML.
 import { formatBytes, formatCount, formatPoint, formatTime, words } from "./format";
 import { callOf, collectiveOf, workOf } from "./links";
-import { busyOf, CAUSES, Collective, laneOf, rankNumber, TimelineModel } from "./model";
+import { busyOf, Collective, laneOf, rankNumber, TimelineModel } from "./model";
 
 type Jump = (span: number) => void;
 
@@ -27,7 +27,7 @@ function jumpButton(text: string, span: number, jump: Jump): HTMLElement {
 /** What the span is to the critical path; null if it is not on it. */
 function pathCause(model: TimelineModel, span: number): string | null {
   const piece = model.path.span.indexOf(span);
-  return piece < 0 ? null : words(CAUSES[model.path.cause[piece]]);
+  return piece < 0 ? null : words(model.causes[model.path.cause[piece]]);
 }
 
 function facts(model: TimelineModel, span: number, jump: Jump): [string, string | HTMLElement][] {

@@ -10,8 +10,9 @@ export function formatTime(nanos: number): string {
   return `${Math.round(nanos)} ns`;
 }
 
-/** A point in time, in ms with as many decimals as `resolution` (ns) needs. */
+/** A point in time, in ms (whole seconds: in s) with as many decimals as `resolution` (ns) needs. */
 export function formatPoint(nanos: number, resolution: number): string {
+  if (resolution >= 1e9) return `${(nanos / 1e9).toFixed(0)} s`;
   const decimals = Math.max(0, Math.min(6, Math.ceil(6 - Math.log10(Math.max(1, resolution)))));
   return `${(nanos / 1e6).toFixed(decimals)} ms`;
 }

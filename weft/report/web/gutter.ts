@@ -64,6 +64,7 @@ export class Gutter {
       const toggle = (): void => this.actions.toggleLane(lane);
       const item = canFold ? foldButton(name, open, toggle) : element("div", name);
       item.classList.add("lane");
+      item.title = name;
       place(item, `lane ${lane}`, y, Math.min(height, 18));
     }
     items.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top));

@@ -21,7 +21,7 @@ export function paintLabels(
   context.font = `${FONT_SIZE * ratio}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   // On average; to measure every text would cost more than to draw it.
-  const character = context.measureText("ncclDevKernel_AllReduce").width / 23;
+  const character = context.measureText("ncclDevKernel_AllReduce").width / 21.5;
   const shown =
     wide.length > MOST ? [...wide].sort((a, b) => b.width - a.width).slice(0, MOST) : wide;
   for (const { span, x, width, y, height } of shown) {

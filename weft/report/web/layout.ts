@@ -9,6 +9,8 @@ const HOST_ROW_HEIGHT = 14;
 const THUMB_HEIGHT = 5;
 const MOST_THUMBS = 4;
 const LANE_GAP = 4;
+/** Ranks that are opened without being asked for. */
+const MOST_OPEN = 8;
 
 export interface PlacedRow {
   row: number;
@@ -50,8 +52,15 @@ export class Folds {
   /** Ranks that look like another start folded, and so do host threads of jobs with many ranks. */
   constructor(model: TimelineModel) {
     const alone = model.ranks.filter((rank, i) => rank.like === i).length;
-    this.ranks = model.ranks.map((rank, i) => rank.like !== i || (alone > 8 && i >= 8));
+    this.ranks = model.ranks.map((rank, i) => rank.like !== i || (alone > MOST_OPEN && i >= MOST_OPEN));
     this.lanes = model.lanes.map((lane) => lane.group === "host" && model.ranks.length > 1);
+  }
+
+  /** Opens the ranks that the critical path goes through, unless there are too many to be seen. */
+  openPath(model: TimelineModel): void {
+    const lanes = [...new Set(model.path.lane)].filter((lane) => lane >= 0);
+    const ranks = new Set(lanes.map((lane) => model.lanes[lane].rank));
+    if (ranks.size <= MOST_OPEN) ranks.forEach((rank) => (this.ranks[rank] = false));
   }
 
   setAll(folded: boolean): void {

@@ -71,6 +71,8 @@ export interface Spans {
 export interface TimelineModel {
   recordedSpans: number;
   classes: string[];
+  /** Of pieces of the critical path. */
+  causes: string[];
   /** Of each label: its name, the name as shown in a span, its class. */
   names: string[];
   shortNames: string[];
@@ -89,17 +91,6 @@ export interface TimelineModel {
   /** End of the last span. */
   length: number;
 }
-
-/** As weft/diagnose/causes.h numbers them. */
-export const CAUSES = [
-  "compute",
-  "memory_copy",
-  "exposed_transfer",
-  "waiting",
-  "data_loading",
-  "host_launch",
-  "idle",
-] as const;
 
 export function laneOf(model: TimelineModel, span: number): Lane {
   return model.lanes[model.rows[model.spans.row[span]].lane];

@@ -29,6 +29,7 @@ export interface TimelineHandle {
   fit(): void;
   /** Opens what hides it and brings it into view; -1 selects nothing. */
   select(span: number): void;
+  /** Opens the ranks it goes through, too. */
   showPath(on: boolean): void;
   /** Opens a rank (by its number) and scrolls to it. */
   showRank(rank: number): void;
@@ -103,7 +104,8 @@ class Timeline implements ToolbarActions, TimelineHandle {
   showPath(on: boolean): void {
     this.path = on && this.model.path.start.length > 0;
     this.toolbar.showPath(this.path);
-    this.changed();
+    if (this.path) this.folds.openPath(this.model);
+    this.refreshLayout();
   }
   showRank(rank: number): void {
     const index = this.model.ranks.findIndex((item) => item.rank === rank);

@@ -89,19 +89,24 @@ function helpDialog(): HTMLDialogElement {
   return dialog;
 }
 
-/** One chip a class that is in use. */
+/** One chip a class that is in use; and whether all that was recorded is drawn. */
 export function legend(model: TimelineModel, styleOf: (name: string) => string): HTMLElement {
   const box = element("ul", "", "legend");
   box.setAttribute("aria-label", "Colours");
   const used = new Set(model.labelClass);
   const names = model.classes.filter((_, i) => used.has(i));
-  if (model.collectives.length > 0) names.push("waiting");
+  if (model.collectives.some(({ members }) => members.length > 1)) names.push("waiting");
   for (const name of names) {
     const item = element("li");
     const chip = element("span", "", "chip");
     chip.style.background = `var(--weft-${styleOf(name)})`;
     item.append(chip, words(name));
     box.append(item);
+  }
+  const drawn = model.spans.start.length;
+  if (drawn < model.recordedSpans) {
+    const counts = `${formatCount(drawn)} of ${formatCount(model.recordedSpans)} spans`;
+    box.append(element("li", `${counts}: short neighbours are drawn as one`, "thinned"));
   }
   return box;
 }
