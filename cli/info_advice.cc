@@ -20,6 +20,10 @@ struct Recorder {
   const char* stacks;
 };
 
+constexpr const char* kCommunicationOnly =
+    "NCCL sees communication only, so nothing tells what waited for it: record a few steps with "
+    "torch.profiler or Nsight Systems before asking what-ifs.";
+
 constexpr Recorder kRecorders[] = {
     {"kineto", "No steps are marked: call prof.step() after every training step.",
      "Only one step was recorded: schedule=torch.profiler.schedule(wait=1, warmup=2, active=3) "
@@ -52,6 +56,10 @@ constexpr Recorder kRecorders[] = {
      "Only one step was recorded: stop the profiler after three or more.", nullptr,
      "No operators were recorded: profiler.set_config(profile_all=True)", nullptr, nullptr,
      "No allocations were recorded: profiler.set_config(profile_memory=True), if memory matters.",
+     nullptr},
+    {"nccl-profiler", kCommunicationOnly, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+     nullptr},
+    {"nccl-inspector", kCommunicationOnly, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
      nullptr},
 };
 

@@ -46,6 +46,27 @@ def test_every_shared_file_is_read_or_refused(weft: Weft) -> None:
     assert read["straggler"] == 48
 
 
+@pytest.mark.parametrize(
+    ("seed", "reader", "advice"),
+    [
+        ("nsys/two_ranks.sqlite", "nsys", "nsys export"),
+        ("nccl/profiler.jsonl", "nccl-profiler", "torch.profiler"),
+        ("nccl/inspector.jsonl", "nccl-inspector", "torch.profiler"),
+    ],
+)
+def test_small_recordings_are_told_and_replayed(
+    weft: Weft, seed: str, reader: str, advice: str
+) -> None:
+    path = ROOT / "tests" / "fuzz" / seed
+    page = weft("info", path)
+    assert page.returncode == 0, page.stderr
+    assert f" ranks, {reader}, 1 file" in page.stdout or f"), {reader}, 1 file" in page.stdout
+    assert advice in page.stdout
+    done = weft("replay", "--json", path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["recorded_step_ms"] > 0
+
+
 def tar() -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:

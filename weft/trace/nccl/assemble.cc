@@ -106,11 +106,18 @@ class RankWriter {
     add(EventKind::kKernel, name, span, lane(true, stream), correlation, detail);
   }
 
+  // Where launches were not recorded, the call's way into the queue stands for its own.
   void write_alone(const Operation& operation) {
     untimed_ += operation.on_device.known() ? 0 : 1;
     const Span span = operation.on_device.known() ? operation.on_device : operation.on_host;
     if (!span.known()) return;
-    add_kernel(kernel_name(operation), span, operation.stream, 0,
+    std::uint32_t correlation = 0;
+    if (operation.on_host.known()) {
+      correlation = static_cast<std::uint32_t>(worker_.launches.size()) + ++queued_;
+      add(EventKind::kRuntime, "NCCL enqueue", operation.on_host, lane(false, operation.thread),
+          correlation);
+    }
+    add_kernel(kernel_name(operation), span, operation.stream, correlation,
                describe_operation(operation, operation.count));
   }
 
@@ -188,6 +195,7 @@ class RankWriter {
   std::map<std::string, Membership> mine_;
   std::map<std::pair<bool, std::int64_t>, std::uint32_t> lanes_;
   std::int64_t untimed_ = 0;
+  std::uint32_t queued_ = 0;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Operation {
   std::int64_t sequence = -1;
   std::int64_t peer = -1;  ///< place in the communicator
   std::int64_t stream = 0;
+  std::int64_t thread = 0;
   Span on_host;    ///< while it was put into the queue
   Span on_device;  ///< unknown where neither channels nor kernels were recorded
   std::uint32_t launch = kNoLaunch;

@@ -205,7 +205,8 @@ class InspectorFile {
     operation.count = perf.bytes;
     operation.sequence = perf.sequence;
     operation.peer = perf.peer;
-    operation.on_host = {perf.queued, perf.left_queue};
+    // 0 and -1 both mean that it was not seen.
+    if (perf.queued > 0) operation.on_host = {perf.queued, perf.left_queue};
     operation.on_device = span;
     const std::pair process(origin_.host, origin_.process);
     Member& member = processes_[process][{origin_.communicator, origin_.rank}];

@@ -96,8 +96,10 @@ TEST(NcclInspector, TheGpuTellsTheLengthAndTheHostTheEnd) {
   const trace::Run run =
       read_run(line(Process(), collective("AllReduce", 0, 4096, 10, 100)), diagnostics);
   const RankTrace& trace = run.ranks.at(0);
-  EXPECT_EQ(trace.epoch + trace.events.end(0), (kUnix + 100) * 1000);
-  EXPECT_EQ(trace.events.duration[0], 92 * kMicrosecond);
+  ASSERT_EQ(trace.events.size(), 2u) << "the way into the queue, and the kernel";
+  EXPECT_EQ(trace.epoch + trace.events.end(1), (kUnix + 100) * 1000);
+  EXPECT_EQ(trace.events.duration[1], 92 * kMicrosecond);
+  EXPECT_EQ(resolve_launches(trace).launcher[1], 0u);
 }
 
 TEST(NcclInspector, SinceVersion43TheBatchTellsWhoseLinesFollow) {
@@ -137,7 +139,7 @@ TEST(NcclInspector, ProcessWithSeveralGpusIsSeveralRanks) {
   ASSERT_EQ(run.ranks.size(), 2u);
   EXPECT_EQ(run.ranks[0].rank, 2);
   EXPECT_EQ(run.ranks[1].rank, 3);
-  EXPECT_EQ(run.ranks[0].events.size(), 2u);
+  EXPECT_EQ(run.ranks[0].kernels.size(), 2u);
   EXPECT_EQ(diagnostics.count_of("inspector-unplaced"), 1)
       << "one GPU of the two, nobody knows which";
 }

@@ -144,6 +144,7 @@ class ProfilerFile {
     operation.count = record.count;
     operation.sequence = record.sequence;
     operation.peer = record.peer;
+    operation.thread = record.thread;
     operation.on_host = record.span;
     worker.operations.push_back(std::move(operation));
     addresses_[index_.at(key_of(record))].push_back({record.process, record.address});

@@ -125,19 +125,23 @@ TEST(NcclProfiler, WithoutKernelsTheGpuClockTellsTheLength) {
   Diagnostics diagnostics;
   const trace::Run run = read_run(text, diagnostics);
   ASSERT_EQ(run.ranks.size(), 1u);
+  // Each call is its way into the queue, then its kernel.
   const Events& events = run.ranks[0].events;
-  ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(run.ranks[0].epoch, 120 * kMicrosecond);
-  EXPECT_EQ(events.duration[0], 80 * kMicrosecond);
-  EXPECT_EQ(events.start[1], 210 * kMicrosecond);
-  EXPECT_EQ(events.duration[1], 70 * kMicrosecond) << "without that clock, as the host saw it";
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(run.ranks[0].epoch, 100 * kMicrosecond);
+  EXPECT_EQ(events.kind[0], EventKind::kRuntime);
+  EXPECT_EQ(events.correlation[0], events.correlation[1]);
+  EXPECT_EQ(events.start[1], 20 * kMicrosecond);
+  EXPECT_EQ(events.duration[1], 80 * kMicrosecond);
+  EXPECT_EQ(events.start[3], 230 * kMicrosecond);
+  EXPECT_EQ(events.duration[3], 70 * kMicrosecond) << "without that clock, as the host saw it";
 }
 
 TEST(NcclProfiler, WithoutKernelEventsTimesAreThoseOfTheQueue) {
   Diagnostics diagnostics;
   const trace::Run run = read_run(init(0, 2) + coll(0, 100, "0xa", 0), diagnostics);
   EXPECT_EQ(diagnostics.count_of("nccl-enqueue-times"), 1);
-  EXPECT_EQ(run.ranks.at(0).events.duration.at(0), 5 * kMicrosecond);
+  EXPECT_EQ(run.ranks.at(0).events.duration.at(1), 5 * kMicrosecond);
 }
 
 TEST(NcclProfiler, MessagesOfOneLaunchStayTogether) {
@@ -177,7 +181,7 @@ TEST(NcclProfiler, DamagedLinesCostOnlyThemselves) {
                            coll(0, 100, "0xa", 0) + coll(0, 200, "0xb", 1).substr(0, 90);
   Diagnostics diagnostics;
   const trace::Run run = read_run(text, diagnostics);
-  EXPECT_EQ(run.ranks.at(0).events.size(), 1u);
+  EXPECT_EQ(run.ranks.at(0).kernels.size(), 1u);
   EXPECT_GE(diagnostics.count_of("damaged-lines"), 1);
   EXPECT_EQ(diagnostics.count_of("cut-file"), 1);
 }
