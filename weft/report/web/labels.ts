@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names on spans, where they fit.
+// Names on spans, where they fit. Those of `strong` spans stand out; null: all are alike.
 import type { TimelineModel } from "./model";
-import type { WideSpan } from "./paint";
-import type { Palette } from "./palette";
+import { lowerBound, WideSpan } from "./paint";
+import type { Scene } from "./scene";
 
 const FONT_SIZE = 11;
 const PADDING = 4;
@@ -13,10 +13,8 @@ export function paintLabels(
   context: CanvasRenderingContext2D,
   model: TimelineModel,
   wide: WideSpan[],
-  top: number,
-  ratio: number,
-  palette: Palette,
-  faded: boolean,
+  { top, ratio, palette }: Scene,
+  strong: Uint32Array | null,
 ): void {
   context.font = `${FONT_SIZE * ratio}px system-ui, sans-serif`;
   context.textBaseline = "middle";
@@ -31,7 +29,8 @@ export function paintLabels(
     const name = count > 1 ? `${count} spans, ${model.shortNames[label]}` : model.shortNames[label];
     if (room < 3) continue;
     const text = name.length > room ? `${name.slice(0, room - 1)}…` : name;
-    context.fillStyle = faded ? palette.muted : palette.text[label];
+    const isFaded = strong !== null && strong[lowerBound(strong, span)] !== span;
+    context.fillStyle = isFaded ? palette.muted : palette.text[label];
     context.fillText(text, x + PADDING * ratio, (y + height / 2 + 0.5 - top) * ratio, width - PADDING * ratio);
   }
 }

@@ -41,8 +41,9 @@ export interface Layout {
   height: number;
   /** Place of each row of the model; undefined where it is not shown. */
   placeOf: (PlacedRow | undefined)[];
-  /** Of each lane its middle, or that of its rank where that is folded. */
-  laneMiddle: number[];
+  /** Where lines go that belong to a lane and to none of its spans: the lower edge of its first row,
+   *  or the middle of what it is folded into. */
+  laneLine: number[];
 }
 
 export class Folds {
@@ -78,7 +79,7 @@ function placeThumbs(layout: Layout, rows: number[], y: number): number {
 }
 
 export function placeRows(model: TimelineModel, folds: Folds): Layout {
-  const layout: Layout = { rows: [], ranks: [], lanes: [], height: 0, placeOf: [], laneMiddle: [] };
+  const layout: Layout = { rows: [], ranks: [], lanes: [], height: 0, placeOf: [], laneLine: [] };
   const rowsOf: number[][] = model.lanes.map(() => []);
   model.rows.forEach((row, i) => rowsOf[row.lane].push(i));
   const lanesOf: number[][] = model.ranks.map(() => []);
@@ -94,7 +95,7 @@ export function placeRows(model: TimelineModel, folds: Folds): Layout {
       const shown = devices.length > 0 ? devices : lanesOf[rank];
       placeThumbs(layout, shown.map((lane) => rowsOf[lane][0]).slice(0, 3), y + 4);
       y += RANK_HEIGHT;
-      for (const lane of lanesOf[rank]) layout.laneMiddle[lane] = y - RANK_HEIGHT / 2;
+      for (const lane of lanesOf[rank]) layout.laneLine[lane] = y - RANK_HEIGHT / 2;
       return;
     }
     y += RANK_HEIGHT;
@@ -107,12 +108,13 @@ export function placeRows(model: TimelineModel, folds: Folds): Layout {
           layout.rows.push({ row, y, height: height - 1, thumb: false });
           y += height;
         }
+        layout.laneLine[lane] = top + height - 1;
       } else {
         y = Math.max(placeThumbs(layout, rowsOf[lane], y), y + ROW_HEIGHT);
+        layout.laneLine[lane] = top + ROW_HEIGHT / 2;
       }
       const canFold = rowsOf[lane].length > 1;
       layout.lanes.push({ lane, y: top, height: y - top, open: isOpen, canFold });
-      layout.laneMiddle[lane] = top + ROW_HEIGHT / 2;
       y += LANE_GAP;
     }
   });

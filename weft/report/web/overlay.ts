@@ -2,11 +2,10 @@
 // What lies above the spans and changes with the pointer: hover, selection, arrows, the critical
 // path, a measured stretch. On a canvas of its own, so that moving the pointer repaints no span.
 import { formatTime } from "./format";
-import type { Layout } from "./layout";
 import { arrowsOf } from "./links";
 import type { TimelineModel } from "./model";
-import type { Palette } from "./palette";
 import { paintPath, pathPoints } from "./path_line";
+import type { Place, Scene } from "./scene";
 import { timeToX, View } from "./view";
 
 export interface OverlayState {
@@ -29,31 +28,20 @@ export class Overlay {
     private readonly context: CanvasRenderingContext2D,
   ) {}
 
-  paint(
-    state: OverlayState,
-    layout: Layout,
-    view: View,
-    top: number,
-    width: number,
-    height: number,
-    palette: Palette,
-  ): void {
+  paint(scene: Scene, state: OverlayState): void {
     const { context } = this;
+    const { width, height, palette } = scene;
     context.clearRect(0, 0, width, height);
-    this.paintSteps(view, width, height, palette);
-    if (state.mark) this.paintMark(state.mark, view, width, height, palette);
-    if (state.path) {
-      paintPath(context, pathPoints(this.model, layout, view, width, top), palette.halo, palette.ink);
-    }
+    this.paintSteps(scene);
+    if (state.mark) this.paintMark(state.mark, scene);
+    if (state.path) paintPath(context, pathPoints(this.model, scene), palette.halo, palette.ink);
     const focus = state.selected >= 0 ? state.selected : state.hovered;
-    if (focus >= 0) this.paintArrows(focus, layout, view, top, width, palette);
-    if (state.hovered >= 0) this.paintBox(state.hovered, layout, view, top, width, palette.ink, 1);
-    if (state.selected >= 0) {
-      this.paintBox(state.selected, layout, view, top, width, palette.accent, 3);
-    }
+    if (focus >= 0) this.paintArrows(focus, scene);
+    if (state.hovered >= 0) this.paintBox(state.hovered, scene, palette.ink, 1);
+    if (state.selected >= 0) this.paintBox(state.selected, scene, palette.accent, 3);
   }
 
-  private paintSteps(view: View, width: number, height: number, palette: Palette): void {
+  private paintSteps({ view, width, height, palette }: Scene): void {
     this.context.globalAlpha = 0.5;
     this.context.fillStyle = palette.muted;
     for (const { end } of this.model.steps) {
@@ -63,7 +51,7 @@ export class Overlay {
     this.context.globalAlpha = 1;
   }
 
-  private paintMark(mark: View, view: View, width: number, height: number, palette: Palette): void {
+  private paintMark(mark: View, { view, width, height, palette }: Scene): void {
     const { context } = this;
     const x0 = timeToX(view, Math.min(mark.start, mark.end), width);
     const x1 = timeToX(view, Math.max(mark.start, mark.end), width);
@@ -83,20 +71,14 @@ export class Overlay {
     context.fillText(text, at, 13);
   }
 
-  private paintArrows(
-    span: number,
-    layout: Layout,
-    view: View,
-    top: number,
-    width: number,
-    palette: Palette,
-  ): void {
+  private paintArrows(span: number, scene: Scene): void {
     const { context } = this;
+    const { palette } = scene;
     context.strokeStyle = palette.accent;
     context.lineWidth = 1.5;
     for (const [from, to] of arrowsOf(this.model, span)) {
-      const a = this.start(from, layout, view, top, width);
-      const b = this.start(to, layout, view, top, width);
+      const a = this.start(from, scene);
+      const b = this.start(to, scene);
       const bend = Math.max(12, Math.abs(b.x - a.x) / 2);
       context.beginPath();
       context.moveTo(a.x, a.y);
@@ -109,23 +91,15 @@ export class Overlay {
     }
   }
 
-  private start(span: number, layout: Layout, view: View, top: number, width: number) {
+  private start(span: number, { layout, view, top, width }: Scene): { x: number; y: number } {
     const row = this.model.spans.row[span];
     const place = layout.placeOf[row];
-    const y = place ? place.y + place.height / 2 : layout.laneMiddle[this.model.rows[row].lane];
+    const y = place ? place.y + place.height / 2 : layout.laneLine[this.model.rows[row].lane];
     return { x: timeToX(view, this.model.spans.start[span], width), y: y - top };
   }
 
-  private paintBox(
-    span: number,
-    layout: Layout,
-    view: View,
-    top: number,
-    width: number,
-    colour: string,
-    line: number,
-  ): void {
-    const box = spanBox(this.model, layout, view, top, width, span);
+  private paintBox(span: number, scene: Scene, colour: string, line: number): void {
+    const box = spanBox(this.model, scene, span);
     if (!box) return;
     this.context.strokeStyle = colour;
     this.context.lineWidth = line;
@@ -136,10 +110,7 @@ export class Overlay {
 /** Where a span is on the canvas, at least two pixels wide; null where its row is folded away. */
 export function spanBox(
   model: TimelineModel,
-  layout: Layout,
-  view: View,
-  top: number,
-  width: number,
+  { layout, view, top, width }: Place,
   span: number,
 ): Box | null {
   const place = layout.placeOf[model.spans.row[span]];

@@ -2,24 +2,20 @@
 // Spans to pixels. Rows are written straight into the pixels of the canvas: a row costs its width,
 // however many spans it has. A pixel that stands for many spans takes the colour of the longest, as
 // strong as the share of the time in which any runs.
-import type { Layout, PlacedRow } from "./layout";
+import type { PlacedRow } from "./layout";
 import type { TimelineModel } from "./model";
 import { blend, Palette } from "./palette";
 import { firstAbove, gallop, LongestIndex } from "./row_search";
+import type { Scene } from "./scene";
 import type { View } from "./view";
 
-/** A span wide enough for text. */
+/** A span wide enough for text, in pixels of the screen from left to right. */
 export interface WideSpan {
   span: number;
   x: number;
   width: number;
   y: number;
   height: number;
-}
-
-export interface Emphasis {
-  /** Ascending; everything else is faded. Null: nothing is. */
-  spans: Uint32Array | null;
 }
 
 const WEAKEST = 0.35;
@@ -33,34 +29,32 @@ export class RowPainter {
 
   constructor(private readonly model: TimelineModel, private readonly longest: LongestIndex) {}
 
-  /** All rows between `top` and `top + height` (CSS pixels). Returns the spans to be named. */
-  paint(
-    canvas: HTMLCanvasElement,
-    context: CanvasRenderingContext2D,
-    layout: Layout,
-    view: View,
-    top: number,
-    palette: Palette,
-    emphasis: Emphasis,
-  ): WideSpan[] {
-    const { width, height } = canvas;
+  /**
+   * Everything in the scene. Of `strong` spans (ascending) each is visible, and all others are faded;
+   * null: none is. Returns the spans to be named.
+   */
+  paint(context: CanvasRenderingContext2D, scene: Scene, strong: Uint32Array | null): WideSpan[] {
+    const { width, height } = context.canvas;
+    const { layout, view, top, ratio, palette } = scene;
     if (!this.image || this.image.width !== width || this.image.height !== height) {
       this.image = context.createImageData(width, height);
       this.pixels = new Uint32Array(this.image.data.buffer);
       this.line = new Uint32Array(width);
     }
-    const ratio = canvas.clientHeight > 0 ? height / canvas.clientHeight : 1;
     this.pixels.fill(palette.background);
-    this.paintBands(layout, top, ratio, width, height, palette);
+    for (const rank of layout.ranks) {
+      const y0 = Math.max(0, Math.round((rank.y - top) * ratio));
+      const y1 = Math.min(height, Math.round((rank.y + rank.height - 1 - top) * ratio));
+      if (y1 > y0) this.pixels.fill(palette.band, y0 * width, y1 * width);
+    }
     const wide: WideSpan[] = [];
     for (const placed of layout.rows) {
       const y0 = Math.round((placed.y - top) * ratio);
       const y1 = Math.round((placed.y + placed.height - top) * ratio);
       if (y1 <= 0 || y0 >= height) continue;
-      this.line.fill(palette.background);
-      if (placed.thumb) this.line.fill(palette.band);
-      this.paintRow(placed, view, palette, emphasis.spans !== null, ratio, wide);
-      if (emphasis.spans) this.paintStrong(placed, view, palette, emphasis.spans);
+      this.line.fill(placed.thumb ? palette.band : palette.background);
+      this.paintRow(placed, scene, strong !== null, wide);
+      if (strong) this.paintStrong(placed, view, palette, strong);
       for (let y = Math.max(y0, 0); y < Math.min(y1, height); ++y) {
         this.pixels.set(this.line, y * width);
       }
@@ -69,29 +63,8 @@ export class RowPainter {
     return wide;
   }
 
-  private paintBands(
-    layout: Layout,
-    top: number,
-    ratio: number,
-    width: number,
-    height: number,
-    palette: Palette,
-  ): void {
-    for (const rank of layout.ranks) {
-      const y0 = Math.max(0, Math.round((rank.y - top) * ratio));
-      const y1 = Math.min(height, Math.round((rank.y + rank.height - 1 - top) * ratio));
-      if (y1 > y0) this.pixels.fill(palette.band, y0 * width, y1 * width);
-    }
-  }
-
-  private paintRow(
-    placed: PlacedRow,
-    view: View,
-    palette: Palette,
-    faded: boolean,
-    ratio: number,
-    wide: WideSpan[],
-  ): void {
+  private paintRow(placed: PlacedRow, scene: Scene, faded: boolean, wide: WideSpan[]): void {
+    const { view, palette, ratio } = scene;
     const { start, end, label, busyBefore } = this.model.spans;
     const row = this.model.rows[placed.row];
     const colours = faded ? palette.faded : palette.fill;
@@ -159,16 +132,34 @@ export class RowPainter {
     const width = this.line.length;
     const scale = width / (view.end - view.start);
     const first = firstAbove(end, row.first, row.last, view.start);
-    for (let k = lowerBound(strong, first), free = 0; k < strong.length; ++k) {
+    const last = lowerBound(strong, row.last);
+    for (let k = lowerBound(strong, first), free = 0; k < last; ) {
       const i = strong[k];
       const x0 = (start[i] - view.start) * scale;
-      if (i >= row.last || x0 >= width) return;
-      const to = Math.min(width, Math.max(Math.round((end[i] - view.start) * scale), x0 + 1));
-      if (to <= free) continue;
-      this.line.fill(palette.fill[label[i]], Math.max(free, Math.floor(x0)), Math.ceil(to));
-      free = Math.max(free, Math.ceil(to));
+      if (x0 >= width) return;
+      const to = Math.min(width, Math.ceil(Math.max((end[i] - view.start) * scale, x0 + 1)));
+      this.line.fill(palette.fill[label[i]], Math.max(free, Math.floor(x0)), to);
+      free = Math.max(free, to);
+      // There may be thousands in the pixel just painted.
+      k = firstEndingAfter(end, strong, k + 1, last, view.start + free / scale);
     }
   }
+}
+
+/** First k in [from, to) for which span strong[k] ends after `time`; all are of one row. */
+function firstEndingAfter(
+  end: Float64Array,
+  strong: Uint32Array,
+  from: number,
+  to: number,
+  time: number,
+): number {
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (end[strong[middle]] > time) to = middle;
+    else from = middle + 1;
+  }
+  return from;
 }
 
 export function lowerBound(values: Uint32Array, limit: number): number {

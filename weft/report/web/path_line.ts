@@ -3,32 +3,27 @@
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { firstAbove } from "./row_search";
-import { timeToX, View } from "./view";
+import type { Place } from "./scene";
+import { timeToX } from "./view";
 
 export interface Point {
   x: number;
   y: number;
 }
 
-/** Height at which a piece is drawn. */
+/** Height at which a piece is drawn: the lower edge of its span, where no text is. */
 function heightOf(model: TimelineModel, layout: Layout, piece: number): number {
   const { span, lane } = model.path;
   const place = span[piece] >= 0 ? layout.placeOf[model.spans.row[span[piece]]] : undefined;
-  if (place && !place.thumb) return place.y + place.height / 2;
-  return lane[piece] >= 0 ? layout.laneMiddle[lane[piece]] : NaN;
+  if (place && !place.thumb) return place.y + place.height;
+  return lane[piece] >= 0 ? layout.laneLine[lane[piece]] : NaN;
 }
 
 /**
  * Corners of the line within the view. Pieces narrower than a pixel are drawn as the stretch from
  * the highest to the lowest of them: more could not be seen, and there may be thousands.
  */
-export function pathPoints(
-  model: TimelineModel,
-  layout: Layout,
-  view: View,
-  width: number,
-  top: number,
-): Point[] {
+export function pathPoints(model: TimelineModel, { layout, view, width, top }: Place): Point[] {
   const { start, end } = model.path;
   const points: Point[] = [];
   let column = -1;
@@ -64,7 +59,12 @@ export function pathPoints(
   return points;
 }
 
-export function paintPath(context: CanvasRenderingContext2D, points: Point[], halo: string, ink: string): void {
+export function paintPath(
+  context: CanvasRenderingContext2D,
+  points: Point[],
+  halo: string,
+  ink: string,
+): void {
   context.lineJoin = "round";
   for (const [colour, width] of [[halo, 5], [ink, 2]] as const) {
     context.strokeStyle = colour;

@@ -2,7 +2,7 @@
 // Time above the rows: steps, and ticks at round numbers.
 import { formatPoint } from "./format";
 import type { TimelineModel } from "./model";
-import type { Palette } from "./palette";
+import type { Scene } from "./scene";
 import { timeToX, View } from "./view";
 
 const TICK_WIDTH = 110;
@@ -25,9 +25,7 @@ export function tickTimes(view: View, width: number): { times: number[]; step: n
 export function paintRuler(
   context: CanvasRenderingContext2D,
   model: TimelineModel,
-  view: View,
-  width: number,
-  palette: Palette,
+  { view, width, palette }: Scene,
 ): void {
   context.clearRect(0, 0, width, RULER_HEIGHT);
   context.font = "11px system-ui, sans-serif";

@@ -5,7 +5,7 @@ import { paintLabels } from "./labels";
 import type { Layout } from "./layout";
 import type { TimelineModel } from "./model";
 import { Overlay, OverlayState } from "./overlay";
-import { Emphasis, RowPainter } from "./paint";
+import { RowPainter } from "./paint";
 import { Palette, readPalette } from "./palette";
 import type { LongestIndex } from "./row_search";
 import { paintRuler, RULER_HEIGHT } from "./ruler";
@@ -100,18 +100,20 @@ export class Stage {
     });
   }
 
-  paint(layout: Layout, view: View, state: OverlayState, emphasis: Emphasis): void {
+  /** Of `strong` see RowPainter.paint(). */
+  paint(layout: Layout, view: View, state: OverlayState, strong: Uint32Array | null): void {
     if (this.stage.clientWidth === 0) return;
-    const ratio = this.spans.width / this.width;
     const palette = (this.palette ??= readPalette(this.box, this.model));
+    const { top, width, height } = this;
+    const scene = { layout, view, top, width, height, ratio: this.spans.width / width, palette };
     if (this.spansDue) {
       const { spans, ruler } = this.contexts;
-      const wide = this.painter.paint(this.spans, spans, layout, view, this.top, palette, emphasis);
-      paintLabels(spans, this.model, wide, this.top, ratio, palette, emphasis.spans !== null);
-      paintRuler(ruler, this.model, view, this.width, palette);
+      const wide = this.painter.paint(spans, scene, strong);
+      paintLabels(spans, this.model, wide, scene, strong);
+      paintRuler(ruler, this.model, scene);
       this.spansDue = false;
     }
-    this.overlayPainter.paint(state, layout, view, this.top, this.width, this.height, palette);
+    this.overlayPainter.paint(scene, state);
     this.settle();
   }
 

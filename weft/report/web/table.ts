@@ -40,7 +40,7 @@ export function sumUp(model: TimelineModel, view: View, most: number): TableRow[
 
 const MOST = 40;
 
-export function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): void {
+function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): void {
   const length = view.end - view.start;
   const from = formatPoint(Math.max(0, view.start), length / 100);
   const to = formatPoint(Math.min(model.length, view.end), length / 100);
@@ -67,4 +67,17 @@ export function fillTable(table: HTMLTableElement, model: TimelineModel, view: V
   const header = element("thead");
   header.append(head);
   table.replaceChildren(element("caption", `What takes most time from ${from} to ${to}`), header, body);
+}
+
+/** A table to be opened, filled then and whenever asked. */
+export function tableTwin(model: TimelineModel, view: () => View): HTMLElement {
+  const table = element("table", "", "twin");
+  const fill = (): void => fillTable(table, model, view());
+  const refresh = element("button", "Update to the visible window");
+  refresh.type = "button";
+  refresh.addEventListener("click", fill);
+  const box = element("details", "", "twin");
+  box.addEventListener("toggle", () => box.open && fill());
+  box.append(element("summary", "The visible window as a table"), refresh, table);
+  return box;
 }

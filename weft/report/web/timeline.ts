@@ -14,9 +14,10 @@ import { listenToPointer } from "./pointer";
 import { LongestIndex, spanAt } from "./row_search";
 import { findSpans, nextHit } from "./search";
 import { Stage } from "./stage";
-import { fillTable } from "./table";
+import { tableTwin } from "./table";
 import { legend, Toolbar } from "./toolbar";
 import { around, clampView, fitAll, pan, View, xToTime, zoom } from "./view";
+import { spanAcross, spanBeside } from "./walk";
 
 export interface TimelineOptions {
   /** Keep the view in the address of the page. */
@@ -53,7 +54,6 @@ class Timeline implements ToolbarActions, TimelineHandle {
   private readonly toolbar: Toolbar;
   private readonly gutter: Gutter;
   private readonly details = element("section", "", "details");
-  private readonly table = element("table", "", "twin");
   private layout: Layout;
   private current: View;
   private selection = -1;
@@ -123,7 +123,9 @@ class Timeline implements ToolbarActions, TimelineHandle {
     return this.path;
   }
   boxOf(span: number): Box | null {
-    return spanBox(this.model, this.layout, this.current, this.stage.top, this.stage.width, span);
+    const { layout, current: view } = this;
+    const { top, width } = this.stage;
+    return spanBox(this.model, { layout, view, top, width }, span);
   }
   search(text: string): number {
     this.query = text;
@@ -155,21 +157,12 @@ class Timeline implements ToolbarActions, TimelineHandle {
     if (stretch) this.setView(around(stretch.start, stretch.end, this.model.length));
   }
   selectBeside(by: 1 | -1): void {
-    const row = this.model.rows[this.model.spans.row[this.selection]];
-    const next = this.selection + by;
-    if (next >= row.first && next < row.last) this.select(next);
+    const next = spanBeside(this.model, this.selection, by);
+    if (next >= 0) this.select(next);
   }
   selectAcross(by: 1 | -1): void {
-    const rows = this.layout.rows;
-    const time = this.selection >= 0 ? this.middleOf(this.selection) : (this.current.start + this.current.end) / 2;
-    const row = this.selection >= 0 ? this.model.spans.row[this.selection] : -1;
-    const from = rows.findIndex((placed) => placed.row === row);
-    for (let i = from + by; i >= 0 && i < rows.length; i += by) {
-      const slack = (this.current.end - this.current.start) / 2;
-      const near = spanAt(this.model, this.longest, this.model.rows[rows[i].row], time, 0);
-      const span = near >= 0 ? near : spanAt(this.model, this.longest, this.model.rows[rows[i].row], time, slack);
-      if (span >= 0) return this.select(span);
-    }
+    const next = spanAcross(this.model, this.longest, this.layout, this.current, this.selection, by);
+    if (next >= 0) this.select(next);
   }
   hasSelection(): boolean {
     return this.selection >= 0;
@@ -212,18 +205,12 @@ class Timeline implements ToolbarActions, TimelineHandle {
   }
 
   private build(): void {
-    this.details.setAttribute("aria-live", "polite");
-    this.details.setAttribute("aria-label", "Details of the selected span");
-    const twin = element("details", "", "twin");
-    const refresh = element("button", "Update to the visible window");
-    refresh.type = "button";
-    const fill = (): void => fillTable(this.table, this.model, this.current);
-    refresh.addEventListener("click", fill);
-    twin.addEventListener("toggle", () => twin.open && fill());
-    twin.append(element("summary", "The visible window as a table"), refresh, this.table);
-    this.root.classList.add("timeline");
     const bar = element("div", "", "bar");
     bar.append(this.toolbar.box, legend(this.model, styleOf));
+    const twin = tableTwin(this.model, () => this.current);
+    this.details.setAttribute("aria-live", "polite");
+    this.details.setAttribute("aria-label", "Details of the selected span");
+    this.root.classList.add("timeline");
     this.root.replaceChildren(bar, this.stage.box, this.details, twin);
     this.toolbar.showPath(false);
     showDetails(this.details, this.model, -1, () => undefined);
@@ -284,7 +271,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
   private frame(): void {
     const { selection: selected, hovered, path, mark } = this;
     const strong = this.query ? this.hits : path ? this.model.path.spans : null;
-    this.stage.paint(this.layout, this.current, { selected, hovered, path, mark }, { spans: strong });
+    this.stage.paint(this.layout, this.current, { selected, hovered, path, mark }, strong);
   }
 
   private setView(view: View): void {
