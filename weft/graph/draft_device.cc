@@ -141,6 +141,7 @@ RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_
   draft_host(trace, launches, draft);
   draft_device(trace, launches, is_communication, draft);
   draft_waits(trace, launches, draft);
+  draft_hidden_waits(trace, draft);
   return draft;
 }
 
