@@ -9,6 +9,7 @@
 namespace weft::cli {
 
 Subcommand diagnose_command();
+Subcommand diff_command();
 Subcommand export_command();
 Subcommand info_command();
 Subcommand list_command();
@@ -16,7 +17,7 @@ Subcommand replay_command();
 Subcommand report_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {info_command(),   diagnose_command(), replay_command(),
+  return {info_command(),   diagnose_command(), replay_command(), diff_command(),
           report_command(), export_command(),   list_command()};
 }
 

@@ -21,11 +21,14 @@ std::vector<Flag> loading_flags() {
       {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole}};
 }
 
-Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
-                                     Diagnostics& diagnostics) {
+namespace {
+
+Result<trace::Recording> load(const std::vector<std::string>& inputs, const std::string& run,
+                              const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics) {
   set_max_threads(static_cast<std::size_t>(arguments.whole("--threads").value_or(0)));
   trace::LoadOptions options;
-  if (arguments.has("--run")) options.run = arguments.all("--run").back();
+  options.run = run;
   Progress progress(console.err);
   const auto begin = std::chrono::steady_clock::now();
   options.progress = [&](std::int64_t done, std::int64_t total) {
@@ -35,7 +38,21 @@ Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& 
                               format_bytes(static_cast<Bytes>(rate))));
     return !interrupted();
   };
-  return trace::load(arguments.inputs, options, diagnostics);
+  return trace::load(inputs, options, diagnostics);
+}
+
+}  // namespace
+
+Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
+                                     Diagnostics& diagnostics) {
+  const std::string run = arguments.has("--run") ? arguments.all("--run").back() : "";
+  return load(arguments.inputs, run, arguments, console, diagnostics);
+}
+
+Result<trace::Recording> load_input(const std::string& input, const std::string& run,
+                                    const Arguments& arguments, const Console& console,
+                                    Diagnostics& diagnostics) {
+  return load({input}, run, arguments, console, diagnostics);
 }
 
 }  // namespace weft::cli

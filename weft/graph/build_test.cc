@@ -159,6 +159,33 @@ TEST(Build, BlockingCallReturnsOnceItsWorkIsOver) {
   EXPECT_EQ(edge->delay, 5 * us);
 }
 
+TEST(Build, SilentThreadThatGoesOnWhenTheStreamRanDryWaitedForIt) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 0, 5 * us, 10 * us, 2000 * us);
+  rank.launch("next", 2060 * us, 5 * us, 2070 * us, 10 * us);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("gemm"), made.op("cudaLaunchKernel", 0, 1));
+  ASSERT_TRUE(edge);
+  EXPECT_EQ(edge->kind, EdgeKind::kHostSync);
+  EXPECT_EQ(edge->delay, 50 * us);
+  EXPECT_TRUE(edge->inferred);
+}
+
+TEST(Build, SilentThreadThatGoesOnAtAnotherTimeWasBusy) {
+  Rank rank(0, 1);
+  rank.launch("gemm", 0, 5 * us, 10 * us, 2000 * us);
+  rank.launch("next", 2500 * us, 5 * us, 2510 * us, 10 * us);  // long after the stream ran dry
+  rank.launch("more", 3000 * us, 5 * us, 3010 * us, 900 * us);
+  rank.launch("last", 3800 * us, 5 * us, 3910 * us, 10 * us);  // before it does
+  Made made;
+  made.add(rank);
+  made.build();
+  EXPECT_FALSE(made.edge(made.op("gemm"), made.op("cudaLaunchKernel", 0, 1)));
+  EXPECT_FALSE(made.edge(made.op("more"), made.op("cudaLaunchKernel", 0, 3)));
+}
+
 TEST(Build, LaunchIntoAFullQueueWaitsFirst) {
   Rank rank(0, 1);
   rank.launch("busy", 0, 5 * us, 10 * us, 100 * us);

@@ -2,7 +2,8 @@
 // Blocking calls that the profiler does not record (cudaEventSynchronize in older versions, NCCL's
 // blocking wait) leave nothing but a silent host thread. It is a wait if a stream ran dry right
 // before the thread went on: all that had been issued to it before the silence had just ended.
-// Without this, a rank that waits for a late one looks busy, and would stay so without the late one.
+// Without this, a rank that waits for a late one looks busy, and would stay so without the late
+// one.
 #include <algorithm>
 
 #include "weft/graph/rank_draft.h"
@@ -75,10 +76,11 @@ OpId ran_dry(const RankDraft& draft, const std::vector<Stream>& streams, const S
   for (const Stream& stream : streams) {
     const auto after = std::lower_bound(stream.issued.begin(), stream.issued.end(), silence.begin);
     if (after == stream.issued.begin()) continue;
-    const OpId last = stream.last_to_end[static_cast<std::size_t>(after - stream.issued.begin() - 1)];
+    const OpId last =
+        stream.last_to_end[static_cast<std::size_t>(after - stream.issued.begin() - 1)];
     const Nanos end = draft.ops[last].end();
-    const bool fits = end > silence.begin && end >= silence.end - kWakeUp &&
-                      end <= silence.end + kClockTolerance;
+    const bool fits =
+        end > silence.begin && end >= silence.end - kWakeUp && end <= silence.end + kClockTolerance;
     if (fits && (found == kNoId || draft.ops[found].end() < end)) found = last;
   }
   return found;
@@ -97,8 +99,7 @@ void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft) {
     if (draft.lanes[next.lane].kind != LaneKind::kHost || next.kind == OpKind::kSync) continue;
     const Nanos from = draft.ops[edge.source].end();
     if (next.start - from < kLeastSilence) continue;
-    const Silence silence =
-        longest_silence(signs[trace.events.lane[next.event]], from, next.start);
+    const Silence silence = longest_silence(signs[trace.events.lane[next.event]], from, next.start);
     if (silence.end - silence.begin < kLeastSilence) continue;
     const OpId cause = ran_dry(draft, streams, silence);
     if (cause != kNoId) draft.edges.push_back({cause, edge.destination, EdgeKind::kHostSync, true});

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft diff`: two runs, or a run against what was predicted for it; a gate for CI.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "cli/commands.h"
+#include "cli/diff_text.h"
+#include "cli/loading.h"
+#include "cli/notes.h"
+#include "cli/progress.h"
+#include "weft/diagnose/compare.h"
+#include "weft/plan/plan.h"
+#include "weft/predict/summary.h"
+
+namespace weft::cli {
+namespace {
+
+/// "3%" or "3" to 0.03.
+Result<std::optional<double>> parse_limit(const Arguments& arguments) {
+  if (!arguments.has("--fail-above")) return std::optional<double>{};
+  const std::string& text = arguments.all("--fail-above").back();
+  const char* end = text.data() + text.size() - (text.ends_with('%') ? 1 : 0);
+  double percent = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, percent);
+  if (error != std::errc{} || stop != end || !std::isfinite(percent) || percent < 0) {
+    return fail(ErrorCode::kUsage, fmt::format("--fail-above: '{}' is no share such as 3%", text));
+  }
+  return std::optional<double>{percent / 100};
+}
+
+Result<predict::Job> open(const Arguments& arguments, const std::string& input,
+                          const char* run_flag, const Console& console, Diagnostics& diagnostics) {
+  const std::string run = arguments.has(run_flag) ? arguments.all(run_flag).back() : "";
+  WEFT_ASSIGN(trace::Recording recording, load_input(input, run, arguments, console, diagnostics));
+  return predict::make_job(std::move(recording), diagnostics);
+}
+
+Result<predict::StepPrediction> predicted(const predict::Job& job, const Arguments& arguments,
+                                          const std::vector<std::string>& questions) {
+  predict::PredictOptions options;
+  for (const std::string& path : arguments.all("--links")) {
+    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
+    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
+  }
+  WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(job, questions, options.links));
+  WEFT_ASSIGN(predict::Prediction prediction, predict::predict(job, options));
+  return std::move(prediction.predicted);
+}
+
+Result<diagnose::Comparison> against_plan(const Arguments& arguments, const Console& console,
+                                          Diagnostics& diagnostics) {
+  WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(arguments.inputs[0]));
+  WEFT_ASSIGN(const predict::Job job,
+              open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
+  WEFT_ASSIGN(const predict::StepPrediction after, predicted(job, arguments, {}));
+  predict::StepPrediction before;
+  before.step = before.low = before.high = plan.predicted_step;
+  return diagnose::compare(before, "the plan " + arguments.inputs[0], after, job.run.label);
+}
+
+Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Console& console,
+                                            Diagnostics& diagnostics) {
+  if (arguments.inputs[0].ends_with(".json") && plan::read_plan(arguments.inputs[0])) {
+    return against_plan(arguments, console, diagnostics);
+  }
+  WEFT_ASSIGN(const predict::Job before,
+              open(arguments, arguments.inputs[0], "--run-a", console, diagnostics));
+  WEFT_ASSIGN(const predict::Job after,
+              open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
+  const std::vector<std::string>& questions = arguments.all("--what-if");
+  if (questions.empty()) {
+    WEFT_ASSIGN(const diagnose::Diagnosis was, diagnose::diagnose(before));
+    WEFT_ASSIGN(const diagnose::Diagnosis is, diagnose::diagnose(after));
+    return diagnose::compare(before, was, after, is);
+  }
+  WEFT_ASSIGN(const predict::StepPrediction promised, predicted(before, arguments, questions));
+  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, arguments, {}));
+  std::string label = before.run.label + " with";
+  for (const std::string& question : questions) label += " " + question;
+  return diagnose::compare(promised, label, came, after.run.label);
+}
+
+Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const std::optional<double> limit, parse_limit(arguments));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const diagnose::Comparison comparison,
+              compare_inputs(arguments, console, diagnostics));
+  console.result = arguments.has("--json")
+                       ? diagnose::comparison_json(comparison, limit, diagnostics)
+                       : diff_text(comparison, limit, arguments.has("--all"), console.out);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  const bool failed = limit && comparison.change() > *limit;
+  return failed ? ExitCode::kAnswerIsNo : ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand diff_command() {
+  Subcommand command;
+  command.name = "diff";
+  command.description = "two runs side by side, or a run against a prediction; a gate for CI";
+  command.inputs = "A B";
+  command.min_inputs = 2;
+  command.max_inputs = 2;
+  command.details =
+      "Step, causes, ops that got slower or faster, ops that are missing or new, from A to B. "
+      "With\n"
+      "--what-if, or where A is a plan, what was predicted from A is compared with what B turned\n"
+      "out to be, both without profiler. --fail-above exits with 1 if the step got longer by more.";
+  command.examples = {
+      Example{"weft diff before/ after/ --fail-above 3%", "exit 1 if the step got 3 % longer"},
+      Example{"weft diff before/ after/ --what-if ddp.bucket_mb=100",
+              "did the change bring what was predicted?"}};
+  command.flags = {
+      {"--fail-above", "3%", "exit 1 if the step got longer by more than this", Flag::Value::kText},
+      {"--what-if", "KEY=VALUE", "compare B with a prediction from A", Flag::Value::kText, true},
+      {"--links", "TABLE", "measured transfer times for predictions (docs/formats/links.md)",
+       Flag::Value::kText, true},
+      {"--run-a", "N", "which run of A, where it holds several", Flag::Value::kText},
+      {"--run-b", "N", "which run of B", Flag::Value::kText}};
+  for (Flag& flag : loading_flags()) {
+    if (flag.name != "--run") command.flags.push_back(std::move(flag));
+  }
+  command.flags.push_back({"--all", "", "every op, however long"});
+  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.run = run_diff;
+  return command;
+}
+
+}  // namespace weft::cli

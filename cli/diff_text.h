@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page that `weft diff` prints for people.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/terminal.h"
+#include "weft/diagnose/compare.h"
+
+namespace weft::cli {
+
+/// One page. Where `everything` is false it fits 24 lines: the largest changes are shown.
+std::string diff_text(const diagnose::Comparison& comparison, std::optional<double> limit,
+                      bool everything, const Terminal& terminal);
+
+}  // namespace weft::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/diagnose/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "weft/graph/text.h"
+
+namespace weft::diagnose {
+namespace {
+
+using graph::kNoId;
+using graph::OpId;
+using graph::OpKind;
+
+/// Time and number of one kind of work, over all ranks and complete steps.
+struct Work {
+  Nanos time = 0;
+  std::int64_t count = 0;
+};
+using WorkKey = std::pair<std::string, std::string>;  ///< kind, name
+
+std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagnosis) {
+  const graph::Graph& graph = job.graph;
+  const std::set<std::int64_t> steps(diagnosis.steps.begin(), diagnosis.steps.end());
+  std::map<WorkKey, Work> works;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (!steps.contains(graph.ops.step[op])) continue;
+    const OpKind kind = graph.ops.kind[op];
+    // An arrival is no work, and a blocked host does none.
+    if (kind == OpKind::kArrive || kind == OpKind::kSync) continue;
+    std::int64_t ranks = 1;
+    WorkKey key{graph::kind_name(kind), graph.name(op)};
+    const std::uint32_t c = graph.ops.collective[op];
+    if (kind == OpKind::kTransfer && c != kNoId) {
+      // Its name is a kernel of one rank; what moves is the collective, for every member.
+      key.second = graph::kind_name(graph.collectives[c].kind);
+      ranks = static_cast<std::int64_t>(graph.collectives[c].arrivals.size());
+    }
+    Work& work = works[std::move(key)];
+    work.time += graph.ops.duration[op] * ranks;
+    work.count += ranks;
+  }
+  return works;
+}
+
+/// Standard error of the mean of the slowest rank's steps.
+double standard_error(const Diagnosis& diagnosis) {
+  for (const RankDiagnosis& rank : diagnosis.ranks) {
+    if (rank.rank != diagnosis.slowest_rank || rank.steps.size() < 2) continue;
+    const auto n = static_cast<double>(rank.steps.size());
+    double sum = 0, squares = 0;
+    for (const Nanos step : rank.steps) sum += static_cast<double>(step);
+    for (const Nanos step : rank.steps) {
+      squares += (static_cast<double>(step) - sum / n) * (static_cast<double>(step) - sum / n);
+    }
+    return std::sqrt(squares / (n - 1) / n);
+  }
+  return 0;
+}
+
+Nanos mean_over_ranks(const Diagnosis& diagnosis, Cause cause) {
+  Nanos sum = 0;
+  for (const RankDiagnosis& rank : diagnosis.ranks) sum += rank.causes.mean[cause];
+  return diagnosis.ranks.empty() ? 0 : sum / static_cast<Nanos>(diagnosis.ranks.size());
+}
+
+void compare_ops(Comparison& out, const predict::Job& before, const Diagnosis& before_diagnosis,
+                 const predict::Job& after, const Diagnosis& after_diagnosis) {
+  const auto instances = [](const Diagnosis& d) {
+    return static_cast<std::int64_t>(d.ranks.size() * d.steps.size());
+  };
+  const std::int64_t n_before = instances(before_diagnosis), n_after = instances(after_diagnosis);
+  std::map<WorkKey, OpChange> changes;
+  for (const auto& [key, work] : work_of(before, before_diagnosis)) {
+    OpChange& change = changes[key];
+    change.before = work.time / n_before;
+    change.count_before = static_cast<double>(work.count) / static_cast<double>(n_before);
+  }
+  for (const auto& [key, work] : work_of(after, after_diagnosis)) {
+    OpChange& change = changes[key];
+    change.after = work.time / n_after;
+    change.count_after = static_cast<double>(work.count) / static_cast<double>(n_after);
+  }
+  for (auto& [key, change] : changes) {
+    change.kind = key.first;
+    change.name = key.second;
+    auto& list = change.count_after == 0    ? out.missing
+                 : change.count_before == 0 ? out.added
+                                            : out.ops;
+    list.push_back(std::move(change));
+  }
+  for (auto* list : {&out.ops, &out.missing, &out.added}) {
+    std::stable_sort(list->begin(), list->end(), [](const OpChange& a, const OpChange& b) {
+      return std::abs(a.change()) > std::abs(b.change());
+    });
+  }
+}
+
+}  // namespace
+
+double Comparison::change() const {
+  if (before_step <= 0) return 0;
+  return static_cast<double>(after_step) / static_cast<double>(before_step) - 1;
+}
+
+Comparison compare(const predict::Job& before, const Diagnosis& before_diagnosis,
+                   const predict::Job& after, const Diagnosis& after_diagnosis) {
+  Comparison out;
+  out.before_label = before_diagnosis.label;
+  out.after_label = after_diagnosis.label;
+  out.before_ranks = before_diagnosis.ranks.size();
+  out.after_ranks = after_diagnosis.ranks.size();
+  out.before_step = before_diagnosis.step;
+  out.after_step = after_diagnosis.step;
+  out.noise =
+      std::llround(std::hypot(standard_error(before_diagnosis), standard_error(after_diagnosis)));
+  for (std::size_t c = 0; c < kCauses; ++c) {
+    const auto cause = static_cast<Cause>(c);
+    const CauseChange change{cause_name(cause), mean_over_ranks(before_diagnosis, cause),
+                             mean_over_ranks(after_diagnosis, cause)};
+    if (change.before > 0 || change.after > 0) out.causes.push_back(change);
+  }
+  compare_ops(out, before, before_diagnosis, after, after_diagnosis);
+  return out;
+}
+
+Comparison compare(const predict::StepPrediction& before, const std::string& before_label,
+                   const predict::StepPrediction& after, const std::string& after_label) {
+  Comparison out;
+  out.predicted = true;
+  out.before_label = before_label;
+  out.after_label = after_label;
+  out.before_ranks = before.ranks.size();
+  out.after_ranks = after.ranks.size();
+  out.before_step = before.step;
+  out.after_step = after.step;
+  const auto half = [](const predict::StepPrediction& p) {
+    return static_cast<double>(p.high - p.low) / 2;
+  };
+  out.noise = std::llround(std::hypot(half(before), half(after)));
+  // A plan tells the step it promises, not of what it is made.
+  if (before.breakdown.total() == 0 || after.breakdown.total() == 0) return out;
+  out.causes = {{"compute", before.breakdown.compute, after.breakdown.compute},
+                {"communication", before.breakdown.communication, after.breakdown.communication},
+                {"waiting", before.breakdown.waiting, after.breakdown.waiting},
+                {"host", before.breakdown.host, after.breakdown.host}};
+  return out;
+}
+
+}  // namespace weft::diagnose

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/diagnose/findings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "weft/diagnose/diagnosis.h"
+#include "weft/graph/random_graph.h"
+#include "weft/graph/text.h"
+#include "weft/sim/naive.h"
+
+namespace weft::diagnose {
+namespace {
+
+predict::Job job_of(std::string_view text) {
+  auto graph = graph::parse_text(text);
+  EXPECT_TRUE(graph) << graph.error().text();
+  predict::Job job;
+  if (graph) job.graph = std::move(*graph);
+  return job;
+}
+
+// Two steps of two ranks. Rank 1 computes twice as long as rank 0 before they communicate.
+constexpr const char* kSlowRank = R"(
+  lane h0 host 0
+  lane h1 host 1
+  lane r0/s stream 0
+  lane r1/s stream 1
+  lane net link -
+  step 1
+  s0: host h0 0 "step"
+  s1: host h1 0 "step"
+  a1: kernel r0/s 100us "gemm"
+  b1: kernel r1/s 200us "gemm"
+  x1: arrive r0/s 0 after a1
+  y1: arrive r1/s 0 after b1
+  t1: transfer net 50us after x1:collective, y1:collective
+  step 2
+  a2: kernel r0/s 100us "gemm" after x1, t1:collective
+  b2: kernel r1/s 200us "gemm" after y1, t1:collective
+  x2: arrive r0/s 0 after a2
+  y2: arrive r1/s 0 after b2
+  t2: transfer net 50us after t1, x2:collective, y2:collective
+  c1: collective allreduce ranks=2 bytes=1000 transfer=t1 arrivals=x1,y1
+  c2: collective allreduce ranks=2 bytes=1000 transfer=t2 arrivals=x2,y2
+)";
+
+const Finding* find(const Diagnosis& diagnosis, const std::string& kind) {
+  const auto found = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                  [&](const Finding& f) { return f.kind == kind; });
+  return found == diagnosis.findings.end() ? nullptr : &*found;
+}
+
+TEST(Findings, NameTheLateRankAndWhatItsDelayCosts) {
+  const auto diagnosis = diagnose(job_of(kSlowRank));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  EXPECT_EQ(diagnosis->step, 250'000);
+  EXPECT_EQ(diagnosis->slowest_rank, 1);
+  const Finding* straggler = find(*diagnosis, "straggler");
+  ASSERT_NE(straggler, nullptr);
+  EXPECT_EQ(straggler->rank, 1);
+  // Its peers are two: what is usual lies half way between them.
+  EXPECT_EQ(straggler->gain, 50'000);
+  EXPECT_EQ(straggler->lane, "s");
+}
+
+TEST(Findings, TransfersCostWhatTheStepIsShorterWithoutThem) {
+  const auto diagnosis = diagnose(job_of(kSlowRank));
+  const Finding* transfers = find(*diagnosis, "exposed_communication");
+  ASSERT_NE(transfers, nullptr);
+  EXPECT_EQ(transfers->gain, 50'000);
+  EXPECT_EQ(transfers->what_if, "comm=off");
+}
+
+TEST(Findings, AreSortedByGainAndHaveKnownKinds) {
+  const auto diagnosis = diagnose(job_of(kSlowRank));
+  ASSERT_TRUE(std::is_sorted(diagnosis->findings.begin(), diagnosis->findings.end(),
+                             [](const Finding& a, const Finding& b) { return a.gain > b.gain; }));
+  for (const Finding& finding : diagnosis->findings) {
+    const auto& kinds = finding_kinds();
+    EXPECT_TRUE(std::any_of(kinds.begin(), kinds.end(), [&](const FindingKind& k) {
+      return k.kind == finding.kind;
+    })) << finding.kind;
+    EXPECT_FALSE(finding.advice.empty());
+    EXPECT_FALSE(finding.title.empty());
+  }
+}
+
+TEST(Findings, NothingIsFoundInAJobWithoutFaults) {
+  const auto diagnosis = diagnose(job_of(R"(
+    lane s stream 0
+    step 1
+    a: kernel s 1ms
+    step 2
+    b: kernel s 1ms after a
+  )"));
+  ASSERT_TRUE(diagnosis);
+  EXPECT_TRUE(diagnosis->findings.empty());
+}
+
+TEST(Removals, LeaveEverythingElseAsItWas) {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const graph::Graph graph = graph::RandomGraph(seed).job(3, 60);
+    Removal removal;
+    for (graph::EdgeId e = 0; e < graph.edges.size(); ++e) {
+      const bool collective = graph.edges[e].kind == graph::EdgeKind::kCollective;
+      if (e % 5 == 0 && !collective) removal.edges.push_back(e);
+      if (e % 7 == 1) removal.delays.emplace_back(e, 0);
+    }
+    for (graph::OpId op = 0; op < graph.size(); op += 3) removal.durations.emplace_back(op, 1);
+    const graph::Graph out = without(graph, removal);
+    EXPECT_TRUE(graph::verify(out)) << graph::verify(out).error().text();
+    EXPECT_EQ(out.edges.size(), graph.edges.size() - removal.edges.size());
+    sim::Replay replay(out);
+    replay.run();
+    const sim::NaiveTimes naive = sim::simulate_naively(out);
+    EXPECT_TRUE(std::equal(naive.end.begin(), naive.end.end(), replay.ends().begin()));
+  }
+}
+
+}  // namespace
+}  // namespace weft::diagnose
