@@ -4,6 +4,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/predict.h"
+#include "python/bindings/report.h"
 #include "python/bindings/sim.h"
 #include "python/bindings/trace.h"
 
@@ -12,4 +13,5 @@ NB_MODULE(_core, module) {
   weft::python::bind_trace(module);
   weft::python::bind_predict(module);
   weft::python::bind_sim(module);
+  weft::python::bind_report(module);
 }

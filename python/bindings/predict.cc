@@ -19,17 +19,6 @@ namespace {
 
 namespace nb = nanobind;
 
-Result<std::shared_ptr<const BuiltJob>> job_of(const Loaded& loaded) {
-  const std::lock_guard lock(loaded.mutex);
-  if (!loaded.job) {
-    auto built = std::make_shared<BuiltJob>();
-    built->diagnostics = loaded.diagnostics;
-    WEFT_ASSIGN(built->job, predict::make_job(trace::Run(loaded.run), built->diagnostics));
-    loaded.job = std::move(built);
-  }
-  return loaded.job;
-}
-
 Result<std::string> answer(const Loaded& loaded, const std::vector<std::string>& what_if,
                            const std::vector<std::string>& links,
                            const std::vector<std::int64_t>& steps) {

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "weft/base/diagnostics.h"
 #include "weft/predict/job.h"
@@ -18,6 +20,8 @@ struct BuiltJob {
 };
 
 struct Loaded {
+  std::vector<std::string> inputs;  ///< as given to load()
+  std::string chosen_run;           ///< likewise; empty if none was
   trace::Run run;
   Diagnostics diagnostics;
   /// Built by the first question and kept for the next ones. It has a run of its own, as clocks are
@@ -25,6 +29,9 @@ struct Loaded {
   mutable std::mutex mutex;
   mutable std::shared_ptr<const BuiltJob> job;
 };
+
+/// Built on the first call; from several threads only once.
+Result<std::shared_ptr<const BuiltJob>> job_of(const Loaded& loaded);
 
 /// Python objects share the run; each may outlive the others.
 struct PyRun {

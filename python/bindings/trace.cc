@@ -63,6 +63,8 @@ auto kinds_of(const PyEvents& self) {
 
 PyRun load(const std::vector<std::string>& paths, const std::string& run, bool strict) {
   auto loaded = std::make_shared<Loaded>();
+  loaded->inputs = paths;
+  loaded->chosen_run = run;
   Result<trace::Recording> recording;
   run_interruptible([&](const std::atomic<bool>& cancel) {
     trace::LoadOptions options;

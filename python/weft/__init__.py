@@ -26,6 +26,7 @@ from .errors import (
     WeftError,
 )
 from .replays import Answer, Breakdown, Clock, RankMemoryPeak, RankReplay, Replay, Stragglers
+from .reports import Report
 from .types import Diagnostic, EventKind, Lane, MemoryCurve, MemoryPeak, Step
 
 __version__ = _version("weft")
@@ -49,6 +50,7 @@ __all__ = [
     "RankMemoryPeak",
     "RankReplay",
     "Replay",
+    "Report",
     "Run",
     "Step",
     "Stragglers",

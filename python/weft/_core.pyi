@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .replays import Replay
+from .reports import Report
 from .types import Diagnostic, Lane, MemoryCurve, Step
 
 @final
@@ -92,8 +93,20 @@ class Run:
 
         Other threads of Python run meanwhile. The first call builds the graph, later ones share it.
         """
+    def report(
+        self,
+        what_if: str | Iterable[str] | None = None,
+        links: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    ) -> Report:
+        """The page of `weft report`: diagnosis, timeline and what-ifs.
+
+        what_if: changes to show beside those worth knowing, each alone and all together.
+        links: measured transfer times, as paths of link tables.
+        """
+    def _repr_html_(self) -> str | None: ...
 
 def load(paths: Sequence[str], run: str, strict: bool) -> Run: ...
 def replay(
     run: Run, what_if: Sequence[str], links: Sequence[str], steps: Sequence[int]
 ) -> str: ...
+def report(run: Run, what_if: Sequence[str], links: Sequence[str]) -> tuple[str, str]: ...

@@ -73,6 +73,8 @@ class Report:
         self.settle()
 
     def canvas(self) -> Any:
+        """Of the timeline, where the pointer can reach it."""
+        self.page.locator(".timeline").evaluate("(e) => e.scrollIntoView({ behavior: 'instant' })")
         return self.page.locator("canvas.overlay")
 
     def view_size(self) -> float:

@@ -239,6 +239,7 @@ def test_odd_addresses_do_no_harm(open_report: Open, fragment: str) -> None:
 def test_tab_goes_through_the_tools_to_the_canvas_and_the_table(open_report: Open) -> None:
     report = open_report()
     order = []
+    report.page.locator("#breakdown summary").last.focus()
     for _ in range(16):
         report.page.keyboard.press("Tab")
         order.append(
@@ -247,8 +248,7 @@ def test_tab_goes_through_the_tools_to_the_canvas_and_the_table(open_report: Ope
                 " return e.className || e.textContent || e.type; })()"
             )
         )
-    assert order[0] in {"Dark", "Light"}
-    assert order[1] == "search"
+    assert order[0] == "search"
     places = [order.index(name) for name in ("Fit", "Keys", "overlay", "fold rank")]
     assert places == sorted(places)
     assert "The visible window as a table" in order

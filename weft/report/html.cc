@@ -9,20 +9,6 @@
 namespace weft::report {
 namespace {
 
-std::string escape_html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '&') {
-      escaped += "&amp;";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
 /// Inside a script element only "</script" and "<!--" mean anything to the browser. In JSON '<' is
 /// found in strings alone, where it may be written as an escape.
 std::string escape_json(std::string_view json) {
@@ -48,6 +34,22 @@ std::string value_of(std::string_view marker, const PageData& data) {
 }
 
 }  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
 
 std::string render_page(const PageData& data) {
   const std::string_view skeleton = page_html();

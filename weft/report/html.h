@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace weft::report {
 
@@ -11,6 +12,9 @@ struct PageData {
   std::string timeline;  ///< pack_timeline()
   std::string json;      ///< one JSON value: everything on the page but the timeline
 };
+
+/// Plain text as it may stand in HTML, attributes in double quotes included.
+std::string escape_html(std::string_view text);
 
 std::string render_page(const PageData& data);
 

@@ -2,7 +2,9 @@
 // The report: finds its data in the page and fills the sections.
 import { fromBase64, gunzip } from "./bytes";
 import { decodeTimeline } from "./decode";
-import { followTheme } from "./theme";
+import { el } from "./dom";
+import type { PageData } from "./page_data";
+import { mountSections } from "./sections";
 import { mountTimeline, TimelineHandle } from "./timeline";
 
 declare global {
@@ -18,17 +20,34 @@ function byId(id: string): HTMLElement {
   return found;
 }
 
-async function showTimeline(): Promise<void> {
+async function showTimeline(root: HTMLElement): Promise<TimelineHandle> {
   const packed = fromBase64((byId("timeline-data").textContent ?? "").trim());
   const model = decodeTimeline(await gunzip(packed));
-  const timeline = mountTimeline(byId("timeline"), model, { hash: true });
+  // Inside of a notebook the address belongs to somebody else.
+  const timeline = mountTimeline(root, model, { hash: location.protocol !== "about:" });
   window.weft = { timeline };
   await timeline.drawn;
   performance.mark("weft-drawn");
+  return timeline;
 }
 
-followTheme(byId("theme"));
-showTimeline().catch((error: Error) => {
-  byId("timeline").textContent = `The timeline cannot be shown: ${error.message}`;
-  console.error(error);
-});
+function showPage(): void {
+  const data = JSON.parse(byId("report-data").textContent ?? "") as PageData;
+  const root = el("div", {}, el("p", { class: "hint" }, "Unpacking ..."));
+  const shown = showTimeline(root);
+  mountSections(byId("page"), data, root, (start, end, rank, span) => {
+    void shown.then((timeline) => {
+      if (span >= 0) timeline.select(span);
+      else if (rank >= 0) timeline.showRank(rank);
+      timeline.zoomTo(start, end);
+      byId("timeline").scrollIntoView();
+      root.querySelector<HTMLElement>(".overlay")?.focus({ preventScroll: true });
+    });
+  });
+  shown.catch((error: Error) => {
+    root.textContent = `The timeline cannot be shown: ${error.message}`;
+    console.error(error);
+  });
+}
+
+showPage();

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/bindings/report.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/interruptible.h"
+#include "python/bindings/run.h"
+#include "weft/diagnose/diagnosis.h"
+#include "weft/report/report.h"
+#include "weft/report/small_page.h"
+
+namespace weft::python {
+namespace {
+
+namespace nb = nanobind;
+
+Result<report::Report> make(const Loaded& loaded, const std::vector<std::string>& what_if,
+                            const std::vector<std::string>& links) {
+  report::ReportOptions options;
+  options.inputs = loaded.inputs;
+  options.run = loaded.chosen_run;
+  options.what_ifs = what_if;
+  options.link_files = links;
+  options.version = WEFT_VERSION;
+  for (const std::string& path : links) {
+    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
+    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
+  }
+  WEFT_ASSIGN(const auto built, job_of(loaded));
+  return report::make_report(built->job, options, built->diagnostics);
+}
+
+nb::tuple report(const PyRun& run, const std::vector<std::string>& what_if,
+                 const std::vector<std::string>& links) {
+  Result<report::Report> made;
+  run_interruptible([&](const std::atomic<bool>&) { made = make(*run.loaded, what_if, links); });
+  if (!made) raise(made.error());
+  return nb::make_tuple(made->html, made->verdict);
+}
+
+/// None where there is nothing to diagnose: notebooks then show the plain text.
+nb::object small_page(const PyRun& run) {
+  Result<std::string> page;
+  run_interruptible([&](const std::atomic<bool>&) {
+    page = [&]() -> Result<std::string> {
+      WEFT_ASSIGN(const auto built, job_of(*run.loaded));
+      WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(built->job));
+      return report::small_page(diagnosis);
+    }();
+  });
+  if (!page) return nb::none();
+  return nb::cast(*page);
+}
+
+}  // namespace
+
+void bind_report(nb::module_& module) {
+  module.def("report", &report, nb::arg("run"), nb::arg("what_if"), nb::arg("links"));
+  const nb::object run = module.attr("Run");
+  nb::cpp_function_def(
+      [](const nb::object& self, const nb::object& what_if, const nb::object& links) -> nb::object {
+        return nb::module_::import_("weft.reports").attr("report")(self, what_if, links);
+      },
+      nb::scope(run), nb::name("report"), nb::is_method(), nb::arg("what_if").none() = nb::none(),
+      nb::arg("links").none() = nb::none(), "The page of weft report; see weft.Report.");
+  nb::cpp_function_def(&small_page, nb::scope(run), nb::name("_repr_html_"), nb::is_method(),
+                       "The report in a few lines, for notebooks.");
+}
+
+}  // namespace weft::python

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the step of each rank is made of, what of the communication is hidden behind compute, and
+// which causes and ranks make up the critical path.
+import { CAUSE_KINDS, legend, occurring } from "./causes";
+import { el } from "./dom";
+import { count, exactMs, share, withUnit } from "./figures";
+import { foldRanks, mean, meanTimes, Shown } from "./fold_ranks";
+import type { PageData, RankData } from "./page_data";
+import { Section, section } from "./section";
+import { Bar, Part, stackedBars } from "./stacked_bars";
+import { tableTwin } from "./table_twin";
+
+const WAITING = CAUSE_KINDS.findIndex((kind) => kind.name === "waiting");
+
+function causeParts(row: Shown): Part[] {
+  const times = meanTimes(row, (rank) => rank.causes);
+  return CAUSE_KINDS.flatMap((kind, i): Part[] => {
+    if (i !== WAITING || row.ranks.length > 1) {
+      return [{ label: kind.label, time: times[i], colour: kind.colour }];
+    }
+    return row.ranks[0].waiting_for.map(([rank, time]) => ({
+      label: rank < 0 ? "waiting for others" : `waiting for rank ${rank}`,
+      time,
+      colour: kind.colour,
+      text: rank < 0 ? "others" : `for r${rank}`,
+    }));
+  });
+}
+
+function waitedFor(rank: RankData): string {
+  const list = rank.waiting_for.map(([other, time]) => `${other < 0 ? "others" : other}: ${exactMs(time)}`);
+  return list.join(", ");
+}
+
+export function breakdown(page: PageData): Section {
+  const rows = foldRanks(page, (rank) => rank.step);
+  const bars = rows.map((row): Bar => {
+    const strong = row.ranks.length === 1 && row.ranks[0].rank === page.slowest_rank;
+    return { label: row.label, name: row.label, parts: causeParts(row), strong };
+  });
+  const shown = occurring(CAUSE_KINDS, page.ranks.map((rank) => rank.causes));
+  const twin = tableTwin(
+    "time by cause, ms a step",
+    [
+      { title: "rank" },
+      ...CAUSE_KINDS.map((kind) => ({ title: kind.label })),
+      { title: "step" },
+      { title: "waiting for rank", text: true },
+    ],
+    () => page.ranks.map((r) => [String(r.rank), ...r.causes.map(exactMs), exactMs(r.step), waitedFor(r)]),
+  );
+  const lead = "Mean step of each rank, in milliseconds. Every instant has one cause, so parts add up.";
+  return section(
+    "breakdown",
+    "Where the step goes",
+    lead,
+    legend(CAUSE_KINDS, shown),
+    stackedBars(bars, "time by cause"),
+    twin,
+    ...overlap(page),
+    ...path(page),
+  );
+}
+
+function overlap(page: PageData): HTMLElement[] {
+  if (page.ranks.every((rank) => rank.communication === 0)) return [];
+  const rows = foldRanks(page, (rank) => rank.communication - rank.hidden);
+  const bars = rows.map((row): Bar => {
+    const hidden = mean(row, (rank) => rank.hidden);
+    const all = mean(row, (rank) => rank.communication);
+    const parts = [
+      { label: "hidden behind compute", time: hidden, colour: "var(--weft-hidden)" },
+      { label: "exposed", time: all - hidden, colour: "var(--weft-exposed-transfer)" },
+    ];
+    const value = `${share(hidden, all)} hidden`;
+    return { label: row.label, name: row.label, parts, value };
+  });
+  const swatch = (colour: string) => el("i", { class: "swatch", style: `background:var(--weft-${colour})` });
+  return [
+    el("h3", {}, "Communication: hidden and exposed"),
+    el("p", { class: "lead" }, "Time in which data moves, waiting left out."),
+    el(
+      "ul",
+      { class: "legend" },
+      el("li", {}, swatch("hidden"), "hidden behind compute or copies"),
+      el("li", {}, swatch("exposed-transfer"), "exposed"),
+    ),
+    stackedBars(bars, "hidden and exposed communication"),
+    tableTwin(
+      "communication, ms a step",
+      [{ title: "rank" }, { title: "moves" }, { title: "hidden" }, { title: "exposed" }],
+      () =>
+        page.ranks.map((r) =>
+          [r.communication, r.hidden, r.communication - r.hidden].reduce(
+            (cells, time) => [...cells, exactMs(time)],
+            [String(r.rank)],
+          ),
+        ),
+    ),
+  ];
+}
+
+function path(page: PageData): HTMLElement[] {
+  const { length, causes } = page.path;
+  if (length <= 0) return [];
+  const byCause = CAUSE_KINDS.map((kind, i) => ({
+    label: kind.label,
+    time: causes[i],
+    colour: kind.colour,
+    text: share(causes[i], length),
+  }));
+  const ranks = page.ranks.filter((r) => r.on_path > 0).sort((a, b) => b.on_path - a.on_path);
+  const nobody = length - ranks.reduce((sum, rank) => sum + rank.on_path, 0);
+  const byRank = ranks.slice(0, 16).map((rank, i) => ({
+    label: `rank ${rank.rank}`,
+    time: rank.on_path,
+    colour: `var(--weft-rank-${i % 2})`,
+    text: `r${rank.rank} ${share(rank.on_path, length)}`,
+  }));
+  const bars = [
+    { label: "by cause", name: "critical path by cause", parts: byCause },
+    { label: "by rank", name: "critical path by rank", parts: byRank, value: "" },
+  ];
+  const lead =
+    `What decides when the last step ends, through the late rank of each collective: ` +
+    `${withUnit(length)} in all.`;
+  return [
+    el("h3", {}, "Critical path"),
+    el("p", { class: "lead" }, lead),
+    stackedBars(bars, "critical path"),
+    tableTwin(
+      "critical path",
+      [{ title: "share of", text: true }, { title: "ms" }, { title: "%" }],
+      () => [
+        ...byCause.map((part) => [part.label, exactMs(part.time), share(part.time, length)]),
+        ...ranks.map((r) => [`rank ${count(r.rank)}`, exactMs(r.on_path), share(r.on_path, length)]),
+        ["no rank", exactMs(nobody), share(nobody, length)],
+      ],
+    ),
+  ];
+}

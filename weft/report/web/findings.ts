@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What costs the step how much, largest gain first; each with the way to see it.
+import { command, el } from "./dom";
+import { exactMs, milliseconds, several, share } from "./figures";
+import type { Finding, Jump, PageData } from "./page_data";
+import { nothing, Section, section } from "./section";
+import { tableTwin } from "./table_twin";
+
+const SHOWN = 8;
+
+function place(finding: Finding): string {
+  const parts: string[] = [];
+  if (finding.rank >= 0) parts.push(`rank ${finding.rank}`);
+  if (finding.step >= 0) parts.push(`step ${finding.step}`);
+  if (finding.lane !== "") parts.push(finding.lane);
+  if (finding.ranks.length > 1) parts.push(`concerns ${several(finding.ranks.length, "rank")}`);
+  return parts.join(" · ");
+}
+
+function jumpLink(finding: Finding, number: number, jump: Jump): HTMLElement | null {
+  if (finding.start < 0) return null;
+  const link = el(
+    "a",
+    { href: "#timeline", class: "jump", "aria-label": `show finding ${number} in the timeline` },
+    "show in timeline",
+  );
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    jump(finding.start, finding.end, finding.rank, finding.span);
+  });
+  return link;
+}
+
+function item(page: PageData, finding: Finding, number: number, jump: Jump): HTMLElement {
+  const width = (100 * finding.gain) / Math.max(1, page.findings[0].gain);
+  return el(
+    "li",
+    { class: "finding", id: `finding-${number}` },
+    el(
+      "div",
+      { class: "gain", title: "what the step of the slowest rank would lose without it" },
+      el("strong", {}, `−${milliseconds(finding.gain)} ms`),
+      el("span", {}, share(finding.gain, page.step)),
+      el("i", { class: "gain-bar", style: `width:${width}%` }),
+    ),
+    el(
+      "div",
+      { class: "finding-text" },
+      el("h3", {}, finding.what),
+      el("p", { class: "place" }, place(finding), " ", jumpLink(finding, number, jump)),
+      el("p", { class: "advice" }, finding.advice),
+      command(finding.command),
+    ),
+  );
+}
+
+export function findings(page: PageData, jump: Jump): Section {
+  const title = "What to fix";
+  if (page.findings.length === 0) {
+    return section("findings", title, null, nothing("Nothing was found that would shorten the step."));
+  }
+  const items = page.findings.map((finding, i) => item(page, finding, i + 1, jump));
+  const list = el("ol", { class: "findings" }, ...items.slice(0, SHOWN));
+  const rest = items.slice(SHOWN);
+  const more = el("button", { type: "button", class: "more" }, `${rest.length} more`);
+  more.addEventListener("click", () => {
+    list.append(...rest);
+    more.remove();
+    rest[0].querySelector("a")?.focus();
+  });
+  const twin = tableTwin(
+    "findings",
+    [
+      { title: "#" },
+      { title: "finding", text: true },
+      { title: "rank" },
+      { title: "step" },
+      { title: "gain ms" },
+      { title: "time ms" },
+      { title: "ops" },
+    ],
+    () =>
+      page.findings.map((f, i) => [
+        String(i + 1),
+        f.kind.replace(/_/g, " "),
+        f.rank < 0 ? "all" : String(f.rank),
+        f.step < 0 ? "all" : String(f.step),
+        exactMs(f.gain),
+        exactMs(f.time),
+        String(f.count),
+      ]),
+  );
+  const lead =
+    "What each costs was found by taking it out of the job and replaying the rest. " +
+    "Gains overlap, so they do not add up.";
+  return section("findings", title, lead, list, rest.length > 0 ? more : null, twin);
+}

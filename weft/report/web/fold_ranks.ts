@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thousand bars tell nobody anything: with many ranks the slowest, the fastest and those that
+// findings name are shown, and one row stands for the rest.
+import { several } from "./figures";
+import type { PageData, RankData } from "./page_data";
+
+const MOST = 32;
+const SLOWEST = 12;
+const FASTEST = 4;
+
+export interface Shown {
+  label: string;
+  /** One rank, or all that the row stands for. */
+  ranks: RankData[];
+}
+
+/** In order of rank; the row for the rest comes last. `cost` is large for those worth seeing. */
+export function foldRanks(page: PageData, cost: (rank: RankData) => number): Shown[] {
+  const all = page.ranks;
+  const single = (rank: RankData): Shown => ({ label: `rank ${rank.rank}`, ranks: [rank] });
+  if (all.length <= MOST) return all.map(single);
+  const sorted = [...all].sort((a, b) => cost(b) - cost(a) || a.rank - b.rank);
+  const kept = new Set([...sorted.slice(0, SLOWEST), ...sorted.slice(-FASTEST)]);
+  const named = new Set([page.slowest_rank, ...page.findings.map((finding) => finding.rank)]);
+  for (const rank of all) if (named.has(rank.rank) && kept.size < MOST) kept.add(rank);
+  const rest = all.filter((rank) => !kept.has(rank));
+  const label = `${several(rest.length, "other")}, mean`;
+  return [...all.filter((rank) => kept.has(rank)).map(single), { label, ranks: rest }];
+}
+
+export function mean(shown: Shown, value: (rank: RankData) => number): number {
+  return shown.ranks.reduce((sum, rank) => sum + value(rank), 0) / shown.ranks.length;
+}
+
+export function meanTimes(shown: Shown, times: (rank: RankData) => number[]): number[] {
+  return times(shown.ranks[0]).map((_, i) => mean(shown, (rank) => times(rank)[i]));
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the page: a reader stops when satisfied.
+import { breakdown } from "./breakdown";
+import { el } from "./dom";
+import { findings } from "./findings";
+import { memory } from "./memory";
+import type { Jump, PageData } from "./page_data";
+import { quality } from "./quality";
+import { reproduce } from "./reproduce";
+import { Section, section } from "./section";
+import { steps } from "./steps";
+import { stragglers } from "./stragglers";
+import { themeSwitch } from "./theme";
+import { verdict } from "./verdict";
+import { whatIf } from "./what_if";
+
+/** Names in the bar at the top, which has room for short ones only. */
+const SHORT: Record<string, string> = {
+  findings: "findings",
+  steps: "steps",
+  breakdown: "breakdown",
+  timeline: "timeline",
+  stragglers: "late ranks",
+  memory: "memory",
+  "what-if": "what if",
+  quality: "quality",
+  reproduce: "reproduce",
+};
+
+function navigation(parts: Section[], theme: HTMLElement): HTMLElement {
+  const links = parts.map((part) => el("a", { href: `#${part.id}` }, SHORT[part.id] ?? part.title));
+  return el("nav", { "aria-label": "parts of the report" }, el("span", { class: "brand" }, "weft"), ...links, theme);
+}
+
+/** `timeline` takes its place among the others. */
+export function mountSections(
+  root: HTMLElement,
+  page: PageData,
+  timeline: HTMLElement,
+  jump: Jump,
+): void {
+  const late = stragglers(page, jump);
+  const parts: Section[] = [
+    findings(page, jump),
+    steps(page),
+    breakdown(page),
+    section("timeline", "Timeline", null, timeline),
+    late,
+    memory(page, jump),
+    whatIf(page),
+    quality(page),
+    reproduce(page),
+  ];
+  const theme = themeSwitch(late.redraw);
+  root.append(
+    el("a", { href: "#findings", class: "skip" }, "skip to the findings"),
+    navigation(parts, theme),
+    el("main", {}, verdict(page), ...parts.map((part) => part.element)),
+  );
+}
