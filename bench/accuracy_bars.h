@@ -34,9 +34,9 @@ class HeldOutStepBar {
  private:
   struct Figures {
     std::string name;
-    std::vector<double> errors;  ///< by rank and step
-    std::vector<double> near;    ///< the same, if steps next to the held-out one count twice
-    std::vector<double> bounds;  ///< of the same: what the other steps' range allows
+    std::vector<double> errors;   ///< by rank and step
+    std::vector<double> scatter;  ///< of the mean of the other recorded periods
+    std::vector<double> bounds;   ///< what the other steps' range allows
   };
   std::vector<Figures> sets_;
 };
