@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/suggest.h"
 #include "weft/base/check.h"
+#include "weft/base/suggest.h"
 
 namespace weft::cli {
 namespace {
@@ -19,11 +19,42 @@ bool parse_whole(const std::string& text, std::int64_t& value) {
   return error == std::errc{} && stop == end && value >= 0;
 }
 
-std::string spelled(const Flag& flag) {
-  return flag.value_name.empty() ? flag.name : flag.name + " " + flag.value_name;
+/// "'jsn' is none of json, csv; did you mean 'json'?"
+std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
+  return fmt::format("'{}' is none of {}{}", word, fmt::join(choices, ", "),
+                     did_you_mean(word, choices));
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace
+
+std::vector<Flag> common_flags() {
+  return {{"--quiet",
+           "",
+           "no progress and no notes, only the result and errors",
+           Flag::Value::kNone,
+           false,
+           {},
+           "-q"},
+          {"--no-color", "", "no colours, also on a terminal"},
+          {"--help", "", "show this", Flag::Value::kNone, false, {}, "-h"}};
+}
+
+std::vector<Flag> program_flags() {
+  std::vector<Flag> flags = common_flags();
+  flags.insert(flags.begin(),
+               {"--version", "", "tell the version", Flag::Value::kNone, false, {}, "-V"});
+  return flags;
+}
+
+std::vector<Flag> flags_of(const Subcommand& command) {
+  std::vector<Flag> flags = command.flags;
+  for (Flag& flag : common_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
 
 std::optional<std::int64_t> Arguments::whole(const std::string& flag) const {
   const auto& values = values_.at(flag);
@@ -35,7 +66,8 @@ std::optional<std::int64_t> Arguments::whole(const std::string& flag) const {
 
 class ArgumentParser {
  public:
-  explicit ArgumentParser(const Subcommand& command) : command_(command) {}
+  explicit ArgumentParser(const Subcommand& command)
+      : command_(command), flags_(flags_of(command)) {}
 
   Result<Arguments> parse(const std::vector<std::string>& words) {
     Arguments arguments;
@@ -44,13 +76,15 @@ class ArgumentParser {
     // Unknown flags are collected rather than refused, so that the refusal can suggest.
     app.allow_extras();
     app.add_option("inputs", arguments.inputs);
-    for (const Flag& flag : command_.flags) {
+    for (const Flag& flag : flags_) {
       std::vector<std::string>& values = arguments.values_[flag.name];
+      const std::string names =
+          flag.short_name.empty() ? flag.name : flag.short_name + "," + flag.name;
       if (flag.value == Flag::Value::kNone) {
-        app.add_flag_callback(flag.name, [&values] { values = {"yes"}; });
+        app.add_flag_callback(names, [&values] { values = {"yes"}; });
       } else {
         // Without this a flag would swallow the inputs that follow its value.
-        app.add_option(flag.name, values)->allow_extra_args(false);
+        app.add_option(names, values)->allow_extra_args(false);
       }
     }
     try {
@@ -74,15 +108,15 @@ class ArgumentParser {
     for (const std::string& extra : extras) {
       if (extra.size() < 2 || extra[0] != '-') continue;
       const std::string name = extra.substr(0, extra.find('='));
-      std::vector<std::string> known{"--help"};
-      for (const Flag& flag : command_.flags) known.push_back(flag.name);
+      std::vector<std::string> known;
+      for (const Flag& flag : flags_) known.push_back(flag.name);
       return usage(fmt::format("no flag '{}'{}", name, did_you_mean(name, known)));
     }
     return {};
   }
 
   Status check_values(const Arguments& arguments) const {
-    for (const Flag& flag : command_.flags) {
+    for (const Flag& flag : flags_) {
       const auto& values = arguments.values_.at(flag.name);
       if (!flag.repeatable && values.size() > 1) {
         return usage(fmt::format("{} was given {} times", flag.name, values.size()));
@@ -91,6 +125,9 @@ class ArgumentParser {
         std::int64_t number = 0;
         if (flag.value == Flag::Value::kWhole && !parse_whole(value, number)) {
           return usage(fmt::format("{}: '{}' is no whole number", flag.name, value));
+        }
+        if (flag.value == Flag::Value::kChoice && !contains(flag.choices, value)) {
+          return usage(fmt::format("{}: {}", flag.name, none_of(value, flag.choices)));
         }
       }
     }
@@ -106,10 +143,16 @@ class ArgumentParser {
       return usage(
           fmt::format("'{}' is one argument too many", arguments.inputs[command_.max_inputs]));
     }
+    if (!command_.input_choices) return {};
+    const std::vector<std::string> choices = command_.input_choices();
+    for (const std::string& input : arguments.inputs) {
+      if (!contains(choices, input)) return usage(none_of(input, choices));
+    }
     return {};
   }
 
   const Subcommand& command_;
+  const std::vector<Flag> flags_;
 };
 
 Result<Arguments> parse_arguments(const Subcommand& command,
@@ -117,40 +160,17 @@ Result<Arguments> parse_arguments(const Subcommand& command,
   return ArgumentParser(command).parse(words);
 }
 
-std::string verb_help(const Subcommand& command, const Terminal& terminal) {
-  std::string out = fmt::format("weft {}: {}\n\n", command.name, command.description);
-  for (const Example& example : command.examples) {
-    out += fmt::format("  {}\n      {}\n", paint(terminal, Tone::kBold, example.command),
-                       example.what);
-  }
-  out += fmt::format("\nusage: weft {} {}{}\n", command.name, command.inputs,
-                     command.flags.empty() ? "" : " [FLAG]...");
-  if (!command.details.empty()) out += "\n" + command.details + "\n";
-  std::size_t width = 6;
-  for (const Flag& flag : command.flags) width = std::max(width, spelled(flag).size());
-  out += "\nflags\n";
-  for (const Flag& flag : command.flags) {
-    out += fmt::format("  {:<{}}  {}{}\n", spelled(flag), width, flag.help,
-                       flag.repeatable ? " (repeatable)" : "");
-  }
-  out += fmt::format("  {:<{}}  show this\n", "--help", width);
-  return out;
+bool mentions(const std::vector<std::string>& words, const std::string& common_flag) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::any_of(words.begin(), end,
+                     [&](const std::string& word) { return common_flag_of(word) == common_flag; });
 }
 
-std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal) {
-  std::string out =
-      "weft: see how a distributed training job spends its step, and predict what a change does\n\n"
-      "usage: weft VERB INPUT... [FLAG]...\n\n";
-  std::size_t width = 4;
-  for (const Subcommand& command : commands) width = std::max(width, command.name.size());
-  for (const Subcommand& command : commands) {
-    const std::string padded = fmt::format("{:<{}}", command.name, width);
-    out += fmt::format("  {}  {}\n", paint(terminal, Tone::kBold, padded), command.description);
+std::string common_flag_of(const std::string& word) {
+  for (const Flag& flag : common_flags()) {
+    if (word == flag.name || (!word.empty() && word == flag.short_name)) return flag.name;
   }
-  out += fmt::format("  {}  help of one verb, with examples\n",
-                     paint(terminal, Tone::kBold, fmt::format("{:<{}}", "help", width)));
-  out += "\nweft --version tells the version; weft VERB --help the flags of a verb.\n";
-  return out;
+  return "";
 }
 
 }  // namespace weft::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From argv to Arguments, and from a Subcommand to its help text.
+// From argv to Arguments.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 namespace weft::cli {
 
 /// Parses what follows the verb. Failure is always ErrorCode::kUsage, with a suggestion where a
-/// flag was mistyped.
+/// flag or a choice was mistyped.
 Result<Arguments> parse_arguments(const Subcommand& command, const std::vector<std::string>& words);
 
-/// Usage line, two examples to copy, then the flags.
-std::string verb_help(const Subcommand& command, const Terminal& terminal);
-/// All verbs with their one-line descriptions.
-std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal);
+/// Whether one of common_flags() is among `words`, before any "--". They count even where the rest
+/// of the command line makes no sense.
+bool mentions(const std::vector<std::string>& words, const std::string& common_flag);
+/// The common flag that `word` spells, or "".
+std::string common_flag_of(const std::string& word);
 
 }  // namespace weft::cli

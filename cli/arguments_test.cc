@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"
-#include "cli/suggest.h"
+#include "cli/help.h"
 
 namespace weft::cli {
 namespace {
@@ -57,19 +57,6 @@ TEST(Arguments, AreCheckedBeforeAnythingRuns) {
   EXPECT_EQ(refusal({"a", "--run", "1", "--run", "2"}),
             "--run was given 2 times (see weft help weave)");
   EXPECT_NE(refusal({"a", "--run"}).find("--run"), std::string::npos);
-}
-
-TEST(Suggest, CountsASwapOfNeighboursAsOneMistake) {
-  EXPECT_EQ(edit_distance("info", "inof"), 1u);
-  EXPECT_EQ(edit_distance("info", "info"), 0u);
-  EXPECT_EQ(edit_distance("", "abc"), 3u);
-  EXPECT_EQ(edit_distance("replay", "repaly"), 1u);
-}
-
-TEST(Suggest, StaysSilentWhenNothingIsNear) {
-  EXPECT_EQ(nearest("inof", {"info", "list"}), "info");
-  EXPECT_EQ(nearest("frobnicate", {"info", "list"}), "");
-  EXPECT_EQ(nearest("x", {"a"}), "");
 }
 
 TEST(Subcommands, AreComplete) {

@@ -2,23 +2,43 @@
 // All verbs, one function and one file each. The order is the one in which help shows them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cli/subcommand.h"
 
 namespace weft::cli {
 
+Subcommand completions_command();
 Subcommand diagnose_command();
 Subcommand diff_command();
 Subcommand export_command();
+Subcommand help_command();
 Subcommand info_command();
 Subcommand list_command();
+Subcommand man_command();
 Subcommand replay_command();
 Subcommand report_command();
 
 inline std::vector<Subcommand> all_commands() {
   return {info_command(),   diagnose_command(), replay_command(), diff_command(),
-          report_command(), export_command(),   list_command()};
+          report_command(), export_command(),   list_command(),   completions_command(),
+          man_command(),    help_command()};
+}
+
+/// nullptr if there is none of this name.
+inline const Subcommand* find_verb(const std::vector<Subcommand>& commands,
+                                   const std::string& name) {
+  for (const Subcommand& command : commands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+inline std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Subcommand& command : all_commands()) names.push_back(command.name);
+  return names;
 }
 
 }  // namespace weft::cli

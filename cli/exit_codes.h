@@ -15,6 +15,28 @@ enum class ExitCode : int {
   kPeerFailed = 5,     ///< another process or host failed
   kInternal = 70,      ///< a bug of Weft
   kInterrupted = 130,  ///< Ctrl-C
+  kTerminated = 143,   ///< SIGTERM
+};
+
+struct ExitMeaning {
+  ExitCode code;
+  const char* meaning;
+};
+
+/// As the man page and docs/reference/cli.md tell them.
+inline constexpr ExitMeaning kExitMeanings[] = {
+    {ExitCode::kDone, "done"},
+    {ExitCode::kAnswerIsNo, "understood and computed, and the answer is no"},
+    {ExitCode::kUsage,
+     "the command line makes no sense, or the question cannot be answered from this input"},
+    {ExitCode::kBadInput,
+     "a file is missing, unreadable or not what it should be, or cannot be written; or --strict "
+     "found something"},
+    {ExitCode::kUnavailable, "something is missing on this machine, such as memory"},
+    {ExitCode::kPeerFailed, "another process or host failed"},
+    {ExitCode::kInternal, "a bug of Weft"},
+    {ExitCode::kInterrupted, "interrupted with Ctrl-C"},
+    {ExitCode::kTerminated, "ended by SIGTERM"},
 };
 
 constexpr ExitCode exit_code_of(ErrorCode code) {

@@ -51,6 +51,12 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
   return ExitCode::kDone;
 }
 
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const report::ExportFormat& format : report::export_formats()) names.push_back(format.name);
+  return names;
+}
+
 }  // namespace
 
 Subcommand export_command() {
@@ -72,8 +78,9 @@ Subcommand export_command() {
       Example{"weft export examples/resnet50-w4 --format csv --table collectives -o -",
               "who came late to which collective"}};
   command.flags = {
-      {"-o", "OUT", "the file to write; - means stdout", Flag::Value::kText},
-      {"--format", "F", "perfetto-json, perfetto or csv", Flag::Value::kText},
+      {"-o", "OUT", "the file to write; - means stdout", Flag::Value::kFile},
+      {"--format", "F", "perfetto-json, perfetto or csv", Flag::Value::kChoice, false,
+       format_names()},
       {"--table", "T", "csv: events (default), collectives or steps", Flag::Value::kText}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_export;

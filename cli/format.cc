@@ -79,4 +79,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width, std::siz
   return lines;
 }
 
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  for (const std::string& line : wrap(text, width, indent)) out += line + "\n";
+  return out;
+}
+
 }  // namespace weft::cli

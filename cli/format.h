@@ -25,5 +25,7 @@ std::string format_numbers(const std::vector<std::int64_t>& sorted);
 /// Breaks at spaces so that no line passes `width` characters (0: never breaks). Lines after the
 /// first start with `indent` spaces.
 std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent);
+/// The same as one text, each line ended.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace weft::cli

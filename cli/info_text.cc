@@ -57,10 +57,12 @@ std::string headline(const RunSummary& run, const Terminal& terminal) {
   }
   std::vector<std::string> parts{
       ranks, join({formats.begin(), formats.end()}, " and "),
-      fmt::format("{} {}, {}", files.size(), files.size() == 1 ? "file" : "files",
-                  format_bytes(bytes))};
+      fmt::format("{} {}", files.size(), files.size() == 1 ? "file" : "files")};
+  if (bytes > 0) parts.push_back(format_bytes(bytes));
   if (!devices.empty()) parts.push_back(distinct(devices));
-  return fmt::format("{}: {}\n", paint(terminal, Tone::kBold, run.run->label), join(parts, ", "));
+  const std::string label = paint(terminal, Tone::kBold, run.run->label);
+  return wrapped(fmt::format("{}: {}", label, join(parts, ", ")),
+                 static_cast<std::size_t>(terminal.columns), 2);
 }
 
 std::string step_cell(const RankSummary& rank) {

@@ -2,34 +2,69 @@
 #include "cli/interrupt.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
 
-#include "cli/exit_codes.h"
+#include "cli/progress.h"
 
 namespace weft::cli {
 namespace {
 
-// A signal handler has nothing but globals to speak through.
-std::atomic<bool> g_interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+constexpr long kPatienceNanos = 300'000'000;
 
-extern "C" void on_interrupt(int) {
-  if (g_interrupted.exchange(true)) ::_exit(static_cast<int>(ExitCode::kInterrupted));
+// A signal handler has nothing but globals to speak through.
+std::atomic<int> g_signal{0};
+std::atomic<bool> g_erases_line{false};
+timer_t g_patience{};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+void write_error(std::string_view text) {
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+// Handlers call nothing but what POSIX allows in them.
+extern "C" void end_now(int) {
+  if (g_erases_line) write_error(kEraseLine);
+  write_error("weft: interrupted\n");
+  ::_exit(static_cast<int>(interrupt_code()));
+}
+
+extern "C" void on_interrupt(int signal) {
+  if (g_signal.exchange(signal) != 0) end_now(signal);
+  itimerspec patience{};
+  patience.it_value.tv_nsec = kPatienceNanos;
+  ::timer_settime(g_patience, 0, &patience, nullptr);
+}
+
+void handle(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;
-  ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
+void install_signal_handlers(const Terminal& stderr_terminal) {
+  g_erases_line = stderr_terminal.is_terminal;
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGALRM;
+  ::timer_create(CLOCK_MONOTONIC, &event, &g_patience);
+  handle(SIGALRM, end_now);
+  handle(SIGINT, on_interrupt);
+  handle(SIGTERM, on_interrupt);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-bool interrupted() { return g_interrupted.load(); }
+bool interrupted() { return g_signal != 0; }
+
+ExitCode interrupt_code() {
+  return g_signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;
+}
 
 }  // namespace weft::cli

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft list THING`: what this build knows, each with its one-line description.
-#include <fmt/format.h>
-
 #include "cli/commands.h"
-#include "cli/suggest.h"
 #include "weft/predict/what_if.h"
 #include "weft/trace/execution_trace/execution_trace.h"
 #include "weft/trace/reader.h"
@@ -12,7 +9,7 @@ namespace weft::cli {
 namespace {
 
 std::string list_readers(const Terminal& terminal) {
-  Table table({{"reader", Align::kLeft, false}, {"reads", Align::kLeft, false}});
+  Table table({{"reader", Align::kLeft, false}, {"reads", Align::kLeft, false, true}});
   for (const auto& reader : trace::readers()) {
     table.add_row({reader->name(), reader->description()});
   }
@@ -21,26 +18,31 @@ std::string list_readers(const Terminal& terminal) {
 }
 
 std::string list_what_ifs(const Terminal& terminal) {
-  Table table({{"what-if", Align::kLeft, false}, {"asks", Align::kLeft, false}});
+  Table table({{"what-if", Align::kLeft, false}, {"asks", Align::kLeft, false, true}});
   for (const predict::WhatIfKey& key : predict::what_if_keys()) {
     table.add_row({key.example, key.meaning});
   }
   return table.print(terminal);
 }
 
+struct Listing {
+  std::string name;
+  std::string (*print)(const Terminal&);
+};
+
+std::vector<Listing> listings() { return {{"readers", list_readers}, {"what-ifs", list_what_ifs}}; }
+
+std::vector<std::string> listing_names() {
+  std::vector<std::string> names;
+  for (const Listing& listing : listings()) names.push_back(listing.name);
+  return names;
+}
+
 Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
-  const std::string& thing = arguments.inputs.at(0);
-  if (thing == "readers") {
-    console.result = list_readers(console.out);
-    return ExitCode::kDone;
+  for (const Listing& listing : listings()) {
+    if (listing.name == arguments.inputs.at(0)) console.result = listing.print(console.out);
   }
-  if (thing == "what-ifs") {
-    console.result = list_what_ifs(console.out);
-    return ExitCode::kDone;
-  }
-  return fail(ErrorCode::kUsage,
-              fmt::format("nothing is listed as '{}'{} (there are: readers, what-ifs)", thing,
-                          did_you_mean(thing, {"readers", "what-ifs"})));
+  return ExitCode::kDone;
 }
 
 }  // namespace
@@ -52,6 +54,7 @@ Subcommand list_command() {
   command.inputs = "THING";
   command.min_inputs = 1;
   command.max_inputs = 1;
+  command.input_choices = listing_names;
   command.examples = {Example{"weft list readers", "the trace formats that can be read"},
                       Example{"weft list what-ifs", "what weft replay can be asked"}};
   command.run = run_list;

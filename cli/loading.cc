@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/loading.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <chrono>
 
-#include "cli/format.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "weft/base/parallel.h"
@@ -32,10 +28,8 @@ Result<trace::Recording> load(const std::vector<std::string>& inputs, const std:
   Progress progress(console.err);
   const auto begin = std::chrono::steady_clock::now();
   options.progress = [&](std::int64_t done, std::int64_t total) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    const double rate = static_cast<double>(done) / std::max(passed.count(), 1e-3);
-    progress.show(fmt::format("reading {} of {}, {}/s", format_bytes(done), format_bytes(total),
-                              format_bytes(static_cast<Bytes>(rate))));
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    progress.show(transfer_line("reading", done, total, passed));
     return !interrupted();
   };
   return trace::load(inputs, options, diagnostics);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft VERB ...`: finds the verb, runs it, turns what came of it into output and an exit code.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -15,9 +17,8 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/subcommand.h"
-#include "cli/suggest.h"
 #include "cli/terminal.h"
-#include "weft/base/check.h"
+#include "weft/base/suggest.h"
 
 namespace weft::cli {
 namespace {
@@ -46,68 +47,82 @@ void write_error(const std::string& text) {
 }
 
 void say(const Console& console, Tone tone, const std::string& label, const std::string& text) {
-  write_error(fmt::format("{} {}\n", paint(console.err, tone, "weft: " + label), text));
+  const std::string gap = text.empty() ? "" : " ";
+  write_error(paint(console.err, tone, "weft: " + label) + gap + text + "\n");
 }
 
-Result<ExitCode> show_help(const std::vector<Subcommand>& commands,
-                           const std::vector<std::string>& words, Console& console) {
-  if (words.empty()) {
-    console.result = overview(commands, console.out);
-    return ExitCode::kDone;
-  }
-  std::vector<std::string> names;
-  for (const Subcommand& command : commands) {
-    if (command.name == words[0]) {
-      console.result = verb_help(command, console.out);
-      return ExitCode::kDone;
+/// A file opened later must not become stdout because the caller closed it. Opened for reading, it
+/// still fails when written, so that a lost result is an error.
+void keep_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) < 0) {
+      [[maybe_unused]] const int lowest_free = ::open("/dev/null", O_RDONLY);
     }
-    names.push_back(command.name);
   }
-  return fail(ErrorCode::kUsage, fmt::format("no verb '{}'{} (weft help lists them)", words[0],
-                                             did_you_mean(words[0], names)));
 }
 
-bool asks_for_help(const std::vector<std::string>& words) {
-  const auto end = std::find(words.begin(), words.end(), "--");
-  return std::any_of(words.begin(), end,
-                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+/// A name that is neither verb nor flag, refused with the nearest one that is.
+tl::unexpected<Error> refuse(const std::string& word) {
+  const bool flag = word.starts_with('-');
+  std::vector<std::string> known = verb_names();
+  if (flag) {
+    known.clear();
+    for (const Flag& common : program_flags()) known.push_back(common.name);
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("no {} '{}'{} (weft help lists the verbs)", flag ? "flag" : "verb", word,
+                          did_you_mean(word, known)));
 }
 
 Result<ExitCode> run(std::vector<std::string> words, Console& console) {
-  const std::vector<Subcommand> commands = all_commands();
-  if (words.empty()) {
-    return fail(ErrorCode::kUsage, "a verb is missing (weft help lists them)");
+  // Common flags may stand before the verb as well.
+  const auto verb_at = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return common_flag_of(word).empty();
+  });
+  if (verb_at == words.end()) {
+    if (!mentions(words, "--help")) {
+      return fail(ErrorCode::kUsage, "a verb is missing (weft help lists them)");
+    }
+    words = {"help"};
+  } else {
+    std::rotate(words.begin(), verb_at, verb_at + 1);
   }
-  const std::string verb = words.front();
+  std::string verb = words.front();
   words.erase(words.begin());
   if (verb == "--version" || verb == "-V") {
     console.result = "weft " WEFT_VERSION "\n";
     return ExitCode::kDone;
   }
-  if (verb == "help" || verb == "--help" || verb == "-h")
-    return show_help(commands, words, console);
-  for (const Subcommand& command : commands) {
-    if (command.name != verb) continue;
-    if (asks_for_help(words)) return show_help(commands, {verb}, console);
-    WEFT_ASSIGN(const Arguments arguments, parse_arguments(command, words));
-    return command.run(arguments, console);
-  }
-  return show_help(commands, {verb}, console);  // which refuses it with a suggestion
+  if (mentions(words, "--help")) words = {std::exchange(verb, "help")};
+  const std::vector<Subcommand> commands = all_commands();
+  const Subcommand* command = find_verb(commands, verb);
+  if (command == nullptr) return refuse(verb);
+  WEFT_ASSIGN(const Arguments arguments, parse_arguments(*command, words));
+  return command->run(arguments, console);
+}
+
+/// What becomes of an interrupted verb: a part of the answer only where the verb chose to give one.
+ExitCode settle_interrupt(ExitCode code, Console& console) {
+  if (code == ExitCode::kDone) console.result.clear();
+  say(console, Tone::kWarning, "interrupted", "");
+  return interrupt_code();
 }
 
 int main_guarded(int argc, char** argv) {
-  install_signal_handlers();
   Console console{detect_terminal(STDOUT_FILENO), detect_terminal(STDERR_FILENO), {}, {}};
+  install_signal_handlers(console.err);
+  keep_standard_streams();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool quiet = mentions(words, "--quiet");
+  if (quiet) console.err.is_terminal = false;  // so nothing is redrawn on it
+  if (mentions(words, "--no-color")) console.out.colour = console.err.colour = false;
   ExitCode code = ExitCode::kInternal;
   try {
-    const auto outcome = run({argv + 1, argv + argc}, console);
-    if (outcome) {
-      code = *outcome;
-    } else if (outcome.error().code == ErrorCode::kCancelled) {
-      code = ExitCode::kInterrupted;
-      say(console, Tone::kWarning, "interrupted:", outcome.error().text());
-    } else {
-      code = exit_code_of(outcome.error().code);
+    const auto outcome = run(words, console);
+    code = outcome ? *outcome : exit_code_of(outcome.error().code);
+    if (interrupted()) {
+      code = settle_interrupt(code, console);
+    } else if (!outcome) {
       say(console, Tone::kBad, "error:", outcome.error().text());
     }
   } catch (const std::bad_alloc&) {
@@ -121,7 +136,7 @@ int main_guarded(int argc, char** argv) {
     say(console, Tone::kBad, "error:", written.error().text());
     if (code == ExitCode::kDone) code = exit_code_of(written.error().code);
   }
-  write_error(console.notes);
+  if (!quiet) write_error(console.notes);
   return static_cast<int>(code);
 }
 

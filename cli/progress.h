@@ -5,11 +5,20 @@
 
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 #include "cli/terminal.h"
+#include "weft/base/units.h"
 
 namespace weft::cli {
+
+/// Takes away what stands in the line of the cursor.
+inline constexpr std::string_view kEraseLine = "\r\033[K";
+
+/// "reading 120 MB of 480 MB, 200 MB/s, 2 s left"; without a known `total` (0) only what is known.
+std::string transfer_line(std::string_view what, Bytes done, Bytes total,
+                          std::chrono::duration<double> passed);
 
 class Progress {
  public:

@@ -90,6 +90,12 @@ Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
   return ExitCode::kDone;
 }
 
+std::vector<std::string> what_if_examples() {
+  std::vector<std::string> examples;
+  for (const predict::WhatIfKey& key : predict::what_if_keys()) examples.emplace_back(key.example);
+  return examples;
+}
+
 }  // namespace
 
 Subcommand replay_command() {
@@ -110,12 +116,12 @@ Subcommand replay_command() {
               "one question, for programs"}};
   command.flags = {
       {"--what-if", "KEY=VALUE", "a change to predict (weft list what-ifs)", Flag::Value::kText,
-       true},
-      {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kText,
+       true, what_if_examples()},
+      {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kFile,
        true},
       {"--steps", "4,5", "learn from these recorded steps only", Flag::Value::kText, true},
-      {"--plan", "FILE", "apply the changes of a plan", Flag::Value::kText, true},
-      {"-o", "FILE", "write the what-ifs as a plan (docs/formats/plan.md)", Flag::Value::kText}};
+      {"--plan", "FILE", "apply the changes of a plan", Flag::Value::kFile, true},
+      {"-o", "FILE", "write the what-ifs as a plan (docs/formats/plan.md)", Flag::Value::kFile}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.flags.push_back({"--all", "", "every rank and step, however long"});
   command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});

@@ -52,9 +52,11 @@ std::string headline(const ReplaySummary& summary, const Terminal& terminal) {
   if (steps.size() > kStepsShown && list.size() > 30) {
     list = fmt::format("{} to {}", steps.front(), steps.back());
   }
-  return fmt::format("{}: {} of {} ranks, {} {}: {}\n", paint(terminal, Tone::kBold, summary.label),
-                     summary.ranks.size(), summary.world, steps.size(),
-                     steps.size() == 1 ? "step" : "steps", list);
+  const std::string text =
+      fmt::format("{}: {} of {} ranks, {} {}: {}", paint(terminal, Tone::kBold, summary.label),
+                  summary.ranks.size(), summary.world, steps.size(),
+                  steps.size() == 1 ? "step" : "steps", list);
+  return wrapped(text, static_cast<std::size_t>(terminal.columns), 2);
 }
 
 std::string step_cell(Nanos recorded, Nanos replayed) {
@@ -265,8 +267,9 @@ std::string worth_knowing_text(const ReplaySummary& summary, const Terminal& ter
   }
   std::string out = "\n" + table.print(terminal);
   if (!buckets.empty()) {
-    out += fmt::format("ddp.bucket_mb= {} ms{}\n", buckets,
-                       summary.has_links ? "" : " (rough without --links)");
+    out += wrapped(fmt::format("ddp.bucket_mb= {} ms{}", buckets,
+                               summary.has_links ? "" : " (rough without --links)"),
+                   static_cast<std::size_t>(terminal.columns), 2);
   }
   return out;
 }

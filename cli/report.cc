@@ -70,11 +70,11 @@ Subcommand report_command() {
               "examples/resnet50-w4/allreduce-w4.json",
               "with a question of your own and measured transfer times"}};
   command.flags = {
-      {"-o", "FILE", "where to write the page", Flag::Value::kText},
+      {"-o", "FILE", "where to write the page", Flag::Value::kFile},
       {"--what-if", "KEY=VALUE",
        "a change to show before and after (weft list what-ifs); several: each and all together",
        Flag::Value::kText, true},
-      {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kText,
+      {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kFile,
        true},
       {"--all-spans", "", "put no spans together, however many there are"}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verb of the command line is one object: what help shows, which flags it takes, what it does.
-// Each verb has one file with one function that returns it; main.cc lists them.
+// Each verb has one file with one function that returns it; commands.h lists them. Help, man pages
+// and shell completions are all made from these objects.
 #pragma once
 
 #include <array>
@@ -18,13 +19,17 @@
 namespace weft::cli {
 
 struct Flag {
-  enum class Value { kNone, kText, kWhole };  ///< kWhole: an integer of at least 0
+  /// kWhole: an integer of at least 0. kFile, kFolder: a path. kChoice: one of `choices`.
+  enum class Value { kNone, kText, kWhole, kFile, kFolder, kChoice };
 
   std::string name;        ///< "--run"
   std::string value_name;  ///< "N"; empty for a switch
   std::string help;        ///< one line
   Value value = Value::kNone;
   bool repeatable = false;
+  /// kChoice: all that is accepted. kText: what shells offer, though more is accepted.
+  std::vector<std::string> choices = {};
+  std::string short_name = {};  ///< "-q"; empty: none
 };
 
 struct Example {
@@ -51,7 +56,7 @@ struct Console {
   Terminal out;        ///< of stdout
   Terminal err;        ///< of stderr
   std::string result;  ///< written to stdout when the verb is done, also if it was interrupted
-  std::string notes;   ///< written to stderr after the result
+  std::string notes;   ///< written to stderr after the result, unless --quiet
 };
 
 struct Subcommand {
@@ -60,10 +65,22 @@ struct Subcommand {
   std::string inputs;       ///< how the usage line spells them: "INPUT..."
   std::size_t min_inputs = 0;
   std::size_t max_inputs = SIZE_MAX;
-  std::string details;  ///< a paragraph for the verb's own help
+  /// All that an input may be, where that is known; else inputs are files and folders. A function,
+  /// since the choices of some verbs are the names of all verbs.
+  std::function<std::vector<std::string>()> input_choices;
+  /// For the verb's own help; lines are joined and broken again to fit, but for those that start
+  /// with a blank.
+  std::string details;
   std::array<Example, 2> examples;
-  std::vector<Flag> flags;
+  std::vector<Flag> flags;  ///< its own; common_flags() come on top
   std::function<Result<ExitCode>(const Arguments&, Console&)> run;
 };
+
+/// What every verb takes: --quiet, --no-color, --help.
+std::vector<Flag> common_flags();
+/// What `weft` takes without a verb: --version, then the common ones.
+std::vector<Flag> program_flags();
+/// Those of the verb, then the common ones.
+std::vector<Flag> flags_of(const Subcommand& command);
 
 }  // namespace weft::cli

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "cli/format.h"
 #include "weft/base/check.h"
 #include "weft/base/utf8.h"
 
@@ -18,6 +19,9 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kNarrowest = 8;  ///< an elidable column keeps at least this much
+constexpr std::size_t kNarrowestWrapped = 12;
+constexpr const char* kLeftOut = "…";  ///< stands for columns that had no room
+constexpr const char* kEscape = "\033[";
 
 bool is_set(const char* value) { return value != nullptr && *value != '\0'; }
 
@@ -93,12 +97,19 @@ std::string paint(const Terminal& terminal, Tone tone, std::string_view text) {
       break;
   }
   if (!terminal.colour || code == nullptr) return std::string(text);
-  return std::string("\033[") + code + "m" + std::string(text) + "\033[0m";
+  return kEscape + std::string(code) + "m" + std::string(text) + kEscape + "0m";
 }
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  for (std::size_t byte = 0; byte < text.size(); ++width) byte += next_character(text.substr(byte));
+  for (std::size_t byte = 0; byte < text.size();) {
+    if (text.substr(byte).starts_with(kEscape)) {
+      byte = std::min(text.find('m', byte), text.size() - 1) + 1;
+      continue;
+    }
+    byte += next_character(text.substr(byte));
+    ++width;
+  }
   return width;
 }
 
@@ -122,41 +133,67 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::print(const Terminal& terminal) const {
+/// One entry for each column that is shown.
+std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = display_width(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, display_width(row[c]));
     widths.push_back(width);
   }
+  if (terminal.columns <= 0) return widths;
 
-  if (terminal.columns > 0) {
-    // Take from the elidable columns, widest first, one character at a time: they end up even.
-    const auto limit = static_cast<std::size_t>(terminal.columns);
-    std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (columns_.size() - 1));
-    while (total > limit) {
-      std::size_t widest = columns_.size();
-      for (std::size_t c = 0; c < columns_.size(); ++c) {
-        if (!columns_[c].elidable || widths[c] <= kNarrowest) continue;
-        if (widest == columns_.size() || widths[c] > widths[widest]) widest = c;
-      }
-      if (widest == columns_.size()) break;
-      --widths[widest];
-      --total;
-    }
+  const auto limit = static_cast<std::size_t>(terminal.columns);
+  std::size_t total = std::accumulate(widths.begin(), widths.end(), kGap * (columns_.size() - 1));
+  if (columns_.back().wraps && total > limit) {
+    const std::size_t rest = total - widths.back();
+    widths.back() = std::max(kNarrowestWrapped, limit > rest ? limit - rest : 0);
+    total = rest + widths.back();
   }
+  // Take from the elidable columns, widest first, one character at a time: they end up even.
+  while (total > limit) {
+    std::size_t widest = columns_.size();
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (!columns_[c].elidable || widths[c] <= kNarrowest) continue;
+      if (widest == columns_.size() || widths[c] > widths[widest]) widest = c;
+    }
+    if (widest == columns_.size()) break;
+    --widths[widest];
+    --total;
+  }
+  while (total > limit && widths.size() > 2) {
+    // What takes the place of the first one to go is the mark.
+    if (widths.size() == columns_.size()) total += kGap + display_width(kLeftOut);
+    total -= kGap + widths.back();
+    widths.pop_back();
+  }
+  return widths;
+}
 
+std::string Table::print(const Terminal& terminal) const {
+  const std::vector<std::size_t> widths = fitted_widths(terminal);
   std::string out;
   const auto line = [&](const auto& cell, Tone tone) {
     std::string text;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const std::string shown = elide_middle(cell(c), widths[c]);
-      const std::string pad(widths[c] - display_width(shown), ' ');
+    std::size_t indent = 0;
+    std::vector<std::string> more;  // lines of a wrapped cell after its first
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      std::string shown = elide_middle(cell(c), widths[c]);
+      if (columns_[c].wraps) {
+        more = wrap(cell(c), widths[c], 0);
+        shown = more.front();
+        more.erase(more.begin());
+      }
+      const std::size_t used = display_width(shown);
+      const std::string pad(widths[c] > used ? widths[c] - used : 0, ' ');
       if (c > 0) text.append(kGap, ' ');
+      if (c + 1 < widths.size()) indent += widths[c] + kGap;
       text += columns_[c].align == Align::kRight ? pad + shown : shown + pad;
     }
+    if (widths.size() < columns_.size()) text += std::string(kGap, ' ') + kLeftOut;
     text.erase(text.find_last_not_of(' ') + 1);
     out += paint(terminal, tone, text) + "\n";
+    for (const std::string& rest : more) out += std::string(indent, ' ') + rest + "\n";
   };
   line([&](std::size_t c) -> std::string_view { return columns_[c].title; }, Tone::kBold);
   for (const auto& row : rows_) {

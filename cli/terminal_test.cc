@@ -70,6 +70,26 @@ TEST(Table, ShortensElidableColumnsToFit) {
   EXPECT_EQ(table.print(narrow), "rank  file\n   0  a-very…le.json\n");
 }
 
+TEST(Table, WrapsTheLastColumnUnderItself) {
+  Table table({{"key", Align::kLeft}, {"meaning", Align::kLeft, false, true}});
+  table.add_row({"a", "as many words as there are"});
+  Terminal narrow;
+  narrow.columns = 20;
+  EXPECT_EQ(table.print(narrow), "key  meaning\na    as many words\n     as there are\n");
+}
+
+TEST(Table, LeavesColumnsOutWhereNothingElseHelps) {
+  Table table({{"rank"}, {"first ms"}, {"second ms"}, {"third ms"}});
+  table.add_row({"0", "1.0", "2.0", "3.0"});
+  Terminal narrow;
+  narrow.columns = 30;
+  EXPECT_EQ(table.print(narrow), "rank  first ms  second ms  …\n   0       1.0        2.0  …\n");
+  narrow.columns = 20;
+  EXPECT_EQ(table.print(narrow), "rank  first ms  …\n   0       1.0  …\n");
+}
+
+TEST(Elide, CountsNoEscapeCodes) { EXPECT_EQ(display_width("\033[1mbold\033[0m"), 4u); }
+
 TEST(Paint, LeavesTextAloneWithoutColour) {
   EXPECT_EQ(paint({}, Tone::kBad, "x"), "x");
   Terminal colourful;

@@ -93,6 +93,20 @@ def trace_text(rank: int, world: int, steps: int = 3) -> str:
     )
 
 
+@pytest.fixture(scope="session")
+def large_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """200 MB: long enough to be interrupted."""
+    path = tmp_path_factory.mktemp("large") / "large.json"
+    piece = ",".join(json.dumps(event) for event in trace_events(0, 400))
+    with open(path, "w") as file:
+        file.write('{"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"traceEvents":[')
+        file.write(piece)
+        while file.tell() < 200_000_000:
+            file.write("," + piece)
+        file.write("]}")
+    return path
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Callable[..., Path]:
     """job(ranks=2): a folder with one trace a rank."""

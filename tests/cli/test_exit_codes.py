@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLE, Weft, clean_environment, trace_text, weft_command
+from tests.conftest import EXAMPLE, ROOT, Weft, clean_environment, trace_text, weft_command
 
 CASES = [
     (["--version"], 0, ""),
@@ -17,6 +19,8 @@ CASES = [
     (["help", "info"], 0, ""),
     (["info", "--help"], 0, ""),
     (["list", "readers"], 0, ""),
+    (["--quiet", "list", "readers"], 0, ""),
+    (["--help", "list"], 0, ""),
     (["info", str(EXAMPLE)], 0, ""),
     ([], 2, "a verb is missing"),
     (["inof"], 2, "did you mean 'info'?"),
@@ -26,6 +30,13 @@ CASES = [
     (["info", "--threads", "few", str(EXAMPLE)], 2, "is no whole number"),
     (["list"], 2, "THING is missing"),
     (["list", "reader"], 2, "did you mean 'readers'?"),
+    (["--verison"], 2, "did you mean '--version'?"),
+    (["list", "what-if"], 2, "did you mean 'what-ifs'?"),
+    (["completions", "zhs"], 2, "did you mean 'zsh'?"),
+    (["export", str(EXAMPLE), "--format", "cvs"], 2, "did you mean 'csv'?"),
+    (["man", "reply"], 2, "did you mean 'replay'?"),
+    (["replay", str(EXAMPLE), "--what-if", "network.bandwith=2x"], 2, "'network.bandwidth'?"),
+    (["replay", str(EXAMPLE), "--what-if", "rank:1.comptue=2x"], 2, "'rank:N.compute'?"),
     (["list", "readers", "again"], 2, "one argument too many"),
     (["info", "/does/not/exist"], 3, "/does/not/exist"),
     (["info", "/does/not/*.json"], 3, "/does/not/*.json"),
@@ -90,6 +101,65 @@ def test_cut_file_is_used_and_reported_and_fatal_if_strict(
     assert strict.returncode == 3
     assert "problems" in strict.stdout, "the page tells why"
     assert strict.stderr.startswith("weft: error: ")
+
+
+def test_standard_input_is_a_file_like_any_other(weft: Weft) -> None:
+    file = EXAMPLE / "resnet50-w4-r0.json.gz"
+    named = json.loads(weft("info", "--json", file).stdout)["runs"][0]["ranks"][0]
+    packed = file.read_bytes()
+    for content in (packed, gzip.decompress(packed)):
+        done = subprocess.run(
+            [weft_command(), "info", "--json", "-"],
+            input=content, capture_output=True, env=clean_environment(), timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        rank = json.loads(done.stdout)["runs"][0]["ranks"][0]
+        assert (rank.pop("file"), rank.pop("stored_bytes")) == ("standard input", -1)
+        assert rank == {key: named[key] for key in rank}
+
+
+def test_empty_standard_input_is_bad_input() -> None:
+    done = subprocess.run(
+        [weft_command(), "info", "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.startswith("weft: error: standard input: ")
+
+
+def test_pipe_is_read_once(weft: Weft) -> None:
+    shell = f"'{weft_command()}' info <(cat '{EXAMPLE / 'resnet50-w4-r0.json.gz'}')"
+    done = subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, env=clean_environment(), timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 of 4 ranks" in done.stdout
+
+
+def test_closed_output_is_no_success() -> None:
+    for shell in ("help >&-", f"info '{EXAMPLE}' >&-"):
+        done = subprocess.run(
+            ["bash", "-c", f"'{weft_command()}' {shell}"], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 3
+        assert "cannot write the result" in done.stderr
+
+
+def test_devices_are_written_not_replaced(weft: Weft, tmp_path: Path) -> None:
+    done = weft("completions", "bash", "-o", "/dev/full")
+    assert done.returncode == 3
+    assert done.stderr.startswith("weft: error: /dev/full: cannot write: ")
+    assert Path("/dev/full").is_char_device()
+    assert weft("completions", "bash", "-o", "/dev/stdout").stdout.startswith("# Completion")
+
+
+def test_document_tells_the_exit_codes_of_the_man_page(weft: Weft) -> None:
+    section = weft("man").stdout.partition(".SH EXIT STATUS\n")[2].partition(".SH")[0]
+    meanings = re.findall(r"\.TP\n\.B (\d+)\n(.*)\n", section.replace("\\-", "-"))
+    assert len(meanings) >= 9
+    document = (ROOT / "docs/reference/cli.md").read_text().replace("`", "")
+    for code, meaning in meanings:
+        assert f"| {code} | {meaning}" in document
 
 
 def test_full_disk_is_no_success() -> None:

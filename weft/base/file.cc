@@ -20,6 +20,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kCompressedWindow = 64u << 10;
+constexpr const char* kStandardInput = "-";
 
 std::string reason() { return std::strerror(errno); }
 
@@ -67,8 +68,8 @@ class PlainSource : public ByteSource {
 
 class GzipSource : public ByteSource {
  public:
-  GzipSource(Descriptor file, std::string name)
-      : file_(std::move(file), std::move(name)),
+  explicit GzipSource(std::unique_ptr<ByteSource> packed)
+      : packed_(std::move(packed)),
         window_(std::make_unique_for_overwrite<unsigned char[]>(kCompressedWindow)),
         state_(std::make_unique<inflate_state>()) {
     isal_inflate_init(state_.get());
@@ -97,14 +98,14 @@ class GzipSource : public ByteSource {
     }
     return capacity - state_->avail_out;
   }
-  const std::string& name() const override { return file_.name(); }
+  const std::string& name() const override { return packed_->name(); }
   bool truncated() const override { return truncated_; }
-  std::int64_t consumed() const override { return file_.consumed(); }
+  std::int64_t consumed() const override { return packed_->consumed(); }
 
  private:
   Status refill() {
     WEFT_ASSIGN(const std::size_t got,
-                file_.read(reinterpret_cast<char*>(window_.get()), kCompressedWindow));
+                packed_->read(reinterpret_cast<char*>(window_.get()), kCompressedWindow));
     state_->next_in = window_.get();
     state_->avail_in = static_cast<std::uint32_t>(got);
     input_ended_ = got == 0;
@@ -133,12 +134,34 @@ class GzipSource : public ByteSource {
     return {};
   }
 
-  PlainSource file_;
+  std::unique_ptr<ByteSource> packed_;
   std::unique_ptr<unsigned char[]> window_;
   std::unique_ptr<inflate_state> state_;
   bool input_ended_ = false;
   bool ended_ = false;
   bool truncated_ = false;
+};
+
+class PutBackSource : public ByteSource {
+ public:
+  PutBackSource(std::string bytes, std::unique_ptr<ByteSource> rest)
+      : bytes_(std::move(bytes)), rest_(std::move(rest)) {}
+
+  Result<std::size_t> read(char* buffer, std::size_t capacity) override {
+    const std::size_t n = std::min(capacity, bytes_.size() - at_);
+    if (n == 0) return rest_->read(buffer, capacity);
+    std::memcpy(buffer, bytes_.data() + at_, n);
+    at_ += n;
+    return n;
+  }
+  const std::string& name() const override { return rest_->name(); }
+  bool truncated() const override { return rest_->truncated(); }
+  std::int64_t consumed() const override { return rest_->consumed(); }
+
+ private:
+  std::string bytes_;
+  std::unique_ptr<ByteSource> rest_;
+  std::size_t at_ = 0;
 };
 
 class MemorySource : public ByteSource {
@@ -200,6 +223,10 @@ std::vector<std::string> match_glob(const std::string& pattern) {
 }
 
 Status expand_one(const std::string& input, std::vector<std::string>& out) {
+  if (input == kStandardInput) {
+    out.push_back(input);
+    return {};
+  }
   std::error_code error;
   const fs::file_status status = fs::status(input, error);
   if (fs::is_directory(status)) {
@@ -235,20 +262,42 @@ Status expand_one(const std::string& input, std::vector<std::string>& out) {
 
 }  // namespace
 
+Result<std::string> read_up_to(ByteSource& source, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t got = 0;
+  while (got < size) {
+    WEFT_ASSIGN(const std::size_t piece, source.read(bytes.data() + got, size - got));
+    if (piece == 0) break;
+    got += piece;
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool standard = path == kStandardInput;
+  Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                           : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string name = standard ? "standard input" : path;
   if (file.get() < 0) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return fail(code, "cannot open: " + reason(), path);
+    return fail(code, "cannot open: " + reason(), name);
   }
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    return fail(ErrorCode::kIo, "is a folder, not a file", path);
+    return fail(ErrorCode::kIo, "is a folder, not a file", name);
   }
-  unsigned char magic[2] = {0, 0};
-  const bool gzip = ::pread(file.get(), magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-  if (gzip) return std::make_unique<GzipSource>(std::move(file), path);
-  return std::make_unique<PlainSource>(std::move(file), path);
+  std::unique_ptr<ByteSource> plain = std::make_unique<PlainSource>(std::move(file), name);
+  // Not pread, which a pipe does not have.
+  WEFT_ASSIGN(std::string magic, read_up_to(*plain, 2));
+  const bool gzip = magic == "\x1f\x8b";
+  plain = put_back(std::move(magic), std::move(plain));
+  if (gzip) return std::make_unique<GzipSource>(std::move(plain));
+  return plain;
+}
+
+std::unique_ptr<ByteSource> put_back(std::string bytes, std::unique_ptr<ByteSource> source) {
+  return std::make_unique<PutBackSource>(std::move(bytes), std::move(source));
 }
 
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string name,

@@ -26,7 +26,12 @@ class ByteSource {
   virtual std::int64_t consumed() const = 0;
 };
 
+/// "-" is standard input. Pipes will do: nothing is read twice.
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
+/// The next `size` bytes, or fewer at the end of the source.
+Result<std::string> read_up_to(ByteSource& source, std::size_t size);
+/// Serves `bytes`, which were read from `source`, once more before the rest of it.
+std::unique_ptr<ByteSource> put_back(std::string bytes, std::unique_ptr<ByteSource> source);
 /// For tests and fuzzing: serves `bytes` (kept by reference) in pieces of at most `piece` bytes.
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string name,
                                           std::size_t piece = 1u << 20);
@@ -37,7 +42,8 @@ Result<std::string> read_file(const std::string& path);
 Status write_file(const std::string& path, std::string_view content);
 
 /// Expands files, folders (not recursive unless they hold only folders) and globs into a sorted
-/// list of files. A path that does not exist, or a folder or glob without files, is an Error.
+/// list of files; "-" stays as it is. A path that does not exist, or a folder or glob without
+/// files, is an Error.
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs);
 
 }  // namespace weft

@@ -75,6 +75,19 @@ TEST_F(FileTest, PlainAndGzipGiveTheSameBytesInAnyPieces) {
   }
 }
 
+TEST_F(FileTest, BytesPutBackAreServedAgain) {
+  const std::string text = long_text();
+  for (const std::string& content : {text, gzip(text)}) {
+    auto source = open_file(put("file", content));
+    ASSERT_TRUE(source);
+    auto head = read_up_to(**source, 1000);
+    ASSERT_TRUE(head);
+    EXPECT_EQ(*head, text.substr(0, 1000));
+    const auto again = put_back(*std::move(head), *std::move(source));
+    EXPECT_EQ(read_up_to(*again, text.size() + 1).value(), text);
+  }
+}
+
 TEST_F(FileTest, GzipMembersInARowAreOneFile) {
   const std::string text = long_text();
   const std::string path =

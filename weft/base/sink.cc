@@ -51,11 +51,15 @@ class DescriptorSink : public ByteSink {
   bool reader_left_ = false;
 };
 
-/// A file under its temporary name, or, without one, what is written as it comes.
+/// A file under its temporary name, or, without one, what is written as it comes. A file that is
+/// `nameless` gets even that name only in the end: it vanishes with the process, whatever ends it.
 class FileSink : public ByteSink {
  public:
-  FileSink(int descriptor, std::string path, std::string draft)
-      : descriptor_(descriptor), path_(std::move(path)), draft_(std::move(draft)) {}
+  FileSink(int descriptor, std::string path, std::string draft, bool nameless = false)
+      : descriptor_(descriptor),
+        path_(std::move(path)),
+        draft_(std::move(draft)),
+        nameless_(nameless) {}
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;
   ~FileSink() override {
@@ -69,6 +73,11 @@ class FileSink : public ByteSink {
     return {};
   }
   Status close() override {
+    const std::string handle = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (nameless_ &&
+        ::linkat(AT_FDCWD, handle.c_str(), AT_FDCWD, draft_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+      return cannot_write(errno, path_);
+    }
     // Some file systems tell only now that they are full.
     if (::close(std::exchange(descriptor_, -1)) != 0) return cannot_write(errno, path_);
     if (draft_.empty()) return {};
@@ -81,6 +90,7 @@ class FileSink : public ByteSink {
   int descriptor_;
   std::string path_;
   std::string draft_;
+  bool nameless_;
 };
 
 class MemorySink : public ByteSink {
@@ -174,9 +184,15 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
     if (!error) target = behind.string();
   }
   std::string draft = target + ".tmp" + std::to_string(::getpid());
-  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const fs::path folder = fs::path(target).parent_path();
+  int descriptor =
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  const bool nameless = descriptor >= 0;  // not every file system has such files
+  if (!nameless) {
+    descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  }
   if (descriptor < 0) return cannot_write(errno, path);
-  return std::make_unique<FileSink>(descriptor, std::move(target), std::move(draft));
+  return std::make_unique<FileSink>(descriptor, std::move(target), std::move(draft), nameless);
 }
 
 std::unique_ptr<ByteSink> descriptor_sink(int descriptor, std::string name) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "weft/base/suggest.h"
+
 namespace weft::predict {
 namespace {
 
@@ -22,6 +24,12 @@ std::optional<double> factor(std::string_view text) {
   if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) text.remove_suffix(1);
   const auto value = number(text);
   return value && *value > 0 && *value <= 1e6 ? value : std::nullopt;
+}
+
+std::string no_such_key(std::string_view key) {
+  std::vector<std::string> known;
+  for (const WhatIfKey& entry : what_if_keys()) known.emplace_back(entry.key);
+  return "no what-if is called '" + std::string(key) + "'" + did_you_mean(key, known);
 }
 
 /// Refuses with a list of what could be asked instead.
@@ -77,7 +85,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
     const auto rank = dot == std::string_view::npos ? std::nullopt : number(key.substr(5, dot - 5));
     if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e8 ||
         key.substr(dot + 1) != "compute") {
-      return refuse("no what-if is called '" + std::string(key) + "'");
+      return refuse(no_such_key(key));
     }
     what_if.rank = static_cast<std::int32_t>(*rank);
     key = "compute";
@@ -103,7 +111,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
   } else if (key == "compute") {
     what_if.kind = WhatIf::Kind::kCompute;
   } else {
-    return refuse("no what-if is called '" + std::string(key) + "'");
+    return refuse(no_such_key(key));
   }
   const auto times = factor(value);
   if (!times) return refuse(quoted + ": the value is a factor such as 2x or 0.5x");

@@ -80,6 +80,14 @@ TEST(WhatIf, NonsenseIsRefusedWithWhatThereIs) {
   }
 }
 
+TEST(WhatIf, RefusalNamesTheNearestKey) {
+  EXPECT_NE(error_of("network.bandwith=2x").find("did you mean 'network.bandwidth'?"),
+            std::string::npos);
+  EXPECT_NE(error_of("ddp.bucketmb=25").find("did you mean 'ddp.bucket_mb'?"), std::string::npos);
+  EXPECT_NE(error_of("rank:2.comptue=2x").find("did you mean 'rank:N.compute'?"),
+            std::string::npos);
+}
+
 TEST(WhatIf, RefusalOffersWhatTheRecordingCanAnswer) {
   const std::string message = error_of("speed=2x", {"compute", "comm"});
   EXPECT_NE(message.find("can answer: compute, comm"), std::string::npos) << message;

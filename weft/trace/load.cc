@@ -65,7 +65,7 @@ class Progress {
     going_ = going_ && listener_(sum_, total_);
     return going_;
   }
-  bool finish(std::size_t file) { return update(file, sizes_[file]); }
+  bool finish(std::size_t file) { return update(file, std::max(sizes_[file], done_[file])); }
 
  private:
   const std::function<bool(std::int64_t, std::int64_t)>& listener_;
@@ -76,24 +76,6 @@ class Progress {
   std::int64_t total_ = 0;
   bool going_ = true;
 };
-
-struct Head {
-  std::string text;
-  bool truncated = false;  ///< the gzip data ended or broke within it
-};
-
-Result<Head> read_head(const std::string& path) {
-  WEFT_ASSIGN(const auto source, open_file(path));
-  std::string head(kHead, '\0');
-  std::size_t size = 0;
-  while (size < kHead) {
-    WEFT_ASSIGN(const std::size_t got, source->read(head.data() + size, kHead - size));
-    if (got == 0) break;
-    size += got;
-  }
-  head.resize(size);
-  return Head{std::move(head), source->truncated()};
-}
 
 std::string known_formats() {
   std::string list;
@@ -123,8 +105,8 @@ Error unknown_format(const std::string& path, std::string_view head, bool trunca
 }
 
 Status read_one(const std::string& path, const ReadOptions& options, FileOutcome& out) {
-  WEFT_ASSIGN(const Head start, read_head(path));
-  const std::string& head = start.text;
+  WEFT_ASSIGN(std::unique_ptr<ByteSource> source, open_file(path));
+  WEFT_ASSIGN(std::string head, read_up_to(*source, kHead));
   const Reader* best = nullptr;
   int sure = 0;
   for (const auto& reader : readers()) {
@@ -138,9 +120,10 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
   if (best == nullptr && !execution) {
     // Emptiness is a fault of the file, not a foreign format.
     out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
-    return tl::unexpected(unknown_format(path, head, start.truncated));
+    return tl::unexpected(unknown_format(source->name(), head, source->truncated()));
   }
-  WEFT_ASSIGN(const auto source, open_file(path));
+  // A pipe cannot be opened twice.
+  source = put_back(std::move(head), std::move(source));
   ReadOptions own = options;
   if (options.progress) {
     own.progress = [&](std::int64_t) { return options.progress(source->consumed()); };

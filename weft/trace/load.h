@@ -26,8 +26,9 @@ struct Recording {
   std::vector<Run> runs;  ///< by time of their first event; never empty
 };
 
-/// Inputs are files, folders and globs. A named file that is no trace is an Error; inside a folder
-/// such files are passed over with a diagnostic, as long as something else is readable.
+/// Inputs are files, folders, globs, and "-" for standard input. A named file that is no trace is
+/// an Error; inside a folder such files are passed over with a diagnostic, as long as something
+/// else is readable.
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/suggest.h"
+#include "weft/base/suggest.h"
 
 #include <algorithm>
 
-namespace weft::cli {
+namespace weft {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 1;
@@ -42,4 +42,4 @@ std::string did_you_mean(std::string_view typed, const std::vector<std::string>&
   return found.empty() ? "" : "; did you mean '" + found + "'?";
 }
 
-}  // namespace weft::cli
+}  // namespace weft

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion scripts for shells, made from the table of verbs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace weft::cli {
+
+std::string bash_completions(const std::vector<Subcommand>& commands);
+std::string zsh_completions(const std::vector<Subcommand>& commands);
+
+}  // namespace weft::cli

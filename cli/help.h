@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Help texts, made from the table of verbs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace weft::cli {
+
+inline constexpr const char* kProgramDescription =
+    "see how a distributed training job spends its step, and predict what a change does";
+
+/// "--run N", "-q, --quiet": as help and man pages spell a flag.
+std::string spelled(const Flag& flag);
+/// "weft replay INPUT... [FLAG]..."
+std::string usage_line(const Subcommand& command);
+
+/// The details of a verb: paragraphs, each one line, and lines to be shown as they are, which start
+/// with a blank.
+std::vector<std::string> paragraphs(const Subcommand& command);
+
+/// What it does, two examples to copy, usage, details, then the flags.
+std::string verb_help(const Subcommand& command, const Terminal& terminal);
+/// All verbs with their one-line descriptions.
+std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal);
+
+}  // namespace weft::cli

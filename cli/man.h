@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Man pages in roff, made from the table of verbs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace weft::cli {
+
+/// weft(1).
+std::string program_page(const std::vector<Subcommand>& commands);
+/// weft-VERB(1).
+std::string verb_page(const Subcommand& command);
+
+}  // namespace weft::cli

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion scripts, asked in the shells that they are for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.session import Session
+from tests.conftest import Weft, clean_environment
+
+QUESTIONS = [
+    "network.bandwidth=2x", "network.latency=0.5x", "compute=1.5x", "rank:2.compute=0.5x",
+    "comm=off", "stragglers=off", "ddp.bucket_mb=100",
+]  # fmt: skip
+needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+
+
+@pytest.fixture(scope="module", params=["bash", pytest.param("zsh", marks=needs_zsh)])
+def shell(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def scripts(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completions")
+    for name in ("bash", "zsh"):
+        done = weft("completions", name)
+        assert done.returncode == 0 and done.stderr == ""
+        (folder / name).write_text(done.stdout)
+    return folder
+
+
+def test_script_is_well_formed(shell: str, scripts: Path) -> None:
+    done = subprocess.run([shell, "-n", scripts / shell], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def in_bash(scripts: Path, line: str, breaks: str = " \t\n\"'@><=;|&(:") -> list[str]:
+    """What the function offers for the last word of a line, as bash would call it."""
+    program = f"""
+      source {shlex.quote(str(scripts / "bash"))}
+      COMP_WORDBREAKS={shlex.quote(breaks)} COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
+      _weft
+      printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program], capture_output=True, text=True, timeout=60,
+        env=clean_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+def after(text: str, words: list[str]) -> list[str]:
+    return [word.removeprefix(text) for word in words if word.startswith(text)]
+
+
+def test_bash_offers_verbs(weft: Weft, scripts: Path) -> None:
+    verbs = re.findall(r"^  (\w+)  ", weft("help").stdout, re.MULTILINE)
+    assert in_bash(scripts, "weft ") == verbs
+    assert in_bash(scripts, "weft re") == [verb for verb in verbs if verb.startswith("re")]
+    assert in_bash(scripts, "weft --quiet re") == in_bash(scripts, "weft re")
+    assert in_bash(scripts, "weft help re") == in_bash(scripts, "weft re")
+    assert in_bash(scripts, "weft man li") == ["list"]
+    assert in_bash(scripts, "weft --ver") == ["--version"]
+
+
+def test_bash_offers_every_flag_of_every_verb(weft: Weft, scripts: Path) -> None:
+    for verb in in_bash(scripts, "weft "):
+        flags = weft("help", verb).stdout.partition("\nflags\n")[2]
+        named = re.findall(r"^  (?:(-\w), )?(-\S+)", flags, re.MULTILINE)
+        expected = {name for names in named for name in names if name}
+        assert set(in_bash(scripts, f"weft {verb} -")) == expected
+
+
+def test_bash_offers_values(scripts: Path) -> None:
+    assert in_bash(scripts, "weft list ") == ["readers", "what-ifs"]
+    assert in_bash(scripts, "weft completions z") == ["zsh"]
+    assert in_bash(scripts, "weft replay traces --what-if ") == QUESTIONS
+    assert in_bash(scripts, "weft replay --what-if=") == QUESTIONS
+    assert in_bash(scripts, "weft replay --threads ") == []
+    assert in_bash(scripts, "weft info tra") == [], "files are left to readline"
+
+
+def test_bash_minds_where_words_break(scripts: Path) -> None:
+    """Of KEY=VALUE bash replaces only what follows the last break."""
+    line = "weft replay --what-if "
+    assert in_bash(scripts, line + "net") == after("", QUESTIONS)[:2]
+    assert in_bash(scripts, line + "network.bandwidth=") == ["2x"]
+    assert in_bash(scripts, line + "rank:") == ["2.compute=0.5x"]
+    assert in_bash(scripts, line + "rank:2.compute=") == ["0.5x"]
+    assert in_bash(scripts, line + "rank:", breaks=" \t\n") == ["rank:2.compute=0.5x"]
+    assert in_bash(scripts, "weft replay --what-if=co") == ["compute=1.5x", "comm=off"]
+
+
+@pytest.fixture
+def typed(shell: str, scripts: Path, tmp_path: Path) -> Iterator[Session]:
+    """A shell at its prompt, in which `weft` shows the words that it is given."""
+    (tmp_path / "recording.json").touch()
+    (tmp_path / "results").mkdir()
+    words = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}[shell]
+    session = Session(*words, columns=200, HOME=str(tmp_path), PS1="ready> ", INPUTRC="/dev/null")
+    start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
+    session.wait_for("ready> ")
+    session.type(
+        f"cd {shlex.quote(str(tmp_path))}; {start}"
+        f"weft() {{ printf '<%s>' \"$@\"; echo; }}; source {scripts / shell}; echo se''t\n"
+    )
+    session.wait_for("set\r\n")
+    session.output = ""
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("weft repl\tx", "<replay><x>"),
+        ("weft li\tre\t", "<list><readers>"),
+        ("weft replay reco\t--js\t", "<replay><recording.json><--json>"),
+        ("weft replay --links rec\t", "<replay><--links><recording.json>"),
+        ("weft replay --links=rec\t", "<replay><--links=recording.json>"),
+        ("weft replay --what-if str\t", "<replay><--what-if><stragglers=off>"),
+        ("weft replay --what-if rank\t", "<replay><--what-if><rank:2.compute=0.5x>"),
+        ("weft replay --what-if=ddp\t", "<replay><--what-if=ddp.bucket_mb=100>"),
+        ("weft man -o re\t", "<man><-o><results>"),
+        ("weft -q inf\t--al\t", "<-q><info><--all>"),
+    ],
+)
+def test_tab_key(typed: Session, line: str, words: str) -> None:
+    typed.type(line + "\n")
+    typed.wait_for("\r\n", after="<")
+    # zsh takes the slash behind a folder away when the line is ended.
+    shown = re.findall("<.*>", typed.output.replace("/>", ">"))
+    assert shown == [words], typed.output
+
+
+@needs_zsh
+def test_zsh_lists_verbs_with_their_meaning(scripts: Path, tmp_path: Path) -> None:
+    session = Session("zsh", "-f", "-i", columns=200, HOME=str(tmp_path), PS1="ready> ")
+    session.wait_for("ready> ")
+    session.type(f"autoload -U compinit; compinit -u -D; source {scripts / 'zsh'}; echo se''t\n")
+    session.wait_for("set\r\n")
+    session.type("weft \t")
+    session.wait_for("which profiler setting to change")
+    session.close()
+
+
+@needs_zsh
+def test_zsh_autoloads_the_script(scripts: Path, tmp_path: Path) -> None:
+    """As an installed Weft brings it: a file _weft in a folder of fpath."""
+    functions = tmp_path / "site-functions"
+    functions.mkdir()
+    shutil.copy(scripts / "zsh", functions / "_weft")
+    session = Session("zsh", "-f", "-i", columns=200, HOME=str(tmp_path), PS1="ready> ")
+    session.wait_for("ready> ")
+    session.type(
+        f"fpath=({functions} $fpath); autoload -U compinit; compinit -u -D; "
+        "weft() { printf '<%s>' \"$@\"; echo; }; echo se''t\n"
+    )
+    session.wait_for("set\r\n")
+    session.type("weft repl\tx\n")
+    session.wait_for("<replay><x>")
+    session.close()
