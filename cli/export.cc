@@ -6,13 +6,44 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/loading.h"
+#include "cli/notes.h"
 #include "cli/progress.h"
+#include "weft/report/chakra.h"
 #include "weft/report/export.h"
 
 namespace weft::cli {
 namespace {
 
 constexpr const char* kStandardOutput = "-";
+/// The one format of several files, one a rank: OUT is what their names begin with.
+constexpr std::string_view kChakra = "chakra";
+constexpr std::string_view kChakraEnding = ".et";
+
+bool is_chakra(const Arguments& arguments, std::string_view path) {
+  return arguments.has("--format") ? arguments.all("--format").back() == kChakra
+                                   : path.ends_with(kChakraEnding);
+}
+
+Result<ExitCode> export_chakra(const Arguments& arguments, Console& console, std::string prefix) {
+  if (prefix == kStandardOutput || arguments.has("--table")) {
+    return fail(ErrorCode::kUsage,
+                "the format chakra is one file a rank: give -o what their names begin with, and no "
+                "--table");
+  }
+  if (prefix.ends_with(kChakraEnding)) prefix.resize(prefix.size() - kChakraEnding.size());
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  Progress progress(console.err);
+  progress.show("building the graph");
+  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  Diagnostics lost;
+  WEFT_TRY(report::write_chakra(job, prefix, lost));
+  Notes notes(console.err);
+  notes.add(lost);
+  console.notes = notes.text();
+  return ExitCode::kDone;
+}
 
 /// Everything but the traces, so that a mistyped format does not cost the time of loading.
 Result<report::ExportOptions> read_options(const Arguments& arguments, const std::string& path) {
@@ -30,6 +61,7 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
     return fail(ErrorCode::kUsage, "-o OUT is missing (-o - writes to stdout)");
   }
   const std::string& path = arguments.all("-o").back();
+  if (is_chakra(arguments, path)) return export_chakra(arguments, console, path);
   WEFT_ASSIGN(report::ExportOptions options, read_options(arguments, path));
   Diagnostics diagnostics;
   WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
@@ -54,6 +86,7 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
   for (const report::ExportFormat& format : report::export_formats()) names.push_back(format.name);
+  names.emplace_back(kChakra);
   return names;
 }
 
@@ -71,6 +104,8 @@ Subcommand export_command() {
     command.details +=
         fmt::format("  {:<14} {:<9} {}\n", format.name, format.extension, format.description);
   }
+  command.details += fmt::format("  {:<14} {:<9} {}\n", kChakra, kChakraEnding,
+                                 "execution traces for ASTRA-sim: OUT.RANK.et, one a rank");
   command.details += "OUT appears when it is whole; - means stdout.";
   command.examples = {
       Example{"weft export examples/resnet50-w4 -o timeline.json.gz",
@@ -79,7 +114,7 @@ Subcommand export_command() {
               "who came late to which collective"}};
   command.flags = {
       {"-o", "OUT", "the file to write; - means stdout", Flag::Value::kFile},
-      {"--format", "F", "perfetto-json, perfetto or csv", Flag::Value::kChoice, false,
+      {"--format", "F", "perfetto-json, perfetto, csv or chakra", Flag::Value::kChoice, false,
        format_names()},
       {"--table", "T", "csv: events (default), collectives or steps", Flag::Value::kText}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));

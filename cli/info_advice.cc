@@ -61,6 +61,14 @@ constexpr Recorder kRecorders[] = {
      nullptr},
     {"nccl-inspector", kCommunicationOnly, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
      nullptr},
+    {"xplane",
+     "No steps are marked: put every training step into "
+     "jax.profiler.StepTraceAnnotation(\"train\", step_num=i), or into "
+     "tf.profiler.experimental.Trace(\"train\", step_num=i, _r=1).",
+     "Only one step was recorded: three or more show how steps vary.", nullptr, nullptr, nullptr,
+     nullptr, nullptr,
+     "Python frames make files large and steps slow: python_tracer_level = 0 in "
+     "jax.profiler.ProfileOptions."},
 };
 
 bool lacks_sizes(const RankSummary& rank) {

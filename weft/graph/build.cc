@@ -138,11 +138,15 @@ class Join {
     std::int32_t step = -1;
     std::vector<OpId> kernels;
     std::vector<trace::Attendance> members;
+    OpId buffered = kNoId;  // a send that is over without its receiver
     for (const trace::Member& member : match.members) {
       const OpId local = drafts_[member.rank].op_of_event[member.event];
       if (local == kNoId) continue;
       const OpId kernel = first_[member.rank] + local;
       kernels.push_back(kernel);
+      const bool sends = match.is_message() && match.members.size() == 2 && match.bytes_back == 0 &&
+                         &member == &match.members.front();
+      if (sends && run_.ranks[member.rank].buffered_sends) buffered = kernel;
       members.push_back({graph.ops.recorded_start[kernel], recorded_end(graph, kernel)});
       step = std::max(step, graph.ops.step[kernel]);
     }
@@ -162,7 +166,7 @@ class Join {
       const OpId arrival = arrive(kernel);
       collective.arrivals.push_back(arrival);
       edges_.push_back({arrival, transfer, EdgeKind::kCollective, false, 0});
-      if (moved.waited(recorded_end(graph, kernel))) {
+      if (kernel != buffered && moved.waited(recorded_end(graph, kernel))) {
         transfers_of_[kernel].push_back(transfer);
         graph.ops.duration[kernel] = 0;
       }

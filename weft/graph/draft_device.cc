@@ -7,6 +7,7 @@
 
 #include "weft/base/sort_runs.h"
 #include "weft/graph/rank_draft.h"
+#include "weft/trace/steps.h"
 
 namespace weft::graph {
 namespace {
@@ -80,6 +81,12 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
     return std::pair{e.start[a], a} < std::pair{e.start[b], b};
   });
 
+  // TPUs, XLA's CPU devices and execution graphs record no launches: their work belongs to the step
+  // in which it starts.
+  const bool launches_recorded = std::any_of(work.begin(), work.end(), [&](std::uint32_t i) {
+    return launches.launcher[i] != trace::kNone;
+  });
+
   draft.op_of_event.assign(e.size(), kNoId);
   std::map<std::uint32_t, LaneId> lanes;
   std::map<LaneId, OpId> last_on_stream;
@@ -99,6 +106,7 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
     op.duration = e.duration[i];
     op.event = i;
     op.communication = is_communication[i];
+    if (!launches_recorded) op.step = trace::step_at(trace, op.start);
     if (op.kind == OpKind::kCopy && e.detail[i] != trace::kNone) {
       op.bytes = trace.copies[e.detail[i]].bytes;
     }

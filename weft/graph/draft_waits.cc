@@ -241,6 +241,17 @@ void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   }
 }
 
+/// Execution graphs name what each piece of device work follows; host work is tied by launches.
+void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
+  for (const trace::Dependency& dependency : trace.dependencies) {
+    const OpId before = draft.op_of_event[dependency.before];
+    const OpId after = draft.op_of_event[dependency.after];
+    if (before != kNoId && after != kNoId) {
+      draft.edges.push_back({before, after, EdgeKind::kData, false});
+    }
+  }
+}
+
 /// A blocking call returned because some device work ended: the latest to end before the return,
 /// among what had been issued before the call.
 void waits_of_host(RankDraft& draft) {
@@ -273,7 +284,9 @@ void waits_of_host(RankDraft& draft) {
 }  // namespace
 
 void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
-  if (trace.facts.sync_events) {
+  if (!trace.dependencies.empty()) {
+    waits_from_dependencies(trace, draft);
+  } else if (trace.facts.sync_events) {
     waits_from_records(trace, draft);
   } else {
     WaitInference(trace, launches, draft).run();

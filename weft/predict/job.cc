@@ -14,7 +14,7 @@ constexpr DiagnosticKind kNoSteps{
     "no-steps", Severity::kWarning,
     "no steps are marked; the whole recording was taken as one step",
     "call prof.step() after each step of training; with Nsight Systems, "
-    "put an NVTX range \"step N\" around each"};
+    "put an NVTX range \"step N\" around each, with JAX a StepTraceAnnotation"};
 
 /// Of a file that ends too early this much must be there for its rank to be replayed.
 constexpr double kEnoughOfACutFile = 0.98;

@@ -141,6 +141,13 @@ struct PhaseDetail {
   std::int32_t sequence = -1;
 };
 
+/// An event that may start only when another has ended. Execution graphs write this down; profilers
+/// do not.
+struct Dependency {
+  std::uint32_t before = 0;  ///< indices into RankTrace::events
+  std::uint32_t after = 0;
+};
+
 /// What the profiler was told to record; `weft info` turns gaps into advice.
 struct ProfilerFacts {
   bool shapes = false;
@@ -158,7 +165,9 @@ struct RankTrace {
   std::string format;  ///< the reader's name
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  std::string host;  ///< empty if the file does not tell
+  bool counts_devices = false;  ///< `rank` is a device of the host; hosts are joined when sorted
+  bool buffered_sends = false;  ///< a send is over without its receiver, as simulators have it
+  std::string host;             ///< empty if the file does not tell
   std::int64_t process = -1;
   std::int64_t cut_at = -1;  ///< byte at which the file ends too early; -1 if it is whole
   /// Place in the parallel layout; -1 where the file does not tell.
@@ -179,7 +188,8 @@ struct RankTrace {
   std::vector<PhaseDetail> phases;
   std::vector<CollectiveDetail> collectives;
   std::vector<FlowPoint> flows;
-  std::vector<StepMark> steps;  ///< host-side step annotations, by time
+  std::vector<Dependency> dependencies;  ///< all of them, by `after`; empty if none are recorded
+  std::vector<StepMark> steps;           ///< host-side step annotations, by time
   std::vector<ProcessGroup> groups;
   std::vector<std::string> devices;  ///< names, by ordinal
   ProfilerFacts facts;

@@ -45,6 +45,16 @@ RankInName after_word(std::string_view name, std::string_view word) {
 RankInName find_rank(std::string_view path) {
   std::string name(base_name(path));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // "job.3.et": the number before the ending, as ASTRA-sim wants it.
+  if (const std::size_t ending = name.rfind(".et"); ending != std::string::npos && ending > 0) {
+    const std::size_t dot = name.rfind('.', ending - 1);
+    const std::string_view rest = std::string_view(name).substr(ending + 3);
+    if (dot != std::string::npos && (rest.empty() || rest == ".gz")) {
+      const std::int32_t number = number_at(std::string_view(name).substr(0, ending), dot + 1);
+      const bool whole = name.find_first_not_of("0123456789", dot + 1) == ending;
+      if (number >= 0 && whole) return {dot, number};
+    }
+  }
   const RankInName worded = after_word(name, "rank");
   if (worded.rank >= 0) return worded;
   // "-r3." or "_r3_": a lone r with a number.

@@ -8,7 +8,7 @@
 
 namespace weft::trace {
 
-/// The rank in names such as rank0, rank_3, rank-12, -r3, trace_7: -1 if there is none.
+/// The rank in names such as rank0, rank_3, rank-12, -r3, trace_7, job.3.et: -1 if there is none.
 std::int32_t rank_from_name(std::string_view path);
 
 /// What stands before the rank in the file name, separators cut off: "resnet50-w4" of

@@ -46,6 +46,7 @@ inline void check_indices(const RankTrace& t) {
   };
   for (const HostOpDetail& d : t.host_ops) check_collective(d.collective);
   for (const KernelDetail& d : t.kernels) check_collective(d.collective);
+  for (const Dependency& d : t.dependencies) WEFT_CHECK(d.before < n && d.after < n);
   for (const StepMark& step : t.steps) {
     WEFT_CHECK(step.lane < t.lanes.size() && step.start <= step.end);
   }

@@ -3,12 +3,14 @@
 // and a line here.
 #include "weft/trace/reader.h"
 
+#include "weft/trace/chakra/chakra.h"
 #include "weft/trace/horovod/reader.h"
 #include "weft/trace/kineto/kineto.h"
 #include "weft/trace/mxnet/reader.h"
 #include "weft/trace/nccl/nccl.h"
 #include "weft/trace/nsys/nsys.h"
 #include "weft/trace/straggler/reader.h"
+#include "weft/trace/xplane/xplane.h"
 
 namespace weft::trace {
 namespace {
@@ -22,6 +24,8 @@ std::vector<std::unique_ptr<Reader>> make_readers() {
   list.push_back(make_mxnet_reader());
   list.push_back(make_nccl_profiler_reader());
   list.push_back(make_nccl_inspector_reader());
+  list.push_back(make_xplane_reader());
+  list.push_back(make_chakra_reader());
   return list;
 }
 

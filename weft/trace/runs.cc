@@ -26,7 +26,14 @@ constexpr DiagnosticKind kMissing{
     "ranks of the job have no recording; what they do in collectives is not known",
     "give the files of all ranks, or expect wider error bars"};
 
+constexpr DiagnosticKind kHostOrder{
+    "host-order-assumed", Severity::kInfo,
+    "profiles of several hosts were joined into one run; ranks follow the names of the hosts",
+    "nothing needs to be done, unless single ranks are looked at"};
+
 constexpr Nanos kSameJob = 3600 * kSecond;
+/// Hosts that are profiled together start within this time of each other.
+constexpr Nanos kSameProfile = 60 * kSecond;
 
 using Group = std::vector<RankTrace>;
 
@@ -257,6 +264,49 @@ std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostic
   return out;
 }
 
+// A device profile numbers the devices of its own host. The files of one folder that overlap in
+// time are the hosts of one job, whose ranks count on from host to host.
+std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagnostics) {
+  struct Host {
+    Group ranks;
+    Span span;
+  };
+  std::map<std::string, std::vector<Host>> folders;
+  for (FileTraces& file : files) {
+    Host host{std::move(file), {INT64_MAX, INT64_MIN}};
+    for (const RankTrace& trace : host.ranks) {
+      host.span.begin = std::min(host.span.begin, begin_of(trace) - kSameProfile);
+      host.span.end = std::max(host.span.end, end_of(trace) + kSameProfile);
+    }
+    folders[folder_of(host.ranks.front())].push_back(std::move(host));
+  }
+  std::vector<Group> groups;
+  for (auto& [folder, hosts] : folders) {
+    std::stable_sort(hosts.begin(), hosts.end(),
+                     [](const Host& a, const Host& b) { return a.span.begin < b.span.begin; });
+    for (auto first = hosts.begin(); first != hosts.end();) {
+      auto last = first;
+      for (Span all = first->span; last != hosts.end() && all.overlaps(last->span); ++last) {
+        all.end = std::max(all.end, last->span.end);
+      }
+      std::sort(first, last, [](const Host& a, const Host& b) {
+        const RankTrace &x = a.ranks.front(), &y = b.ranks.front();
+        return std::tie(x.host, x.file) < std::tie(y.host, y.file);
+      });
+      if (last - first > 1) diagnostics.add(kHostOrder, folder, last - first);
+      Group group;
+      for (; first != last; ++first) {
+        for (RankTrace& trace : first->ranks) {
+          trace.rank = static_cast<std::int32_t>(group.size());
+          group.push_back(std::move(trace));
+        }
+      }
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
 std::string rank_list(const MissingRanks& missing) {
   std::string text;
   for (const std::int32_t rank : missing.first) {
@@ -306,13 +356,17 @@ void make_labels_unique(std::vector<Run>& runs) {
 std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diagnostics) {
   std::vector<Group> groups;
   Group loose;
+  std::vector<FileTraces> hosts;
   for (FileTraces& file : files) {
-    if (file.size() > 1) {
+    if (!file.empty() && file.front().counts_devices) {
+      hosts.push_back(std::move(file));
+    } else if (file.size() > 1) {
       groups.push_back(std::move(file));
     } else if (file.size() == 1) {
       loose.push_back(std::move(file.front()));
     }
   }
+  for (Group& run : join_hosts(std::move(hosts), diagnostics)) groups.push_back(std::move(run));
   drop_duplicates(loose, same_recording, diagnostics);
   // Jobs of different size are different jobs.
   for (Group& world : split_by(std::move(loose), [](const RankTrace& t) { return t.world; })) {

@@ -15,9 +15,11 @@ namespace weft::trace {
 using FileTraces = std::vector<RankTrace>;
 
 /// Sorts traces into runs, by time of their first event. A file with several ranks is a run of its
-/// own. Others are split by world size and, where a rank comes up twice, by folder, by name and by
-/// time. What overlaps in time with the same rank is a duplicate: the larger is kept. Traces of
-/// unknown rank get the free numbers, in order of their process ids.
+/// own; files whose ranks are the devices of one host are joined with those of other hosts that
+/// were recorded beside them at the same time. Others are split by world size and, where a rank
+/// comes up twice, by folder, by name and by time. What overlaps in time with the same rank is a
+/// duplicate: the larger is kept. Traces of unknown rank get the free numbers, in order of their
+/// process ids.
 std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diagnostics);
 
 /// Ranks of the world without a recording.
