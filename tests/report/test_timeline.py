@@ -377,3 +377,17 @@ def test_critical_path_goes_forward_on_lanes_that_exist(open_report: Open) -> No
     )
     assert report.timeline("m.path.lane.every((lane) => lane >= -1 && lane < m.lanes.length)")
     assert report.timeline("m.path.spans.length") > 50
+
+
+def test_strip_of_the_whole_recording_leads_anywhere(open_report: Open) -> None:
+    report = open_report()
+    length = report.timeline("m.length")
+    report.timeline("t.zoomTo(0, 1e7)")
+    strip = report.page.locator("canvas.minimap")
+    box = strip.bounding_box()
+    assert box
+    strip.click(position={"x": box["width"] / 2, "y": 10})
+    report.settle()
+    view = report.timeline("t.view()")
+    assert (view["start"] + view["end"]) / 2 == pytest.approx(length / 2, rel=0.02)
+    assert view["end"] - view["start"] == pytest.approx(1e7)

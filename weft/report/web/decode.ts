@@ -136,6 +136,7 @@ export function decodeTimeline(bytes: Uint8Array): TimelineModel {
   }
   const rows = readRows(columns);
   const spans = readSpans(columns, rows);
+  const full = rows.filter((row) => row.last > row.first);
   const collectives = readCollectives(columns, header.texts);
   const collectiveOf = new Map<number, number>();
   collectives.forEach((item, i) => item.members.forEach((span) => collectiveOf.set(span, i)));
@@ -160,6 +161,7 @@ export function decodeTimeline(bytes: Uint8Array): TimelineModel {
     collectives,
     collectiveOf,
     path: readPath(columns),
-    length: rows.reduce((most, r) => (r.last > r.first ? Math.max(most, spans.end[r.last - 1]) : most), 0),
+    begin: full.reduce((first, row) => Math.min(first, spans.start[row.first]), 0),
+    length: full.reduce((last, row) => Math.max(last, spans.end[row.last - 1]), 0),
   };
 }

@@ -88,6 +88,8 @@ export interface TimelineModel {
   /** Span -> index into collectives. */
   collectiveOf: Map<number, number>;
   path: Path;
+  /** Start of the first span: 0, or a little before where hosts did something before the first op. */
+  begin: number;
   /** End of the last span. */
   length: number;
 }

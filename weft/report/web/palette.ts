@@ -10,6 +10,8 @@ export interface Palette {
   /** For spans that something else is to stand out from. */
   faded: Uint32Array;
   waiting: number;
+  /** The same for CSS. */
+  waitingStyle: string;
   background: number;
   band: number;
   ink: string;
@@ -89,6 +91,7 @@ export function readPalette(element: Element, model: TimelineModel): Palette {
     faded: Uint32Array.from(colours, (colour) => pixel(mix(colour, background, 0.72))),
     text: colours.map((colour) => (isLight(colour) ? "#10151c" : "#ffffff")),
     waiting: pixel(parse(get("waiting"))),
+    waitingStyle: get("waiting"),
     background: pixel(background),
     band: pixel(parse(get("band"))),
     ink: get("ink"),

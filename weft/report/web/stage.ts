@@ -3,6 +3,7 @@
 import { element } from "./details";
 import { paintLabels } from "./labels";
 import type { Layout } from "./layout";
+import { Minimap, MINIMAP_HEIGHT } from "./minimap";
 import type { TimelineModel } from "./model";
 import { Overlay, OverlayState } from "./overlay";
 import { RowPainter } from "./paint";
@@ -30,6 +31,7 @@ export class Stage {
   private readonly spans = element("canvas", "", "spans");
   private readonly ruler = element("canvas", "", "ruler");
   private readonly tip = element("div", "", "tip");
+  private readonly minimap: Minimap;
   private readonly painter: RowPainter;
   private readonly overlayPainter: Overlay;
   private readonly contexts: { spans: CanvasRenderingContext2D; ruler: CanvasRenderingContext2D };
@@ -42,7 +44,9 @@ export class Stage {
     private readonly model: TimelineModel,
     longest: LongestIndex,
     private readonly onFrame: () => void,
+    goTo: (time: number) => void,
   ) {
+    this.minimap = new Minimap(model, goTo);
     this.drawn = new Promise((resolve) => (this.settle = resolve));
     this.overlay.tabIndex = 0;
     this.overlay.setAttribute("role", "application");
@@ -58,7 +62,7 @@ export class Stage {
     this.stage.append(this.spans, this.overlay, this.tip);
     this.content.append(this.stage, this.gutter);
     this.scroller.append(this.content);
-    this.box.append(this.ruler, this.scroller);
+    this.box.append(this.minimap.canvas, this.ruler, this.scroller);
     this.contexts = { spans: context2d(this.spans, true), ruler: context2d(this.ruler, false) };
     this.painter = new RowPainter(model, longest);
     this.overlayPainter = new Overlay(model, context2d(this.overlay, false));
@@ -111,6 +115,7 @@ export class Stage {
       const wide = this.painter.paint(spans, scene, strong);
       paintLabels(spans, this.model, wide, scene, strong);
       paintRuler(ruler, this.model, scene);
+      this.minimap.paint(scene);
       this.spansDue = false;
     }
     this.overlayPainter.paint(scene, state);
@@ -132,6 +137,7 @@ export class Stage {
       [this.spans, this.height],
       [this.overlay, this.height],
       [this.ruler, RULER_HEIGHT],
+      [this.minimap.canvas, MINIMAP_HEIGHT],
     ] as const) {
       canvas.width = Math.max(1, Math.round(this.width * ratio));
       canvas.height = Math.max(1, Math.round(height * ratio));
@@ -139,7 +145,7 @@ export class Stage {
       canvas.style.height = `${height}px`;
     }
     // Spans are painted in device pixels, the others in those of the page.
-    for (const canvas of [this.overlay, this.ruler]) {
+    for (const canvas of [this.overlay, this.ruler, this.minimap.canvas]) {
       canvas.getContext("2d")?.setTransform(ratio, 0, 0, ratio, 0, 0);
     }
     this.request();

@@ -42,7 +42,7 @@ const MOST = 40;
 
 function fillTable(table: HTMLTableElement, model: TimelineModel, view: View): void {
   const length = view.end - view.start;
-  const from = formatPoint(Math.max(0, view.start), length / 100);
+  const from = formatPoint(Math.max(model.begin, view.start), length / 100);
   const to = formatPoint(Math.min(model.length, view.end), length / 100);
   const head = element("tr");
   for (const title of ["Rank", "Lane", "Name", "Count", "Total", "Share of the window"]) {

@@ -73,9 +73,10 @@ class Timeline implements ToolbarActions, TimelineHandle {
     this.longest = new LongestIndex(model.spans.start, model.spans.end);
     this.folds = new Folds(model);
     this.layout = placeRows(model, this.folds);
-    this.current = fitAll(model.length);
+    this.current = fitAll(model);
     this.toolbar = new Toolbar(model, this);
-    this.stage = new Stage(model, this.longest, () => this.frame());
+    const goTo = (time: number): void => this.centre(time);
+    this.stage = new Stage(model, this.longest, () => this.frame(), goTo);
     this.gutter = new Gutter(this.stage.gutter, model, {
       toggleRank: (rank) => this.fold(() => (this.folds.ranks[rank] = !this.folds.ranks[rank])),
       toggleLane: (lane) => this.fold(() => (this.folds.lanes[lane] = !this.folds.lanes[lane])),
@@ -89,7 +90,7 @@ class Timeline implements ToolbarActions, TimelineHandle {
 
   // What the handle offers.
   zoomTo(start: number, end: number): void {
-    this.setView(clampView({ start, end }, this.model.length));
+    this.setView(clampView({ start, end }, this.model));
   }
   fit(): void {
     this.fitAll();
@@ -140,21 +141,21 @@ class Timeline implements ToolbarActions, TimelineHandle {
     const { start, end } = this.current;
     const selected = this.selection >= 0 ? this.middleOf(this.selection) : NaN;
     const isSeen = selected >= start && selected <= end;
-    this.setView(zoom(this.current, factor, at ?? (isSeen ? selected : (start + end) / 2), this.model.length));
+    this.setView(zoom(this.current, factor, at ?? (isSeen ? selected : (start + end) / 2), this.model));
   }
   panBy(share: number): void {
-    this.setView(pan(this.current, share, this.model.length));
+    this.setView(pan(this.current, share, this.model));
   }
   scrollBy(pixels: number): void {
     this.stage.scroller.scrollTop += pixels;
   }
   fitAll(): void {
-    this.setView(fitAll(this.model.length));
+    this.setView(fitAll(this.model));
   }
   fitSelection(): void {
     const { start, end } = this.model.spans;
     const stretch = this.selection >= 0 ? { start: start[this.selection], end: end[this.selection] } : this.mark;
-    if (stretch) this.setView(around(stretch.start, stretch.end, this.model.length));
+    if (stretch) this.setView(around(stretch.start, stretch.end, this.model));
   }
   selectBeside(by: 1 | -1): void {
     const next = spanBeside(this.model, this.selection, by);
@@ -289,12 +290,14 @@ class Timeline implements ToolbarActions, TimelineHandle {
     const { start, end } = this.model.spans;
     const size = this.current.end - this.current.start;
     const isSeen = end[span] > this.current.start + size * 0.02 && start[span] < this.current.end - size * 0.02;
-    if (!isSeen) {
-      const middle = this.middleOf(span);
-      this.setView(clampView({ start: middle - size / 2, end: middle + size / 2 }, this.model.length));
-    }
+    if (!isSeen) this.centre(this.middleOf(span));
     const place = this.layout.placeOf[this.model.spans.row[span]];
     if (place) this.stage.scrollTo(place.y, place.height);
+  }
+
+  private centre(time: number): void {
+    const half = (this.current.end - this.current.start) / 2;
+    this.zoomTo(time - half, time + half);
   }
 
   private middleOf(span: number): number {
