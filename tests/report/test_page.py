@@ -263,8 +263,11 @@ def test_the_keyboard_reaches_everything(open_report: Open) -> None:
     assert unreachable == 0
 
 
-def test_a_narrow_window_needs_no_scrolling_sideways(open_report: Open) -> None:
-    report = open_report()
+@pytest.mark.parametrize("name", ["example", "tensor parallel", "op timeline"])
+def test_a_narrow_window_needs_no_scrolling_sideways(
+    open_report: Open, made: Made, name: str
+) -> None:
+    report = open_report(made(job_of(name)))
     report.page.set_viewport_size({"width": 800, "height": 900})
     report.settle()
     assert report.page.evaluate("document.documentElement.scrollWidth") <= 800
