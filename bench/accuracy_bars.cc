@@ -118,10 +118,10 @@ Table HeldOutStepBar::table() const {
       verdict = largest(f.bounds) > kHeldOutWorst ? Verdict::kMissed : Verdict::kFail;
       worst = std::max(worst, verdict);
     }
-    table.add(
-        {f.name, per_cent(median(f.errors)), per_cent(largest(f.errors)), per_cent(median(f.scatter)),
-         per_cent(largest(f.scatter)), per_cent(median(f.bounds)), per_cent(largest(f.bounds))},
-        verdict);
+    table.add({f.name, per_cent(median(f.errors)), per_cent(largest(f.errors)),
+               per_cent(median(f.scatter)), per_cent(largest(f.scatter)),
+               per_cent(median(f.bounds)), per_cent(largest(f.bounds))},
+              verdict);
   }
   if (sets_.empty()) return table;
   const bool missed = median(errors) > kHeldOutMedian && median(scatter) > kHeldOutMedian;

@@ -26,6 +26,7 @@ const std::vector<FindingKind>& finding_kinds() {
   static const std::vector<FindingKind> kinds{
       {"straggler", "a rank or stage needs longer than its peers for the same work"},
       {"imbalance", "ranks differ, without one that explains it"},
+      {"host_stalls", "host threads stop at random places: they lose the processor"},
       {"slow_step", "a step needs longer than the others for the same work"},
       {"exposed_communication", "data moves while the device has nothing else to do"},
       {"collective", "the same, for one kind of collective in one group"},

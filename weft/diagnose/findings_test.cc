@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/diagnose/findings.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,6 +98,50 @@ TEST(Findings, NothingIsFoundInAJobWithoutFaults) {
   )"));
   ASSERT_TRUE(diagnosis);
   EXPECT_TRUE(diagnosis->findings.empty());
+}
+
+/// Four ranks launch forty kernels each; rank r stops for 4 ms before those that `stops(r, i)`
+/// tells.
+template <class Stops>
+predict::Job launching_job(Stops stops) {
+  std::string text;
+  for (int r = 0; r < 4; ++r) {
+    text += fmt::format("lane h{0} host {0}\nlane s{0} stream {0}\n", r);
+  }
+  text += "step 1\n";
+  for (int r = 0; r < 4; ++r) {
+    text += fmt::format("m{0}: host h{0} 0 \"step\"\n", r);
+    std::string last = fmt::format("m{}", r), kernel;
+    for (int i = 0; i < 40; ++i) {
+      text += fmt::format("l{0}_{1}: launch h{0} 10us \"launch\" after {2}+{3}us\n", r, i, last,
+                          stops(r, i) ? 4000 : 5);
+      last = fmt::format("l{}_{}", r, i);
+      text += fmt::format("k{0}_{1}: kernel s{0} 8us \"gemm\" after {2}{3}:launch\n", r, i,
+                          kernel.empty() ? "" : kernel + ", ", last);
+      kernel = fmt::format("k{}_{}", r, i);
+    }
+  }
+  return job_of(text);
+}
+
+TEST(Findings, HostsThatStopAtRandomPlacesHaveLostTheProcessor) {
+  const auto diagnosis = diagnose(launching_job([](int r, int i) { return i % 4 == r; }));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  const Finding* stalls = find(*diagnosis, "host_stalls");
+  ASSERT_NE(stalls, nullptr);
+  EXPECT_EQ(stalls->count, 40);
+  // Ten stops of 4 ms less the usual 5 us.
+  EXPECT_EQ(stalls->gain, 10 * 3'995'000);
+  EXPECT_EQ(stalls->ranks.size(), 4u);
+}
+
+TEST(Findings, ARankThatSleepsHasNotLostTheProcessor) {
+  const auto diagnosis = diagnose(launching_job([](int r, int i) { return r == 2 && i % 4 == 0; }));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  EXPECT_EQ(find(*diagnosis, "host_stalls"), nullptr);
+  const Finding* straggler = find(*diagnosis, "straggler");
+  ASSERT_NE(straggler, nullptr);
+  EXPECT_EQ(straggler->rank, 2);
 }
 
 TEST(Removals, LeaveEverythingElseAsItWas) {

@@ -18,7 +18,7 @@ namespace {
 using trace::MultiRankSet;
 
 /// The naive simulator looks at every op at every event: larger jobs would take minutes.
-constexpr std::size_t kNaiveOps = 12'000;
+constexpr std::size_t kNaiveOps = 13'000;
 
 std::vector<MultiRankSet> sets() {
   return trace::multi_rank_sets(WEFT_SOURCE_DIR "/../shared/traces");

@@ -20,7 +20,7 @@ struct Evidence {
   const sim::StragglerReport* stragglers;  ///< nullptr: one rank only
 };
 
-std::vector<Finding> slow_ranks(const Evidence& evidence);  ///< straggler, imbalance
+std::vector<Finding> slow_ranks(const Evidence& evidence);  ///< straggler, host_stalls, imbalance
 std::vector<Finding> slow_steps(const Evidence& evidence);  ///< slow_step
 std::vector<Finding> communication(
     const Evidence& evidence);                             ///< exposed_communication, collective

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "weft/base/median.h"
 #include "weft/diagnose/suspects.h"
@@ -17,6 +18,13 @@ using graph::OpId;
 
 /// A worker is worth a look if it explains this share of what stragglers cost.
 constexpr double kLeastShare = 0.1;
+/// A worker that alone, with all others ideal, costs this share is one of the culprits.
+constexpr double kAloneShare = 0.3;
+/// Host work that takes this long, and this many times what is usual at its place, was interrupted.
+constexpr Nanos kStall = 3 * kMillisecond;
+constexpr Nanos kStallFactor = 10;
+/// Fewer than this on a rank may be its own doing: a checkpoint, a collection of garbage.
+constexpr std::size_t kLeastStalls = 5;
 /// A step this much longer than the middle one is slow.
 constexpr double kSlowStep = 1.15;
 
@@ -36,7 +44,8 @@ Removal towards(const Graph& graph, const sim::IdealTimes& ideal, Chosen chosen)
   return removal;
 }
 
-Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const sim::Blame& blame,
+/// The job with the given ranks brought to what is usual among their peers.
+Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const std::string& who,
                   std::vector<std::int32_t> ranks) {
   const Graph& graph = evidence.graph;
   const auto within = [&](std::int32_t rank) {
@@ -44,6 +53,7 @@ Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const 
   };
   Finding finding;
   finding.kind = "straggler";
+  finding.title = "the delay of " + who;
   finding.removal = towards(graph, ideal, [&](OpId op) {
     const std::uint32_t c = graph.ops.collective[op];
     if (graph.rank(op) >= 0 || c == kNoId) return within(graph.rank(op));
@@ -51,22 +61,76 @@ Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const 
     return std::all_of(arrivals.begin(), arrivals.end(),
                        [&](OpId arrival) { return within(graph.rank(arrival)); });
   });
-  const bool stage = blame.rank < 0;
-  const std::string who =
-      stage ? fmt::format("pipeline stage {}", blame.stage) : fmt::format("rank {}", blame.rank);
-  finding.title = "the delay of " + who;
-  finding.rank = stage ? ranks.front() : blame.rank;
-  finding.what = fmt::format(
-      "{} needs longer than its peers for the same work; it explains {:.0f} % of "
-      "what stragglers cost",
-      who, 100 * blame.share);
+  finding.rank = ranks.front();
   finding.advice =
-      stage
-          ? "move layers from this stage to others, or give it faster devices"
-          : "look for another process, a throttled or degraded device, uneven input or extra work "
-            "on this rank; swap its host to see whether the delay moves along";
+      "look for another process, a throttled or degraded device, uneven input or extra work on "
+      "this "
+      "rank; swap its host to see whether the delay moves along";
   finding.what_if = "stragglers=off";
   finding.ranks = std::move(ranks);
+  return finding;
+}
+
+std::string explains(double share) {
+  return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
+}
+
+/// Two late ranks hide each other: without one of them the job still waits for the other. Each of
+/// them, with all others ideal, would hold the job up; together they explain it.
+std::vector<std::int32_t> late_together(const sim::StragglerReport& report) {
+  const auto lost = static_cast<double>(report.simulated_step - report.ideal_step);
+  std::vector<std::pair<Nanos, std::int32_t>> late;
+  for (const sim::Blame& blame : report.workers) {
+    const auto alone = static_cast<double>(blame.step_alone - report.ideal_step);
+    if (alone >= kAloneShare * lost) late.emplace_back(-blame.step_alone, blame.rank);
+  }
+  std::sort(late.begin(), late.end());
+  std::vector<std::int32_t> ranks;
+  for (const auto& [step, rank] : late) ranks.push_back(rank);
+  return ranks;
+}
+
+/// Host threads that lose the processor stop anywhere: in the middle of calls that take no time
+/// elsewhere, on most ranks, each time at another place.
+Finding host_stalls(const Evidence& evidence, const sim::IdealTimes& ideal) {
+  const Graph& graph = evidence.graph;
+  const auto stalled = [](Nanos took, Nanos usual) {
+    return took - usual >= kStall && took >= kStallFactor * usual;
+  };
+  Finding finding;
+  finding.kind = "host_stalls";
+  std::map<std::int32_t, std::vector<Nanos>> by_rank;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
+    if (lane.kind != graph::LaneKind::kHost || lane.rank < 0) continue;
+    if (stalled(graph.ops.duration[op], ideal.duration[op])) {
+      finding.removal.durations.emplace_back(op, ideal.duration[op]);
+      by_rank[lane.rank].push_back(graph.ops.duration[op] - ideal.duration[op]);
+    }
+    for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+      if (graph.edges[e].kind == graph::EdgeKind::kHostSync) continue;
+      if (!stalled(graph.edges[e].delay, ideal.delay[e])) continue;
+      finding.removal.delays.emplace_back(e, ideal.delay[e]);
+      by_rank[lane.rank].push_back(graph.edges[e].delay - ideal.delay[e]);
+    }
+  }
+  std::size_t affected = 0;
+  std::vector<Nanos> stalls;
+  for (const auto& [rank, times] : by_rank) {
+    if (times.size() < kLeastStalls) continue;
+    ++affected;
+    stalls.insert(stalls.end(), times.begin(), times.end());
+  }
+  if (2 * affected <= evidence.steps.ranks.size()) return {};
+  finding.title = "stalls of host threads";
+  finding.what = fmt::format(
+      "host threads stop {} times for {:.1f} ms (median) at places where other ranks do not: they "
+      "seem to lose the processor",
+      stalls.size(), static_cast<double>(median(stalls)) / 1e6);
+  finding.advice =
+      "give every rank cores of its own (taskset, --cpu-bind), look at the processor limit of the "
+      "container (cpu.max, nr_throttled) and for other processes, and lower the number of threads "
+      "(OMP_NUM_THREADS, loader workers)";
   return finding;
 }
 
@@ -80,7 +144,22 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
   std::vector<Finding> findings;
   for (const sim::Blame& blame : report.workers) {
     if (blame.share < kLeastShare) continue;
-    findings.push_back(straggler(evidence, ideal, blame, {blame.rank}));
+    const std::string who = fmt::format("rank {}", blame.rank);
+    Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, {blame.rank}));
+    finding.what = fmt::format("{} needs longer than its peers for the same work; {}", who,
+                               explains(blame.share));
+  }
+  const std::vector<std::int32_t> together = late_together(report);
+  if (report.culprit == sim::CulpritKind::kNone && together.size() > 1 &&
+      2 * together.size() <= report.workers.size()) {
+    std::string who = "ranks ";
+    for (const std::int32_t rank : together) {
+      who += (rank == together.front() ? "" : ", ") + std::to_string(rank);
+    }
+    Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, together));
+    finding.what = who +
+                   " need longer than their peers for the same work, and each of them alone "
+                   "would hold the job up";
   }
   // One slow worker makes its stage slow too, so a stage counts only if no worker explains it.
   for (const sim::Blame& blame : report.stages) {
@@ -89,9 +168,13 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
     for (const graph::Worker& worker : evidence.job.workers) {
       if (worker.stage == blame.stage) ranks.push_back(worker.rank);
     }
-    // A stage of one worker is that worker.
-    if (ranks.size() > 1) findings.push_back(straggler(evidence, ideal, blame, std::move(ranks)));
+    const std::string who = fmt::format("pipeline stage {}", blame.stage);
+    Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, std::move(ranks)));
+    finding.what = fmt::format("{} needs longer than the other stages for the same work; {}", who,
+                               explains(blame.share));
+    finding.advice = "move layers from this stage to others, or give it faster devices";
   }
+  findings.push_back(host_stalls(evidence, ideal));
   Finding all;
   all.kind = "imbalance";
   all.title = "differences between ranks";
