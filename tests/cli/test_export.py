@@ -158,6 +158,10 @@ def test_timeline_has_every_event_once(weft: Weft, tmp_path: Path) -> None:
     by_rank = Counter(process for process, track, *_ in spans if track != "steps")
     for rank in info["runs"][0]["ranks"]:
         assert by_rank[f"rank {rank['rank']}"] == rank["events"]
+    path = sorted((start, start + length) for process, *_, start, length in spans
+                  if process == "critical path")  # fmt: skip
+    assert len(path) > 100
+    assert all(before[1] == after[0] for before, after in zip(path, path[1:]))
     steps = [(process, name) for process, track, name, *_ in spans if track == "steps"]
     assert sorted(steps) == [(f"rank {r}", f"step {s}") for r in range(4) for s in (3, 4, 5)]
     with (export(weft, EXAMPLE, tmp_path / "t.csv")).open(newline="") as file:
@@ -169,7 +173,7 @@ def test_timeline_has_every_event_once(weft: Weft, tmp_path: Path) -> None:
     drawn = Counter(
         (process, name, start, duration)
         for process, track, name, start, duration in spans
-        if track != "steps"
+        if track not in ("steps", "critical path")
     )
     assert drawn == table
 

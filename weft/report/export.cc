@@ -68,7 +68,7 @@ Status export_job(const predict::Job& job, const ExportOptions& options, ByteSin
     WEFT_ASSIGN(const Table table, make_table(job, table_of(options)));
     return write_csv(table, sink, options.progress);
   }
-  const Tracks tracks = make_tracks(job);
+  const Tracks tracks = make_tracks(job, diagnose::find_critical_path(job));
   return options.format == "perfetto" ? write_perfetto(tracks, sink, options.progress)
                                       : write_perfetto_json(tracks, sink, options.progress);
 }

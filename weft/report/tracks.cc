@@ -7,6 +7,7 @@
 #include "weft/base/parallel.h"
 #include "weft/report/event_facts.h"
 #include "weft/report/tracks_builder.h"
+#include "weft/report/tracks_path.h"
 #include "weft/sim/memory.h"
 #include "weft/trace/calls.h"
 
@@ -160,14 +161,14 @@ void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
   }
 }
 
-void add_memory(const predict::Job& job, Nanos zero, Tracks& out) {
+void add_memory(const predict::Job& job, Nanos zero, std::uint32_t first_rank, Tracks& out) {
   const auto& ranks = job.run.ranks;
   std::vector<std::vector<sim::MemoryCurve>> curves(ranks.size());
   parallel_for(ranks.size(), [&](std::size_t r) { curves[r] = sim::memory_over_time(ranks[r]); });
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (const sim::MemoryCurve& curve : curves[r]) {
       Curve& drawn = out.curves.emplace_back();
-      drawn.process = static_cast<std::uint32_t>(r);
+      drawn.process = first_rank + static_cast<std::uint32_t>(r);
       drawn.name = curve.device < 0 ? std::string("memory of the host")
                                     : "memory of device " + std::to_string(curve.device);
       drawn.name += std::string(" (") + sim::memory_source_name(curve.source) + ")";
@@ -180,17 +181,20 @@ void add_memory(const predict::Job& job, Nanos zero, Tracks& out) {
 
 }  // namespace
 
-Tracks make_tracks(const predict::Job& job) {
+Tracks make_tracks(const predict::Job& job, const diagnose::CriticalPath& path) {
   const std::vector<EventFacts> facts = find_event_facts(job);
   const Nanos zero = first_time(job.run);
   TracksBuilder out(zero);
+  add_path(job, path, out);
+  const auto first_rank = static_cast<std::uint32_t>(out.tracks().processes.size());
   std::vector<std::vector<std::uint32_t>> span_of;
   for (std::size_t r = 0; r < facts.size(); ++r) {
     span_of.push_back(RankTracks(job, r, facts[r], out).add());
   }
   add_arrows(job, facts, span_of, out);
+  add_path_arrows(job, path, span_of, out);
   Tracks tracks = out.finish();
-  add_memory(job, zero, tracks);
+  add_memory(job, zero, first_rank, tracks);
   tracks.label = job.run.label;
   tracks.unix_start = job.run.ranks.empty() ? 0 : job.run.ranks.front().epoch + zero;
   return tracks;

@@ -9,6 +9,7 @@
 
 #include "weft/base/interner.h"
 #include "weft/base/units.h"
+#include "weft/diagnose/path.h"
 #include "weft/predict/job.h"
 
 namespace weft::report {
@@ -70,7 +71,7 @@ struct Tracks {
   Interner names, categories, keys, texts;
 };
 
-/// O(n log n) in events.
-Tracks make_tracks(const predict::Job& job);
+/// The critical path comes first, as a process of its own. O(n log n) in events.
+Tracks make_tracks(const predict::Job& job, const diagnose::CriticalPath& path);
 
 }  // namespace weft::report

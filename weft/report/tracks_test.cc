@@ -86,7 +86,7 @@ predict::Job overlapping_job() {
 }
 
 TEST(Tracks, StreamThatOverlapsGetsASecondTrack) {
-  const Tracks tracks = make_tracks(overlapping_job());
+  const Tracks tracks = make_tracks(overlapping_job(), {});
   std::map<std::string, int> names;
   for (const Track& track : tracks.tracks) {
     ++names[track.name];
@@ -104,7 +104,7 @@ TEST(Tracks, StreamThatOverlapsGetsASecondTrack) {
 }
 
 TEST(Tracks, ArrowsGoFromLaunchToWorkAndThroughACollectiveInOrderOfArrival) {
-  const Tracks tracks = make_tracks(overlapping_job());
+  const Tracks tracks = make_tracks(overlapping_job(), {});
   std::map<std::string, int> arrows;
   for (const NameId category : tracks.arrows)
     ++arrows[std::string(tracks.categories.text(category))];
@@ -123,6 +123,25 @@ TEST(Tracks, ArrowsGoFromLaunchToWorkAndThroughACollectiveInOrderOfArrival) {
     EXPECT_EQ(chain[1].role, ArrowEnd::Role::kLast);
     EXPECT_LE(tracks.spans[chain[0].span].start, tracks.spans[chain[1].span].start);
   }
+}
+
+TEST(Tracks, CriticalPathIsAProcessOfItsOwnWithArrowsThroughTheEventsOnIt) {
+  const predict::Job job = overlapping_job();
+  const diagnose::CriticalPath path = diagnose::find_critical_path(job);
+  ASSERT_FALSE(path.pieces.empty());
+  const Tracks tracks = make_tracks(job, path);
+  ASSERT_EQ(tracks.processes.size(), 3u);
+  EXPECT_EQ(tracks.processes[0], "critical path");
+  const Track& track = tracks.tracks[0];
+  EXPECT_EQ(track.last - track.first, path.pieces.size());
+  for (std::uint32_t s = track.first; s + 1 < track.last; ++s) {
+    EXPECT_EQ(tracks.spans[s].end(), tracks.spans[s + 1].start) << "pieces lie end to end";
+  }
+  int arrows = 0;
+  for (const NameId category : tracks.arrows) {
+    arrows += tracks.categories.text(category) == "critical_path";
+  }
+  EXPECT_GT(arrows, 0);
 }
 
 }  // namespace
