@@ -6,6 +6,7 @@
 #include "python/bindings/predict.h"
 #include "python/bindings/report.h"
 #include "python/bindings/sim.h"
+#include "python/bindings/tables.h"
 #include "python/bindings/trace.h"
 
 NB_MODULE(_core, module) {
@@ -14,4 +15,5 @@ NB_MODULE(_core, module) {
   weft::python::bind_predict(module);
   weft::python::bind_sim(module);
   weft::python::bind_report(module);
+  weft::python::bind_tables(module);
 }

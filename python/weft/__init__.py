@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from importlib.metadata import version as _version
 
 from . import _core
-from ._core import Events, Rank, Run
+from ._core import Events, Rank, Run, Table
 from .errors import (
     BadInput,
     Cancelled,
@@ -54,6 +54,7 @@ __all__ = [
     "Run",
     "Step",
     "Stragglers",
+    "Table",
     "Unavailable",
     "UsageError",
     "WeftError",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from collections.abc import Iterable, Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,28 @@ class Rank:
     def events(self) -> Events: ...
 
 @final
+class Table:
+    """Columns of equal length, of all ranks on one clock."""
+
+    def __len__(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def values(self, column: str) -> NDArray[Any]:
+        """The column as it is stored, not copied: numbers, or places in texts(column)."""
+    def texts(self, column: str) -> list[str] | None:
+        """The different texts of a column; None if it holds numbers."""
+    def may_be_missing(self, column: str) -> bool:
+        """Whether -1 stands for none in this column."""
+    def to_numpy(self) -> dict[str, NDArray[Any]]:
+        """Columns by name. Numbers are read-only views; texts are arrays of objects."""
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame: texts are categories, missing numbers are pandas.NA."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """For pyarrow.table(), polars.DataFrame() and others; nothing is copied."""
+
+@final
 class Run:
     """One execution of a job: its ranks, in order."""
 
@@ -73,6 +95,23 @@ class Run:
     def events(self) -> dict[int, Events]: ...
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
+    def table(self, name: str = "events") -> Table:
+        """A table of the job: "events", "collectives" or "steps".
+
+        Times are nanoseconds from the first event, on one clock for all ranks. The first call builds
+        the graph, as replay() does.
+        """
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        """Write a timeline or a table, as `weft export` does.
+
+        format: "perfetto-json", "perfetto" or "csv"; without it the extension of the path tells.
+        table: for csv, "events" (the default), "collectives" or "steps".
+        """
     def memory(self, rank: int | None = None) -> list[MemoryCurve]:
         """Memory over time, one curve a rank and device.
 

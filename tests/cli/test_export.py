@@ -31,7 +31,7 @@ class Timeline:
     """Points of curves, by process."""
 
 
-def nanos(microseconds: Any) -> int:
+def nanos(microseconds: float) -> int:
     return round(microseconds * 1000)
 
 

@@ -43,16 +43,25 @@ std::string_view Dictionary::text(std::size_t i) const {
 }
 
 void Dictionary::add(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length > 0) {
-      bytes += text.substr(0, length);
-    } else {
-      append_utf8(bytes, kReplacementCharacter);
-    }
-    text.remove_prefix(length > 0 ? length : 1);
-  }
+  bytes += text;
   offsets.push_back(static_cast<std::int64_t>(bytes.size()));
+}
+
+std::int32_t TextsBuilder::code(std::string_view text) {
+  std::string_view rest = text;
+  while (!rest.empty() && utf8_length(rest) > 0) rest.remove_prefix(utf8_length(rest));
+  if (rest.empty()) return static_cast<std::int32_t>(names_.intern(text));
+  std::string valid(text.substr(0, text.size() - rest.size()));
+  while (!rest.empty()) {
+    const std::size_t length = utf8_length(rest);
+    if (length > 0) {
+      valid += rest.substr(0, length);
+    } else {
+      append_utf8(valid, kReplacementCharacter);
+    }
+    rest.remove_prefix(length > 0 ? length : 1);
+  }
+  return static_cast<std::int32_t>(names_.intern(valid));
 }
 
 std::size_t Table::rows() const {

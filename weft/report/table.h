@@ -28,7 +28,6 @@ struct Dictionary {
 
   std::size_t size() const { return offsets.size() - 1; }
   std::string_view text(std::size_t i) const;
-  /// Bytes that are no UTF-8 become U+FFFD.
   void add(std::string_view text);
 };
 
@@ -54,9 +53,8 @@ struct Table {
 /// Fills a text column row by row, or code by code.
 class TextsBuilder {
  public:
-  std::int32_t code(std::string_view text) {
-    return static_cast<std::int32_t>(names_.intern(text));
-  }
+  /// Bytes that are no UTF-8 become U+FFFD, before equal texts become one.
+  std::int32_t code(std::string_view text);
   void add(std::int32_t code) { codes_.push_back(code); }
   void add(std::string_view text) { add(code(text)); }
   Texts finish();

@@ -121,15 +121,17 @@ TEST(Csv, QuotesWhatNeedsIt) {
             "-9223372036854775808\n,0\n");
 }
 
-TEST(Csv, DictionaryIsValidUtf8) {
-  Dictionary dictionary;
-  dictionary.add("ok\xc3\xa4");
-  dictionary.add("\xff!");
-  dictionary.add("");
-  ASSERT_EQ(dictionary.size(), 3u);
-  EXPECT_EQ(dictionary.text(0), "ok\xc3\xa4");
-  EXPECT_EQ(dictionary.text(1), "\xef\xbf\xbd!");
-  EXPECT_EQ(dictionary.text(2), "");
+TEST(Texts, AreValidUtf8AndDifferent) {
+  TextsBuilder builder;
+  builder.add("ok\xc3\xa4");
+  builder.add("\xff!");
+  builder.add("\xfe!");
+  const Texts texts = builder.finish();
+  ASSERT_EQ(texts.dictionary.size(), 3u) << "code 0 is the empty text";
+  EXPECT_EQ(texts.dictionary.text(0), "");
+  EXPECT_EQ(texts.dictionary.text(1), "ok\xc3\xa4");
+  EXPECT_EQ(texts.dictionary.text(2), "\xef\xbf\xbd!");
+  EXPECT_EQ(texts.codes, (std::vector<std::int32_t>{1, 2, 2}));
 }
 
 TEST(Csv, TableWithoutRowsIsItsHeader) {
