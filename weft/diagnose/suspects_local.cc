@@ -90,7 +90,16 @@ std::vector<Finding> device_work(const Evidence& evidence) {
   Finding copies, small, gaps;
   Nanos small_time = 0;
   for (OpId op = 0; op < graph.size(); ++op) {
-    if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) continue;
+    if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) {
+      // A copy that the host waits for takes its wait along.
+      for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+        const graph::Edge& edge = graph.edges[e];
+        const bool waits = edge.kind == EdgeKind::kHostSync;
+        if (waits && graph.ops.kind[edge.source] == OpKind::kCopy)
+          copies.removal.edges.push_back(e);
+      }
+      continue;
+    }
     const OpKind kind = graph.ops.kind[op];
     if (kind == OpKind::kCopy) take_op(graph, op, copies.removal);
     if (kind == OpKind::kKernel && graph.ops.duration[op] < kSmallKernel) {

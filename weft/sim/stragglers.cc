@@ -280,6 +280,41 @@ std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
   return times;
 }
 
+namespace {
+
+/// Ranks run the same program if this share of their work has a peer on every rank.
+constexpr double kSameProgram = 0.8;
+
+/// Ops that less than half of the ranks have, where ranks run the same program.
+std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t>& group,
+                             std::size_t groups) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank >= 0) ranks.insert(lane.rank);
+  }
+  std::vector<std::size_t> members(groups);
+  std::size_t own = 0, everywhere = 0;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.rank(op) >= 0) ++members[group[op]];
+  }
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.rank(op) < 0) continue;
+    ++own;
+    if (members[group[op]] == ranks.size()) ++everywhere;
+  }
+  std::vector<bool> extra(graph.size());
+  if (static_cast<double>(everywhere) < kSameProgram * static_cast<double>(own)) return extra;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const OpKind kind = graph.ops.kind[op];
+    const bool local = graph.rank(op) >= 0 && kind != OpKind::kArrive && !moves_data(kind);
+    // What was issued before the first step is cut off at another place on every rank.
+    extra[op] = local && graph.ops.step[op] >= 0 && 2 * members[group[op]] < ranks.size();
+  }
+  return extra;
+}
+
+}  // namespace
+
 IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   const std::vector<std::uint32_t> group = peer_groups(graph, options.peers);
   const std::size_t groups =
@@ -301,6 +336,11 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     }
     ideal.duration[op] = value;
   }
+  std::vector<bool> extra(graph.size());
+  if (options.peers == PeerRule::kSamePosition) extra = extra_work(graph, group, groups);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (extra[op]) ideal.duration[op] = 0;
+  }
 
   ideal.delay.assign(graph.edges.size(), 0);
   if (!options.keep_delays) return ideal;
@@ -320,6 +360,10 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     if (peers.size() > 1) peers.assign(1, robust ? median(peers) : mean(peers));
     ideal.delay[e] = peers.front();
   });
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (!extra[op]) continue;
+    for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) ideal.delay[e] = 0;
+  }
   return ideal;
 }
 

@@ -45,7 +45,8 @@ struct StragglerOptions {
 
 /// Durations and delays of the job without stragglers. Transfers, whose times have a long tail,
 /// take the median over their peers, local work the mean; with the other rules, where peers are few
-/// and one that sleeps would show in a mean, all take the median.
+/// and one that sleeps would show in a mean, all take the median. Where ranks run the same program,
+/// work that most of them do not have is extra work, which takes no time at all.
 struct IdealTimes {
   std::vector<Nanos> duration;  ///< by op
   std::vector<Nanos> delay;     ///< by edge

@@ -190,6 +190,62 @@ TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
   EXPECT_TRUE(report->stages.empty());
 }
 
+/// Three ranks run ten kernels each and meet; `more` are lines that only rank 1 has.
+graph::Graph same_program(const std::string& more) {
+  std::string text =
+      "lane net link -\nlane r0/s stream 0\nlane r1/s stream 1\nlane r2/s stream 2\nstep 1\n";
+  std::string arrivals;
+  for (const std::string rank : {"0", "1", "2"}) {
+    std::string last;
+    for (int i = 0; i < 10; ++i) {
+      const std::string label = "k" + rank + "_" + std::to_string(i);
+      text += label + ": kernel r" + rank + "/s 10us \"gemm\"" +
+              (last.empty() ? "" : " after " + last) + "\n";
+      last = label;
+    }
+    if (rank == "1" && !more.empty()) {
+      text += more;
+      last = "more";
+    }
+    text += "x" + rank + ": arrive r" + rank + "/s 0 after " + last + "\n";
+    arrivals += (arrivals.empty() ? "x" : ",x") + rank;
+  }
+  text += "t: transfer net 10us after x0:collective, x1:collective, x2:collective\n";
+  text += "c: collective allreduce ranks=3 bytes=8 transfer=t arrivals=" + arrivals + "\n";
+  return parse(text);
+}
+
+TEST(Stragglers, WorkThatMostRanksDoNotHaveIsExtra) {
+  StragglerOptions options;
+  options.peers = PeerRule::kSamePosition;
+  options.keep_delays = true;
+  const auto report =
+      analyse_stragglers(same_program("more: kernel r1/s 500us \"logging\" after k1_9\n"), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->simulated_step, 610 * kMicrosecond);
+  EXPECT_EQ(report->ideal_step, 110 * kMicrosecond);
+  EXPECT_EQ(report->culprit_rank, 1);
+}
+
+TEST(Stragglers, RanksOfAPipelineHaveTheirOwnWork) {
+  // Every stage has kernels of its own: nothing of that is extra.
+  StragglerOptions options;
+  options.peers = PeerRule::kSamePosition;
+  options.keep_delays = true;
+  const auto report = analyse_stragglers(parse(R"(
+lane r0/s stream 0
+lane r1/s stream 1
+lane r2/s stream 2
+step 1
+a: kernel r0/s 10us "first"
+b: kernel r1/s 20us "middle" after a:data
+c: kernel r2/s 30us "last" after b:data
+)"),
+                                         options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->ideal_step, report->simulated_step);
+}
+
 TEST(Stragglers, StepTimesCountFromTheEndOfTheStepBefore) {
   const graph::Graph job = parse(R"(
 lane r0 stream 0
