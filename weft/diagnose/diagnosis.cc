@@ -102,8 +102,7 @@ Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& option
   sim::Replay replay(job.graph);
   replay.run();
   const Times times{replay.starts(), replay.ends()};
-  const predict::StepTimes steps =
-      predict::replayed_steps(job.graph, {times.ends.begin(), times.ends.end()});
+  const predict::StepTimes steps = predict::replayed_steps(replay);
   if (complete_steps(steps).empty()) {
     return fail(ErrorCode::kUsage,
                 "no step was recorded on all ranks; record all ranks over the same steps");

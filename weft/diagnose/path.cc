@@ -64,8 +64,7 @@ struct Extent {
 
 Extent extent_of(const sim::Replay& replay) {
   const Graph& graph = replay.graph();
-  const predict::StepTimes steps =
-      predict::replayed_steps(graph, {replay.ends().begin(), replay.ends().end()});
+  const predict::StepTimes steps = predict::replayed_steps(replay);
   const std::vector<std::size_t> complete = complete_steps(steps);
   Extent extent;
   if (complete.empty()) return extent;

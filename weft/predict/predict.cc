@@ -261,7 +261,7 @@ class Predictor::Core {
       sim::Contention contention(unrolled, slowdown);
       contention.settle(replay, unrolled.ops.duration);
     }
-    const StepTimes times = replayed_steps(unrolled, {replay.ends().begin(), replay.ends().end()});
+    const StepTimes times = replayed_steps(replay);
     StepPrediction result;
     result.ranks = times.ranks;
     std::vector<Window> windows;
@@ -406,7 +406,7 @@ SelfReplay self_replay(const Job& job) {
   replay.run();
   SelfReplay result;
   result.recorded = recorded_steps(job.graph);
-  result.replayed = replayed_steps(job.graph, {replay.ends().begin(), replay.ends().end()});
+  result.replayed = replayed_steps(replay);
   for (std::size_t r = 0; r < result.recorded.ranks.size(); ++r) {
     for (std::size_t s = 0; s < result.recorded.steps.size(); ++s) {
       const Nanos was = result.recorded.period[r][s];

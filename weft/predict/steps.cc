@@ -43,6 +43,15 @@ StepTimes step_times(const graph::Graph& graph, End end) {
     index[rank] = times.ranks.size();
     times.ranks.push_back(rank);
   }
+  // By lane: asked for every op.
+  std::vector<std::size_t> rank_index(graph.lanes.size());
+  std::vector<bool> counts(graph.lanes.size());
+  for (std::size_t l = 0; l < graph.lanes.size(); ++l) {
+    const graph::Lane& lane = graph.lanes[l];
+    if (lane.rank < 0) continue;
+    rank_index[l] = index[lane.rank];
+    counts[l] = lane.kind == (has_device[lane.rank] ? LaneKind::kStream : LaneKind::kHost);
+  }
   const std::size_t n = times.steps.size();
   // Per rank: the end of each step, the first recorded start of a step's work, and the last end of
   // work issued before the first step. That one is told by recorded times, for it must be the same
@@ -51,17 +60,12 @@ StepTimes step_times(const graph::Graph& graph, End end) {
   std::vector<OpId> first(times.ranks.size(), graph::kNoId);
   std::vector<OpId> before(times.ranks.size(), graph::kNoId);
   std::vector<OpId> mark(times.ranks.size(), graph::kNoId);
-  const auto counts = [&](OpId op) {
-    const graph::Lane& lane = graph.lanes[ops.lane[op]];
-    return lane.rank >= 0 &&
-           lane.kind == (has_device[lane.rank] ? LaneKind::kStream : LaneKind::kHost);
-  };
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int32_t rank = graph.rank(op);
     if (rank < 0 || ops.step[op] < 0) continue;
-    const std::size_t r = index[rank];
+    const std::size_t r = rank_index[ops.lane[op]];
     if (mark[r] == graph::kNoId) mark[r] = op;
-    if (!counts(op)) continue;
+    if (!counts[ops.lane[op]]) continue;
     const auto step = std::lower_bound(times.steps.begin(), times.steps.end(), ops.step[op]);
     auto& slot = ends[r][static_cast<std::size_t>(step - times.steps.begin())];
     slot = std::max(slot, end(op));
@@ -71,8 +75,8 @@ StepTimes step_times(const graph::Graph& graph, End end) {
   }
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int32_t rank = graph.rank(op);
-    if (rank < 0 || ops.step[op] >= 0 || !counts(op)) continue;
-    const std::size_t r = index[rank];
+    if (rank < 0 || ops.step[op] >= 0 || !counts[ops.lane[op]]) continue;
+    const std::size_t r = rank_index[ops.lane[op]];
     if (first[r] == graph::kNoId || ops.recorded_start[op] > ops.recorded_start[first[r]]) continue;
     if (before[r] == graph::kNoId ||
         ops.recorded_start[op] + ops.recorded_duration[op] >
@@ -111,8 +115,8 @@ StepTimes step_times(const graph::Graph& graph, End end) {
 }
 
 /// The transfer an arrival waits for, or the arrival itself.
-OpId release(const graph::Graph& graph, OpId op) {
-  if (graph.ops.kind[op] != OpKind::kArrive || graph.ops.duration[op] != 0) return op;
+OpId release(const graph::Graph& graph, OpId op, Nanos duration) {
+  if (graph.ops.kind[op] != OpKind::kArrive || duration != 0) return op;
   const std::uint32_t c = graph.ops.collective[op];
   if (c == graph::kNoId || graph.collectives[c].transfer == graph::kNoId) return op;
   return graph.collectives[c].transfer;
@@ -143,7 +147,14 @@ StepTimes recorded_steps(const graph::Graph& graph) {
 }
 
 StepTimes replayed_steps(const graph::Graph& graph, const std::vector<Nanos>& ends) {
-  return step_times(graph, [&](OpId op) { return ends[release(graph, op)]; });
+  return step_times(graph,
+                    [&](OpId op) { return ends[release(graph, op, graph.ops.duration[op])]; });
+}
+
+StepTimes replayed_steps(const sim::Replay& replay) {
+  return step_times(replay.graph(), [&](OpId op) {
+    return replay.end(release(replay.graph(), op, replay.duration(op)));
+  });
 }
 
 }  // namespace weft::predict

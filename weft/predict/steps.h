@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "weft/graph/graph.h"
+#include "weft/sim/replay.h"
 
 namespace weft::predict {
 
@@ -28,7 +28,9 @@ struct StepTimes {
 
 /// As recorded.
 StepTimes recorded_steps(const graph::Graph& graph);
-/// In a replay of the graph, given the end of every op.
+/// In a replay that has run, with its own durations.
+StepTimes replayed_steps(const sim::Replay& replay);
+/// The same from the end of every op, for other simulators.
 StepTimes replayed_steps(const graph::Graph& graph, const std::vector<Nanos>& ends);
 
 }  // namespace weft::predict
