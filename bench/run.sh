@@ -42,5 +42,7 @@ for program in align_bench replay_bench recorded_replay_bench accuracy; do
 done
 run "the whole import against HTA and Python's json" \
   .venv/bin/python bench/compare_hta.py "$dir/bench/import_bench" --venv "$dir/hta-venv"
+run "diagnose and report as whole commands, against HTA's import" \
+  .venv/bin/python bench/commands.py "$dir/bin/weft" --venv "$dir/hta-venv"
 run "a report with a million spans" .venv/bin/python bench/report_timeline.py "$dir/bin/weft"
 exit $failed
