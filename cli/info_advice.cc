@@ -31,7 +31,7 @@ constexpr Recorder kRecorders[] = {
      "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution "
      "trace (torch.profiler.ExecutionTraceObserver) beside the profile and keep both files in the "
      "folder.",
-     "No device work was recorded: profile with activities=[ProfilerActivity.CPU, "
+     "No device work was recorded. If the job uses GPUs: activities=[ProfilerActivity.CPU, "
      "ProfilerActivity.CUDA].",
      "Waits between streams were not recorded and are inferred: experimental_config="
      "torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/diagnose/devices.h"
 #include "weft/diagnose/loading.h"
 #include "weft/diagnose/removals.h"
 #include "weft/sim/critical_path.h"
@@ -32,7 +33,7 @@ std::int32_t owner(const sim::Replay& replay, OpId op) {
   return last;
 }
 
-Cause cause_of_op(const Graph& graph, OpId op) {
+Cause cause_of_op(const Graph& graph, OpId op, bool on_device) {
   switch (graph.ops.kind[op]) {
     case OpKind::kKernel:
       return Cause::kCompute;
@@ -44,13 +45,14 @@ Cause cause_of_op(const Graph& graph, OpId op) {
     case OpKind::kPull:
       return Cause::kTransfer;
     default:
-      return Cause::kHostLaunch;
+      return on_device ? Cause::kHostLaunch : Cause::kCompute;
   }
 }
 
 /// A gap on a host lane is work the recording does not name; one after a launch belongs to the host
-/// too, as the device was not told earlier. On a stream nothing explains it.
-Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge) {
+/// too, as the device was not told earlier. On a stream, or without a device, nothing explains it.
+Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge, bool on_device) {
+  if (!on_device) return Cause::kIdle;
   if (edge == EdgeKind::kLaunch) return Cause::kHostLaunch;
   return graph.lanes[graph.ops.lane[op]].kind == LaneKind::kHost ? Cause::kHostLaunch
                                                                  : Cause::kIdle;
@@ -74,9 +76,11 @@ Extent extent_of(const sim::Replay& replay) {
     extent.begin = std::min(extent.begin, steps.end[r][s] - steps.period[r][s]);
   }
   const std::int64_t last_step = steps.steps[complete.back()];
+  const std::set<std::int32_t> devices = ranks_with_device(graph);
   for (OpId op = 0; op < graph.size(); ++op) {
-    if (graph.ops.step[op] != last_step || graph.lanes[graph.ops.lane[op]].kind == LaneKind::kHost)
-      continue;
+    const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
+    const bool runs_ahead = lane.rank < 0 || devices.contains(lane.rank);
+    if (graph.ops.step[op] != last_step || (lane.kind == LaneKind::kHost && runs_ahead)) continue;
     if (extent.last == kNoId || replay.end(op) > replay.end(extent.last)) extent.last = op;
   }
   return extent;
@@ -100,6 +104,7 @@ CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& repl
   const Extent extent = extent_of(replay);
   CriticalPath path;
   const LoadingTimes loading(job);
+  const std::set<std::int32_t> devices = ranks_with_device(graph);
   const auto add = [&](PathPiece piece) {
     piece.start = std::max(piece.start, extent.begin);
     if (piece.start >= piece.end) return;
@@ -124,10 +129,11 @@ CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& repl
     piece.rank = owner(replay, op);
     piece.step = graph.ops.step[op];
     piece.lane = graph.ops.lane[op];
+    const bool on_device = devices.contains(piece.rank);
     if (step.edge != kNoId) {
       PathPiece gap = piece;
       gap.is_gap = true;
-      gap.cause = cause_of_gap(graph, op, graph.edges[step.edge].kind);
+      gap.cause = cause_of_gap(graph, op, graph.edges[step.edge].kind, on_device);
       const OpId source = graph.edges[step.edge].source;
       gap.start = replay.end(source);
       gap.end = replay.start(op);
@@ -135,7 +141,7 @@ CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& repl
       gap.recorded_start = std::min(recorded_end(source), gap.recorded_end);
       add(gap);
     }
-    piece.cause = cause_of_op(graph, op);
+    piece.cause = cause_of_op(graph, op, on_device);
     piece.start = replay.start(op);
     piece.end = replay.end(op);
     piece.recorded_start = recorded_start(op);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "weft/cost/profiler_overhead.h"
+#include "weft/diagnose/devices.h"
 #include "weft/diagnose/loading.h"
 #include "weft/diagnose/suspects.h"
 
@@ -45,13 +46,15 @@ std::vector<Finding> host_work(const Evidence& evidence) {
   if (evidence.job.from_phases) return {};
   const Graph& graph = evidence.graph;
   const LoadingTimes loading(evidence.job);
+  const std::set<std::int32_t> devices = ranks_with_device(graph);
   Finding host, load, sync;
   for (OpId op = 0; op < graph.size(); ++op) {
     const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
     if (lane.kind != LaneKind::kHost || lane.rank < 0) continue;
     const bool loads_within =
         loading.overlap(lane.rank, evidence.replay.start(op), evidence.replay.end(op)) > 0;
-    take_op(graph, op, loads_within ? load.removal : host.removal);
+    const bool on_device = devices.contains(lane.rank);
+    if (loads_within || on_device) take_op(graph, op, loads_within ? load.removal : host.removal);
     for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       const graph::Edge& edge = graph.edges[e];
       if (edge.kind == EdgeKind::kHostSync) sync.removal.edges.push_back(e);
@@ -61,7 +64,7 @@ std::vector<Finding> host_work(const Evidence& evidence) {
       const Nanos from = evidence.replay.end(edge.source);
       const Nanos loads = loading.overlap(lane.rank, from, from + edge.delay);
       if (loads > 0) load.removal.delays.emplace_back(e, edge.delay - loads);
-      if (loads < edge.delay) host.removal.delays.emplace_back(e, loads);
+      if (loads < edge.delay && on_device) host.removal.delays.emplace_back(e, loads);
     }
   }
   host.kind = "host_bound";

@@ -467,6 +467,66 @@ TEST(Build, ReplayGivesTheRecordedTimesBack) {
   }
 }
 
+/// Two ranks without device: forward, backward with a gradient, gloo on a thread of its own from
+/// then on, and an optimizer that waits for it. Rank 1 computes `late` longer.
+struct TwoHosts {
+  Made made;
+
+  explicit TwoHosts(Nanos late) {
+    const Nanos over = 400 * us + late;
+    std::vector<trace::Member> members;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      const Nanos more = r == 1 ? late : 0;
+      Rank rank(static_cast<std::int32_t>(r), 2);
+      rank.step(3, 0, 900 * us);
+      rank.annotation("forward pass", 5 * us, 100 * us + more);
+      rank.host("aten::linear", 10 * us, 90 * us + more);
+      rank.host("aten::addmm", 20 * us, 70 * us + more);  // within linear
+      rank.host("evaluate gradient", 110 * us + more, 100 * us);
+      rank.host(std::string(kGradientReady), 120 * us + more, 40 * us);
+      const auto reduce =
+          rank.annotation("gloo:all_reduce", 165 * us + more, over - 165 * us - more);
+      rank.on_thread(reduce, 99);
+      rank.host("aten::add_", over + 30 * us, 50 * us);
+      members.push_back({r, reduce});
+      made.add(rank);
+    }
+    made.match(trace::CollectiveKind::kAllReduce, members);
+    made.build();
+  }
+};
+
+TEST(Build, WithoutDeviceOutermostOpsAreWork) {
+  const TwoHosts two(0);
+  const Graph& graph = two.made.graph;
+  EXPECT_EQ(graph.ops.duration[two.made.op("aten::linear")], 90 * us);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    EXPECT_NE(graph.name(op), "aten::addmm");
+    EXPECT_NE(graph.name(op), "forward pass");
+  }
+  // Cut where the gradient is ready, and no time is lost.
+  EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 0)], 50 * us);
+  EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 1)], 50 * us);
+}
+
+TEST(Build, WithoutDeviceCollectivesFollowGradientsAndWorkFollowsCollectives) {
+  const TwoHosts two(80 * us);
+  const Graph& graph = two.made.graph;
+  const OpId transfer = two.made.transfer();
+  EXPECT_EQ(graph.ops.recorded_start[transfer], 245 * us);  // when rank 1 is there
+  EXPECT_EQ(graph.ops.duration[transfer], 235 * us);
+  for (const std::int32_t rank : {0, 1}) {
+    const OpId arrival = two.made.op("gloo:all_reduce", rank);
+    EXPECT_EQ(graph.ops.kind[arrival], OpKind::kArrive);
+    EXPECT_TRUE(two.made.edge(two.made.op(kGradientReady, rank), arrival));
+    EXPECT_TRUE(two.made.edge(transfer, two.made.op("aten::add_", rank)));
+  }
+  Graph faster = graph;
+  faster.ops.duration[two.made.op("aten::linear", 1)] -= 80 * us;
+  const OpId last = two.made.op("aten::add_");
+  EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 80 * us);
+}
+
 TEST(Build, OpsBelongToTheStepThatIssuedThem) {
   Rank rank(0, 1);
   rank.launch("before", 0, 2 * us, 10 * us, 5 * us);

@@ -87,7 +87,6 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
     return launches.launcher[i] != trace::kNone;
   });
 
-  draft.op_of_event.assign(e.size(), kNoId);
   std::map<std::uint32_t, LaneId> lanes;
   std::map<LaneId, OpId> last_on_stream;
   for (const std::uint32_t i : work) {
@@ -145,8 +144,12 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
 
 RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_communication) {
   const trace::Launches launches = trace::resolve_launches(trace);
+  const auto& kinds = trace.events.kind;
+  const bool has_device = std::any_of(kinds.begin(), kinds.end(), is_device_work);
   RankDraft draft;
-  draft_host(trace, launches, draft);
+  draft.op_of_event.assign(trace.events.size(), kNoId);
+  draft_host(trace, launches, is_communication, has_device, draft);
+  if (!has_device) return draft;
   draft_device(trace, launches, is_communication, draft);
   draft_waits(trace, launches, draft);
   draft_hidden_waits(trace, draft);

@@ -2,10 +2,13 @@
 // Host threads. Only the points where a thread touches the world outside it become ops: calls that
 // launch device work, calls that block, gradients that become ready, and the marks between steps.
 // What lies between two of them is host work and ends up as the delay of the edge between them.
+// A rank without device computes on its threads: there every outermost framework op is work too,
+// and host-side collectives (gloo, say) run on threads of their own.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "weft/base/sort_runs.h"
 #include "weft/graph/names.h"
@@ -84,7 +87,7 @@ class Intervals {
 
 /// A point on a thread, before it becomes one or two ops.
 struct Point {
-  enum class Kind : std::uint8_t { kStep, kGradient, kBlocking, kLaunch } kind;
+  enum class Kind : std::uint8_t { kStep, kGradient, kBlocking, kLaunch, kWork } kind;
   std::uint32_t lane;  ///< of the trace
   Nanos start, end;
   std::uint32_t event;  ///< kNoId for step marks
@@ -158,12 +161,54 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
     const trace::StepMark& last = trace.steps.back();
     points.push_back({Point::Kind::kStep, last.lane, last.end, last.end, kNoId});
   }
-  // A step begins before the first call in it, also where both have the same time.
-  std::stable_sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
-    return std::pair{a.start, a.kind != Point::Kind::kStep} <
-           std::pair{b.start, b.kind != Point::Kind::kStep};
-  });
   return points;
+}
+
+/// The work of a rank without device: collectives, and outermost framework ops without the points
+/// within them, at which other threads may take over.
+void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communication,
+                    std::vector<Point>& points) {
+  const auto& e = trace.events;
+  std::vector<std::vector<std::pair<Nanos, Nanos>>> cuts(trace.lanes.size());
+  for (const Point& point : points) cuts[point.lane].emplace_back(point.start, point.end);
+  for (auto& lane : cuts) std::sort(lane.begin(), lane.end());
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    const bool is_op = e.kind[i] == EventKind::kHostOp;
+    // A gradient is one op, found before.
+    if (is_op && trace.names.text(e.name[i]) == kGradientReady) continue;
+    if (is_op || is_communication[i]) order.push_back(i);
+  }
+  sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
+    return std::tuple{e.start[a], -e.duration[a], a} < std::tuple{e.start[b], -e.duration[b], b};
+  });
+  std::vector<Nanos> reached(trace.lanes.size(), INT64_MIN);
+  for (const std::uint32_t i : order) {
+    const std::uint32_t lane = e.lane[i];
+    if (e.start[i] < reached[lane]) continue;
+    reached[lane] = e.end(i);
+    Nanos from = e.start[i];
+    if (!is_communication[i]) {
+      const auto& lane_cuts = cuts[lane];
+      auto cut = std::lower_bound(lane_cuts.begin(), lane_cuts.end(), std::pair{from, Nanos{0}});
+      for (; cut != lane_cuts.end() && cut->first < e.end(i); ++cut) {
+        if (cut->first > from) points.push_back({Point::Kind::kWork, lane, from, cut->first, i});
+        from = std::max(from, cut->second);
+      }
+    }
+    if (from < e.end(i)) points.push_back({Point::Kind::kWork, lane, from, e.end(i), i});
+  }
+}
+
+/// A step begins before the first call in it, also where both have the same time; work goes on
+/// behind what cut it.
+void sort_by_time(std::vector<Point>& points) {
+  const auto key = [](const Point& p) {
+    const int order = p.kind == Point::Kind::kStep ? 0 : p.kind == Point::Kind::kWork ? 2 : 1;
+    return std::pair{p.start, order};
+  };
+  std::stable_sort(points.begin(), points.end(),
+                   [&](const Point& a, const Point& b) { return key(a) < key(b); });
 }
 
 /// Whether a framework op runs on the lane at `time`: then the thread is busy, not waiting.
@@ -194,8 +239,12 @@ class BusyThreads {
 
 class HostDraft {
  public:
-  HostDraft(const RankTrace& trace, RankDraft& draft)
-      : trace_(trace), draft_(draft), counts_(trace), busy_(trace) {}
+  HostDraft(const RankTrace& trace, const std::vector<bool>& is_communication, RankDraft& draft)
+      : trace_(trace),
+        is_communication_(is_communication),
+        draft_(draft),
+        counts_(trace),
+        busy_(trace) {}
 
   void add(const Point& point) {
     const auto& e = trace_.events;
@@ -215,6 +264,16 @@ class HostDraft {
       op.kind = OpKind::kHost;
       const std::uint32_t detail = e.detail[point.event];
       if (detail != trace::kNone) op.bytes = trace_.host_ops[detail].input_bytes;
+      append(op, point.end);
+      return;
+    }
+    if (point.kind == Point::Kind::kWork) {
+      op.kind = OpKind::kHost;
+      op.duration = point.end - point.start;
+      op.communication = is_communication_[point.event];
+      if (op.communication) {
+        draft_.op_of_event[point.event] = static_cast<OpId>(draft_.ops.size());
+      }
       append(op, point.end);
       return;
     }
@@ -239,7 +298,7 @@ class HostDraft {
 
  private:
   struct LaneState {
-    OpId last = kNoId;
+    OpId last = kNoId, before = kNoId;  ///< its last op and the one before
     std::uint32_t trace_lane = 0;
   };
 
@@ -266,11 +325,12 @@ class HostDraft {
     OpId handed_over = kNoId;
     if (op.start - after > kThreadGap || mine.last == kNoId) {
       for (const LaneState& other : states_) {
-        if (other.last == kNoId || other.trace_lane == mine.trace_lane) continue;
-        const Nanos end = draft_.ops[other.last].end();
+        const OpId source = over_by(other, op.start);
+        if (source == kNoId || other.trace_lane == mine.trace_lane) continue;
+        const Nanos end = draft_.ops[source].end();
         if (end <= op.start && (end > after || (mine.last == kNoId && handed_over == kNoId)) &&
             !busy_.at(mine.trace_lane, end)) {
-          handed_over = other.last;
+          handed_over = source;
           after = end;
         }
       }
@@ -282,8 +342,16 @@ class HostDraft {
       draft_.edges.push_back({handed_over, id, EdgeKind::kThread, true});
     }
     if (mine.last != kNoId) draft_.edges.push_back({mine.last, id, EdgeKind::kOrder, false});
+    mine.before = mine.last;
     mine.last = id;
     draft_.ops.push_back(op);
+  }
+
+  /// The last op of a thread; where that is work that still goes on at `time`, the one before.
+  OpId over_by(const LaneState& thread, Nanos time) const {
+    if (thread.last == kNoId || draft_.ops[thread.last].end() <= time) return thread.last;
+    const DraftOp& last = draft_.ops[thread.last];
+    return last.kind == OpKind::kHost && last.duration > 0 ? thread.before : thread.last;
   }
 
   /// A call made from within another (a launch inside a blocking copy, say) ends the outer one as
@@ -301,11 +369,13 @@ class HostDraft {
     op.duration = 0;
     op.host_events = 0;
     draft_.edges.push_back({id - 1, id, EdgeKind::kOrder, false});
+    states_[op.lane].before = states_[op.lane].last;
     states_[op.lane].last = id;
     draft_.ops.push_back(op);
   }
 
   const RankTrace& trace_;
+  const std::vector<bool>& is_communication_;
   RankDraft& draft_;
   EventCounts counts_;
   BusyThreads busy_;
@@ -315,9 +385,13 @@ class HostDraft {
 
 }  // namespace
 
-void draft_host(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
-  HostDraft host(trace, draft);
-  for (const Point& point : find_points(trace, launches)) host.add(point);
+void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
+                const std::vector<bool>& is_communication, bool has_device, RankDraft& draft) {
+  std::vector<Point> points = find_points(trace, launches);
+  if (!has_device) find_host_work(trace, is_communication, points);
+  sort_by_time(points);
+  HostDraft host(trace, is_communication, draft);
+  for (const Point& point : points) host.add(point);
 }
 
 }  // namespace weft::graph

@@ -31,7 +31,7 @@ struct DraftOp {
   /// Device work: when the host issued it. Work that was issued before the recording began counts
   /// as issued long ago.
   Nanos issued = kLongAgo;
-  bool communication = false;  ///< a kernel of a collective or message
+  bool communication = false;  ///< of a collective or message
 
   Nanos end() const { return start + duration; }
 };
@@ -48,15 +48,17 @@ struct RankDraft {
   std::vector<Lane> lanes;
   std::vector<DraftOp> ops;
   std::vector<DraftEdge> edges;
-  std::vector<OpId> op_of_event;   ///< device work only; kNoId elsewhere
+  /// Device work, or collectives of a rank without device; kNoId elsewhere.
+  std::vector<OpId> op_of_event;
   std::int64_t late_launches = 0;  ///< device work that starts before the call that issued it
 };
 
-/// `is_communication[event]`: kernels that belong to a match.
+/// `is_communication[event]`: it belongs to a match.
 RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_communication);
 
 /// The parts of it, in the order in which draft_rank() runs them.
-void draft_host(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft);
+void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
+                const std::vector<bool>& is_communication, bool has_device, RankDraft& draft);
 void draft_device(const trace::RankTrace& trace, const trace::Launches& launches,
                   const std::vector<bool>& is_communication, RankDraft& draft);
 void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft);

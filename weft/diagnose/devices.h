@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks with and without device. Without, the host's threads compute, and no launch can be late.
+#pragma once
+
+#include <set>
+
+#include "weft/graph/graph.h"
+
+namespace weft::diagnose {
+
+/// Ranks that have a stream.
+inline std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.kind == graph::LaneKind::kStream) ranks.insert(lane.rank);
+  }
+  return ranks;
+}
+
+}  // namespace weft::diagnose
