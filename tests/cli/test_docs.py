@@ -24,6 +24,11 @@ CASES = [
     for page in PAGES
     for match in SESSION.finditer(page.read_text())
 ]
+# Commands without output, on recordings that are part of the repository: `weft verb examples/...`
+PLAIN = re.compile(r"^    (?:build/)?weft (?P<words>\w+ examples/[^#\n]*)", re.MULTILINE)
+PLAIN_CASES = [
+    (page, match["words"]) for page in PAGES for match in PLAIN.finditer(page.read_text())
+]
 
 
 def test_the_readme_shows_a_session() -> None:
@@ -41,6 +46,16 @@ def test_sessions_are_real(
         page.write_text(page.read_text().replace(session + output, session + done.stdout))
         return
     assert done.stdout == output, f"{page.name} shows something else; copy the new output"
+
+
+@pytest.mark.parametrize(("page", "words"), PLAIN_CASES)
+def test_commands_run(
+    weft: Weft, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: Path, words: str
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    done = weft(*shlex.split(words))
+    assert done.returncode == 0, f"{page.name}: {words}: {done.stderr}"
 
 
 def test_readme_shows_the_errors_of_the_demo() -> None:
