@@ -3,15 +3,12 @@
 // changing or removing one means a new schema_version.
 #include "cli/info_summary.h"
 #include "weft/base/json_writer.h"
+#include "weft/base/milliseconds.h"
 
 namespace weft::cli {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-
-double milliseconds(Nanos time) {
-  return static_cast<double>(time) / static_cast<double>(kMillisecond);
-}
 
 void write_profiler(JsonWriter& json, const trace::ProfilerFacts& facts) {
   json.key("profiler").begin_object();

@@ -2,16 +2,13 @@
 // The JSON of `weft diff`. Its fields are documented in docs/reference/cli.md; adding one is free,
 // changing or removing one means a new schema_version.
 #include "weft/base/json_writer.h"
+#include "weft/base/milliseconds.h"
 #include "weft/diagnose/compare.h"
 
 namespace weft::diagnose {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-
-double milliseconds(Nanos time) {
-  return static_cast<double>(time) / static_cast<double>(kMillisecond);
-}
 
 void write_side(JsonWriter& json, const char* name, const std::string& label, std::size_t ranks,
                 Nanos step) {

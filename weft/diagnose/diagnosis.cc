@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/diagnose/diagnosis.h"
 
+#include "weft/base/milliseconds.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +13,6 @@ namespace {
 double share(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
-
-double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 void add_ranks(Diagnosis& diagnosis, const predict::Job& job, const Times& times,
                const predict::StepTimes& steps) {

@@ -2,16 +2,13 @@
 // The JSON of `weft diagnose`. Its fields are documented in docs/reference/cli.md; adding one is
 // free, changing or removing one means a new schema_version.
 #include "weft/base/json_writer.h"
+#include "weft/base/milliseconds.h"
 #include "weft/diagnose/diagnosis.h"
 
 namespace weft::diagnose {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-
-double milliseconds(Nanos time) {
-  return static_cast<double>(time) / static_cast<double>(kMillisecond);
-}
 
 void write_causes(JsonWriter& json, const CauseTimes& times) {
   json.begin_object();

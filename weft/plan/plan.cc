@@ -8,15 +8,12 @@
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
 #include "weft/base/json_writer.h"
+#include "weft/base/milliseconds.h"
 
 namespace weft::plan {
 namespace {
 
 constexpr double kLongestMs = 1e12;
-
-double milliseconds(Nanos time) {
-  return static_cast<double>(time) / static_cast<double>(kMillisecond);
-}
 
 tl::unexpected<Error> bad(const std::string& name, const std::string& what) {
   return fail(ErrorCode::kBadInput, what, name);

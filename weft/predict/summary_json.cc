@@ -2,16 +2,13 @@
 // The JSON of `weft replay`. Its fields are documented in docs/reference/cli.md; adding one is
 // free, changing or removing one means a new schema_version.
 #include "weft/base/json_writer.h"
+#include "weft/base/milliseconds.h"
 #include "weft/predict/summary.h"
 
 namespace weft::predict {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-
-double milliseconds(Nanos time) {
-  return static_cast<double>(time) / static_cast<double>(kMillisecond);
-}
 
 double microseconds(Nanos time) {
   return static_cast<double>(time) / static_cast<double>(kMicrosecond);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/base/milliseconds.h"
 #include "weft/report/html.h"
 #include "weft/report/web_assets.h"
 
@@ -16,8 +17,6 @@ using diagnose::Cause;
 
 constexpr std::size_t kMostRanks = 8;
 constexpr std::size_t kMostFindings = 3;
-
-double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
