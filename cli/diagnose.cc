@@ -29,14 +29,15 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
                     ? std::string("--finding: this recording has no findings")
                     : fmt::format("--finding {}: there are findings 1 to {}", *number, count));
   }
+  std::vector<std::string> inputs = arguments.inputs;
+  if (arguments.has("--run")) inputs.insert(inputs.end(), {"--run", arguments.all("--run").back()});
   if (arguments.has("--json")) {
-    console.result = diagnose::diagnosis_json(job, diagnosis, arguments.inputs, diagnostics);
+    console.result = diagnose::diagnosis_json(job, diagnosis, inputs, diagnostics);
   } else if (number) {
-    console.result = finding_text(job, diagnosis, static_cast<std::size_t>(*number - 1),
-                                  arguments.inputs, console.out);
-  } else {
     console.result =
-        diagnosis_text(diagnosis, arguments.inputs, arguments.has("--all"), console.out);
+        finding_text(job, diagnosis, static_cast<std::size_t>(*number - 1), inputs, console.out);
+  } else {
+    console.result = diagnosis_text(diagnosis, inputs, arguments.has("--all"), console.out);
   }
   Notes notes(console.err);
   notes.add(diagnostics);

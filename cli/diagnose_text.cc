@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "cli/format.h"
 
@@ -19,6 +18,7 @@ using diagnose::RankDiagnosis;
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kFindingsShown = 6;
 constexpr std::size_t kOpsShown = 8;
+constexpr double kWorthAColumn = 0.1;  ///< percent of a rank's step
 
 double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -71,17 +71,19 @@ std::vector<const RankDiagnosis*> shown_ranks(const Diagnosis& diagnosis, bool e
 }
 
 std::string rank_table(const Diagnosis& diagnosis, bool everything, const Terminal& terminal) {
-  // Columns without any time tell nothing.
+  // Columns next to nothing of the step tell nothing, and cost room.
   std::vector<std::pair<Cause, const char*>> causes;
   for (const auto& [cause, title] : {std::pair{Cause::kCompute, "compute"},
                                      {Cause::kMemoryCopy, "copies"},
-                                     {Cause::kTransfer, "exposed comm"},
-                                     {Cause::kWaiting, "waiting (for)"},
+                                     {Cause::kTransfer, "exposed"},
+                                     {Cause::kWaiting, "waiting"},
                                      {Cause::kDataLoading, "loading"},
                                      {Cause::kHostLaunch, "host"},
                                      {Cause::kIdle, "idle"}}) {
-    const bool any = std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(),
-                                 [&](const auto& rank) { return rank.causes.mean[cause] > 0; });
+    const bool any =
+        std::any_of(diagnosis.ranks.begin(), diagnosis.ranks.end(), [&](const auto& rank) {
+          return percent(rank.causes.mean[cause], rank.step) >= kWorthAColumn;
+        });
     if (any) causes.emplace_back(cause, title);
   }
   std::vector<Column> columns{{"rank"}, {"step ms"}};
@@ -122,6 +124,7 @@ std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
     std::sort(list.begin(), list.end());
     std::string text;
     for (std::size_t i = 0; i < std::min(most, list.size()); ++i) {
+      if (i > 0 && percent(-list[i].first, path.length) < 0.5) break;
       text += fmt::format("{}{} {:.0f}%", i == 0 ? "" : ", ", list[i].second,
                           percent(-list[i].first, path.length));
     }
@@ -178,55 +181,73 @@ std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::str
   std::string out = table.print(terminal);
   const std::size_t rest = diagnosis.findings.size() - most;
   return out + wrapped(terminal,
-                       fmt::format("{}what to do: {}",
-                                   rest > 0 ? fmt::format("{} more with --all; ", rest) : "",
+                       fmt::format("gains overlap and do not add up{}; what to do: {}",
+                                   rest > 0 ? fmt::format("; {} more with --all", rest) : "",
                                    diagnose::show_command(inputs, 1)),
                        2);
 }
 
-/// What the removal takes from an op and the gaps before it.
-std::map<graph::OpId, Nanos> removed_time(const predict::Job& job, const Finding& finding) {
-  std::map<graph::OpId, Nanos> time;
-  const graph::Graph& graph = job.graph;
-  for (const auto& [op, duration] : finding.removal.durations) {
-    time[op] += graph.ops.duration[op] - duration;
+/// What a host call puts on the device tells more than that it launches something.
+graph::OpId launched_by(const graph::Graph& graph, graph::OpId host) {
+  for (graph::OpId op = 0; op < graph.size(); ++op) {
+    for (const graph::Edge& edge : graph.in_edges(op)) {
+      if (edge.kind == graph::EdgeKind::kLaunch && edge.source == host) return op;
+    }
   }
-  std::map<graph::EdgeId, Nanos> delays(finding.removal.delays.begin(),
-                                        finding.removal.delays.end());
-  for (const graph::EdgeId edge : finding.removal.edges) delays.emplace(edge, 0);
-  graph::OpId op = 0;
-  for (const auto& [edge, delay] : delays) {
-    while (graph.first_edge[op + 1] <= edge) ++op;
-    time[op] += graph.edges[edge].delay - delay;
-  }
-  return time;
+  return graph::kNoId;
 }
 
+std::string op_words(const graph::Graph& graph, graph::OpId op) {
+  const std::uint32_t c = graph.ops.collective[op];
+  if (graph.ops.kind[op] == graph::OpKind::kTransfer && c != graph::kNoId) {
+    const Bytes bytes = graph.collectives[c].bytes;
+    return fmt::format("{}{}", graph.name(op), bytes < 0 ? "" : ", " + format_bytes(bytes));
+  }
+  if (graph.ops.kind[op] != graph::OpKind::kLaunch) return std::string(graph.name(op));
+  const graph::OpId work = launched_by(graph, op);
+  return work == graph::kNoId ? std::string(graph.name(op))
+                              : fmt::format("launch of {}", graph.name(work));
+}
+
+/// A transfer is on no stream: its members tell where it is.
+std::string lane_words(const graph::Graph& graph, graph::OpId op) {
+  const std::uint32_t c = graph.ops.collective[op];
+  if (graph.rank(op) >= 0 || c == graph::kNoId) {
+    const std::string& name = graph.lanes[graph.ops.lane[op]].name;
+    return name.substr(name.find('/') + 1);
+  }
+  std::vector<std::int64_t> members;
+  for (const graph::OpId arrival : graph.collectives[c].arrivals) {
+    members.push_back(graph.rank(arrival));
+  }
+  std::sort(members.begin(), members.end());
+  return "ranks " + format_numbers(members);
+}
+
+/// The ops that the finding takes most time from.
 std::string op_table(const predict::Job& job, const Finding& finding, const Terminal& terminal) {
   const graph::Graph& graph = job.graph;
-  std::vector<std::pair<Nanos, graph::OpId>> ops;
-  for (const auto& [op, time] : removed_time(job, finding)) ops.emplace_back(-time, op);
-  std::sort(ops.begin(), ops.end());
   Table table({{"ms"},
                {"rank"},
                {"step"},
                {"at ms"},
                {"where", Align::kLeft, true},
                {"op", Align::kLeft, true}});
-  for (std::size_t i = 0; i < std::min(kOpsShown, ops.size()); ++i) {
-    const graph::OpId op = ops[i].second;
+  const std::size_t shown = std::min(kOpsShown, finding.ops.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [op, time] = finding.ops[i];
     const std::int32_t rank = graph.rank(op);
     const Nanos at = graph.ops.recorded_start[op];
-    table.add_row({fmt::format("{:.3f}", static_cast<double>(-ops[i].first) / 1e6),
+    table.add_row({fmt::format("{:.3f}", static_cast<double>(time) / 1e6),
                    rank < 0 ? "-" : std::to_string(rank),
                    graph.ops.step[op] < 0 ? "-" : std::to_string(graph.ops.step[op]),
                    at < 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(at) / 1e6),
-                   graph.lanes[graph.ops.lane[op]].name, std::string(graph.name(op))});
+                   lane_words(graph, op), op_words(graph, op)});
   }
   std::string out = table.print(terminal);
-  if (ops.size() > kOpsShown) {
-    out +=
-        fmt::format("... the largest of {}\n", format_count(static_cast<std::int64_t>(ops.size())));
+  if (finding.count > static_cast<std::int64_t>(shown)) {
+    out += fmt::format("the largest of {} ops; ms: taken from the op and the pause before it\n",
+                       format_count(finding.count));
   }
   return out;
 }

@@ -12,7 +12,6 @@
 #include "cli/progress.h"
 #include "weft/diagnose/compare.h"
 #include "weft/plan/plan.h"
-#include "weft/predict/summary.h"
 
 namespace weft::cli {
 namespace {
@@ -37,49 +36,25 @@ Result<predict::Job> open(const Arguments& arguments, const std::string& input,
   return predict::make_job(std::move(recording), diagnostics);
 }
 
-Result<predict::StepPrediction> predicted(const predict::Job& job, const Arguments& arguments,
-                                          const std::vector<std::string>& questions) {
-  predict::PredictOptions options;
+Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Console& console,
+                                            Diagnostics& diagnostics) {
+  diagnose::CompareOptions options;
+  options.what_ifs = arguments.all("--what-if");
   for (const std::string& path : arguments.all("--links")) {
     WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
     for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
   }
-  WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(job, questions, options.links));
-  WEFT_ASSIGN(predict::Prediction prediction, predict::predict(job, options));
-  return std::move(prediction.predicted);
-}
-
-Result<diagnose::Comparison> against_plan(const Arguments& arguments, const Console& console,
-                                          Diagnostics& diagnostics) {
-  WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(arguments.inputs[0]));
-  WEFT_ASSIGN(const predict::Job job,
-              open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
-  WEFT_ASSIGN(const predict::StepPrediction after, predicted(job, arguments, {}));
-  predict::StepPrediction before;
-  before.step = before.low = before.high = plan.predicted_step;
-  return diagnose::compare(before, "the plan " + arguments.inputs[0], after, job.run.label);
-}
-
-Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Console& console,
-                                            Diagnostics& diagnostics) {
-  if (arguments.inputs[0].ends_with(".json") && plan::read_plan(arguments.inputs[0])) {
-    return against_plan(arguments, console, diagnostics);
+  const std::string& a = arguments.inputs[0];
+  if (plan::is_plan(a)) {
+    WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(a));
+    WEFT_ASSIGN(const predict::Job after,
+                open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
+    return diagnose::compare(plan, "the plan " + a, after, options);
   }
-  WEFT_ASSIGN(const predict::Job before,
-              open(arguments, arguments.inputs[0], "--run-a", console, diagnostics));
+  WEFT_ASSIGN(const predict::Job before, open(arguments, a, "--run-a", console, diagnostics));
   WEFT_ASSIGN(const predict::Job after,
               open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
-  const std::vector<std::string>& questions = arguments.all("--what-if");
-  if (questions.empty()) {
-    WEFT_ASSIGN(const diagnose::Diagnosis was, diagnose::diagnose(before));
-    WEFT_ASSIGN(const diagnose::Diagnosis is, diagnose::diagnose(after));
-    return diagnose::compare(before, was, after, is);
-  }
-  WEFT_ASSIGN(const predict::StepPrediction promised, predicted(before, arguments, questions));
-  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, arguments, {}));
-  std::string label = before.run.label + " with";
-  for (const std::string& question : questions) label += " " + question;
-  return diagnose::compare(promised, label, came, after.run.label);
+  return diagnose::compare(before, after, options);
 }
 
 Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft list THING`: what this build knows, each with its one-line description.
 #include "cli/commands.h"
+#include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"
 #include "weft/trace/execution_trace/execution_trace.h"
 #include "weft/trace/reader.h"
@@ -25,12 +26,22 @@ std::string list_what_ifs(const Terminal& terminal) {
   return table.print(terminal);
 }
 
+std::string list_findings(const Terminal& terminal) {
+  Table table({{"finding", Align::kLeft, false}, {"means", Align::kLeft, false, true}});
+  for (const diagnose::FindingKind& kind : diagnose::finding_kinds()) {
+    table.add_row({kind.kind, kind.description});
+  }
+  return table.print(terminal);
+}
+
 struct Listing {
   std::string name;
   std::string (*print)(const Terminal&);
 };
 
-std::vector<Listing> listings() { return {{"readers", list_readers}, {"what-ifs", list_what_ifs}}; }
+std::vector<Listing> listings() {
+  return {{"readers", list_readers}, {"what-ifs", list_what_ifs}, {"findings", list_findings}};
+}
 
 std::vector<std::string> listing_names() {
   std::vector<std::string> names;
@@ -50,7 +61,7 @@ Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
 Subcommand list_command() {
   Subcommand command;
   command.name = "list";
-  command.description = "what this build of Weft knows: readers, what-ifs";
+  command.description = "what this build of Weft knows: readers, what-ifs, findings";
   command.inputs = "THING";
   command.min_inputs = 1;
   command.max_inputs = 1;

@@ -2,6 +2,7 @@
 // The module weft._core. Bindings are thin: one file a room, sugar is written in Python.
 #include <nanobind/nanobind.h>
 
+#include "python/bindings/diagnose.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/predict.h"
 #include "python/bindings/report.h"
@@ -14,6 +15,7 @@ NB_MODULE(_core, module) {
   weft::python::bind_trace(module);
   weft::python::bind_predict(module);
   weft::python::bind_sim(module);
+  weft::python::bind_diagnose(module);
   weft::python::bind_report(module);
   weft::python::bind_tables(module);
 }

@@ -6,6 +6,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from .comparisons import Comparison
+from .diagnoses import Diagnosis
 from .replays import Replay
 from .reports import Report
 from .types import Diagnostic, Lane, MemoryCurve, Step
@@ -117,6 +119,22 @@ class Run:
 
         rank: only of this one. Empty where neither allocations nor shapes were recorded.
         """
+    def diagnose(self) -> Diagnosis:
+        """Where the step of every rank goes, who is late, and what removing it would give.
+
+        As recorded, profiler and all. Other threads of Python run meanwhile.
+        """
+    def diff(
+        self,
+        other: Run | str | os.PathLike[str],
+        what_if: str | Iterable[str] | None = None,
+        links: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+    ) -> Comparison:
+        """From this run to the other.
+
+        what_if: changes to predict for this run; the other shows what they brought.
+        links: measured transfer times for predictions, as paths of link tables.
+        """
     def replay(
         self,
         what_if: str | Iterable[str] | None = None,
@@ -144,7 +162,11 @@ class Run:
         """
     def _repr_html_(self) -> str | None: ...
 
+def is_plan(path: str) -> bool: ...
 def load(paths: Sequence[str], run: str, strict: bool) -> Run: ...
+def diagnose(run: Run) -> str: ...
+def diff(before: Run, after: Run, what_if: Sequence[str], links: Sequence[str]) -> str: ...
+def diff_plan(path: str, after: Run, what_if: Sequence[str], links: Sequence[str]) -> str: ...
 def replay(
     run: Run, what_if: Sequence[str], links: Sequence[str], steps: Sequence[int]
 ) -> str: ...

@@ -99,6 +99,15 @@ void compare_ops(Comparison& out, const predict::Job& before, const Diagnosis& b
   }
 }
 
+Result<predict::StepPrediction> predicted(const predict::Job& job, const CompareOptions& options,
+                                          const std::vector<std::string>& questions) {
+  predict::PredictOptions asked;
+  asked.links = options.links;
+  WEFT_ASSIGN(asked.what_ifs, predict::parse_what_ifs(job, questions, asked.links));
+  WEFT_ASSIGN(predict::Prediction prediction, predict::predict(job, asked));
+  return std::move(prediction.predicted);
+}
+
 }  // namespace
 
 double Comparison::change() const {
@@ -148,6 +157,32 @@ Comparison compare(const predict::StepPrediction& before, const std::string& bef
                 {"waiting", before.breakdown.waiting, after.breakdown.waiting},
                 {"host", before.breakdown.host, after.breakdown.host}};
   return out;
+}
+
+Result<Comparison> compare(const predict::Job& before, const predict::Job& after,
+                           const CompareOptions& options) {
+  if (options.what_ifs.empty()) {
+    WEFT_ASSIGN(const Diagnosis was, diagnose(before));
+    WEFT_ASSIGN(const Diagnosis is, diagnose(after));
+    return compare(before, was, after, is);
+  }
+  WEFT_ASSIGN(const predict::StepPrediction promised, predicted(before, options, options.what_ifs));
+  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, options, {}));
+  std::string label = before.run.label + " with";
+  for (const std::string& question : options.what_ifs) label += " " + question;
+  return compare(promised, label, came, after.run.label);
+}
+
+Result<Comparison> compare(const plan::Plan& before, const std::string& before_label,
+                           const predict::Job& after, const CompareOptions& options) {
+  if (!options.what_ifs.empty()) {
+    return fail(ErrorCode::kUsage,
+                "what-ifs are asked of a recording; a plan promises its own changes only");
+  }
+  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, options, {}));
+  predict::StepPrediction promised;
+  promised.step = promised.low = promised.high = before.predicted_step;
+  return compare(promised, before_label, came, after.run.label);
 }
 
 }  // namespace weft::diagnose

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "weft/diagnose/diagnosis.h"
+#include "weft/plan/plan.h"
+#include "weft/predict/summary.h"
 
 namespace weft::diagnose {
 
@@ -52,6 +54,20 @@ Comparison compare(const predict::Job& before, const Diagnosis& before_diagnosis
 /// they are made where that is known.
 Comparison compare(const predict::StepPrediction& before, const std::string& before_label,
                    const predict::StepPrediction& after, const std::string& after_label);
+
+struct CompareOptions {
+  std::vector<std::string> what_ifs;  ///< changes predicted for the job before
+  std::vector<cost::LinkTable> links;
+};
+
+/// As recorded; with what-ifs, what they promise for `before` against what `after` turned out to
+/// be.
+Result<Comparison> compare(const predict::Job& before, const predict::Job& after,
+                           const CompareOptions& options);
+
+/// What a plan promises against what the job turned out to be.
+Result<Comparison> compare(const plan::Plan& before, const std::string& before_label,
+                           const predict::Job& after, const CompareOptions& options);
 
 /// Schema: docs/reference/cli.md. `limit`: what --fail-above asks, as a share; nullopt: nothing.
 std::string comparison_json(const Comparison& comparison, std::optional<double> limit,

@@ -60,7 +60,8 @@ std::string verdict_of(const Diagnosis& diagnosis) {
   std::vector<std::pair<Nanos, Cause>> causes;
   for (std::size_t c = 0; c < kCauses; ++c) {
     const auto cause = static_cast<Cause>(c);
-    if (slowest->causes.mean[cause] > 0) causes.emplace_back(-slowest->causes.mean[cause], cause);
+    const Nanos time = slowest->causes.mean[cause];
+    if (share(time, slowest->step) >= 0.5) causes.emplace_back(-time, cause);
   }
   std::sort(causes.begin(), causes.end());
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i) {

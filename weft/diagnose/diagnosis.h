@@ -44,7 +44,8 @@ struct Diagnosis {
 
 Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options = {});
 
-/// Schema: docs/reference/cli.md. `inputs` are spelt into the commands that show findings.
+/// Schema: docs/reference/cli.md. `inputs` are the words that name the run in commands: its paths,
+/// and "--run", "2" where the run was chosen.
 std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, const Diagnostics& diagnostics);
 

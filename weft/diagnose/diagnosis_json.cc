@@ -10,6 +10,18 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
+/// Ranks, steps and the like are -1 where there is none.
+template <class Number>
+void write_known(JsonWriter& json, const char* name, Number number) {
+  json.key(name);
+  number < 0 ? json.null() : json.value(number);
+}
+
+void write_known(JsonWriter& json, const char* name, const std::string& text) {
+  json.key(name);
+  text.empty() ? json.null() : json.value(text);
+}
+
 void write_causes(JsonWriter& json, const CauseTimes& times) {
   json.begin_object();
   for (const auto& [name, time] : times.named()) json.field(name, milliseconds(time));
@@ -24,7 +36,8 @@ void write_memory(JsonWriter& json, const std::optional<predict::RankMemory>& me
   }
   json.begin_object().field("bytes", memory->peak.bytes);
   json.field("at_ms", milliseconds(memory->since_start));
-  json.field("step", memory->peak.step).field("op", memory->peak.host_op);
+  write_known(json, "step", memory->peak.step);
+  write_known(json, "op", memory->peak.host_op);
   json.field("device", memory->device);
   json.field("source", sim::memory_source_name(memory->source)).end_object();
 }
@@ -54,24 +67,34 @@ void write_rank(JsonWriter& json, const RankDiagnosis& rank) {
   json.end_object();
 }
 
-void write_finding(JsonWriter& json, const Diagnosis& diagnosis, std::size_t index,
-                   const std::vector<std::string>& inputs) {
+void write_finding_ops(JsonWriter& json, const graph::Graph& graph, const Finding& finding) {
+  json.key("ops").begin_array();
+  for (const auto& [op, time] : finding.ops) {
+    json.begin_object().field("name", graph.name(op));
+    write_known(json, "rank", graph.rank(op));
+    write_known(json, "step", graph.ops.step[op]);
+    json.field("lane", graph.lanes[graph.ops.lane[op]].name);
+    write_known(json, "at_ms", milliseconds(graph.ops.recorded_start[op]));
+    json.field("ms", milliseconds(time)).end_object();
+  }
+  json.end_array();
+}
+
+void write_finding(JsonWriter& json, const predict::Job& job, const Diagnosis& diagnosis,
+                   std::size_t index, const std::vector<std::string>& inputs) {
   const Finding& finding = diagnosis.findings[index];
   json.begin_object().field("kind", finding.kind).field("title", finding.title);
   json.field("what", finding.what);
-  json.key("rank");
-  finding.rank < 0 ? json.null() : json.value(finding.rank);
-  json.key("step");
-  finding.step < 0 ? json.null() : json.value(finding.step);
-  json.key("stream");
-  finding.lane.empty() ? json.null() : json.value(finding.lane);
+  write_known(json, "rank", finding.rank);
+  write_known(json, "step", finding.step);
+  write_known(json, "stream", finding.lane);
   json.key("ranks").begin_array();
   for (const std::int32_t rank : finding.ranks) json.value(rank);
   json.end_array().field("gain_ms", milliseconds(finding.gain));
   json.field("time_ms", milliseconds(finding.time)).field("count", finding.count);
   json.field("advice", finding.advice).field("show", show_command(inputs, index + 1));
-  json.key("what_if");
-  finding.what_if.empty() ? json.null() : json.value(finding.what_if);
+  write_known(json, "what_if", finding.what_if);
+  write_finding_ops(json, job.graph, finding);
   json.end_object();
 }
 
@@ -79,10 +102,8 @@ void write_path(JsonWriter& json, const predict::Job& job, const CriticalPath& p
   json.key("critical_path").begin_array();
   for (const PathPiece& piece : path.pieces) {
     json.begin_object();
-    json.key("rank");
-    piece.rank < 0 ? json.null() : json.value(piece.rank);
-    json.key("step");
-    piece.step < 0 ? json.null() : json.value(piece.step);
+    write_known(json, "rank", piece.rank);
+    write_known(json, "step", piece.step);
     json.field("lane", job.graph.lanes[piece.lane].name);
     json.field("name", job.graph.name(piece.op)).field("gap", piece.is_gap);
     json.field("cause", cause_name(piece.cause));
@@ -92,8 +113,8 @@ void write_path(JsonWriter& json, const predict::Job& job, const CriticalPath& p
   json.end_array().key("critical_path_summary").begin_object();
   json.field("length_ms", milliseconds(path.length)).key("by_rank").begin_array();
   for (const auto& [rank, time] : path.by_rank) {
-    json.begin_object().key("rank");
-    rank < 0 ? json.null() : json.value(rank);
+    json.begin_object();
+    write_known(json, "rank", rank);
     json.field("ms", milliseconds(time)).end_object();
   }
   json.end_array().key("by_cause").begin_object();
@@ -102,8 +123,8 @@ void write_path(JsonWriter& json, const predict::Job& job, const CriticalPath& p
       json.field(cause_name(static_cast<Cause>(c)), milliseconds(path.by_cause[c]));
     }
   }
-  json.end_object().key("main_rank");
-  path.main_rank() < 0 ? json.null() : json.value(path.main_rank());
+  json.end_object();
+  write_known(json, "main_rank", path.main_rank());
   json.end_object();
 }
 
@@ -112,9 +133,12 @@ void write_collectives(JsonWriter& json, const predict::Job& job, const Diagnosi
   for (const CollectiveSkew& skew : diagnosis.skews) {
     const graph::Collective& c = job.graph.collectives[skew.collective];
     json.begin_object().field("name", trace::to_text(c.kind)).field("group", c.group);
-    json.field("sequence", c.sequence).field("step", skew.step).field("bytes", c.bytes);
+    json.field("sequence", c.sequence);
+    write_known(json, "step", skew.step);
+    write_known(json, "bytes", c.bytes);
     json.field("skew_ms", milliseconds(skew.skew()));
-    json.field("transfer_ms", milliseconds(skew.transfer())).field("last_rank", skew.last_rank);
+    json.field("transfer_ms", milliseconds(skew.transfer()));
+    write_known(json, "last_rank", skew.last_rank);
     json.end_object();
   }
   json.end_array();
@@ -125,7 +149,8 @@ void write_collectives(JsonWriter& json, const predict::Job& job, const Diagnosi
 std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, const Diagnostics& diagnostics) {
   JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion).field("label", diagnosis.label);
+  json.begin_object().field("schema_version", kSchemaVersion);
+  json.field("command", "diagnose").field("label", diagnosis.label);
   json.field("world", diagnosis.world).field("verdict", diagnosis.verdict);
   json.key("steps").begin_array();
   for (const std::int64_t step : diagnosis.steps) json.value(step);
@@ -135,7 +160,7 @@ std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
   for (const RankDiagnosis& rank : diagnosis.ranks) write_rank(json, rank);
   json.end_array().key("findings").begin_array();
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
-    write_finding(json, diagnosis, i, inputs);
+    write_finding(json, job, diagnosis, i, inputs);
   }
   json.end_array();
   write_path(json, job, diagnosis.path);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/diagnose/path.h"
@@ -13,6 +14,8 @@
 #include "weft/sim/stragglers.h"
 
 namespace weft::diagnose {
+
+constexpr std::size_t kFindingOps = 20;
 
 struct Finding {
   std::string kind;                 ///< "straggler", "exposed_communication" ... (finding_kinds())
@@ -24,8 +27,10 @@ struct Finding {
   std::vector<std::int32_t> ranks;  ///< all ranks it concerns
   Nanos gain = 0;                   ///< off the mean step of the slowest rank, by replay
   Nanos time = 0;                   ///< how long it takes on `rank`, mean a step, exposed or not
-  std::int64_t count = 0;           ///< ops it is made of, all ranks and steps
-  std::string advice;               ///< what to do
+  std::int64_t count = 0;           ///< ops it is made of, all ranks and complete steps
+  /// Those it takes most time from, with that time; largest first, no more than kFindingOps.
+  std::vector<std::pair<graph::OpId, Nanos>> ops;
+  std::string advice;   ///< what to do
   std::string what_if;  ///< the question of `weft replay` that is nearest to it; may be empty
   Removal removal;
 };

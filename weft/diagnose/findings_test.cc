@@ -74,6 +74,28 @@ TEST(Findings, TransfersCostWhatTheStepIsShorterWithoutThem) {
   EXPECT_EQ(transfers->what_if, "comm=off");
 }
 
+TEST(Findings, CountWorkOfCompleteStepsOnly) {
+  const auto diagnosis = diagnose(job_of(R"(
+  lane h0 host 0
+  lane r0/s stream 0
+  w: copy r0/s 900us "warm-up"
+  step 1
+  s1: host h0 0 "step"
+  a1: copy r0/s 100us "copy" after w
+  b1: kernel r0/s 100us "gemm" after a1
+  step 2
+  a2: copy r0/s 150us "copy" after b1
+  b2: kernel r0/s 100us "gemm" after a2
+)"));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  const Finding* copies = find(*diagnosis, "memory_copies");
+  ASSERT_NE(copies, nullptr);
+  EXPECT_EQ(copies->count, static_cast<std::int64_t>(copies->ops.size()));
+  EXPECT_EQ(copies->count, static_cast<std::int64_t>(diagnosis->steps.size()));
+  EXPECT_EQ(copies->step, 2);
+  EXPECT_EQ(copies->ops.front().second, 150'000);
+}
+
 TEST(Findings, AreSortedByGainAndHaveKnownKinds) {
   const auto diagnosis = diagnose(job_of(kSlowRank));
   ASSERT_TRUE(std::is_sorted(diagnosis->findings.begin(), diagnosis->findings.end(),

@@ -2,7 +2,8 @@
 // Where a removal bites: it is spelt in ops and edges, people think in ranks, steps and streams.
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <set>
+#include <utility>
 
 #include "weft/diagnose/suspects.h"
 
@@ -14,33 +15,25 @@ using graph::kNoId;
 using graph::OpId;
 
 /// Time by rank, and by step and lane of a rank.
-class Tally {
- public:
-  explicit Tally(const Graph& graph) : graph_(graph) {}
-
+struct Tally {
   /// Time of an op counts for its rank; that of a transfer for every rank that takes part.
-  void add(OpId op, Nanos time) {
-    if (time <= 0) return;
-    ++count;
-    const std::uint32_t c = graph_.ops.collective[op];
-    if (graph_.rank(op) >= 0 || c == kNoId) return add_at(op, op, time);
-    for (const OpId arrival : graph_.collectives[c].arrivals) add_at(op, arrival, time);
+  void add(const Graph& graph, OpId op, Nanos time) {
+    const std::uint32_t c = graph.ops.collective[op];
+    if (graph.rank(op) >= 0 || c == kNoId) return add_at(graph, op, op, time);
+    for (const OpId arrival : graph.collectives[c].arrivals) add_at(graph, op, arrival, time);
   }
 
-  std::int64_t count = 0;
   std::map<std::int32_t, Nanos> by_rank;
   std::map<std::pair<std::int32_t, std::int32_t>, Nanos> by_step;   ///< (rank, step)
   std::map<std::pair<std::int32_t, graph::LaneId>, Nanos> by_lane;  ///< (rank, lane)
 
  private:
-  void add_at(OpId op, OpId where, Nanos time) {
-    const std::int32_t rank = graph_.rank(where);
+  void add_at(const Graph& graph, OpId op, OpId where, Nanos time) {
+    const std::int32_t rank = graph.rank(where);
     by_rank[rank] += time;
-    by_step[{rank, graph_.ops.step[op]}] += time;
-    by_lane[{rank, graph_.ops.lane[where]}] += time;
+    by_step[{rank, graph.ops.step[op]}] += time;
+    by_lane[{rank, graph.ops.lane[where]}] += time;
   }
-
-  const Graph& graph_;
 };
 
 /// The second part of the key with the most time, among those of the rank; `missing` without one.
@@ -66,28 +59,51 @@ Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
   return replay.start(op) - others;
 }
 
-}  // namespace
-
-void locate(const Evidence& evidence, Finding& finding) {
+/// What the removal takes from each op and the gaps before it. Only the complete steps count, as
+/// only they make the gain; of a thing that is nowhere in them, everything.
+std::vector<std::pair<OpId, Nanos>> time_taken(const Evidence& evidence, const Removal& removal) {
   const Graph& graph = evidence.graph;
-  Tally tally(graph);
-  const Removal& removal = finding.removal;
+  std::map<OpId, Nanos> times;
   for (const auto& [op, duration] : removal.durations) {
-    tally.add(op, graph.ops.duration[op] - duration);
+    times[op] += graph.ops.duration[op] - duration;
   }
   const auto destination = [&](graph::EdgeId edge) {
     const auto next = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), edge);
     return static_cast<OpId>(next - graph.first_edge.begin() - 1);
   };
   for (const auto& [edge, delay] : removal.delays) {
-    tally.add(destination(edge), graph.edges[edge].delay - delay);
+    times[destination(edge)] += graph.edges[edge].delay - delay;
   }
   for (const graph::EdgeId edge : removal.edges) {
     const OpId op = destination(edge);
-    tally.add(op, waited_for(evidence.replay, op, edge));
+    times[op] += waited_for(evidence.replay, op, edge);
   }
+  std::set<std::int64_t> complete;
+  for (const std::size_t s : complete_steps(evidence.steps)) {
+    complete.insert(evidence.steps.steps[s]);
+  }
+  std::vector<std::pair<OpId, Nanos>> taken, within;
+  for (const auto& each : times) {
+    if (each.second <= 0) continue;
+    taken.push_back(each);
+    if (complete.contains(graph.ops.step[each.first])) within.push_back(each);
+  }
+  return within.empty() ? taken : within;
+}
 
-  finding.count = tally.count;
+}  // namespace
+
+void locate(const Evidence& evidence, Finding& finding) {
+  const Graph& graph = evidence.graph;
+  std::vector<std::pair<OpId, Nanos>> taken = time_taken(evidence, finding.removal);
+  Tally tally;
+  for (const auto& [op, time] : taken) tally.add(graph, op, time);
+  finding.count = static_cast<std::int64_t>(taken.size());
+  std::stable_sort(taken.begin(), taken.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  taken.resize(std::min(taken.size(), kFindingOps));
+  finding.ops = std::move(taken);
+
   Nanos most = 0;
   for (const auto& [rank, time] : tally.by_rank) {
     if (rank < 0) continue;

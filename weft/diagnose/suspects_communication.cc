@@ -2,6 +2,7 @@
 // Transfers that nothing hides.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -50,6 +51,7 @@ std::vector<Finding> communication(const Evidence& evidence) {
   const Graph& graph = evidence.graph;
   struct Group {
     Removal removal;
+    Nanos time = 0;
     std::int64_t count = 0;
     Bytes bytes = 0;
   };
@@ -60,6 +62,7 @@ std::vector<Finding> communication(const Evidence& evidence) {
     take_out(graph, collective, group.removal);
     take_out(graph, collective, all.removal);
     ++group.count;
+    if (collective.transfer != kNoId) group.time += graph.ops.duration[collective.transfer];
     if (collective.bytes > 0) group.bytes += collective.bytes;
   }
   for (OpId op = 0; op < graph.size(); ++op) {
@@ -68,15 +71,26 @@ std::vector<Finding> communication(const Evidence& evidence) {
     if (moves && graph.ops.duration[op] > 0) all.removal.durations.emplace_back(op, 0);
   }
   if (all.removal.empty()) return {};
+  // What moves most decides what to do about all of it.
+  const auto largest =
+      std::max_element(groups.begin(), groups.end(),
+                       [](const auto& a, const auto& b) { return a.second.time < b.second.time; });
+  const bool any = largest != groups.end();
+  const std::string most = any ? trace::to_text(std::get<0>(largest->first)) : "";
+  all.advice = any ? advice_for(std::get<0>(largest->first))
+                   : "overlap transfers with compute, or send less";
   std::vector<Finding> findings;
   if (groups.size() > 1) {
+    std::map<trace::CollectiveKind, std::size_t> same_kind;
+    for (const auto& [key, group] : groups) ++same_kind[std::get<0>(key)];
     for (auto& [key, group] : groups) {
       const auto& [kind, name, ranks] = key;
       Finding& finding = findings.emplace_back();
       finding.kind = "collective";
-      finding.title = fmt::format("{} of {} ranks", trace::to_text(kind), ranks);
+      finding.title = fmt::format("transfers: {}", trace::to_text(kind));
+      if (same_kind[kind] > 1) finding.title += fmt::format(" of {} ranks", ranks);
       finding.what = fmt::format(
-          "{} over {} ranks{}: {} of them{}", trace::to_text(kind), ranks,
+          "of all transfers, {} over {} ranks{}: {} of them{}", trace::to_text(kind), ranks,
           name.empty() ? "" : " (group " + name + ")", group.count,
           group.bytes > 0
               ? fmt::format(", {:.1f} MB in all", static_cast<double>(group.bytes) / 1e6)
@@ -99,10 +113,10 @@ std::vector<Finding> communication(const Evidence& evidence) {
   }
   all.kind = "exposed_communication";
   all.title = "transfers";
-  all.what = fmt::format("{} collectives and messages move data that compute does not hide",
-                         graph.collectives.size());
-  all.advice = groups.size() == 1 ? advice_for(std::get<0>(groups.begin()->first))
-                                  : "overlap transfers with compute, or send less";
+  all.what = fmt::format(
+      "{} collectives and messages{} move data that compute does not hide; kernels beside them "
+      "would run faster too",
+      graph.collectives.size(), groups.size() > 1 ? ", mostly " + most + "," : "");
   all.what_if = "comm=off";
   findings.push_back(std::move(all));
   return findings;

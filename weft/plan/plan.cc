@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 
 #include "weft/base/file.h"
@@ -131,6 +132,17 @@ Status write_plan(const std::string& path, const Plan& plan) {
 Result<Plan> read_plan(const std::string& path) {
   WEFT_ASSIGN(const std::string text, read_file(path));
   return parse_plan(text, path);
+}
+
+bool is_plan(const std::string& path) {
+  constexpr std::size_t kLook = 4096;
+  // What a pipe gives is gone once it was looked at.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  auto file = open_file(path);
+  if (!file) return false;
+  const auto begin = read_up_to(**file, kLook);
+  return begin && begin->find("\"plan_version\"") != std::string::npos;
 }
 
 }  // namespace weft::plan

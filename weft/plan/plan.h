@@ -42,5 +42,7 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name);
 
 Status write_plan(const std::string& path, const Plan& plan);
 Result<Plan> read_plan(const std::string& path);
+/// Whether the file is meant to be a plan, sound or not, from a look at how it begins.
+bool is_plan(const std::string& path);
 
 }  // namespace weft::plan

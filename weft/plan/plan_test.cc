@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "weft/base/file.h"
+
 namespace weft::plan {
 namespace {
 
@@ -86,6 +88,17 @@ TEST(Plan, WithPartsOfTheWrongKindIsRefused) {
   refusal(kText, "\"key\": \"ddp.bucket_mb\",", "");
   EXPECT_FALSE(parse_plan("[]", "p.json"));
   EXPECT_FALSE(parse_plan("", "p.json"));
+}
+
+TEST(Plan, IsKnownByHowItBegins) {
+  const std::string folder = ::testing::TempDir();
+  const std::string plan = folder + "is_plan.json", other = folder + "is_no_plan.json";
+  ASSERT_TRUE(write_file(plan, R"({"plan_version": 99)"));
+  ASSERT_TRUE(write_file(other, R"({"traceEvents": []})"));
+  EXPECT_TRUE(is_plan(plan));
+  EXPECT_FALSE(is_plan(other));
+  EXPECT_FALSE(is_plan(folder));
+  EXPECT_FALSE(is_plan(folder + "missing"));
 }
 
 TEST(Plan, SurvivesItsFile) {

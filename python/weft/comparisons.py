@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What weft.diff and Run.diff return. The words are those of `weft diff --json`."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+from .types import Diagnostic
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two."""
+
+    label: str
+    ranks: int
+    """That were found; 0 for a plan."""
+    step_ms: float
+    """Mean step of the slowest rank."""
+
+
+@dataclass(frozen=True)
+class CauseChange:
+    """Time of one cause, mean of ranks (predictions: of the rank that the others wait for)."""
+
+    name: str
+    before_ms: float
+    after_ms: float
+    change_ms: float
+
+
+@dataclass(frozen=True)
+class OpChange:
+    """One kind of work, mean a step and rank."""
+
+    name: str
+    kind: str
+    """'kernel', 'copy', 'transfer', 'host' ..."""
+    before_ms: float
+    after_ms: float
+    change_ms: float
+    count_before: float
+    count_after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """From one run to another, or from a prediction to what came."""
+
+    before: Side
+    after: Side
+    change: float
+    """Of the step, as a share: 0.03 is 3 % longer."""
+    change_ms: float
+    noise_ms: float
+    """A smaller change may be chance."""
+    without_profiler: bool
+    """Steps are predictions without profiler rather than as recorded."""
+    causes: list[CauseChange]
+    ops: list[OpChange] = field(repr=False)
+    """In both, largest change first."""
+    missing: list[OpChange] = field(repr=False)
+    """Only before, longest first."""
+    new: list[OpChange] = field(repr=False)
+    """Only after, longest first."""
+    diagnostics: list[Diagnostic]
+    _json: str = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `weft diff --json` prints."""
+        result: dict[str, Any] = json.loads(self._json)
+        return result
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return self._json
+
+    def _sentence(self) -> str:
+        noise = ", within noise" if abs(self.change_ms) <= self.noise_ms else ""
+        return (
+            f"'{self.before.label}' -> '{self.after.label}': "
+            f"step {self.before.step_ms:.1f} -> {self.after.step_ms:.1f} ms, "
+            f"{self.change:+.1%}{noise}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<weft.Comparison {self._sentence()}>"
+
+    def __str__(self) -> str:
+        lines = [self._sentence()]
+        for cause in self.causes:
+            lines.append(
+                f"{cause.name:<18}{cause.before_ms:10.3f} -> {cause.after_ms:10.3f} ms "
+                f"{cause.change_ms:+10.3f}"
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(cause.name)}</td><td>{cause.before_ms:.1f}</td>"
+            f"<td>{cause.after_ms:.1f}</td><td>{cause.change_ms:+.1f}</td></tr>"
+            for cause in self.causes
+        )
+        head = "<tr><th>cause</th><th>before ms</th><th>after ms</th><th>change ms</th></tr>"
+        return f"<p>{html.escape(self._sentence())}</p><table>{head}{rows}</table>"
+
+
+def _from_json(text: str) -> Comparison:
+    data = json.loads(text)
+    # Limits are for the command; here `change` is compared with anything.
+    for name in ("schema_version", "command", "fail_above", "failed"):
+        del data[name]
+    for name in ("before", "after"):
+        data[name] = Side(**data[name])
+    data["causes"] = [CauseChange(**cause) for cause in data["causes"]]
+    for name in ("ops", "missing", "new"):
+        data[name] = [OpChange(**op) for op in data[name]]
+    data["diagnostics"] = [Diagnostic(**item) for item in data["diagnostics"]]
+    return Comparison(**data, _json=text)
+
+
+def _run(source: _core.Run | Path) -> _core.Run:
+    return source if isinstance(source, _core.Run) else _core.load([os.fspath(source)], "", False)
+
+
+def diff(
+    before: _core.Run | Path,
+    after: _core.Run | Path,
+    what_if: str | Iterable[str] | None = None,
+    links: Path | Iterable[Path] | None = None,
+) -> Comparison:
+    """From one run to another; each is a Run or a path. `before` may also be the path of a plan.
+
+    what_if: changes to predict for `before`; `after` shows what they brought. As with a plan, both
+    are then compared without profiler.
+    links: measured transfer times for predictions, as paths of link tables.
+    """
+    questions = [what_if] if isinstance(what_if, str) else list(what_if or [])
+    tables = [links] if isinstance(links, (str, os.PathLike)) else list(links or [])
+    paths = [os.fspath(table) for table in tables]
+    if not isinstance(before, _core.Run) and _core.is_plan(os.fspath(before)):
+        return _from_json(_core.diff_plan(os.fspath(before), _run(after), questions, paths))
+    return _from_json(_core.diff(_run(before), _run(after), questions, paths))
