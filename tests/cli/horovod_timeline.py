@@ -14,7 +14,7 @@ tensor is a process, named by a metadata entry before its first event. Each use 
 
 Times are whole microseconds since Horovod was initialised; the first entry tells when that was.
 `i` entries CYCLE_START belong to no tensor. Releases before 0.20 leave the list open behind a
-comma; later ones close it after every entry.
+comma; later ones close it after every entry. Timelines of a real job are in tests/data/horovod.
 """
 
 from __future__ import annotations

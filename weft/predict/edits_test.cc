@@ -214,5 +214,32 @@ TEST(WithoutCommunication, LaunchingItTakesNoTime) {
   EXPECT_EQ(end_of(*graph, "optimiser", 0), (4 + 1 + 5) * kMillisecond);
 }
 
+TEST(WithoutCommunication, WhatARankComputesBeforeEveryLaunchStays) {
+  const auto recorded = graph::parse_text(R"(
+lane cpu0 host 0
+lane s0 stream 0
+lane cpu1 host 1
+lane s1 stream 1
+lane net link -
+step 1
+b0: host cpu0 0 "step"
+l0: launch cpu0 0 "enqueue" after b0+8ms
+x0: arrive s0 0 "ALLREDUCE" after l0:launch
+b1: host cpu1 0 "step"
+l1: launch cpu1 0 "enqueue" after b1+30ms
+x1: arrive s1 0 "ALLREDUCE" after l1:launch
+t: transfer net 5ms after x0:collective, x1:collective
+e0: host cpu0 0 "end" after l0, t
+e1: host cpu1 0 "end" after l1, t
+c: collective allreduce ranks=2 transfer=t arrivals=x0,x1
+)");
+  ASSERT_TRUE(recorded) << recorded.error().text();
+  EXPECT_EQ(end_of(*recorded, "end", 0), 35 * kMillisecond);
+  const auto graph = without_communication(*recorded);
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(end_of(*graph, "end", 0), 8 * kMillisecond);
+  EXPECT_EQ(end_of(*graph, "end", 1), 30 * kMillisecond);
+}
+
 }  // namespace
 }  // namespace weft::predict

@@ -54,8 +54,9 @@ std::string label_of(const Timeline& timeline, const Response& response) {
 }
 
 /// The step of each response: how often its tensors came up before. Tensors that come up once
-/// (broadcasts at the start) belong to none, nor does a last step that lacks tensors. Empty if
-/// nothing comes up twice.
+/// (broadcasts at the start) belong to none, nor does a last step that lacks tensors, nor, where
+/// others follow, the first: what was computed before its gradients is not told. Empty if nothing
+/// comes up twice.
 std::vector<std::int32_t> steps_of(const Timeline& timeline,
                                    const std::vector<Response>& responses) {
   std::map<std::uint32_t, std::int32_t> total;
@@ -75,19 +76,22 @@ std::vector<std::int32_t> steps_of(const Timeline& timeline,
     steps.push_back(step);
   }
   if (tensors.empty()) return {};
+  const auto leave_out = [&](std::map<std::int32_t, std::size_t>::iterator which) {
+    std::replace(steps.begin(), steps.end(), which->first, -1);
+    tensors.erase(which);
+  };
   const auto last = std::prev(tensors.end());
-  if (last != tensors.begin() && last->second < std::prev(last)->second) {
-    for (std::int32_t& step : steps) {
-      if (step == last->first) step = -1;
-    }
-  }
+  if (last != tensors.begin() && last->second < std::prev(last)->second) leave_out(last);
+  if (tensors.size() > 1) leave_out(tensors.begin());
   return steps;
 }
 
 class RankMaker {
  public:
-  RankMaker(const Timeline& timeline, const std::vector<Response>& responses)
-      : timeline_(timeline), responses_(responses), steps_(steps_of(timeline, responses)) {
+  /// `steps` as of steps_of().
+  RankMaker(const Timeline& timeline, const std::vector<Response>& responses,
+            const std::vector<std::int32_t>& steps)
+      : timeline_(timeline), responses_(responses), steps_(steps) {
     for (const Response& response : responses) labels_.push_back(label_of(timeline, response));
   }
 
@@ -189,8 +193,12 @@ class RankMaker {
       Nanos first_ready, last_ready, end;
     };
     std::map<std::int32_t, Step> steps;
+    Nanos before = -1;  // the end of what was done before the first of them
     for (std::size_t k = 0; k < steps_.size(); ++k) {
-      if (steps_[k] < 0) continue;
+      if (steps_[k] < 0) {
+        if (steps.empty()) before = std::max(before, responses_[k].end);
+        continue;
+      }
       const Nanos ready = std::min(arrivals[k], responses_[k].end);
       const auto [found, is_new] =
           steps.try_emplace(steps_[k], Step{ready, ready, responses_[k].end});
@@ -199,22 +207,25 @@ class RankMaker {
       step.last_ready = std::max(step.last_ready, ready);
       step.end = std::max(step.end, responses_[k].end);
     }
-    Nanos begin = -1;
+    Nanos begin = before;
     for (const auto& [number, step] : steps) {
       if (begin > step.first_ready) return;
       begin = step.end;
     }
-    begin = -1;
+    begin = before;
     for (const auto& [number, step] : steps) {
       trace.steps.push_back({number, kHostLane, begin < 0 ? step.first_ready : begin, step.end});
-      push(trace, EventKind::kRuntime, kHostLane, "synchronize", step.last_ready, step.end, 0);
+      // Behind the last `enqueue`, not at the same time: a call waits for what was issued before
+      // it.
+      push(trace, EventKind::kRuntime, kHostLane, "synchronize",
+           std::min(step.last_ready + 1, step.end), step.end, 0);
       begin = step.end;
     }
   }
 
   const Timeline& timeline_;
   const std::vector<Response>& responses_;
-  std::vector<std::int32_t> steps_;
+  const std::vector<std::int32_t>& steps_;
   std::vector<std::string> labels_;
 };
 
@@ -229,14 +240,19 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
     for (const auto& [rank, time] : arrivals.back()) seen.insert(rank);
   }
   const auto world = seen.empty() ? -1 : *seen.rbegin() + 1;
-  std::size_t known = 0;
-  for (const Arrivals& of : arrivals) {
-    known += world > 0 && of.size() == static_cast<std::size_t>(world) ? 1 : 0;
-  }
+  const std::vector<std::int32_t> steps = steps_of(timeline, responses);
   RankTraces result;
-  result.unknown_arrivals = static_cast<std::int64_t>(responses.size() - known);
-  const RankMaker maker(timeline, responses);
-  const bool all_ranks = world > 1 && known * 2 >= responses.size();
+  // The broadcasts at the start always tell their arrivals; where there are steps, these decide.
+  std::size_t asked = 0, known = 0;
+  for (std::size_t k = 0; k < responses.size(); ++k) {
+    const bool tells = world > 0 && arrivals[k].size() == static_cast<std::size_t>(world);
+    result.unknown_arrivals += tells ? 0 : 1;
+    if (!steps.empty() && steps[k] < 0) continue;
+    ++asked;
+    known += tells ? 1 : 0;
+  }
+  const RankMaker maker(timeline, responses, steps);
+  const bool all_ranks = world > 1 && known * 2 >= asked;
   const std::int32_t self = seen.empty() ? recorder : 0;
   for (std::int32_t rank = all_ranks ? 0 : self; rank <= (all_ranks ? world - 1 : self); ++rank) {
     std::vector<Nanos> ready;

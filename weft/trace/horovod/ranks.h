@@ -23,8 +23,8 @@ struct RankTraces {
   std::int64_t unknown_arrivals = 0;  ///< responses that do not tell when each rank was ready
 };
 
-/// All ranks if most responses tell their arrivals, else `recorder` alone (-1: told by the file
-/// name or unknown). `responses` in order of start.
+/// All ranks if most responses of the steps tell their arrivals, else `recorder` alone (-1: told by
+/// the file name or unknown). `responses` in order of start.
 RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& responses,
                       std::int32_t recorder);
 

@@ -16,9 +16,9 @@ constexpr DiagnosticKind kNoArrivals{
     "horovod-arrivals-unknown", Severity::kInfo,
     "collectives that do not tell when each rank was ready, so that no rank can be called late",
     "record on rank 0 with HOROVOD_CACHE_CAPACITY=0: the response cache hides the ready marks"};
-constexpr DiagnosticKind kUnfinished{"unfinished-spans", Severity::kInfo,
-                                     "work that begins and never ends was left out",
-                                     "usual where the job was killed or the timeline stopped"};
+constexpr DiagnosticKind kUnfinished{
+    "unfinished-spans", Severity::kInfo, "work that begins and never ends was left out",
+    "usual for the last step: what is not yet written when the job ends is lost"};
 constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
                                     "ends without a beginning were left out",
                                     "the file lacks its head, or two jobs wrote into it"};
