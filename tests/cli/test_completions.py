@@ -81,7 +81,7 @@ def test_bash_offers_every_flag_of_every_verb(weft: Weft, scripts: Path) -> None
 
 
 def test_bash_offers_values(scripts: Path) -> None:
-    assert in_bash(scripts, "weft list ") == ["readers", "what-ifs"]
+    assert in_bash(scripts, "weft list ") == ["readers", "what-ifs", "findings"]
     assert in_bash(scripts, "weft completions z") == ["zsh"]
     assert in_bash(scripts, "weft replay traces --what-if ") == QUESTIONS
     assert in_bash(scripts, "weft replay --what-if=") == QUESTIONS
