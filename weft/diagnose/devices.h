@@ -17,4 +17,17 @@ inline std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
   return ranks;
 }
 
+/// Ranks of which the recording shows kernels or copies. A Horovod timeline shows collectives only:
+/// what lies between them is the compute, and no advice on launches can shorten it.
+inline std::set<std::int32_t> ranks_with_device_work(const graph::Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (graph::OpId op = 0; op < graph.size(); ++op) {
+    const graph::OpKind kind = graph.ops.kind[op];
+    if (kind == graph::OpKind::kKernel || kind == graph::OpKind::kCopy) {
+      ranks.insert(graph.rank(op));
+    }
+  }
+  return ranks;
+}
+
 }  // namespace weft::diagnose

@@ -46,7 +46,7 @@ std::vector<Finding> host_work(const Evidence& evidence) {
   if (evidence.job.from_phases) return {};
   const Graph& graph = evidence.graph;
   const LoadingTimes loading(evidence.job);
-  const std::set<std::int32_t> devices = ranks_with_device(graph);
+  const std::set<std::int32_t> devices = ranks_with_device_work(graph);
   Finding host, load, sync;
   for (OpId op = 0; op < graph.size(); ++op) {
     const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
@@ -57,7 +57,7 @@ std::vector<Finding> host_work(const Evidence& evidence) {
     if (loads_within || on_device) take_op(graph, op, loads_within ? load.removal : host.removal);
     for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       const graph::Edge& edge = graph.edges[e];
-      if (edge.kind == EdgeKind::kHostSync) sync.removal.edges.push_back(e);
+      if (edge.kind == EdgeKind::kHostSync && on_device) sync.removal.edges.push_back(e);
       if (edge.delay == 0 || (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kThread)) {
         continue;
       }
