@@ -152,6 +152,7 @@ class Diagnosis:
     step_ms: float
     """Mean step of the slowest rank."""
     slowest_rank: int
+    late_rank: int
     ranks: list[RankDiagnosis]
     findings: list[Finding]
     """Largest gain first."""

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -187,7 +188,15 @@ class MemorySource : public ByteSource {
 
 namespace fs = std::filesystem;
 
-// Files of one folder, or of its sub-folders where it holds nothing but folders.
+/// Papers that lie beside recordings: by its name such a file is surely none.
+bool is_paper(const fs::path& file) {
+  constexpr std::array<std::string_view, 10> kPapers = {".md",  ".txt",  ".rst",  ".py",  ".sh",
+                                                        ".log", ".html", ".yaml", ".png", ".pdf"};
+  const std::string extension = file.extension().string();
+  return std::find(kPapers.begin(), kPapers.end(), extension) != kPapers.end();
+}
+
+// Files of one folder, or of its sub-folders where it holds nothing but folders and papers.
 Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   std::error_code error;
   std::vector<fs::path> folders;
@@ -204,7 +213,8 @@ Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   if (error) {
     return fail(ErrorCode::kIo, "cannot list the folder: " + error.message(), folder.string());
   }
-  if (files.empty()) {
+  if (!folders.empty() && std::all_of(files.begin(), files.end(), is_paper)) {
+    files.clear();
     std::sort(folders.begin(), folders.end());
     for (const fs::path& sub : folders) WEFT_TRY(list_folder(sub, out));
   }

@@ -36,41 +36,49 @@ void add_ranks(Diagnosis& diagnosis, const predict::Job& job, const Times& times
   }
 }
 
-/// Ranks that wait for each other take equally long; the one that waits least holds the others up.
 void name_slowest(Diagnosis& diagnosis) {
   for (const RankDiagnosis& rank : diagnosis.ranks) {
-    diagnosis.step = std::max(diagnosis.step, rank.step);
-  }
-  Nanos least = 0;
-  for (const RankDiagnosis& rank : diagnosis.ranks) {
-    if (rank.step < diagnosis.step - diagnosis.step / 1000) continue;
-    const Nanos waiting = rank.causes.mean[Cause::kWaiting];
-    if (diagnosis.slowest_rank >= 0 && waiting >= least) continue;
+    if (rank.step <= diagnosis.step) continue;
+    diagnosis.step = rank.step;
     diagnosis.slowest_rank = rank.rank;
-    least = waiting;
   }
+  const std::int32_t late = diagnosis.path.main_rank();
+  diagnosis.late_rank = late >= 0 ? late : diagnosis.slowest_rank;
+}
+
+/// Of findings that give about the same the one that tells most about what to do.
+const Finding* headline_of(const std::vector<Finding>& findings) {
+  const Finding* first = nullptr;
+  for (const Finding& finding : findings) {
+    if (finding.kind == "profiler") continue;
+    if (first == nullptr) first = &finding;
+    const bool telling = finding.kind == "straggler" || finding.kind == "host_stalls";
+    if (telling && static_cast<double>(finding.gain) >= 0.8 * static_cast<double>(first->gain)) {
+      return &finding;
+    }
+  }
+  return first;
 }
 
 std::string verdict_of(const Diagnosis& diagnosis) {
-  const auto slowest =
+  const auto late =
       std::find_if(diagnosis.ranks.begin(), diagnosis.ranks.end(),
-                   [&](const RankDiagnosis& rank) { return rank.rank == diagnosis.slowest_rank; });
+                   [&](const RankDiagnosis& rank) { return rank.rank == diagnosis.late_rank; });
   std::string text = fmt::format("step {:.1f} ms", milliseconds(diagnosis.step));
-  if (slowest == diagnosis.ranks.end()) return text;
+  if (late == diagnosis.ranks.end()) return text;
+  if (diagnosis.ranks.size() > 1) text += fmt::format(", decided by rank {}", late->rank);
   std::vector<std::pair<Nanos, Cause>> causes;
   for (std::size_t c = 0; c < kCauses; ++c) {
     const auto cause = static_cast<Cause>(c);
-    const Nanos time = slowest->causes.mean[cause];
-    if (share(time, slowest->step) >= 0.5) causes.emplace_back(-time, cause);
+    const Nanos time = late->causes.mean[cause];
+    if (share(time, late->step) >= 0.5) causes.emplace_back(-time, cause);
   }
   std::sort(causes.begin(), causes.end());
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i) {
-    text += fmt::format("{} {:.0f} % {}", i == 0 ? ":" : ",",
-                        share(-causes[i].first, slowest->step), cause_words(causes[i].second));
+    text += fmt::format("{} {:.0f} % {}", i == 0 ? ":" : ",", share(-causes[i].first, late->step),
+                        cause_words(causes[i].second));
   }
-  const auto mendable = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
-                                     [](const Finding& f) { return f.kind != "profiler"; });
-  if (mendable != diagnosis.findings.end()) {
+  if (const Finding* mendable = headline_of(diagnosis.findings)) {
     text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - mendable->gain),
                         mendable->title);
   }
@@ -114,8 +122,8 @@ Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& option
   diagnosis.from_phases = job.from_phases;
   diagnosis.skews = find_skews(job, times);
   add_ranks(diagnosis, job, times, steps);
-  name_slowest(diagnosis);
   diagnosis.path = job.from_phases ? find_critical_path(job) : find_critical_path(job, replay);
+  name_slowest(diagnosis);
   if (diagnosis.ranks.size() > 1) {
     WEFT_ASSIGN(diagnosis.stragglers,
                 sim::analyse_stragglers(job.graph, predict::straggler_options(job)));

@@ -33,7 +33,10 @@ struct Diagnosis {
   bool from_phases = false;
   std::vector<std::int64_t> steps;  ///< numbers of the complete steps
   Nanos step = 0;                   ///< mean step of the slowest rank
-  std::int32_t slowest_rank = -1;   ///< the one that waits least, of those within 0.1 % of it
+  std::int32_t slowest_rank = -1;   ///< whose step that is
+  /// Whom the others wait for: the rank with most of the critical path. Its own step may be shorter
+  /// than that of those who wait for it.
+  std::int32_t late_rank = -1;
   std::vector<RankDiagnosis> ranks;
   CriticalPath path;
   std::vector<CollectiveSkew> skews;

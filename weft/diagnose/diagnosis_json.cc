@@ -155,7 +155,7 @@ std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
   json.key("steps").begin_array();
   for (const std::int64_t step : diagnosis.steps) json.value(step);
   json.end_array().field("step_ms", milliseconds(diagnosis.step));
-  json.field("slowest_rank", diagnosis.slowest_rank);
+  json.field("slowest_rank", diagnosis.slowest_rank).field("late_rank", diagnosis.late_rank);
   json.key("ranks").begin_array();
   for (const RankDiagnosis& rank : diagnosis.ranks) write_rank(json, rank);
   json.end_array().key("findings").begin_array();

@@ -25,6 +25,18 @@ Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   return mean_step(predict::replayed_steps(again));
 }
 
+/// Differences between ranks say nothing new where one finding that names their cause gives as
+/// much.
+void drop_explained(std::vector<Finding>& findings) {
+  Nanos explained = 0;
+  for (const Finding& f : findings) {
+    if (f.kind == "straggler" || f.kind == "host_stalls") explained = std::max(explained, f.gain);
+  }
+  std::erase_if(findings, [&](const Finding& f) {
+    return f.kind == "imbalance" && 10 * explained >= 9 * f.gain;
+  });
+}
+
 }  // namespace
 
 const std::vector<FindingKind>& finding_kinds() {
@@ -78,7 +90,12 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
     locate(evidence, findings[i]);
   });
   const auto least = static_cast<Nanos>(options.least_share * static_cast<double>(step));
-  std::erase_if(findings, [&](const Finding& f) { return f.gain <= 0 || f.gain < least; });
+  std::erase_if(findings, [&](const Finding& f) {
+    // Who is late must have lost that time itself.
+    const bool innocent = f.kind == "straggler" && 2 * f.time < f.gain;
+    return f.gain <= 0 || f.gain < least || innocent;
+  });
+  drop_explained(findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.gain > b.gain; });
   return findings;

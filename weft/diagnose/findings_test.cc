@@ -57,7 +57,7 @@ TEST(Findings, NameTheLateRankAndWhatItsDelayCosts) {
   const auto diagnosis = diagnose(job_of(kSlowRank));
   ASSERT_TRUE(diagnosis) << diagnosis.error().text();
   EXPECT_EQ(diagnosis->step, 250'000);
-  EXPECT_EQ(diagnosis->slowest_rank, 1);
+  EXPECT_EQ(diagnosis->late_rank, 1);
   const Finding* straggler = find(*diagnosis, "straggler");
   ASSERT_NE(straggler, nullptr);
   EXPECT_EQ(straggler->rank, 1);

@@ -22,6 +22,9 @@ using graph::OpKind;
 /// Kernels below this cost about as much to launch as to run.
 constexpr Nanos kSmallKernel = 10 * kMicrosecond;
 
+/// A copy worth waiting for; reading a number back takes microseconds.
+constexpr Nanos kLongCopy = kMillisecond;
+
 /// An op is no more than a moment, and neither is the host's work before it.
 void take_op(const Graph& graph, OpId op, Removal& removal) {
   if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
@@ -94,10 +97,12 @@ std::vector<Finding> device_work(const Evidence& evidence) {
   Nanos small_time = 0;
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) {
-      // A copy that the host waits for takes its wait along.
+      // A long copy that the host waits for takes its wait along; after a short one it waits for
+      // what came before.
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
         const graph::Edge& edge = graph.edges[e];
-        const bool waits = edge.kind == EdgeKind::kHostSync;
+        const bool waits =
+            edge.kind == EdgeKind::kHostSync && graph.ops.duration[edge.source] >= kLongCopy;
         if (waits && graph.ops.kind[edge.source] == OpKind::kCopy)
           copies.removal.edges.push_back(e);
       }

@@ -173,6 +173,26 @@ TEST(Build, SilentThreadThatGoesOnWhenTheStreamRanDryWaitedForIt) {
   EXPECT_TRUE(edge->inferred);
 }
 
+TEST(Build, ThreadThatGoesOnAfterTheSameKernelEachTimeWaitedForIt) {
+  // An event is waited for in the middle of a stream: "tail" still runs when the thread goes on.
+  Rank rank(0, 1);
+  for (int i = 0; i < 3; ++i) {
+    const Nanos t = i * 20'000 * us;
+    rank.launch("gemm", t, 5 * us, t + 10 * us, 8000 * us);
+    rank.launch("tail", t + 20 * us, 5 * us, t + 8010 * us, 4000 * us);
+    rank.call("cudaEventElapsedTime", t + 8055 * us, 1 * us);
+    rank.launch("next", t + 8060 * us, 5 * us, t + 12'010 * us, 10 * us);
+  }
+  Made made;
+  made.add(rank);
+  made.build();
+  for (int i = 0; i < 3; ++i) {
+    const auto edge = made.edge(made.op("gemm", 0, i), made.op("cudaLaunchKernel", 0, 3 * i + 2));
+    ASSERT_TRUE(edge) << i;
+    EXPECT_EQ(edge->kind, EdgeKind::kHostSync);
+  }
+}
+
 TEST(Build, SilentThreadThatGoesOnAtAnotherTimeWasBusy) {
   Rank rank(0, 1);
   rank.launch("gemm", 0, 5 * us, 10 * us, 2000 * us);

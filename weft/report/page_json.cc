@@ -211,7 +211,7 @@ void write_prediction(JsonWriter& json, const predict::StepPrediction& predictio
 predict::Breakdown recorded_parts(const diagnose::Diagnosis& diagnosis) {
   predict::Breakdown parts;
   for (const diagnose::RankDiagnosis& rank : diagnosis.ranks) {
-    if (rank.rank != diagnosis.slowest_rank) continue;
+    if (rank.rank != diagnosis.late_rank) continue;
     const CauseTimes& causes = rank.causes.mean;
     parts.compute = causes[Cause::kCompute] + causes[Cause::kMemoryCopy];
     parts.communication = causes[Cause::kTransfer];
@@ -227,7 +227,7 @@ void write_what_if(JsonWriter& json, const PageInput& input) {
   json.key("what_if").begin_object();
   json.field("measured_links", summary.has_links);
   json.key("recorded").begin_object();
-  write_step(json, diagnosis.step, diagnosis.step, diagnosis.step, diagnosis.slowest_rank,
+  write_step(json, diagnosis.step, diagnosis.step, diagnosis.step, diagnosis.late_rank,
              recorded_parts(diagnosis));
   json.end_object().key("baseline").begin_object();
   write_prediction(json, summary.prediction.baseline);
@@ -274,7 +274,7 @@ std::string page_json(const PageInput& input) {
   json.begin_object().field("version", input.version);
   write_job(json, input);
   json.field("verdict", diagnosis.verdict).field("step", diagnosis.step);
-  json.field("slowest_rank", diagnosis.slowest_rank);
+  json.field("late_rank", diagnosis.late_rank);
   write_findings(json, input);
   write_ranks(json, input);
   json.key("path").begin_object().field("length", diagnosis.path.length);

@@ -35,7 +35,7 @@ function waitedFor(rank: RankData): string {
 export function breakdown(page: PageData): Section {
   const rows = foldRanks(page, (rank) => rank.step);
   const bars = rows.map((row): Bar => {
-    const strong = row.ranks.length === 1 && row.ranks[0].rank === page.slowest_rank;
+    const strong = row.ranks.length === 1 && row.ranks[0].rank === page.late_rank;
     return { label: row.label, name: row.label, parts: causeParts(row), strong };
   });
   const shown = occurring(CAUSE_KINDS, page.ranks.map((rank) => rank.causes));

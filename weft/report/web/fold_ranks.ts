@@ -21,7 +21,7 @@ export function foldRanks(page: PageData, cost: (rank: RankData) => number): Sho
   if (all.length <= MOST) return all.map(single);
   const sorted = [...all].sort((a, b) => cost(b) - cost(a) || a.rank - b.rank);
   const kept = new Set([...sorted.slice(0, SLOWEST), ...sorted.slice(-FASTEST)]);
-  const named = new Set([page.slowest_rank, ...page.findings.map((finding) => finding.rank)]);
+  const named = new Set([page.late_rank, ...page.findings.map((finding) => finding.rank)]);
   for (const rank of all) if (named.has(rank.rank) && kept.size < MOST) kept.add(rank);
   const rest = all.filter((rank) => !kept.has(rank));
   const label = `${several(rest.length, "other")}, mean`;

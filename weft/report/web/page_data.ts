@@ -149,7 +149,7 @@ export interface PageData {
   };
   verdict: string;
   step: number;
-  slowest_rank: number;
+  late_rank: number;
   findings: Finding[];
   ranks: RankData[];
   path: { length: number; causes: CauseTimes };

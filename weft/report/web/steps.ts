@@ -36,7 +36,7 @@ function group(page: PageData, rows: Shown[], step: number, scale: Scale): SVGEl
   const floor = HEIGHT - BOTTOM;
   const bars = rows.map((row, i) => {
     const y = scale.y(times[i]);
-    const isSlowest = row.ranks.length === 1 && row.ranks[0].rank === page.slowest_rank;
+    const isSlowest = row.ranks.length === 1 && row.ranks[0].rank === page.late_rank;
     return svg(
       "rect",
       {
@@ -85,7 +85,7 @@ export function steps(page: PageData): Section {
   const lead = el("span", {});
   lead.append("Milliseconds, from the end of the step before to the end of its own. One bar a rank");
   if (page.ranks.length > 1) {
-    const name = `rank ${page.slowest_rank}`;
+    const name = `rank ${page.late_rank}`;
     lead.append("; ", el("span", { class: "slowest-name" }, name), " is the one the others wait for");
   }
   lead.append(".");

@@ -26,7 +26,7 @@ function stepRange(steps: number[]): string {
 }
 
 function figures(page: PageData): HTMLElement[] {
-  const slowest = page.ranks.find((rank) => rank.rank === page.slowest_rank);
+  const slowest = page.ranks.find((rank) => rank.rank === page.late_rank);
   const list = [
     figure(milliseconds(page.step), "ms", "a step, as recorded"),
     figure(milliseconds(page.what_if.baseline.step), "ms", "predicted without the profiler"),
