@@ -67,6 +67,14 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
                        : diff_text(comparison, limit, arguments.has("--all"), console.out);
   Notes notes(console.err);
   notes.add(diagnostics);
+  const std::size_t before = comparison.before_ranks, after = comparison.after_ranks;
+  if (before > 0 && after > 0 && before != after) {
+    notes.add(
+        Tone::kWarning,
+        fmt::format("{} ranks are compared with {}: the steps of different jobs say little about "
+                    "each other",
+                    before, after));
+  }
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   const bool failed = limit && comparison.change() > *limit;

@@ -105,7 +105,9 @@ def test_missing_files_and_arguments(weft: Weft) -> None:
 
 
 def test_jobs_of_different_size_are_compared(weft: Weft, slower: Callable[..., Path]) -> None:
-    report = diff(weft, slower("a", 1), slower("b", 1, ranks=3))
+    two, three = slower("a", 1), slower("b", 1, ranks=3)
+    assert "2 ranks are compared with 3" in weft("diff", two, three).stderr
+    report = diff(weft, two, three)
     assert (report["before"]["ranks"], report["after"]["ranks"]) == (2, 3)
     (gemm,) = (op for op in report["ops"] if op["name"] == "gemm")
     assert gemm["change_ms"] == 0, "a step and rank of each"
