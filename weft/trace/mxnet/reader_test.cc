@@ -215,7 +215,8 @@ TEST(Mxnet, ControlCharactersInNamesAreKeptAndCounted) {
 }
 
 TEST(Mxnet, ProfileWithoutWorkIsRefused) {
-  const auto source = memory_source(Writer().text(), "t.json");
+  const std::string text = Writer().text();
+  const auto source = memory_source(text, "t.json");
   Diagnostics diagnostics;
   const auto traces = make_mxnet_reader()->read(*source, {}, diagnostics);
   ASSERT_FALSE(traces);
