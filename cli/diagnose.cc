@@ -14,10 +14,8 @@ namespace {
 
 Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
   Diagnostics diagnostics;
-  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("building the graph");
-  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
   progress.show("taking things out and replaying");
   WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
   progress.clear();

@@ -9,7 +9,6 @@
 #include "cli/diff_text.h"
 #include "cli/loading.h"
 #include "cli/notes.h"
-#include "cli/progress.h"
 #include "weft/diagnose/compare.h"
 #include "weft/plan/plan.h"
 
@@ -29,13 +28,6 @@ Result<std::optional<double>> parse_limit(const Arguments& arguments) {
   return std::optional<double>{percent / 100};
 }
 
-Result<predict::Job> open(const Arguments& arguments, const std::string& input,
-                          const char* run_flag, const Console& console, Diagnostics& diagnostics) {
-  const std::string run = arguments.has(run_flag) ? arguments.all(run_flag).back() : "";
-  WEFT_ASSIGN(trace::Recording recording, load_input(input, run, arguments, console, diagnostics));
-  return predict::make_job(std::move(recording), diagnostics);
-}
-
 Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Console& console,
                                             Diagnostics& diagnostics) {
   diagnose::CompareOptions options;
@@ -45,15 +37,14 @@ Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Co
     for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
   }
   const std::string& a = arguments.inputs[0];
+  const std::string& b = arguments.inputs[1];
   if (plan::is_plan(a)) {
     WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(a));
-    WEFT_ASSIGN(const predict::Job after,
-                open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
+    WEFT_ASSIGN(const predict::Job after, open_job(b, "--run-b", arguments, console, diagnostics));
     return diagnose::compare(plan, "the plan " + a, after, options);
   }
-  WEFT_ASSIGN(const predict::Job before, open(arguments, a, "--run-a", console, diagnostics));
-  WEFT_ASSIGN(const predict::Job after,
-              open(arguments, arguments.inputs[1], "--run-b", console, diagnostics));
+  WEFT_ASSIGN(const predict::Job before, open_job(a, "--run-a", arguments, console, diagnostics));
+  WEFT_ASSIGN(const predict::Job after, open_job(b, "--run-b", arguments, console, diagnostics));
   return diagnose::compare(before, after, options);
 }
 

@@ -32,10 +32,7 @@ Result<ExitCode> export_chakra(const Arguments& arguments, Console& console, std
   }
   if (prefix.ends_with(kChakraEnding)) prefix.resize(prefix.size() - kChakraEnding.size());
   Diagnostics diagnostics;
-  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
-  Progress progress(console.err);
-  progress.show("building the graph");
-  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   Diagnostics lost;
   WEFT_TRY(report::write_chakra(job, prefix, lost));
@@ -64,10 +61,8 @@ Result<ExitCode> run_export(const Arguments& arguments, Console& console) {
   if (is_chakra(arguments, path)) return export_chakra(arguments, console, path);
   WEFT_ASSIGN(report::ExportOptions options, read_options(arguments, path));
   Diagnostics diagnostics;
-  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("building the graph");
-  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   options.progress = [&](std::int64_t done, std::int64_t total) {
     progress.show(fmt::format("writing {} %", total > 0 ? done * 100 / total : 100));

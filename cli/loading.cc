@@ -35,18 +35,35 @@ Result<trace::Recording> load(const std::vector<std::string>& inputs, const std:
   return trace::load(inputs, options, diagnostics);
 }
 
+std::string run_of(const Arguments& arguments, const char* flag) {
+  return arguments.has(flag) ? arguments.all(flag).back() : "";
+}
+
+Result<predict::Job> open_job(const std::vector<std::string>& inputs, const std::string& run,
+                              const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics) {
+  WEFT_ASSIGN(trace::Recording recording, load(inputs, run, arguments, console, diagnostics));
+  Progress progress(console.err);
+  progress.show("building the graph");
+  return predict::make_job(std::move(recording), diagnostics);
+}
+
 }  // namespace
 
 Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
                                      Diagnostics& diagnostics) {
-  const std::string run = arguments.has("--run") ? arguments.all("--run").back() : "";
-  return load(arguments.inputs, run, arguments, console, diagnostics);
+  return load(arguments.inputs, run_of(arguments, "--run"), arguments, console, diagnostics);
 }
 
-Result<trace::Recording> load_input(const std::string& input, const std::string& run,
-                                    const Arguments& arguments, const Console& console,
-                                    Diagnostics& diagnostics) {
-  return load({input}, run, arguments, console, diagnostics);
+Result<predict::Job> open_job(const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics) {
+  return open_job(arguments.inputs, run_of(arguments, "--run"), arguments, console, diagnostics);
+}
+
+Result<predict::Job> open_job(const std::string& input, const char* run_flag,
+                              const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics) {
+  return open_job(std::vector{input}, run_of(arguments, run_flag), arguments, console, diagnostics);
 }
 
 }  // namespace weft::cli

@@ -7,6 +7,7 @@
 
 #include "cli/subcommand.h"
 #include "weft/base/diagnostics.h"
+#include "weft/predict/job.h"
 #include "weft/trace/load.h"
 
 namespace weft::cli {
@@ -18,9 +19,12 @@ std::vector<Flag> loading_flags();
 Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
                                      Diagnostics& diagnostics);
 
-/// The same for a verb with several recordings: one of them, and which of its runs (empty: all).
-Result<trace::Recording> load_input(const std::string& input, const std::string& run,
-                                    const Arguments& arguments, const Console& console,
-                                    Diagnostics& diagnostics);
+/// Loads them and builds the graph of the one run there is or that --run names.
+Result<predict::Job> open_job(const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics);
+/// The same for one of several recordings, and the run of it that `run_flag` names.
+Result<predict::Job> open_job(const std::string& input, const char* run_flag,
+                              const Arguments& arguments, const Console& console,
+                              Diagnostics& diagnostics);
 
 }  // namespace weft::cli

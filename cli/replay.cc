@@ -71,10 +71,8 @@ Status save_plan(const Arguments& arguments, const predict::PredictOptions& opti
 Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(Request request, read_request(arguments));
   Diagnostics diagnostics;
-  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("building the graph");
-  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
   auto& options = request.options;
   WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(job, request.questions, options.links));
   progress.show("replaying");

@@ -34,10 +34,8 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   const std::string& path = arguments.all("-o").back();
   WEFT_ASSIGN(const report::ReportOptions options, options_of(arguments));
   Diagnostics diagnostics;
-  WEFT_ASSIGN(trace::Recording recording, load_inputs(arguments, console, diagnostics));
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("building the graph");
-  WEFT_ASSIGN(const predict::Job job, predict::make_job(std::move(recording), diagnostics));
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
 
   progress.show("diagnosing and predicting");

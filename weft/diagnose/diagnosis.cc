@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/diagnose/diagnosis.h"
 
-#include "weft/base/milliseconds.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "weft/base/milliseconds.h"
 
 namespace weft::diagnose {
 namespace {

@@ -75,7 +75,6 @@ Status Events::read() {
   WEFT_TRY(read_kernels());
   WEFT_TRY(read_graphs());
   WEFT_TRY(read_copies());
-  WEFT_TRY(read_memsets());
   WEFT_TRY(read_event_records());
   WEFT_TRY(read_waits());
   WEFT_TRY(read_calls());
@@ -221,37 +220,30 @@ Status Events::read_graphs() {
 }
 
 Status Events::read_copies() {
-  WEFT_ASSIGN(Rows rows, database_.select("CUPTI_ACTIVITY_KIND_MEMCPY",
-                                          {"start", "end", "deviceId", "streamId", "correlationId",
-                                           "globalPid", "bytes", "copyKind"}));
-  for (;;) {
-    WEFT_ASSIGN(const bool more, rows.next());
-    if (!more) return {};
-    DeviceRow row;
-    if (!device_row(rows, row)) continue;
-    RankTrace& trace = row.draft->trace;
-    trace.copies.push_back({std::max<Bytes>(rows.integer(6, -1), -1)});
-    trace.events.add(EventKind::kMemcpy, row.time.start, row.time.duration,
-                     trace.names.intern(copy_name(rows.integer(7, 0))), row.lane, row.correlation,
-                     last_index(trace.copies.size()));
+  struct Table {
+    const char* name;
+    EventKind kind;
+  };
+  for (const Table& table : {Table{"CUPTI_ACTIVITY_KIND_MEMCPY", EventKind::kMemcpy},
+                             Table{"CUPTI_ACTIVITY_KIND_MEMSET", EventKind::kMemset}}) {
+    // A memset has no copyKind, which then reads as absent.
+    WEFT_ASSIGN(Rows rows,
+                database_.select(table.name, {"start", "end", "deviceId", "streamId",
+                                              "correlationId", "globalPid", "bytes", "copyKind"}));
+    for (;;) {
+      WEFT_ASSIGN(const bool more, rows.next());
+      if (!more) break;
+      DeviceRow row;
+      if (!device_row(rows, row)) continue;
+      RankTrace& trace = row.draft->trace;
+      trace.copies.push_back({std::max<Bytes>(rows.integer(6, -1), -1)});
+      const bool copy = table.kind == EventKind::kMemcpy;
+      trace.events.add(table.kind, row.time.start, row.time.duration,
+                       trace.names.intern(copy ? copy_name(rows.integer(7, 0)) : "Memset"),
+                       row.lane, row.correlation, last_index(trace.copies.size()));
+    }
   }
-}
-
-Status Events::read_memsets() {
-  WEFT_ASSIGN(Rows rows, database_.select("CUPTI_ACTIVITY_KIND_MEMSET",
-                                          {"start", "end", "deviceId", "streamId", "correlationId",
-                                           "globalPid", "bytes"}));
-  for (;;) {
-    WEFT_ASSIGN(const bool more, rows.next());
-    if (!more) return {};
-    DeviceRow row;
-    if (!device_row(rows, row)) continue;
-    RankTrace& trace = row.draft->trace;
-    trace.copies.push_back({std::max<Bytes>(rows.integer(6, -1), -1)});
-    trace.events.add(EventKind::kMemset, row.time.start, row.time.duration,
-                     trace.names.intern("Memset"), row.lane, row.correlation,
-                     last_index(trace.copies.size()));
-  }
+  return {};
 }
 
 Status Events::read_event_records() {

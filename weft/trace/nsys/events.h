@@ -75,7 +75,6 @@ class Events {
   Status read_kernels();
   Status read_graphs();
   Status read_copies();
-  Status read_memsets();
   Status read_event_records();
   Status read_waits();
   Status read_calls();
