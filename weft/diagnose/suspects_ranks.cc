@@ -13,7 +13,6 @@ namespace weft::diagnose {
 namespace {
 
 using graph::Graph;
-using graph::kNoId;
 using graph::OpId;
 
 /// A worker is worth a look if it explains this share of what stragglers cost.
@@ -47,20 +46,13 @@ Removal towards(const Graph& graph, const sim::IdealTimes& ideal, Chosen chosen)
 /// The job with the given ranks brought to what is usual among their peers.
 Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const std::string& who,
                   std::vector<std::int32_t> ranks) {
-  const Graph& graph = evidence.graph;
-  const auto within = [&](std::int32_t rank) {
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-  };
+  std::vector<std::int32_t> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  const std::vector<bool> own = sim::own_work(evidence.graph, sorted);
   Finding finding;
   finding.kind = "straggler";
   finding.title = "the delay of " + who;
-  finding.removal = towards(graph, ideal, [&](OpId op) {
-    const std::uint32_t c = graph.ops.collective[op];
-    if (graph.rank(op) >= 0 || c == kNoId) return within(graph.rank(op));
-    const auto& arrivals = graph.collectives[c].arrivals;
-    return std::all_of(arrivals.begin(), arrivals.end(),
-                       [&](OpId arrival) { return within(graph.rank(arrival)); });
-  });
+  finding.removal = towards(evidence.graph, ideal, [&](OpId op) { return own[op]; });
   finding.rank = ranks.front();
   finding.advice =
       "look for another process, a throttled or degraded device, uneven input or extra work on "

@@ -105,6 +105,28 @@ std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
 
 enum class Extent { kOwn, kWithLinks };
 
+/// Ops that belong to the given ranks (sorted): all their members do, or some.
+std::vector<bool> ops_of(const Graph& graph, const std::vector<std::int32_t>& ranks,
+                         Extent extent) {
+  const auto in = [&](std::int32_t rank) {
+    return std::binary_search(ranks.begin(), ranks.end(), rank);
+  };
+  const auto member = [&](OpId arrival) { return in(graph.rank(arrival)); };
+  std::vector<bool> out(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const std::uint32_t c = graph.ops.collective[op];
+    if (!moves_data(graph.ops.kind[op]) || c == kNoId) {
+      out[op] = in(graph.rank(op));
+      continue;
+    }
+    const std::vector<OpId>& arrivals = graph.collectives[c].arrivals;
+    out[op] = extent == Extent::kOwn
+                  ? !arrivals.empty() && std::all_of(arrivals.begin(), arrivals.end(), member)
+                  : std::any_of(arrivals.begin(), arrivals.end(), member);
+  }
+  return out;
+}
+
 /// Replays with a choice of ideal and recorded times.
 class Scenario {
  public:
@@ -113,8 +135,6 @@ class Scenario {
     if (!keep_delays_) {
       for (EdgeId e = 0; e < graph.edges.size(); ++e) base_.set_delay(e, 0);
     }
-    ranks_.reserve(graph.size());
-    for (OpId op = 0; op < graph.size(); ++op) ranks_.push_back(ranks_of(graph, op));
   }
 
   std::vector<Nanos> steps_if(const std::vector<bool>& is_ideal) const {
@@ -131,26 +151,13 @@ class Scenario {
     return step_times(graph_, replay.starts(), replay.ends());
   }
 
-  /// Ops that belong to the given ranks (sorted).
-  std::vector<bool> ops_of(const std::vector<std::int32_t>& ranks, Extent extent) const {
-    std::vector<bool> out(graph_.size());
-    const auto in = [&](std::int32_t rank) {
-      return std::binary_search(ranks.begin(), ranks.end(), rank);
-    };
-    for (OpId op = 0; op < graph_.size(); ++op) {
-      const std::vector<std::int32_t>& own = ranks_[op];
-      out[op] = !own.empty() && (extent == Extent::kOwn ? std::all_of(own.begin(), own.end(), in)
-                                                        : std::any_of(own.begin(), own.end(), in));
-    }
-    return out;
-  }
+  const Graph& graph() const { return graph_; }
 
  private:
   const Graph& graph_;
   const IdealTimes& ideal_;
   bool keep_delays_;
   Replay base_;
-  std::vector<std::vector<std::int32_t>> ranks_;
 };
 
 Nanos mean(const std::vector<Nanos>& times) {
@@ -196,10 +203,10 @@ struct Suspect {
 
 void judge(const Scenario& scenario, const StragglerReport& report, Suspect& suspect) {
   Blame& blame = suspect.blame;
-  std::vector<bool> own = scenario.ops_of(suspect.ranks, Extent::kOwn);
+  std::vector<bool> own = ops_of(scenario.graph(), suspect.ranks, Extent::kOwn);
   blame.step_without = mean(scenario.steps_if(own));
   blame.step_without_with_links =
-      mean(scenario.steps_if(scenario.ops_of(suspect.ranks, Extent::kWithLinks)));
+      mean(scenario.steps_if(ops_of(scenario.graph(), suspect.ranks, Extent::kWithLinks)));
   own.flip();
   blame.step_alone = mean(scenario.steps_if(own));
   const auto lost = static_cast<double>(report.simulated_step - report.ideal_step);
@@ -365,6 +372,10 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
     for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) ideal.delay[e] = 0;
   }
   return ideal;
+}
+
+std::vector<bool> own_work(const Graph& graph, const std::vector<std::int32_t>& ranks) {
+  return ops_of(graph, ranks, Extent::kOwn);
 }
 
 Graph without_stragglers(const Graph& graph, const StragglerOptions& options) {

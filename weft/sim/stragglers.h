@@ -53,6 +53,9 @@ struct IdealTimes {
 };
 IdealTimes ideal_times(const graph::Graph& graph, const StragglerOptions& options);
 
+/// Ops that belong to the given ranks (sorted) alone: their own, and transfers between them.
+std::vector<bool> own_work(const graph::Graph& graph, const std::vector<std::int32_t>& ranks);
+
 /// The graph with the ideal times put in: the what-if `stragglers=off`.
 graph::Graph without_stragglers(const graph::Graph& graph, const StragglerOptions& options);
 
