@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build (and, with "test", what the tests) need on Debian 12, and nothing that is
-# already there. apt runs as root or through sudo; PyPI packages go into .venv of the repository.
+# already there. apt runs as root or through sudo; PyPI packages go into .venv of the repository, the
+# frameworks whose jobs are recorded into .venvs.
 # Usage: tools/setup.sh build|test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -66,3 +67,5 @@ if [ ! -e "$stamp" ]; then
   rm -f .venv/.installed-*
   touch "$stamp"
 fi
+
+tools/frameworks.sh torch tensorflow jax mxnet
