@@ -153,6 +153,9 @@ class Join {
     if (kernels.empty()) return;
     const trace::Transfer moved = trace::find_transfer(members);
     const LaneId lane = link_lane(match);
+    if (graph.lanes[graph.ops.lane[kernels.front()]].kind == LaneKind::kHost) {
+      shared_links_.insert(lane);
+    }
     const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
                                            .lane = lane,
                                            .name = trace::to_text(match.kind),
@@ -221,8 +224,29 @@ class Join {
     }
   }
 
+  /// Collectives that run on several threads of a host share its network. Which of two got how much
+  /// is not recorded, but the network is busy until the first is over, and then with the second: so
+  /// each counts from the end of the one before, and together they take as long as they did.
+  void separate_shared() {
+    Graph& graph = builder_.draft();
+    for (const LaneId lane : shared_links_) {
+      std::vector<OpId>& transfers = on_link_[lane];
+      std::sort(transfers.begin(), transfers.end(), [&](OpId a, OpId b) {
+        return std::pair{recorded_end(graph, a), a} < std::pair{recorded_end(graph, b), b};
+      });
+      for (std::size_t i = 1; i < transfers.size(); ++i) {
+        const OpId op = transfers[i];
+        const Nanos end = recorded_end(graph, op);
+        Nanos& start = graph.ops.recorded_start[op];
+        start = std::max(start, recorded_end(graph, transfers[i - 1]));
+        graph.ops.duration[op] = graph.ops.recorded_duration[op] = end - start;
+      }
+    }
+  }
+
   /// A communicator moves one thing at a time, in the order in which it was asked to.
   void order_links() {
+    separate_shared();
     const Graph& graph = builder_.draft();
     for (auto& [lane, transfers] : on_link_) {
       std::sort(transfers.begin(), transfers.end(), [&](OpId a, OpId b) {
@@ -245,6 +269,7 @@ class Join {
   std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel
   std::map<std::string, LaneId> links_;
   std::map<LaneId, std::vector<OpId>> on_link_;
+  std::set<LaneId> shared_links_;  ///< of collectives that run on host threads
   Nanos origin_ = 0;
 };
 

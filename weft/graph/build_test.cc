@@ -547,6 +547,67 @@ TEST(Build, WithoutDeviceCollectivesFollowGradientsAndWorkFollowsCollectives) {
   EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 80 * us);
 }
 
+/// Two ranks without device that queue two all-reduces, which run at the same time on two threads
+/// and end at `first` and `second`; the optimizer begins at `optimizer`.
+struct TwoQueues {
+  Made made;
+
+  TwoQueues(Nanos first, Nanos second, Nanos optimizer, Nanos late_record = 0) {
+    std::vector<trace::Member> one, two;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      Rank rank(static_cast<std::int32_t>(r), 2);
+      rank.step(3, 0, 900 * us);
+      rank.host("aten::linear", 10 * us, 80 * us);
+      rank.host("c10d::allreduce_", 100 * us, 10 * us);
+      rank.host("aten::mm", 115 * us, 80 * us);
+      rank.host("c10d::allreduce_", 200 * us, 10 * us);
+      const auto a = rank.annotation("gloo:all_reduce", 110 * us, first - 110 * us);
+      const auto b = rank.annotation("gloo:all_reduce", 210 * us,
+                                     second + (r == 0 ? late_record : 0) - 210 * us);
+      rank.on_thread(a, 98);
+      rank.on_thread(b, 99);
+      rank.annotation("Optimizer.step#SGD.step", optimizer, 60 * us);
+      rank.host("aten::add_", optimizer + 5 * us, 50 * us);
+      one.push_back({r, a});
+      two.push_back({r, b});
+      made.add(rank);
+    }
+    made.match(trace::CollectiveKind::kAllReduce, one);
+    made.match(trace::CollectiveKind::kAllReduce, two);
+    made.build();
+  }
+
+  OpId transfer(std::size_t i) const { return made.graph.collectives[i].transfer; }
+};
+
+TEST(Build, CollectivesOfSeveralThreadsShareTheNetwork) {
+  const TwoQueues two(300 * us, 400 * us, 410 * us);
+  const Ops& ops = two.made.graph.ops;
+  EXPECT_EQ(ops.duration[two.transfer(0)], 190 * us);
+  EXPECT_EQ(ops.duration[two.transfer(1)], 100 * us) << "while the first went on it had half";
+  EXPECT_TRUE(two.made.edge(two.transfer(0), two.transfer(1)));
+  const OpId launch = two.made.op("c10d::allreduce_");
+  EXPECT_EQ(ops.kind[launch], OpKind::kLaunch);
+  EXPECT_TRUE(two.made.edge(launch, two.made.op("gloo:all_reduce")));
+}
+
+TEST(Build, OptimizerWaitsForCollectivesAlsoWhereTheyAreHidden) {
+  const TwoQueues two(240 * us, 260 * us, 500 * us);
+  const OpId add = two.made.op("aten::add_");
+  EXPECT_TRUE(two.made.edge(two.transfer(0), add));
+  EXPECT_TRUE(two.made.edge(two.transfer(1), add));
+}
+
+TEST(Build, CollectiveIsOverWhenItsWaiterGoesOn) {
+  const TwoQueues two(300 * us, 400 * us, 400 * us, 40 * us);
+  const Graph& graph = two.made.graph;
+  EXPECT_TRUE(two.made.edge(two.transfer(1), two.made.op("aten::add_", 0)));
+  Graph faster = graph;
+  faster.ops.duration[two.transfer(1)] -= 50 * us;
+  const OpId last = two.made.op("aten::add_", 0);
+  EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 50 * us);
+}
+
 TEST(Build, OpsBelongToTheStepThatIssuedThem) {
   Rank rank(0, 1);
   rank.launch("before", 0, 2 * us, 10 * us, 5 * us);

@@ -5,12 +5,11 @@
 // A rank without device computes on its threads: there every outermost framework op is work too,
 // and host-side collectives (gloo, say) run on threads of their own.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "weft/base/sort_runs.h"
+#include "weft/graph/host_points.h"
 #include "weft/graph/names.h"
 #include "weft/graph/rank_draft.h"
 #include "weft/trace/steps.h"
@@ -21,26 +20,13 @@ namespace {
 using trace::EventKind;
 using trace::RankTrace;
 
-constexpr std::string_view kQueueFull = "Command Buffer Full";
 /// Shorter gaps on a thread are never taken for waiting for another thread.
 constexpr Nanos kThreadGap = 20 * kMicrosecond;
-/// No call takes this long by itself; if it ends as device work does, it waited for that work.
-constexpr Nanos kLongCall = 300 * kMicrosecond;
-constexpr Nanos kEndsTogether = 30 * kMicrosecond;
-constexpr Nanos kOwnTimeOfLaunch = 10 * kMicrosecond;
-/// A full launch queue holds a call for at least this long; below it is noise.
-constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
-
-bool is_blocking(std::string_view call) {
-  constexpr std::array<std::string_view, 10> kCalls = {
-      "cudaDeviceSynchronize", "cudaStreamSynchronize",
-      "cudaEventSynchronize",  "cuStreamSynchronize",
-      "cuCtxSynchronize",      "cuEventSynchronize",
-      "hipDeviceSynchronize",  "hipStreamSynchronize",
-      "hipEventSynchronize",   "cudaFree"};
-  // What readers write where the recording has no calls of a device.
-  return call == "synchronize" || std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
-}
+/// A thread that tells others that its collective is over may lose the processor to them before it
+/// writes that down; it gets it back after some turns of the scheduler.
+constexpr Nanos kLateRecord = 20 * kMillisecond;
+/// What applies the gradients waits for all of them.
+constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 
 bool is_host_event(EventKind kind) {
   return kind == EventKind::kHostOp || kind == EventKind::kAnnotation ||
@@ -66,151 +52,6 @@ class EventCounts {
  private:
   std::vector<std::vector<Nanos>> starts_;
 };
-
-/// Sorted, disjoint stretches of time.
-class Intervals {
- public:
-  void add(Nanos start, Nanos end) { list_.emplace_back(start, end); }
-  void sort() { std::sort(list_.begin(), list_.end()); }
-  Nanos overlap(Nanos start, Nanos end) const {
-    auto it = std::upper_bound(list_.begin(), list_.end(), std::pair{start, INT64_MAX});
-    if (it != list_.begin()) --it;
-    Nanos sum = 0;
-    for (; it != list_.end() && it->first < end; ++it) {
-      sum += std::max<Nanos>(0, std::min(end, it->second) - std::max(start, it->first));
-    }
-    return std::min(sum, end - start);
-  }
-
- private:
-  std::vector<std::pair<Nanos, Nanos>> list_;
-};
-
-/// A point on a thread, before it becomes one or two ops.
-struct Point {
-  enum class Kind : std::uint8_t { kStep, kGradient, kBlocking, kLaunch, kWork } kind;
-  std::uint32_t lane;  ///< of the trace
-  Nanos start, end;
-  std::uint32_t event;  ///< kNoId for step marks
-  Nanos queue_wait = 0;
-};
-
-std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& launches) {
-  const auto& e = trace.events;
-  std::vector<bool> launches_work(e.size());
-  for (const std::uint32_t call : launches.launcher) {
-    if (call != trace::kNone) launches_work[call] = true;
-  }
-  Intervals queue_full;
-  for (std::size_t i = 0; i < e.size(); ++i) {
-    if (e.kind[i] == EventKind::kOverhead && trace.names.text(e.name[i]) == kQueueFull) {
-      queue_full.add(e.start[i], e.end(i));
-    }
-  }
-  queue_full.sort();
-
-  // Behind AccumulateGrad, but in the same step of the autograd engine, DDP may scale the gradient;
-  // only then it is ready. Per engine step: the end of the last call that launched such work.
-  std::vector<Nanos> scaled(e.size(), INT64_MIN);
-  for (std::uint32_t i = 0; i < e.size(); ++i) {
-    if (!launches_work[i]) continue;
-    for (std::uint32_t p = launches.parent[i]; p != trace::kNone; p = launches.parent[p]) {
-      const std::string_view name = trace.names.text(e.name[p]);
-      if (name.starts_with("nccl:") || name.starts_with("c10d::")) break;
-      if (name.starts_with("autograd::engine::")) {
-        scaled[p] = std::max(scaled[p], e.end(i));
-        break;
-      }
-    }
-  }
-
-  std::vector<Nanos> device_ends;
-  for (std::uint32_t i = 0; i < e.size(); ++i) {
-    if (launches.launcher[i] != trace::kNone) device_ends.push_back(e.end(i));
-  }
-  std::sort(device_ends.begin(), device_ends.end());
-  const auto waits_for_device = [&](std::uint32_t call) {
-    if (e.duration[call] < kLongCall) return false;
-    const auto after =
-        std::upper_bound(device_ends.begin(), device_ends.end(), e.end(call) + kEndsTogether / 10);
-    return after != device_ends.begin() && *std::prev(after) >= e.end(call) - kEndsTogether;
-  };
-
-  std::vector<Point> points;
-  for (std::uint32_t i = 0; i < e.size(); ++i) {
-    const std::string_view name = trace.names.text(e.name[i]);
-    if (e.kind[i] == EventKind::kRuntime) {
-      const bool blocks = is_blocking(name) || (!launches_work[i] && waits_for_device(i));
-      if (!blocks && !launches_work[i]) continue;
-      Point point{blocks ? Point::Kind::kBlocking : Point::Kind::kLaunch, e.lane[i], e.start[i],
-                  e.end(i), i};
-      Nanos wait = queue_full.overlap(point.start, point.end);
-      // Older recordings do not say that the queue was full.
-      if (wait == 0 && !blocks && waits_for_device(i)) wait = e.duration[i] - kOwnTimeOfLaunch;
-      if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
-      points.push_back(point);
-    } else if (e.kind[i] == EventKind::kHostOp && name == kGradientReady) {
-      const std::uint32_t around = launches.parent[i];
-      const Nanos over = std::max(e.end(i), around == trace::kNone ? INT64_MIN : scaled[around]);
-      points.push_back({Point::Kind::kGradient, e.lane[i], over, over, i});
-    }
-  }
-  for (const trace::StepMark& mark : trace.steps) {
-    points.push_back({Point::Kind::kStep, mark.lane, mark.start, mark.start, kNoId});
-  }
-  if (!trace.steps.empty()) {
-    const trace::StepMark& last = trace.steps.back();
-    points.push_back({Point::Kind::kStep, last.lane, last.end, last.end, kNoId});
-  }
-  return points;
-}
-
-/// The work of a rank without device: collectives, and outermost framework ops without the points
-/// within them, at which other threads may take over.
-void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communication,
-                    std::vector<Point>& points) {
-  const auto& e = trace.events;
-  std::vector<std::vector<std::pair<Nanos, Nanos>>> cuts(trace.lanes.size());
-  for (const Point& point : points) cuts[point.lane].emplace_back(point.start, point.end);
-  for (auto& lane : cuts) std::sort(lane.begin(), lane.end());
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t i = 0; i < e.size(); ++i) {
-    const bool is_op = e.kind[i] == EventKind::kHostOp;
-    // A gradient is one op, found before.
-    if (is_op && trace.names.text(e.name[i]) == kGradientReady) continue;
-    if (is_op || is_communication[i]) order.push_back(i);
-  }
-  sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple{e.start[a], -e.duration[a], a} < std::tuple{e.start[b], -e.duration[b], b};
-  });
-  std::vector<Nanos> reached(trace.lanes.size(), INT64_MIN);
-  for (const std::uint32_t i : order) {
-    const std::uint32_t lane = e.lane[i];
-    if (e.start[i] < reached[lane]) continue;
-    reached[lane] = e.end(i);
-    Nanos from = e.start[i];
-    if (!is_communication[i]) {
-      const auto& lane_cuts = cuts[lane];
-      auto cut = std::lower_bound(lane_cuts.begin(), lane_cuts.end(), std::pair{from, Nanos{0}});
-      for (; cut != lane_cuts.end() && cut->first < e.end(i); ++cut) {
-        if (cut->first > from) points.push_back({Point::Kind::kWork, lane, from, cut->first, i});
-        from = std::max(from, cut->second);
-      }
-    }
-    if (from < e.end(i)) points.push_back({Point::Kind::kWork, lane, from, e.end(i), i});
-  }
-}
-
-/// A step begins before the first call in it, also where both have the same time; work goes on
-/// behind what cut it.
-void sort_by_time(std::vector<Point>& points) {
-  const auto key = [](const Point& p) {
-    const int order = p.kind == Point::Kind::kStep ? 0 : p.kind == Point::Kind::kWork ? 2 : 1;
-    return std::pair{p.start, order};
-  };
-  std::stable_sort(points.begin(), points.end(),
-                   [&](const Point& a, const Point& b) { return key(a) < key(b); });
-}
 
 /// Whether a framework op runs on the lane at `time`: then the thread is busy, not waiting.
 class BusyThreads {
@@ -240,45 +81,53 @@ class BusyThreads {
 
 class HostDraft {
  public:
-  HostDraft(const RankTrace& trace, const std::vector<bool>& is_communication, RankDraft& draft)
+  HostDraft(const RankTrace& trace, const trace::Launches& launches,
+            const std::vector<bool>& is_communication, RankDraft& draft)
       : trace_(trace),
+        launches_(launches),
         is_communication_(is_communication),
         draft_(draft),
         counts_(trace),
         busy_(trace) {}
 
-  void add(const Point& point) {
+  void add(const HostPoint& point) {
     const auto& e = trace_.events;
     DraftOp op;
     op.lane = lane(point.lane);
     op.step = trace::step_at(trace_, point.start);
     op.start = point.start;
     op.event = point.event;
-    if (point.kind == Point::Kind::kStep) {
+    if (point.kind == HostPoint::Kind::kStep) {
       op.kind = OpKind::kHost;
       op.name = kStepMark;
       append(op, point.end);
       return;
     }
     op.name = trace_.names.text(e.name[point.event]);
-    if (point.kind == Point::Kind::kGradient) {
+    if (point.kind == HostPoint::Kind::kGradient) {
       op.kind = OpKind::kHost;
       const std::uint32_t detail = e.detail[point.event];
       if (detail != trace::kNone) op.bytes = trace_.host_ops[detail].input_bytes;
       append(op, point.end);
       return;
     }
-    if (point.kind == Point::Kind::kWork) {
+    if (point.kind == HostPoint::Kind::kWork) {
       op.kind = OpKind::kHost;
       op.duration = point.end - point.start;
       op.communication = is_communication_[point.event];
       if (op.communication) {
-        draft_.op_of_event[point.event] = static_cast<OpId>(draft_.ops.size());
+        const auto id = static_cast<OpId>(draft_.ops.size());
+        draft_.op_of_event[point.event] = id;
+        const auto launch = launch_of_.find(launches_.launcher[point.event]);
+        if (launch != launch_of_.end()) {
+          append_behind(op, launch->second, point.end);
+          return;
+        }
       }
       append(op, point.end);
       return;
     }
-    if (point.kind == Point::Kind::kBlocking) {
+    if (point.kind == HostPoint::Kind::kBlocking) {
       op.kind = OpKind::kHost;
       append(op, point.end);
       append_return(op, point.end);
@@ -294,7 +143,42 @@ class HostDraft {
     }
     op.kind = OpKind::kLaunch;
     op.duration = point.end - op.start;
+    launch_of_[point.event] = static_cast<OpId>(draft_.ops.size());
     append(op, point.end);
+  }
+
+  /// Collectives that a thread has put into a queue are over before that thread applies the
+  /// gradients, or, where that is not recorded, before its next step. A recording in which they are
+  /// hidden does not show it.
+  void wait_for_collectives() {
+    // Where each thread begins to apply gradients, and its ops: both by time.
+    std::map<std::uint32_t, std::vector<Nanos>> applied;
+    const auto& e = trace_.events;
+    for (std::uint32_t i = 0; i < e.size() && !queued_.empty(); ++i) {
+      if (e.kind[i] == EventKind::kAnnotation &&
+          trace_.names.text(e.name[i]).starts_with(kOptimizerStep)) {
+        applied[e.lane[i]].push_back(e.start[i]);
+      }
+    }
+    for (auto& [lane, times] : applied) std::sort(times.begin(), times.end());
+    std::vector<std::vector<OpId>> ops(draft_.lanes.size());
+    for (OpId id = 0; id < draft_.ops.size(); ++id) ops[draft_.ops[id].lane].push_back(id);
+
+    for (const auto& [collective, launch] : queued_) {
+      const DraftOp& from = draft_.ops[launch];
+      const std::vector<Nanos>& times = applied[states_[from.lane].trace_lane];
+      const auto next = std::lower_bound(times.begin(), times.end(), from.start);
+      const Nanos apply = next == times.end() ? INT64_MAX : *next;
+      const std::vector<OpId>& thread = ops[from.lane];
+      const auto use = std::find_if(
+          std::upper_bound(thread.begin(), thread.end(), launch), thread.end(), [&](OpId id) {
+            const DraftOp& op = draft_.ops[id];
+            return op.start >= apply || (op.step != from.step && op.name == kStepMark);
+          });
+      if (use != thread.end()) {
+        draft_.edges.push_back({collective, *use, EdgeKind::kThread, true});
+      }
+    }
   }
 
  private:
@@ -316,6 +200,27 @@ class HostDraft {
     return it->second;
   }
 
+  /// A collective follows the op that put it into the queue of its thread.
+  void append_behind(DraftOp op, OpId launch, Nanos counted_to) {
+    const auto id = static_cast<OpId>(draft_.ops.size());
+    LaneState& mine = states_[op.lane];
+    DraftOp& from = draft_.ops[launch];
+    op.step = from.step;
+    op.issued = from.start;
+    // It may start before the call returns; the rest of the call is host work like any other.
+    from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
+    op.host_events = counts_.between(mine.trace_lane, op.start, counted_to);
+    draft_.edges.push_back({launch, id, EdgeKind::kLaunch, false});
+    if (mine.last != kNoId) {
+      make_room(draft_.ops[mine.last], op.start);
+      draft_.edges.push_back({mine.last, id, EdgeKind::kOrder, false});
+    }
+    mine.before = mine.last;
+    mine.last = id;
+    queued_.emplace_back(id, launch);
+    draft_.ops.push_back(op);
+  }
+
   /// Adds the op behind what its thread did last, and behind another thread if that was what this
   /// one waited for: the last thing that ended elsewhere while this thread was idle.
   void append(DraftOp op, Nanos counted_to) {
@@ -326,11 +231,13 @@ class HostDraft {
     OpId handed_over = kNoId;
     if (op.start - after > kThreadGap || mine.last == kNoId) {
       for (const LaneState& other : states_) {
+        if (other.trace_lane == mine.trace_lane) continue;
+        end_in_time(other, after, op.start);
         const OpId source = over_by(other, op.start);
-        if (source == kNoId || other.trace_lane == mine.trace_lane) continue;
+        if (source == kNoId) continue;
         const Nanos end = draft_.ops[source].end();
         if (end <= op.start && (end > after || (mine.last == kNoId && handed_over == kNoId)) &&
-            !busy_.at(mine.trace_lane, end)) {
+            (end == op.start || !busy_.at(mine.trace_lane, end))) {
           handed_over = source;
           after = end;
         }
@@ -346,6 +253,17 @@ class HostDraft {
     mine.before = mine.last;
     mine.last = id;
     draft_.ops.push_back(op);
+  }
+
+  /// A thread that was idle since `idle_from` goes on at `time`, a little before a collective on
+  /// another one was recorded to be over: it was over by then.
+  void end_in_time(const LaneState& thread, Nanos idle_from, Nanos time) {
+    if (thread.last == kNoId) return;
+    DraftOp& last = draft_.ops[thread.last];
+    const Nanos late = last.end() - time;
+    if (!last.communication || late <= 0 || late > kLateRecord) return;
+    const Nanos waited = time - std::max(idle_from, last.start);
+    if (waited > 4 * late) last.duration = time - last.start;
   }
 
   /// The last op of a thread; where that is work that still goes on at `time`, the one before.
@@ -376,23 +294,26 @@ class HostDraft {
   }
 
   const RankTrace& trace_;
+  const trace::Launches& launches_;
   const std::vector<bool>& is_communication_;
   RankDraft& draft_;
   EventCounts counts_;
   BusyThreads busy_;
   std::map<std::uint32_t, LaneId> lanes_;
-  std::vector<LaneState> states_;  ///< by draft lane
+  std::vector<LaneState> states_;              ///< by draft lane
+  std::map<std::uint32_t, OpId> launch_of_;    ///< by event
+  std::vector<std::pair<OpId, OpId>> queued_;  ///< collectives, and what put them into a queue
 };
 
 }  // namespace
 
 void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
                 const std::vector<bool>& is_communication, bool has_device, RankDraft& draft) {
-  std::vector<Point> points = find_points(trace, launches);
-  if (!has_device) find_host_work(trace, is_communication, points);
-  sort_by_time(points);
-  HostDraft host(trace, is_communication, draft);
-  for (const Point& point : points) host.add(point);
+  HostDraft host(trace, launches, is_communication, draft);
+  for (const HostPoint& point : host_points(trace, launches, is_communication, has_device)) {
+    host.add(point);
+  }
+  if (!has_device) host.wait_for_collectives();
 }
 
 }  // namespace weft::graph

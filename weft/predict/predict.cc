@@ -8,6 +8,7 @@
 #include "weft/cost/interference.h"
 #include "weft/cost/profiler_overhead.h"
 #include "weft/graph/unroll.h"
+#include "weft/predict/changes.h"
 #include "weft/predict/edits.h"
 #include "weft/sim/contention.h"
 #include "weft/sim/replay.h"
@@ -33,16 +34,6 @@ std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
     if (lane.rank >= 0) ranks.insert(lane.rank);
   }
   return ranks;
-}
-
-void scale(graph::Graph& graph, OpId op, double factor) {
-  graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * factor);
-}
-
-bool is_compute(const graph::Graph& graph, OpId op, bool from_phases) {
-  if (graph.ops.kind[op] == OpKind::kKernel) return true;
-  // Without devices the host computes.
-  return from_phases && graph.ops.kind[op] == OpKind::kHost;
 }
 
 }  // namespace
@@ -94,8 +85,10 @@ class Predictor::Core {
       // The example names a rank that may not be there.
       if (probe.rank >= 0) probe.rank = *ranks_of(job_.graph).begin();
       if (!can_answer(probe)) continue;
-      // Whether gradients can be told apart is known once it has been tried.
-      if (probe.kind == WhatIf::Kind::kBucket && !apply_what_ifs(clean_, {probe})) continue;
+      // Whether gradients can be told apart, or workers are alike, is known once it has been tried.
+      const bool try_it =
+          probe.kind == WhatIf::Kind::kBucket || probe.kind == WhatIf::Kind::kWorkers;
+      if (try_it && !apply_what_ifs(clean_, {probe})) continue;
       keys.emplace_back(key.key);
     }
     return keys;
@@ -201,12 +194,10 @@ class Predictor::Core {
           graph = sim::without_stragglers(graph, straggler_options(job_));
           break;
         case WhatIf::Kind::kCompute:
-          for (OpId op = 0; op < graph.size(); ++op) {
-            if (is_compute(graph, op, job_.from_phases) &&
-                (what_if.rank < 0 || graph.rank(op) == what_if.rank)) {
-              scale(graph, op, 1 / what_if.value);
-            }
-          }
+          change_compute(graph, what_if.rank, what_if.value);
+          break;
+        case WhatIf::Kind::kWorkers:
+          WEFT_TRY(change_workers(graph, links_, static_cast<std::int32_t>(what_if.value)));
           break;
         case WhatIf::Kind::kBandwidth:
           bandwidth *= what_if.value;
@@ -216,20 +207,8 @@ class Predictor::Core {
           break;
       }
     }
-    if (bandwidth != 1 || latency != 1) change_network(graph, bandwidth, latency);
+    if (bandwidth != 1 || latency != 1) change_network(graph, links_, bandwidth, latency);
     return graph;
-  }
-
-  /// A transfer is latency, which does not depend on its size, and the rest, which bandwidth
-  /// divides.
-  void change_network(graph::Graph& graph, double bandwidth, double latency) const {
-    for (const graph::Collective& c : graph.collectives) {
-      if (c.transfer == graph::kNoId) continue;
-      const auto estimate = c.bytes >= 0 ? links_.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
-      const double time = static_cast<double>(graph.ops.duration[c.transfer]);
-      const double fixed = estimate ? std::min(time, static_cast<double>(estimate->latency)) : 0.0;
-      graph.ops.duration[c.transfer] = std::llround(fixed * latency + (time - fixed) / bandwidth);
-    }
   }
 
   /// Transfers are better known from a table than from the recording, where they met compute.

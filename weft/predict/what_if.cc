@@ -66,6 +66,8 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"stragglers", "stragglers=off", "every op takes what it usually takes its peers"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
+      {"workers", "workers=4",
+       "data-parallel training on 4 workers, each with as much work as now"},
   };
   return keys;
 }
@@ -102,6 +104,15 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
     }
     what_if.kind = WhatIf::Kind::kBucket;
     what_if.value = *size;
+    return what_if;
+  }
+  if (key == "workers") {
+    const auto count = number(value);
+    if (!count || *count < 2 || *count != std::floor(*count) || *count > 1e6) {
+      return refuse(quoted + ": the value is a number of workers, at least 2");
+    }
+    what_if.kind = WhatIf::Kind::kWorkers;
+    what_if.value = *count;
     return what_if;
   }
   if (key == "network.bandwidth") {

@@ -19,9 +19,10 @@ struct WhatIf {
     kCommOff,        ///< comm=off
     kStragglersOff,  ///< stragglers=off
     kBucket,         ///< ddp.bucket_mb=25
+    kWorkers,        ///< workers=8
   };
   Kind kind = Kind::kCommOff;
-  double value = 1;        ///< factor, or MiB for kBucket
+  double value = 1;        ///< factor; MiB for kBucket; number for kWorkers
   std::int32_t rank = -1;  ///< kCompute: this rank only; -1 all
   std::string text;        ///< as asked
 };

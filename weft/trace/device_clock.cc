@@ -34,7 +34,8 @@ Nanos device_clock_lag(const RankTrace& trace) {
   std::vector<Nanos> after_launch;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     const std::uint32_t call = launches.launcher[i];
-    if (call != kNone) after_launch.push_back(trace.events.start[i] - trace.events.start[call]);
+    if (call == kNone || !is_on_device(trace.events.kind[i])) continue;
+    after_launch.push_back(trace.events.start[i] - trace.events.start[call]);
   }
   if (after_launch.empty()) return 0;
   const Nanos low = quantile(after_launch, kOutliers);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/sort_runs.h"
+#include "weft/trace/calls.h"
 
 namespace weft::trace {
 namespace {
@@ -39,6 +40,52 @@ void resolve_launchers(const Events& events, std::vector<std::uint32_t>& launche
               : std::lower_bound(calls.begin(), calls.end(), wanted);
     if (at != calls.end() && at->first == events.correlation[i]) launcher[i] = at->second;
   }
+}
+
+/// A queue is served in order: of the ops that are still without work, the first of the same kind
+/// is the one. `calls` and `work` by start.
+void serve_in_order(const RankTrace& trace, const std::vector<std::uint32_t>& calls,
+                    const std::vector<std::uint32_t>& work, std::vector<std::uint32_t>& launcher) {
+  const Events& events = trace.events;
+  std::vector<CollectiveKind> kinds;
+  for (const std::uint32_t call : calls) {
+    kinds.push_back(kind_from_name(trace.names.text(events.name[call])));
+  }
+  std::vector<bool> served(calls.size());
+  std::size_t first = 0;
+  for (const std::uint32_t item : work) {
+    const CollectiveKind kind = kind_from_name(trace.names.text(events.name[item]));
+    while (first < calls.size() && served[first]) ++first;
+    for (std::size_t c = first; c < calls.size(); ++c) {
+      if (events.start[calls[c]] > events.start[item]) break;
+      if (served[c] || kinds[c] != kind) continue;
+      served[c] = true;
+      launcher[item] = calls[c];
+      break;
+    }
+  }
+}
+
+void resolve_queued_collectives(const RankTrace& trace, std::vector<std::uint32_t>& launcher) {
+  // Most recordings have none: a look at the names is cheaper than one at all events.
+  bool any = false;
+  for (NameId name = 0; name < trace.names.size() && !any; ++name) {
+    any = trace.names.text(name).starts_with("gloo:");
+  }
+  if (!any) return;
+  const Events& events = trace.events;
+  std::vector<std::uint32_t> calls, work;
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    const std::string_view name = trace.names.text(events.name[i]);
+    if (events.kind[i] == EventKind::kHostOp && name.starts_with("c10d::")) calls.push_back(i);
+    if (events.kind[i] == EventKind::kAnnotation && name.starts_with("gloo:")) work.push_back(i);
+  }
+  const auto by_start = [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair{events.start[a], a} < std::pair{events.start[b], b};
+  };
+  std::sort(calls.begin(), calls.end(), by_start);
+  std::sort(work.begin(), work.end(), by_start);
+  serve_in_order(trace, calls, work, launcher);
 }
 
 void resolve_parents(const RankTrace& trace, std::vector<std::uint32_t>& parent) {
@@ -98,6 +145,7 @@ Launches resolve_launches(const RankTrace& trace) {
   result.launcher.assign(trace.events.size(), kNone);
   result.parent.assign(trace.events.size(), kNone);
   resolve_launchers(trace.events, result.launcher);
+  resolve_queued_collectives(trace, result.launcher);
   resolve_parents(trace, result.parent);
   return result;
 }

@@ -12,8 +12,9 @@ namespace weft::trace {
 
 /// Both columns have one entry an event; kNone where there is no answer.
 struct Launches {
-  /// For kernels, copies and memsets: the runtime call with the same correlation. Absent for work
-  /// launched before the recording began.
+  /// For kernels, copies and memsets: the runtime call with the same correlation. For collectives
+  /// that run on a thread of their own (gloo): the c10d op that put them into its queue. Absent for
+  /// work launched before the recording began.
   std::vector<std::uint32_t> launcher;
   /// For host ops, annotations and runtime calls: the innermost host op or annotation around them
   /// on their lane. Follow it upwards for the whole chain.

@@ -49,5 +49,21 @@ TEST(Launches, RangesThatStartTogetherNestByLengthThenByFileOrder) {
   EXPECT_EQ(launches.parent[call], twin);
 }
 
+TEST(Launches, QueuedCollectivesAreServedInOrderByKind) {
+  MadeRank rank(0, 2);
+  const auto before = rank.annotation("gloo:all_reduce", 50, 20);  // queued before the window
+  const auto first = rank.host("c10d::allreduce_", 100, 10);
+  const auto other = rank.host("c10d::broadcast_", 120, 10);
+  const auto second = rank.host("c10d::allreduce_", 140, 10);
+  const auto a = rank.annotation("gloo:all_reduce", 150, 500);
+  const auto b = rank.annotation("gloo:broadcast", 160, 50);
+  const auto c = rank.annotation("gloo:all_reduce", 650, 50);
+  const Launches launches = resolve_launches(rank.trace);
+  EXPECT_EQ(launches.launcher[before], kNone);
+  EXPECT_EQ(launches.launcher[a], first);
+  EXPECT_EQ(launches.launcher[b], other);
+  EXPECT_EQ(launches.launcher[c], second);
+}
+
 }  // namespace
 }  // namespace weft::trace

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+namespace weft::predict {
+namespace {
+
+using graph::CollectiveKind;
+using graph::OpId;
+using graph::OpKind;
+
+Nanos times(Nanos time, double factor) { return std::llround(static_cast<double>(time) * factor); }
+
+/// The part of a transfer that bandwidth does not change.
+Nanos fixed_part(const graph::Graph& graph, const cost::LinkModel& links,
+                 const graph::Collective& c) {
+  const auto estimate = c.bytes >= 0 ? links.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
+  return estimate ? std::min(graph.ops.duration[c.transfer], estimate->latency) : 0;
+}
+
+/// What goes over the link of each member, in parts of the array, and in how many rounds.
+struct Ring {
+  double volume = 1;
+  double rounds = 1;
+};
+Ring ring(CollectiveKind kind, std::int32_t ranks) {
+  const double n = ranks;
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return {2 * (n - 1) / n, 2 * (n - 1)};
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kGather:
+    case CollectiveKind::kScatter:
+      return {(n - 1) / n, n - 1};
+    default:
+      return {1, std::ceil(std::log2(n))};
+  }
+}
+
+std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.kind == graph::LaneKind::kStream) ranks.insert(lane.rank);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+void change_network(graph::Graph& graph, const cost::LinkModel& links, double bandwidth,
+                    double latency) {
+  for (const graph::Collective& c : graph.collectives) {
+    if (c.transfer == graph::kNoId) continue;
+    const Nanos fixed = fixed_part(graph, links, c);
+    Nanos& time = graph.ops.duration[c.transfer];
+    time = times(fixed, latency) + times(time - fixed, 1 / bandwidth);
+  }
+}
+
+void change_compute(graph::Graph& graph, std::int32_t rank, double factor) {
+  const std::set<std::int32_t> with_device = ranks_with_device(graph);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const std::int32_t own = graph.rank(op);
+    if (own < 0 || (rank >= 0 && own != rank)) continue;
+    const bool on_host = !with_device.contains(own) && graph.ops.kind[op] == OpKind::kHost;
+    if (!on_host && graph.ops.kind[op] != OpKind::kKernel) continue;
+    graph.ops.duration[op] = times(graph.ops.duration[op], 1 / factor);
+    if (!on_host) continue;
+    for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
+      graph::Edge& edge = graph.edges[e];
+      if (graph.rank(edge.source) == own) edge.delay = times(edge.delay, 1 / factor);
+    }
+  }
+}
+
+Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers) {
+  std::set<std::int32_t> ranks;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank >= 0) ranks.insert(lane.rank);
+  }
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::kUsage, "workers=" + std::to_string(workers) +
+                                       " cannot be answered from this recording: " + why);
+  };
+  bool any = false;
+  for (const graph::Collective& c : graph.collectives) {
+    if (c.transfer == graph::kNoId || c.ranks < 2) continue;
+    if (c.ranks < static_cast<std::int32_t>(ranks.size()) || c.kind == CollectiveKind::kSendRecv) {
+      return refuse("its ranks communicate in groups of " + std::to_string(c.ranks) +
+                    ", so they do not all do the same");
+    }
+    any = true;
+  }
+  if (!any) return refuse("it shows no communication between its ranks");
+  for (graph::Collective& c : graph.collectives) {
+    if (c.transfer == graph::kNoId || c.ranks < 2) continue;
+    Nanos& time = graph.ops.duration[c.transfer];
+    if (c.bytes >= 0 && links.has_table(c.kind, workers)) {
+      time = links.transfer(c.kind, workers, c.bytes)->time;
+    } else {
+      const Ring was = ring(c.kind, c.ranks), is = ring(c.kind, workers);
+      const Nanos fixed = fixed_part(graph, links, c);
+      time = times(fixed, is.rounds / was.rounds) + times(time - fixed, is.volume / was.volume);
+    }
+    c.ranks = workers;
+  }
+  return {};
+}
+
+}  // namespace weft::predict

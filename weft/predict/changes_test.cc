@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/changes.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/graph/text.h"
+
+namespace weft::predict {
+namespace {
+
+/// Two ranks that compute on their threads, all-reduce, and go on.
+graph::Graph two_hosts(const char* collective = "allreduce ranks=2") {
+  auto graph = graph::parse_text(
+      "lane h0 host 0\nlane h1 host 1\nlane n0 host 0\nlane n1 host 1\nlane net link -\nstep 1\n"
+      "a0: host h0 10ms \"work\" at=0 took=10ms\n"
+      "a1: host h1 10ms \"work\" at=0 took=10ms\n"
+      "x0: arrive n0 0 \"gloo\" at=10ms took=42ms after a0:launch\n"
+      "x1: arrive n1 0 \"gloo\" at=10ms took=42ms after a1:launch\n"
+      "t: transfer net 42ms at=10ms took=42ms after x0:collective, x1:collective\n"
+      "b0: host h0 5ms \"more\" at=53ms took=5ms after a0+3ms, t+1ms:thread\n"
+      "b1: host h1 5ms \"more\" at=53ms took=5ms after a1+3ms, t+1ms:thread\n" +
+      std::string("c: collective ") + collective + " bytes=1000000 transfer=t arrivals=x0,x1\n");
+  EXPECT_TRUE(graph) << graph.error().text();
+  return graph.value();
+}
+
+/// 2 ms, and 40 ms for a million bytes.
+cost::LinkModel links(std::int32_t ranks = 2) {
+  cost::LinkTable table;
+  table.ranks = ranks;
+  table.rows = {{1, 2 * kMillisecond}, {1'000'000, 42 * kMillisecond}};
+  return cost::LinkModel({table}, graph::Graph());
+}
+
+graph::OpId named(const graph::Graph& graph, std::string_view name, std::int32_t rank) {
+  for (graph::OpId op = 0; op < graph.size(); ++op) {
+    if (graph.name(op) == name && graph.rank(op) == rank) return op;
+  }
+  return graph::kNoId;
+}
+
+Nanos transfer_time(const graph::Graph& graph) {
+  return graph.ops.duration[graph.collectives[0].transfer];
+}
+
+TEST(Changes, BandwidthLeavesLatencyAndLatencyLeavesTheRest) {
+  graph::Graph graph = two_hosts();
+  change_network(graph, links(), 2, 1);
+  EXPECT_EQ(transfer_time(graph), 22 * kMillisecond);
+  change_network(graph, links(), 1, 0.5);
+  EXPECT_EQ(transfer_time(graph), 21 * kMillisecond);
+}
+
+TEST(Changes, WithoutDeviceHostWorkAndThePausesOfItsThreadAreCompute) {
+  graph::Graph graph = two_hosts();
+  change_compute(graph, 1, 0.5);
+  EXPECT_EQ(graph.ops.duration[named(graph, "work", 0)], 10 * kMillisecond);
+  EXPECT_EQ(graph.ops.duration[named(graph, "work", 1)], 20 * kMillisecond);
+  EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);
+  for (const graph::Edge& edge : graph.in_edges(named(graph, "more", 1))) {
+    const bool own = graph.rank(edge.source) == 1;
+    EXPECT_EQ(edge.delay, own ? 6 * kMillisecond : 1 * kMillisecond);
+  }
+}
+
+TEST(Changes, MoreWorkersMoveMoreOverEachLinkInMoreRounds) {
+  graph::Graph graph = two_hosts();
+  ASSERT_TRUE(change_workers(graph, links(), 4));
+  // 2 ms are the latency of 2 rounds and become 6; volume grows from 1 to 1.5 arrays.
+  EXPECT_EQ(transfer_time(graph), 66 * kMillisecond);
+  EXPECT_EQ(graph.collectives[0].ranks, 4);
+}
+
+TEST(Changes, ATableForThatManyWorkersDecides) {
+  graph::Graph graph = two_hosts();
+  ASSERT_TRUE(change_workers(graph, links(8), 8));
+  EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);
+}
+
+TEST(Changes, WorkersThatDoNotAllDoTheSameAreRefused) {
+  graph::Graph messages = two_hosts("sendrecv ranks=2");
+  const Status refused = change_workers(messages, links(), 4);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
+  graph::Graph alone = two_hosts();
+  alone.collectives.clear();
+  EXPECT_FALSE(change_workers(alone, links(), 4));
+}
+
+}  // namespace
+}  // namespace weft::predict
