@@ -87,11 +87,16 @@ class ArgumentParser {
         app.add_option(names, values)->allow_extra_args(false);
       }
     }
+    // What follows "--" are inputs, whatever it looks like: flags of another command, say.
+    const auto dashes = std::find(words.begin(), words.end(), "--");
     try {
       // CLI11 takes the words from the back.
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+      app.parse(std::vector<std::string>(std::reverse_iterator(dashes), words.rend()));
     } catch (const CLI::ParseError& error) {
       return usage(error.what());
+    }
+    if (dashes != words.end()) {
+      arguments.inputs.insert(arguments.inputs.end(), dashes + 1, words.end());
     }
     WEFT_TRY(refuse_extras(app.remaining()));
     WEFT_TRY(check_values(arguments));

@@ -13,17 +13,19 @@ Subcommand completions_command();
 Subcommand diagnose_command();
 Subcommand diff_command();
 Subcommand export_command();
+Subcommand gather_command();
 Subcommand help_command();
 Subcommand info_command();
 Subcommand list_command();
 Subcommand man_command();
+Subcommand record_command();
 Subcommand replay_command();
 Subcommand report_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {info_command(),   diagnose_command(), replay_command(), diff_command(),
-          report_command(), export_command(),   list_command(),   completions_command(),
-          man_command(),    help_command()};
+  return {record_command(), gather_command(),      info_command(),   diagnose_command(),
+          replay_command(), diff_command(),        report_command(), export_command(),
+          list_command(),   completions_command(), man_command(),    help_command()};
 }
 
 /// nullptr if there is none of this name.

@@ -62,6 +62,9 @@ std::string spelled(const Flag& flag) {
 }
 
 std::string usage_line(const Subcommand& command) {
+  if (command.inputs.starts_with("-- ")) {  // nothing may follow the words of another command
+    return fmt::format("weft {} [FLAG]... {}", command.name, command.inputs);
+  }
   return fmt::format("weft {}{}{} [FLAG]...", command.name, command.inputs.empty() ? "" : " ",
                      command.inputs);
 }

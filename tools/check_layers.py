@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that includes follow the direction of the rooms, and that headers stay free of strangers.
 
-    base < trace < graph < cost < sim < predict < plan
+    base < {trace, record} < graph < cost < sim < predict < plan
          < {diagnose, optimize, pipeline, reshard, share} < report < {cli, python}
 
 A file may include its own room and rooms of lower rank, never a neighbour of the same rank.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 RANKS = [
     ["base"],
-    ["trace"],
+    ["trace", "record"],
     ["graph"],
     ["cost"],
     ["sim"],

@@ -231,6 +231,14 @@ class Extractor {
         if (kind == CollectiveKind::kOther || named == kind) take_detail(call, detail);
       }
     }
+    // gloo says nothing about the group; where the job has but one, it is that.
+    if (call.group.empty() && trace_.groups.size() == 1 &&
+        events_.kind[call.event] == EventKind::kAnnotation) {
+      call.group = trace_.groups.front().name;
+      if (!trace_.groups.front().ranks.empty()) {
+        call.group_size = static_cast<std::int32_t>(trace_.groups.front().ranks.size());
+      }
+    }
     if (call.kind == CollectiveKind::kSendRecv && call.bytes < 0) {
       for (const Message& m : call.messages) call.bytes = std::max(call.bytes, m.bytes);
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,9 @@ constexpr DiagnosticKind kUnequal{
     "matching copes with it; record more steps to have whole ones"};
 
 constexpr std::size_t kHead = 64u << 10;
+
+/// What `weft record` writes beside each trace: facts about the job, no events.
+bool is_job_facts(const std::string& file) { return file.ends_with(".job.json"); }
 
 struct FileOutcome {
   FileTraces traces;
@@ -229,8 +233,13 @@ Status choose_run(std::vector<Run>& runs, const std::string& wanted) {
 
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics) {
-  WEFT_ASSIGN(const std::vector<std::string> files, expand_inputs(inputs));
+  WEFT_ASSIGN(std::vector<std::string> files, expand_inputs(inputs));
   const std::set<std::string> named(inputs.begin(), inputs.end());
+  if (std::any_of(files.begin(), files.end(), std::not_fn(is_job_facts))) {
+    std::erase_if(files, [&](const std::string& file) {
+      return is_job_facts(file) && !named.contains(file);
+    });
+  }
   std::vector<FileOutcome> outcomes = read_all(files, options);
 
   std::vector<FileTraces> traces;

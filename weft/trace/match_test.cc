@@ -196,6 +196,25 @@ TEST(Match, GlooCollectivesMatchWhicheverThreadRanThem) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
+// Ranks that share cores end their collectives far apart; where the file names the only group of
+// the job, that does not matter.
+TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
+  Job run;
+  std::mt19937 random(5);
+  std::uniform_int_distribution<Nanos> jitter(0, 12 * kMillisecond);
+  for (int r = 0; r < 2; ++r) {
+    MadeRank rank(r, 2);
+    rank.trace.groups.push_back({"0", "default_pg", {0, 1}});
+    for (int k = 0; k < 20; ++k) {
+      rank.annotation("gloo:all_reduce", k * 15 * kMillisecond, kMillisecond + jitter(random));
+    }
+    run.ranks.push_back(std::move(rank.trace));
+  }
+  const auto matches = match(run);
+  EXPECT_EQ(matches.size(), 20u);
+  for (const Match& m : matches) EXPECT_TRUE(m.complete());
+}
+
 // A pipeline of two ranks: each step two sends down, exchanges, two sends back up. Receives lag.
 Job made_pipeline(int steps) {
   std::vector<MadeRank> ranks = {MadeRank(0, 2), MadeRank(1, 2)};

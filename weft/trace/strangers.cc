@@ -37,6 +37,11 @@ std::string_view known_stranger(std::string_view path, std::string_view head) {
   if (has("\"collective\"") && has("\"rows\"") && has("\"median_us\"")) {
     return "this is a link table and no trace; give it to weft replay with --links";
   }
+  if (path.ends_with(".job.json")) {
+    return "these are facts about a rank of a job and no trace; name the folder or the trace "
+           "beside "
+           "it";
+  }
   // The report's own format is not public.
   if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep")) {
     return "this is a report of Nsight Systems; nsys export --type sqlite makes a file that Weft "

@@ -24,7 +24,7 @@ LATE_SECONDS = 0.02
 
 def work() -> None:
     import horovod.torch as hvd  # type: ignore[import-not-found]
-    import torch  # type: ignore[import-not-found]
+    import torch
 
     hvd.init()
     torch.set_num_threads(1)

@@ -19,7 +19,7 @@ STEPS = 3
 
 
 def work(folder: Path) -> None:
-    import mxnet as mx  # type: ignore[import-not-found]
+    import mxnet as mx
     from mxnet import autograd, gluon, nd, profiler
 
     store = mx.kv.create("dist_sync")

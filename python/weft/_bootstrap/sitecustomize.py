@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run by every Python that `weft record` starts, as this folder stands first on PYTHONPATH.
+
+Weft need not be installed where the job runs: the package is found beside this folder, and comes
+under a name of its own, so that a weft that the job itself imports is another one. Nothing here may
+ever stop a job.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _install_hooks():  # type: () -> None
+    if sys.version_info < (3, 8) or not os.environ.get("WEFT_RECORD"):
+        return
+    import importlib
+    import types
+
+    package = types.ModuleType("_weft")
+    package.__path__ = [os.path.dirname(_HERE)]
+    sys.modules["_weft"] = package
+    importlib.import_module("_weft._recording.hooks").install()
+
+
+def _run_next_sitecustomize():  # type: () -> None
+    """This file hides any other of its name: the one that would have been run is run."""
+    import importlib.machinery
+    import importlib.util
+
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":
+    try:
+        _install_hooks()
+    except Exception as error:
+        sys.stderr.write("weft: warning: not recording this process: %r\n" % (error,))
+    _run_next_sitecustomize()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a recording: each has one writer, and appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+from typing import Any, Dict, Iterator
+
+from . import process
+
+
+def claim_stem(folder: str, stem: str) -> str:
+    """`stem`, or one of this process alone where another process writes files of that name."""
+    mine = process.unique_stem()
+    path = os.path.join(folder, f".{stem}.claim")
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(mine)
+        return stem
+    except FileExistsError:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == mine:
+                return stem
+    process.warn(f"another process has recorded as {stem}; this one is called {mine}")
+    return mine
+
+
+@contextlib.contextmanager
+def whole(path: str) -> Iterator[str]:
+    """A name to write to, which becomes `path` if nothing went wrong and vanishes otherwise."""
+    folder, name = os.path.split(path)
+    partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(partial)
+        raise
+
+
+@contextlib.contextmanager
+def scratch(path: str) -> Iterator[str]:
+    """A folder beside `path` for what is not to stay."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.scratch")
+    os.makedirs(temporary, exist_ok=True)
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_json(path: str, value: Dict[str, Any]) -> None:
+    with whole(path) as partial:
+        with open(partial, "w", encoding="utf-8") as file:
+            lines = (f"{json.dumps(key)}: {json.dumps(value[key])}" for key in value)
+            file.write("{" + ",\n ".join(lines) + "}\n")
+
+
+def pack_json(plain: str, path: str, old: bytes = b"", new: bytes = b"") -> None:
+    """The JSON that a profiler wrote to `plain`, as gzip, with `old` (within a line) replaced.
+
+    Raises if it is cut, as on a full disk.
+    """
+    if not os.path.exists(plain):
+        raise OSError("the profiler could not write its file; is the disk full?")
+    with open(plain, "rb") as source:
+        source.seek(0, os.SEEK_END)
+        source.seek(max(0, source.tell() - 64))
+        if not source.read().rstrip().endswith(b"}"):
+            raise OSError("the profiler's file is cut; is the disk full?")
+        source.seek(0)
+        # Packed quickly rather than well, since the job waits.
+        with whole(path) as partial, gzip.open(partial, "wb", compresslevel=2) as packed:
+            if old:
+                packed.writelines(line.replace(old, new) for line in source)
+            else:
+                shutil.copyfileobj(source, packed, 1 << 20)

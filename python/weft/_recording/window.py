@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded steps of one process: opened and closed as steps end, timed all along."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from typing import Any, Callable, Dict, List, Optional
+
+from . import files, probes, process
+from .recorder import Recorder
+from .settings import Settings
+
+SCHEMA_VERSION = 1
+_MOST_STEP_TIMES = 10_000
+"""A job of weeks must not fill the memory with them."""
+
+
+class Window:
+    """Lets a recorder record the asked steps, and never lets anything of it reach the job."""
+
+    def __init__(self, settings: Settings, recorder: Recorder) -> None:
+        self._settings = settings
+        self._recorder = recorder
+        self._on_first_step: List[Callable[[], None]] = []
+        self.reset()
+
+    def reset(self) -> None:
+        """As if nothing had happened yet: what a forked child begins with."""
+        self._step = 0
+        self._marked = False  # the step that runs
+        self._state = "waiting"  # warming, recording, done
+        self._busy = False
+        self._stem = ""
+        self._owner = os.getpid()
+        self._recorded: List[int] = []
+        self._disturbed: List[int] = []
+        self._problems: List[str] = []
+        self._files: List[str] = []
+        self._facts: Dict[str, Any] = {}
+        self._times: List[Optional[float]] = []
+        self._resumed: Optional[float] = None
+
+    @property
+    def framework(self) -> str:
+        return self._recorder.framework
+
+    @property
+    def steps(self) -> int:
+        """How many have ended."""
+        return self._step
+
+    def on_first_step(self, action: Callable[[], None]) -> None:
+        self._on_first_step.append(action)
+
+    def step_ended(self) -> None:
+        """To be called between two steps, on the thread that trains."""
+        now = time.perf_counter()
+        if os.getpid() != self._owner:
+            self.reset()
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            self._turn(now)
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy = False
+            self._resumed = time.perf_counter()
+
+    def _turn(self, now: float) -> None:
+        ended, begins = self._step, self._step + 1
+        if len(self._times) < _MOST_STEP_TIMES:
+            resumed = self._resumed
+            self._times.append(None if resumed is None else round((now - resumed) * 1e3, 4))
+        self._step = begins
+        if ended == 0:
+            self._claim()
+        if self._state == "done":
+            return
+        if self._marked:
+            self._end_step()
+            if ended >= self._settings.last:
+                self._disturbed.append(begins)
+                self._close()
+                return
+        first = self._settings.first
+        if self._state == "waiting" and begins >= first - 2:
+            self._state = "warming"
+            self._recorder.prepare(self._path_of)
+        # Ranks start their profilers at different speed. The step before the first one to record
+        # takes this up: it is recorded as well, but without a mark.
+        if self._state == "warming" and begins >= first - 1:
+            probes.record(True)
+            self._recorder.start()
+            self._state = "recording"
+        if self._state == "recording" and begins >= first:
+            self._recorder.begin_step(begins)
+            self._marked = True
+        elif self._state != "waiting":
+            self._disturbed.append(begins)
+
+    def _end_step(self) -> None:
+        self._marked = False
+        self._recorder.end_step()
+        self._recorded.append(self._step - 1)
+
+    def _claim(self) -> None:
+        for action in self._on_first_step:
+            action()
+        self._stem = files.claim_stem(self._settings.folder, self._recorder.stem())
+
+    def _path_of(self, ending: str) -> str:
+        return os.path.join(self._settings.folder, f"{self._stem}.{ending}")
+
+    def _close(self) -> None:
+        self._state = "done"
+        probes.record(False)
+        self._files += [os.path.basename(path) for path in self._recorder.stop()]
+        self._facts = self._recorder.facts()
+        self._write_job()
+
+    def _give_up(self, error: BaseException) -> None:
+        was, self._state = self._state, "done"
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        self._problems.append(" ".join(text.split()))
+        if len(self._problems) == 1:
+            process.warn(f"recording ended, the job goes on: {self._problems[0]}")
+        try:
+            probes.record(False)
+            if was in ("warming", "recording"):
+                self._recorder.abandon()
+        except Exception:
+            pass  # one warning is enough
+        try:
+            self._write_job()
+        except Exception:
+            pass
+
+    def finish(self) -> None:
+        """At the end of the process: writes what there is."""
+        if os.getpid() != self._owner or self._step == 0 or self._busy:
+            return
+        self._busy = True
+        try:
+            if self._marked:
+                self._marked = False
+                self._recorder.cut_step()
+            if self._recorded and self._state == "recording":
+                self._close()
+            elif self._state in ("warming", "recording"):
+                self._state = "done"
+                probes.record(False)
+                self._recorder.abandon()
+            self._write_job()
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy = False
+
+    def _write_job(self) -> None:
+        rank, world = self._recorder.rank()
+        job: Dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "weft job",
+            "framework": self._recorder.framework,
+            "framework_version": self._recorder.version(),
+            "python": platform.python_version(),
+            "rank": rank,
+            "world": world,
+            "host": process.host(),
+            "pid": os.getpid(),
+            "asked_steps": [self._settings.first, self._settings.last],
+            "recorded_steps": self._recorded,
+            "steps_seen": self._step,
+            "files": self._files,
+            "problems": self._problems,
+            **self._facts,
+            "disturbed_steps": self._disturbed,
+            "step_ms": self._times,
+        }
+        files.write_json(self._path_of("job.json"), job)

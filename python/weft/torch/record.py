@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records steps of a PyTorch job with its own profiler. Steps end when an optimizer has stepped."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Dict, List, Tuple
+
+from .._recording import files, hooks
+from .._recording.recorder import PathOf, Recorder
+from .._recording.rounds import Rounds
+from .._recording.settings import Settings, check_steps
+from .._recording.window import Window
+from .facts import job_facts
+
+
+class TorchRecorder(Recorder):
+    framework = "torch"
+
+    def __init__(self, settings: Settings) -> None:
+        self._options = settings.options
+        self._profiler: Any = None
+        self._mark: Any = None
+        self._step = ""
+        self._cut = ""
+
+    def version(self) -> str:
+        import torch
+
+        return str(torch.__version__)
+
+    def rank(self) -> Tuple[int, int]:
+        from torch import distributed
+
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        return super().rank()
+
+    def prepare(self, path_of: PathOf) -> None:
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        self._path_of = path_of
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+        self._profiler = profile(
+            activities=activities,
+            record_shapes="shapes" in self._options,
+            profile_memory="memory" in self._options,
+            with_stack="stacks" in self._options,
+            # Which stream waited for which.
+            experimental_config=torch._C._profiler._ExperimentalConfig(
+                enable_cuda_sync_events=True
+            ),
+        )
+        self._profiler.prepare_trace()
+
+    def start(self) -> None:
+        self._profiler.start_trace()
+
+    def begin_step(self, number: int) -> None:
+        from torch.autograd.profiler import record_function
+
+        # The name that torch.profiler itself gives to steps.
+        self._step = f"ProfilerStep#{number}"
+        self._mark = record_function(self._step)
+        self._mark.__enter__()
+
+    def end_step(self) -> None:
+        self._mark.__exit__(None, None, None)
+
+    def cut_step(self) -> None:
+        # The profiler would end the open mark, and make a step of it.
+        self._cut = self._step
+        self.end_step()
+
+    def stop(self) -> List[str]:
+        profiler, self._profiler = self._profiler, None
+        profiler.stop_trace()
+        path = self._path_of("kineto.json.gz")
+        with files.scratch(path) as folder:
+            plain = os.path.join(folder, "trace.json")
+            profiler.export_chrome_trace(plain)
+            cut = f'"{self._cut}"'.encode() if self._cut else b""
+            files.pack_json(plain, path, old=cut, new=b'"step cut off"')
+        return [path]
+
+    def facts(self) -> Dict[str, Any]:
+        return job_facts()
+
+    def abandon(self) -> None:
+        profiler, self._profiler = self._profiler, None
+        if profiler is not None:
+            profiler.stop_trace()
+
+
+class _StepEnds:
+    """Called behind every optimizer step of the process."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._rounds = Rounds()
+        self._waiting: Any = None
+
+    def __call__(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self._rounds.ends_step(id(optimizer)):
+            return
+        # An optimizer that steps during the backward pass is called on a thread of the engine,
+        # where the profiler cannot be switched: the step ends when the next forward pass begins.
+        if isinstance(threading.current_thread(), threading._DummyThread):
+            if self._waiting is None:
+                from torch.nn.modules.module import register_module_forward_pre_hook
+
+                self._waiting = register_module_forward_pre_hook(self._forward_begins)
+            return
+        self._window.step_ended()
+
+    def _forward_begins(self, module: Any, args: Any) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.remove()
+            self._window.step_ended()
+
+
+def install(settings: Settings) -> Window:
+    """Called once torch is imported."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    window = Window(settings, TorchRecorder(settings))
+    register_optimizer_step_post_hook(_StepEnds(window))
+    return window
+
+
+def record(
+    folder: str | os.PathLike[str],
+    steps: Tuple[int, int] = (10, 14),
+    *,
+    shapes: bool = True,
+    memory: bool = False,
+    stacks: bool = False,
+) -> None:
+    """Record the steps from the first to the last of `steps` into `folder`, one file a rank.
+
+    To be called once, before training. A step ends when the optimizer has stepped; the first one is
+    step 0. Under `weft record` this does nothing, as that records already.
+    """
+    if os.environ.get("WEFT_RECORD"):
+        return
+    first, last = check_steps(*steps)
+    path = os.path.abspath(os.fspath(folder))
+    os.makedirs(path, exist_ok=True)
+    wanted = {"shapes": shapes, "memory": memory, "stacks": stacks}
+    options = frozenset(name for name, on in wanted.items() if on)
+    settings = Settings(path, first, last, options)
+    session = hooks.Session(settings)
+    session.add(install(settings))
+    hooks.end_with_process(session)

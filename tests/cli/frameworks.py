@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environments with real frameworks, made by tools/frameworks.sh."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, clean_environment, weft_command
+
+PATIENCE_S = 180
+
+
+def python_of(framework: str) -> Path:
+    """The interpreter of its environment; the test is skipped where there is none."""
+    python = ROOT / ".venvs" / framework / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no .venvs/{framework}: run tools/frameworks.sh {framework}")
+    return python
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def ranks_environment(rank: int, world: int, port: int) -> dict[str, str]:
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(world),
+        "LOCAL_RANK": str(rank),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def record(
+    folder: Path, command: list[str | Path], *flags: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    words = [weft_command(), "record", "-o", folder, *flags, "--", *command]
+    return subprocess.run(
+        list(map(str, words)), capture_output=True, text=True, timeout=PATIENCE_S,
+        env=clean_environment(**environment),
+    )  # fmt: skip
+
+
+def start(command: list[str | Path], **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=clean_environment(**environment),
+    )  # fmt: skip
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0

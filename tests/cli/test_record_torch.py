@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft record` with real PyTorch jobs over loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.frameworks import free_port, is_root, python_of, record
+from tests.conftest import Weft
+
+JOB = Path(__file__).parent / "jobs" / "torch_steps.py"
+
+
+def torchrun(*words: str, ranks: int = 2) -> list[str | Path]:
+    return [python_of("torch"), "-m", "torch.distributed.run", "--nproc-per-node", str(ranks),
+            "--master-port", str(free_port()), JOB, *words]  # fmt: skip
+
+
+def alone(*words: str) -> list[str | Path]:
+    return [python_of("torch"), JOB, "--single", *words]
+
+
+def steps_of(weft: Weft, folder: Path) -> dict[int, list[int]]:
+    """Rank to the steps that its trace marks."""
+    (run,) = json.loads(weft("info", "--json", folder).stdout)["runs"]
+    return {rank["rank"]: [step["number"] for step in rank["steps"]] for rank in run["ranks"]}
+
+
+def facts_of(folder: Path, rank: int = 0) -> Any:
+    return json.loads((folder / f"r{rank}.job.json").read_text())
+
+
+def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    done = record(folder, torchrun(), "--steps", "5..7")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("loss ")
+    assert "recorded torch 2." in done.stderr and "ranks 0, 1, steps 5-7: 2 files" in done.stderr
+    assert f"next: weft diagnose {folder}" in done.stderr
+    assert sorted(file.name for file in folder.iterdir() if file.suffix != ".weftlog") == [
+        "r0.job.json", "r0.kineto.json.gz", "r1.job.json", "r1.kineto.json.gz",
+    ]  # fmt: skip
+
+    assert steps_of(weft, folder) == {0: [5, 6, 7], 1: [5, 6, 7]}
+    (run,) = json.loads(weft("info", "--json", folder).stdout)["runs"]
+    assert run["world"] == 2
+    for rank in run["ranks"]:
+        # One bucket; the step before the first marked one is there too.
+        (collective,) = rank["collectives"]
+        assert collective["name"] == "allreduce"
+        assert collective["with_size"] == collective["count"] == 4
+        assert rank["profiler"]["shapes"] and not rank["profiler"]["memory_events"]
+
+    facts = facts_of(folder)
+    assert facts["schema_version"] == 1 and facts["framework"] == "torch"
+    assert (facts["rank"], facts["world"]) == (0, 2)
+    assert (facts["backend"], facts["scheme"]) == ("gloo", "ddp")
+    assert facts["recorded_steps"] == [5, 6, 7] and facts["steps_seen"] == 20
+    assert facts["step_ms"][0] is None and len(facts["step_ms"]) == 20
+    assert all(ms > 0 for ms in facts["step_ms"][1:])
+    (ddp,) = facts["ddp"]
+    assert sum(parameter["elements"] for parameter in ddp["parameters"]) == 4 * (64 * 64 + 64)
+
+    answer = json.loads(weft("replay", "--json", folder).stdout)
+    assert not any(d["id"] == "collective-without-peers" for d in answer["diagnostics"])
+
+
+def test_recording_does_not_change_the_result(tmp_path: Path) -> None:
+    plain = subprocess.run(
+        list(map(str, alone())), capture_output=True, text=True, timeout=120, check=True
+    )
+    done = record(tmp_path / "traces", alone(), "--steps", "3..4", "--memory", "--stacks")
+    assert done.stdout == plain.stdout
+
+
+@pytest.mark.parametrize("words", [["--accumulate", "3"], ["--optimizers", "3"]])
+def test_a_step_is_one_round_of_the_optimizers(
+    weft: Weft, tmp_path: Path, words: list[str]
+) -> None:
+    done = record(tmp_path / "traces", alone(*words), "--steps", "8..9")
+    assert done.returncode == 0, done.stderr
+    assert steps_of(weft, tmp_path / "traces") == {0: [8, 9]}
+    assert facts_of(tmp_path / "traces")["steps_seen"] == 20
+
+
+def test_memory_and_stacks_are_recorded_if_asked_for(weft: Weft, tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", alone(), "--memory", "--stacks", "--no-shapes")
+    assert done.returncode == 0, done.stderr
+    (run,) = json.loads(weft("info", "--json", tmp_path / "traces").stdout)["runs"]
+    profiler = run["ranks"][0]["profiler"]
+    assert profiler["memory_events"] and not profiler["shapes"]
+    assert profiler["stacks"] or profiler["python_events"]
+
+
+def test_what_there_is_gets_written_when_the_job_is_shorter(weft: Weft, tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", alone("--steps", "12"))
+    assert done.returncode == 0, done.stderr
+    assert "the job took 12 steps, so that not all of 10..14 were recorded" in done.stderr
+    assert steps_of(weft, tmp_path / "traces") == {0: [10, 11]}
+
+
+def test_a_job_without_the_asked_steps_is_told_what_it_has_room_for(tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", alone("--steps", "6"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("loss ")
+    assert (
+        "nothing was recorded: the job took 6 steps, and recording begins at step 10; run it "
+        "longer, or ask for --steps 1..5" in done.stderr
+    )
+
+
+def test_a_script_that_raises_keeps_its_status_and_its_steps(weft: Weft, tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", alone("--raise-at", "13"))
+    assert done.returncode == 1
+    assert "RuntimeError: the script has a bug" in done.stderr
+    assert steps_of(weft, tmp_path / "traces") == {0: [10, 11, 12]}
+
+
+def test_a_rank_that_is_killed_leaves_the_others_readable(weft: Weft, tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", torchrun("--kill-at", "13"))
+    assert done.returncode != 0
+    assert steps_of(weft, tmp_path / "traces") == {0: [10, 11, 12]}
+    assert "ranks 1 are not here" in done.stderr
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_job(tmp_path: Path) -> None:
+    if not is_root():
+        pytest.skip("a small disk can only be mounted as root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        done = record(folder, alone())
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert done.returncode == 1
+    assert done.stdout.startswith("loss ")
+    assert done.stderr.count("weft: warning: recording ended, the job goes on: ") == 1
+    assert "nothing was recorded" in done.stderr
+
+
+def test_two_lines_in_a_script_record_as_well(weft: Weft, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    # As `import weft.torch`, for an environment in which Weft is not installed.
+    package = Path(__file__).parents[2] / "python" / "weft"
+    script.write_text(
+        "import sys, types\n"
+        "weft = sys.modules['weft'] = types.ModuleType('weft')\n"
+        f"weft.__path__ = [{str(package)!r}]\n"
+        "import weft.torch\n"
+        f"weft.torch.record({str(tmp_path / 'traces')!r}, steps=(3, 4))\n"
+        f"sys.argv = [{str(JOB)!r}, '--single']\n"
+        f"exec(open({str(JOB)!r}).read())\n"
+    )
+    subprocess.run([python_of("torch"), script], check=True, timeout=120, capture_output=True)
+    assert steps_of(weft, tmp_path / "traces") == {0: [3, 4]}

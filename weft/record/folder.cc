@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/record/folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "weft/base/decimal.h"
+#include "weft/base/json_document.h"
+
+namespace weft::record {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFacts = ".job.json";
+constexpr std::array<std::string_view, 7> kEndings = {
+    ".kineto.json.gz", ".xplane.pb", ".mxnet.json", ".weftlog", ".weft", kFacts, "horovod.json"};
+constexpr const char* kNotes = ".notes";
+
+std::string text_of(const JsonValue& object, std::string_view name) {
+  const JsonValue* found = object.find(name);
+  return found == nullptr || !found->is_string() ? "" : found->text;
+}
+
+std::int64_t number_of(const JsonValue& object, std::string_view name, std::int64_t missing) {
+  const JsonValue* found = object.find(name);
+  return found == nullptr ? missing : found->as_int().value_or(missing);
+}
+
+std::vector<std::string> texts_of(const JsonValue& object, std::string_view name) {
+  std::vector<std::string> out;
+  if (const JsonValue* found = object.find(name)) {
+    for (const JsonValue& item : found->items) out.push_back(item.text);
+  }
+  return out;
+}
+
+std::vector<std::int64_t> numbers_of(const JsonValue& object, std::string_view name) {
+  std::vector<std::int64_t> out;
+  if (const JsonValue* found = object.find(name)) {
+    for (const JsonValue& item : found->items) out.push_back(item.as_int().value_or(-1));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+JobFacts facts_of(const JsonValue& object) {
+  JobFacts facts;
+  facts.framework = text_of(object, "framework");
+  facts.version = text_of(object, "framework_version");
+  facts.rank = number_of(object, "rank", -1);
+  facts.world = number_of(object, "world", -1);
+  facts.role = text_of(object, "role");
+  facts.host = text_of(object, "host");
+  const std::vector<std::int64_t> asked = numbers_of(object, "asked_steps");
+  if (asked.size() == 2) {
+    facts.first_asked = asked[0];
+    facts.last_asked = asked[1];
+  }
+  facts.steps_seen = number_of(object, "steps_seen", 0);
+  facts.recorded_steps = numbers_of(object, "recorded_steps");
+  facts.problems = texts_of(object, "problems");
+  return facts;
+}
+
+/// Every file of a folder, hidden ones too; sorted.
+Result<std::vector<fs::directory_entry>> entries_of(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  if (!fs::exists(folder, error)) return entries;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(*it);
+  }
+  if (error) {
+    return fail(ErrorCode::kIo, "cannot list the folder: " + error.message(), folder.string());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+bool is_scaffold(std::string_view name) {
+  return name.starts_with('.') &&
+         (name.ends_with(".claim") || name.ends_with(".part") || name.ends_with(".scratch"));
+}
+
+std::string steps_wanted(const JobFacts& job) {
+  // What the job has room for: as many as asked, ending with its last step.
+  const std::int64_t last = job.steps_seen - 1;
+  const std::int64_t count = job.last_asked - job.first_asked + 1;
+  return fmt::format("--steps {}..{}", std::max<std::int64_t>(1, last - count + 1), last);
+}
+
+}  // namespace
+
+bool is_recording(std::string_view name) {
+  return !name.starts_with('.') &&
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+std::int64_t rank_in_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (!name.starts_with('r') || dot == std::string_view::npos) return -1;
+  return parse_int(name.substr(1, dot - 1)).value_or(-1);
+}
+
+std::vector<std::int64_t> RecordedFolder::ranks() const {
+  std::set<std::int64_t> found;
+  for (const RecordedFile& file : traces) found.insert(rank_in_name(file.name));
+  found.erase(-1);
+  return {found.begin(), found.end()};
+}
+
+std::int64_t RecordedFolder::world() const {
+  std::int64_t largest = -1;
+  for (const JobFacts& job : jobs) largest = std::max(largest, job.world);
+  return largest;
+}
+
+Result<RecordedFolder> look_at(const std::string& folder) {
+  RecordedFolder found;
+  WEFT_ASSIGN(const std::vector<fs::directory_entry> entries, entries_of(folder));
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (!is_recording(name)) continue;
+    if (name.ends_with(kFacts)) {
+      if (const auto facts = read_json(entry.path().string())) {
+        found.jobs.push_back(facts_of(*facts));
+      }
+      continue;
+    }
+    std::error_code ignored;
+    found.traces.push_back({name, static_cast<Bytes>(entry.file_size(ignored))});
+  }
+  std::stable_sort(found.jobs.begin(), found.jobs.end(),
+                   [](const JobFacts& a, const JobFacts& b) { return a.rank < b.rank; });
+  WEFT_ASSIGN(const std::vector<fs::directory_entry> notes, entries_of(fs::path(folder) / kNotes));
+  for (const fs::directory_entry& entry : notes) {
+    const auto note = read_json(entry.path().string());
+    if (!note) continue;
+    found.notes.push_back(
+        {text_of(*note, "program"), texts_of(*note, "frameworks"), texts_of(*note, "problems")});
+  }
+  return found;
+}
+
+Status clear_recording(const std::string& folder) {
+  WEFT_ASSIGN(const std::vector<fs::directory_entry> entries, entries_of(folder));
+  for (const fs::directory_entry& entry : entries) {
+    if (!is_recording(entry.path().filename().string())) continue;
+    std::error_code error;
+    fs::remove(entry.path(), error);
+    if (error) {
+      return fail(ErrorCode::kIo, "cannot remove: " + error.message(), entry.path().string());
+    }
+  }
+  tidy_up(folder);
+  return {};
+}
+
+void tidy_up(const std::string& folder) {
+  std::error_code ignored;
+  fs::remove_all(fs::path(folder) / kNotes, ignored);
+  const auto entries = entries_of(folder);
+  if (!entries) return;
+  for (const fs::directory_entry& entry : *entries) {
+    if (is_scaffold(entry.path().filename().string())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+std::vector<std::string> why_empty(const RecordedFolder& folder) {
+  std::vector<std::string> reasons;
+  if (!folder.traces.empty()) return reasons;
+  std::set<std::string> problems;
+  for (const JobFacts& job : folder.jobs) problems.insert(job.problems.begin(), job.problems.end());
+  for (const ProcessNote& note : folder.notes) {
+    problems.insert(note.problems.begin(), note.problems.end());
+  }
+  for (const std::string& problem : problems) reasons.push_back("it went wrong: " + problem);
+  if (!reasons.empty()) return reasons;
+  if (!folder.jobs.empty()) {
+    const JobFacts& job = *std::max_element(
+        folder.jobs.begin(), folder.jobs.end(),
+        [](const JobFacts& a, const JobFacts& b) { return a.steps_seen < b.steps_seen; });
+    const bool room = job.steps_seen > 1;
+    reasons.push_back(
+        fmt::format("the job took {} step{}, and recording begins at step {}; run it "
+                    "longer{}",
+                    job.steps_seen, job.steps_seen == 1 ? "" : "s", job.first_asked,
+                    room ? ", or ask for " + steps_wanted(job) : ""));
+    return reasons;
+  }
+  std::set<std::string> imported;
+  for (const ProcessNote& note : folder.notes) {
+    imported.insert(note.frameworks.begin(), note.frameworks.end());
+  }
+  if (!imported.empty()) {
+    reasons.push_back(
+        fmt::format("{} was imported, but no training step was seen in it: steps end with calls of "
+                    "its optimizers (docs/guide/recording.md tells which); or mark steps by hand, "
+                    "as that page shows",
+                    fmt::join(imported, ", ")));
+  } else if (!folder.notes.empty()) {
+    std::set<std::string> programs;
+    for (const ProcessNote& note : folder.notes) programs.insert(note.program);
+    reasons.push_back(
+        fmt::format("Python ran ({}), but imported none of torch, tensorflow, jax "
+                    "and mxnet",
+                    fmt::join(programs, ", ")));
+  } else {
+    reasons.emplace_back(
+        "no Python process that could be recorded has come to its end: if the job runs on other "
+        "hosts or in containers, or as python -I or -E, its environment did not reach it; start "
+        "weft record there, around each rank");
+  }
+  return reasons;
+}
+
+}  // namespace weft::record

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder that recorded processes wrote into, looked at from outside: names of files, and what
+// each rank says about itself in r<rank>.job.json.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/units.h"
+
+namespace weft::record {
+
+/// What a process that trained says (python/weft/_recording/window.py).
+struct JobFacts {
+  std::string framework;
+  std::string version;
+  std::int64_t rank = -1;
+  std::int64_t world = -1;
+  std::string role;  ///< "ps" of a parameter server; empty: it trains
+  std::string host;
+  std::int64_t first_asked = -1;
+  std::int64_t last_asked = -1;
+  std::int64_t steps_seen = 0;
+  std::vector<std::int64_t> recorded_steps;  ///< sorted
+  std::vector<std::string> problems;
+};
+
+/// What a Python process says that saw no step.
+struct ProcessNote {
+  std::string program;
+  std::vector<std::string> frameworks;  ///< that it imported, of those that Weft knows
+  std::vector<std::string> problems;
+};
+
+struct RecordedFile {
+  std::string name;
+  Bytes bytes = 0;
+};
+
+struct RecordedFolder {
+  std::vector<RecordedFile> traces;  ///< by name; without *.job.json
+  std::vector<JobFacts> jobs;        ///< by rank
+  std::vector<ProcessNote> notes;
+
+  /// Numbers of ranks that have a trace of their own; sorted.
+  std::vector<std::int64_t> ranks() const;
+  /// As the jobs say; -1 if none does.
+  std::int64_t world() const;
+};
+
+/// Whether a name is that of a file that a recording consists of.
+bool is_recording(std::string_view name);
+/// "r3.kineto.json.gz" -> 3; -1 if the name tells no rank.
+std::int64_t rank_in_name(std::string_view name);
+
+/// An absent folder is an empty one. Facts that cannot be read are left out.
+Result<RecordedFolder> look_at(const std::string& folder);
+/// Removes files of an earlier recording, and nothing else.
+Status clear_recording(const std::string& folder);
+/// Removes what only had to be there during the recording.
+void tidy_up(const std::string& folder);
+
+/// Why there is nothing, and what to do about it: one sentence each, most telling first. Empty if
+/// something was recorded.
+std::vector<std::string> why_empty(const RecordedFolder& folder);
+
+}  // namespace weft::record
