@@ -21,11 +21,13 @@ Subcommand man_command();
 Subcommand record_command();
 Subcommand replay_command();
 Subcommand report_command();
+Subcommand testbed_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {record_command(), gather_command(),      info_command(),   diagnose_command(),
-          replay_command(), diff_command(),        report_command(), export_command(),
-          list_command(),   completions_command(), man_command(),    help_command()};
+  return {record_command(),  gather_command(), info_command(),        diagnose_command(),
+          replay_command(),  diff_command(),   report_command(),      export_command(),
+          testbed_command(), list_command(),   completions_command(), man_command(),
+          help_command()};
 }
 
 /// nullptr if there is none of this name.

@@ -17,7 +17,10 @@ constexpr long kPatienceNanos = 300'000'000;
 
 // A signal handler has nothing but globals to speak through.
 std::atomic<int> g_signal{0};
+std::atomic<int> g_signals{0};
+std::atomic<int> g_last_signal{2};
 std::atomic<bool> g_erases_line{false};
+std::atomic<bool> g_patient{false};
 timer_t g_patience{};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
@@ -33,7 +36,9 @@ extern "C" void end_now(int) {
 }
 
 extern "C" void on_interrupt(int signal) {
-  if (g_signal.exchange(signal) != 0) end_now(signal);
+  g_signal = signal;
+  if (++g_signals >= g_last_signal) end_now(signal);
+  if (g_patient) return;
   itimerspec patience{};
   patience.it_value.tv_nsec = kPatienceNanos;
   ::timer_settime(g_patience, 0, &patience, nullptr);
@@ -62,6 +67,16 @@ void install_signal_handlers(const Terminal& stderr_terminal) {
 }
 
 bool interrupted() { return g_signal != 0; }
+int interrupt_count() { return g_signals; }
+
+PatientInterrupt::PatientInterrupt(int last_signal) {
+  g_patient = true;
+  g_last_signal = last_signal;
+}
+PatientInterrupt::~PatientInterrupt() {
+  g_patient = false;
+  g_last_signal = 2;
+}
 
 ExitCode interrupt_code() {
   return g_signal == SIGTERM ? ExitCode::kTerminated : ExitCode::kInterrupted;

@@ -14,6 +14,19 @@ namespace weft::cli {
 void install_signal_handlers(const Terminal& stderr_terminal);
 
 bool interrupted();
+/// How many signals have come.
+int interrupt_count();
+
+/// While one lives, a first signal is given all the time that the work takes to end: it has other
+/// processes to end before. The signal of that number ends the process at once all the same.
+class PatientInterrupt {
+ public:
+  explicit PatientInterrupt(int last_signal = 2);
+  ~PatientInterrupt();
+  PatientInterrupt(const PatientInterrupt&) = delete;
+  PatientInterrupt& operator=(const PatientInterrupt&) = delete;
+};
+
 /// 130 after Ctrl-C, 143 after SIGTERM.
 ExitCode interrupt_code();
 

@@ -150,7 +150,7 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
 Subcommand record_command() {
   Subcommand command;
   command.name = "record";
-  command.description = "run a training job, unchanged, so that it records a few of its steps";
+  command.description = "run a training job, unchanged, and record a few of its steps";
   command.inputs = "-- COMMAND...";
   command.min_inputs = 1;
   command.details =

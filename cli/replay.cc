@@ -99,7 +99,7 @@ std::vector<std::string> what_if_examples() {
 Subcommand replay_command() {
   Subcommand command;
   command.name = "replay";
-  command.description = "how long a step takes, of what it is made, what it would be if ...";
+  command.description = "how long a step takes, what it is made of, and what-ifs";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =

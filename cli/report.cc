@@ -53,7 +53,7 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
 Subcommand report_command() {
   Subcommand command;
   command.name = "report";
-  command.description = "diagnosis, timeline and what-ifs as one HTML page that needs no network";
+  command.description = "diagnosis, timeline and what-ifs as one HTML page";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =

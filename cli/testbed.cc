@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft testbed ACTION CLUSTER`: real clusters on one machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/interrupt.h"
+#include "testbed/cluster.h"
+#include "testbed/enter.h"
+#include "testbed/job.h"
+#include "testbed/run.h"
+#include "testbed/standing.h"
+#include "weft/base/sink.h"
+#include "weft/base/suggest.h"
+
+namespace weft::cli {
+namespace {
+
+using testbed::Cluster;
+using testbed::Lifetime;
+using testbed::Standing;
+
+constexpr int kSignalsToEnd = 3;  ///< the second one skips the grace, but the cluster still goes
+
+/// A file, the short form, or the name of a cluster that is up.
+Result<Cluster> described(const std::string& input) {
+  std::error_code error;
+  if (!testbed::is_short_form(input) && !std::filesystem::exists(input, error)) {
+    WEFT_ASSIGN(const std::optional<Standing> up, testbed::find_standing(input));
+    if (up) return up->cluster;
+    return fail(ErrorCode::kNotFound,
+                fmt::format("'{}' is neither a cluster that is up nor a description (such as "
+                            "4x1gbit, or a file)",
+                            input));
+  }
+  return testbed::read_cluster(input);
+}
+
+/// What it is called, without the need of a description that can be read.
+std::string name_of(const std::string& input) {
+  std::error_code error;
+  if (!testbed::is_short_form(input) && !std::filesystem::exists(input, error)) return input;
+  const auto cluster = testbed::read_cluster(input);
+  return cluster ? cluster->name : input;
+}
+
+Result<ExitCode> up(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const Cluster cluster, described(arguments.inputs.at(1)));
+  if (cluster.kind == testbed::Kind::kOneGpu) {
+    return fail(ErrorCode::kUsage, "a cluster on one GPU has nothing to bring up; just run");
+  }
+  const PatientInterrupt patient(kSignalsToEnd);
+  WEFT_TRY(testbed::bring_up(cluster, Lifetime::kUntilTakenDown));
+  console.notes = fmt::format("cluster {0} is up; weft testbed run {0} -- COMMAND\n", cluster.name);
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> down(const Arguments& arguments, Console&) {
+  const PatientInterrupt patient(kSignalsToEnd);
+  WEFT_TRY(testbed::take_down(name_of(arguments.inputs.at(1))));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> list(const Arguments&, Console& console) {
+  WEFT_ASSIGN(const std::vector<Standing> clusters, testbed::standing_clusters());
+  Table table({{"cluster", Align::kLeft},
+               {"hosts", Align::kRight},
+               {"rates", Align::kLeft, true},
+               {"for", Align::kLeft}});
+  for (const Standing& one : clusters) {
+    std::string rates;
+    std::int64_t before = -1;
+    for (const testbed::Host& host : one.cluster.hosts) {
+      if (host.rate == before) continue;
+      rates += (rates.empty() ? "" : ", ") + (host.rate > 0 ? testbed::print_rate(host.rate) : "-");
+      before = host.rate;
+    }
+    table.add_row({one.cluster.name, std::to_string(one.cluster.hosts.size()), rates,
+                   one.lifetime == Lifetime::kOfThisProcess ? "a run" : "until taken down"});
+  }
+  console.result = table.print(console.out);
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> enter(const Arguments& arguments, Console&) {
+  WEFT_ASSIGN(const std::optional<Standing> up,
+              testbed::find_standing(name_of(arguments.inputs[1])));
+  if (!up) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("no cluster '{}' is up (weft testbed up)", arguments.inputs[1]));
+  }
+  if (arguments.inputs.size() < 3) return fail(ErrorCode::kUsage, "enter which host?");
+  WEFT_ASSIGN(const std::size_t host, testbed::find_host(up->cluster, arguments.inputs[2]));
+  std::vector<std::string> command(arguments.inputs.begin() + 3, arguments.inputs.end());
+  if (command.empty()) command = {"/bin/sh", "-i"};
+  return testbed::execute_on(up->cluster, host, command);
+}
+
+Result<testbed::JobOptions> read_job(const Arguments& arguments) {
+  testbed::JobOptions options;
+  if (arguments.has("--style")) {
+    WEFT_ASSIGN(options.style, testbed::parse_style(arguments.all("--style").back()));
+  }
+  options.per_host = static_cast<int>(arguments.whole("--per-host").value_or(1));
+  options.servers = static_cast<int>(arguments.whole("--servers").value_or(0));
+  options.server_hosts = arguments.all("--server-host");
+  options.command.assign(arguments.inputs.begin() + 2, arguments.inputs.end());
+  if (options.command.empty()) {
+    return fail(ErrorCode::kUsage, "the command is missing: weft testbed run CLUSTER -- COMMAND");
+  }
+  return options;
+}
+
+Status change(Cluster& cluster, const Arguments& arguments) {
+  for (const std::string& setting : arguments.all("--slow")) {
+    WEFT_TRY(testbed::set_speed(cluster, setting));
+  }
+  for (const std::string& setting : arguments.all("--rate")) {
+    WEFT_TRY(testbed::set_rate(cluster, setting));
+  }
+  for (const std::string& setting : arguments.all("--skew")) {
+    WEFT_TRY(testbed::set_clock(cluster, setting));
+  }
+  return {};
+}
+
+/// The cluster of one run: one that is up, with its links and speeds changed for the time, or one
+/// of its own, which goes when this does.
+class Stage {
+ public:
+  static Result<Stage> set(Cluster cluster, const Arguments& arguments) {
+    Stage stage;
+    if (cluster.kind == testbed::Kind::kOneGpu) {
+      WEFT_TRY(change(cluster, arguments));
+      stage.cluster_ = std::move(cluster);
+      return stage;
+    }
+    WEFT_ASSIGN(std::optional<Standing> up, testbed::find_standing(cluster.name));
+    if (up && up->lifetime == Lifetime::kUntilTakenDown) {
+      if (up->cluster != cluster) {
+        return fail(
+            ErrorCode::kUsage,
+            fmt::format("cluster '{0}' is up with another description (weft testbed down {0})",
+                        cluster.name));
+      }
+      WEFT_ASSIGN(stage.lock_, testbed::reserve(cluster.name));
+      if (!stage.lock_) {
+        return fail(ErrorCode::kUsage,
+                    fmt::format("cluster '{}' is in use by another run", cluster.name));
+      }
+      stage.usual_ = cluster;
+      WEFT_TRY(change(cluster, arguments));
+      WEFT_TRY(testbed::apply_settings(cluster));
+    } else {
+      WEFT_TRY(change(cluster, arguments));
+      cluster.name += fmt::format("-{}", ::getpid());
+      WEFT_ASSIGN(stage.lock_, testbed::bring_up(cluster, Lifetime::kOfThisProcess));
+      stage.is_own_ = true;
+    }
+    stage.cluster_ = std::move(cluster);
+    return stage;
+  }
+  Stage(Stage&&) = default;
+  Stage& operator=(Stage&&) = default;
+
+  const Cluster& cluster() const { return cluster_; }
+
+  Status clear() {
+    if (is_own_) return testbed::take_down(cluster_.name);
+    return usual_ ? testbed::apply_settings(*usual_) : Status{};
+  }
+
+ private:
+  Stage() = default;
+
+  Cluster cluster_;
+  std::optional<Cluster> usual_;
+  std::optional<testbed::Lock> lock_;
+  bool is_own_ = false;
+};
+
+Result<ExitCode> run(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const testbed::JobOptions options, read_job(arguments));
+  WEFT_ASSIGN(Cluster cluster, described(arguments.inputs[1]));
+  const PatientInterrupt patient(kSignalsToEnd);
+  WEFT_ASSIGN(Stage stage, Stage::set(std::move(cluster), arguments));
+  testbed::RunOptions how;
+  how.grace = arguments.whole("--grace").value_or(5) * kSecond;
+  how.interrupts = interrupt_count;
+  const auto out = descriptor_sink(STDOUT_FILENO, "stdout");
+  const auto err = descriptor_sink(STDERR_FILENO, "stderr");
+  how.line = [&](const std::string& label, bool is_error, std::string_view line) {
+    // A reader that is gone must not end the job.
+    (void)(is_error ? err : out)->write(fmt::format("{}| {}\n", label, line));
+  };
+  const auto outcome = [&]() -> Result<testbed::Outcome> {
+    WEFT_ASSIGN(const testbed::Job job, testbed::plan_job(stage.cluster(), options));
+    return testbed::run_job(stage.cluster(), job, how);
+  }();
+  const Status cleared = stage.clear();
+  if (!outcome) return tl::unexpected(outcome.error());
+  if (outcome->status == 0) {
+    WEFT_TRY(cleared);
+  } else {
+    console.notes = fmt::format("{} failed with status {}\n", outcome->failed, outcome->status);
+  }
+  return static_cast<ExitCode>(outcome->status);
+}
+
+struct Action {
+  const char* name;
+  Result<ExitCode> (*run)(const Arguments&, Console&);
+  bool takes_cluster = true;
+};
+constexpr Action kActions[] = {
+    {"up", up}, {"run", run}, {"down", down}, {"enter", enter}, {"list", list, false}};
+
+Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
+  const std::string& name = arguments.inputs.front();
+  std::vector<std::string> names;
+  for (const Action& action : kActions) {
+    names.emplace_back(action.name);
+    if (name != action.name) continue;
+    if (action.takes_cluster && arguments.inputs.size() < 2) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} which CLUSTER? (see weft help testbed)", name));
+    }
+    return action.run(arguments, console);
+  }
+  return fail(ErrorCode::kUsage, fmt::format("'{}' is none of {}{}", name, fmt::join(names, ", "),
+                                             did_you_mean(name, names)));
+}
+
+}  // namespace
+
+Subcommand testbed_command() {
+  Subcommand command;
+  command.name = "testbed";
+  command.description = "a real cluster on this machine, and jobs that run on it";
+  command.inputs = "up|run|down|enter|list [CLUSTER]";
+  command.min_inputs = 1;
+  command.details =
+      "Makes hosts out of network namespaces, with shaped links to a switch, and runs a job on "
+      "them. "
+      "CLUSTER is a file (docs/formats/cluster.md), the name of a cluster that is up, or in short "
+      "4x1gbit: four hosts, links of 1 Gbit/s.\n"
+      "  run CLUSTER -- COMMAND         on every host; a cluster that is not up lives for the run\n"
+      "  up CLUSTER, down CLUSTER       make it, take it down\n"
+      "  enter CLUSTER HOST [-- COMMAND]  a shell, or a command, on one host\n"
+      "  list                           the clusters that are up\n"
+      "The exit status of run is that of the rank that failed first. In COMMAND {rank}, {world}, "
+      "{host} and {address} are replaced. Needs root.";
+  command.examples = {
+      Example{"weft testbed run 4x1gbit -- python train.py", "one rank on each of four hosts"},
+      Example{"weft testbed run 2x1gbit --slow host1=0.5 -- python train.py",
+              "the same with a host that is half as fast"}};
+  command.flags = {
+      {"--style", "S", "how ranks find each other: torch (default), mpi, ps, tensorflow, plain",
+       Flag::Value::kChoice, false, testbed::style_names()},
+      {"--per-host", "N", "ranks on each host; 1 by default", Flag::Value::kWhole},
+      {"--servers", "N", "parameter servers, for the styles ps and tensorflow",
+       Flag::Value::kWhole},
+      {"--server-host", "HOST", "for servers alone, no rank on it", Flag::Value::kText, true},
+      {"--slow", "[HOST=]SPEED", "CPU time of a host: 0.5 makes it half as fast",
+       Flag::Value::kText, true},
+      {"--rate", "[HOST=]RATE", "of a link: 500mbit", Flag::Value::kText, true},
+      {"--skew", "[HOST=]CLOCK", "a clock that is wrong: +50ms,50ppm", Flag::Value::kText, true},
+      {"--grace", "S", "seconds that other ranks have after one failed; 5 by default",
+       Flag::Value::kWhole}};
+  command.run = run_testbed;
+  return command;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "testbed/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "testbed/enter.h"
+#include "testbed/line_splitter.h"
+#include "testbed/one_gpu.h"
+#include "testbed/process_space.h"
+
+namespace weft::testbed {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+constexpr int kNoSuchCommand = 127;  ///< as shells tell it
+constexpr int kCannotEnter = 126;
+constexpr int kAtLeastEveryMs = 500;  ///< a signal may come just before the wait for one
+constexpr auto kToEnd = std::chrono::seconds(2);  ///< from SIGTERM to SIGKILL
+
+tl::unexpected<Error> cannot(const char* what) {
+  return fail(ErrorCode::kUnavailable, fmt::format("cannot {}: {}", what, std::strerror(errno)));
+}
+
+/// Reads one end of a pipe to which a process writes.
+struct Stream {
+  int descriptor = -1;
+  bool is_error = false;
+  LineSplitter lines;
+};
+
+struct Child {
+  const Process* process = nullptr;
+  pid_t id = -1;
+  int ended = -1;  ///< descriptor that becomes readable when it has ended
+  std::optional<int> status;
+  Stream streams[2];
+};
+
+/// All that the child needs, made before it is forked.
+struct Start {
+  std::vector<std::string> command;
+  std::vector<std::string> variables;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  std::optional<Place> place;
+};
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+[[noreturn]] void fail_in_child(int status, const std::string& message) {
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, message.data(), message.size());
+  ::_exit(status);
+}
+
+[[noreturn]] void become(const Start& start, int out, int err) {
+  ::setpgid(0, 0);
+  // Where there is no process namespace, at least the process itself goes with Weft.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  const char* step = "";
+  if (start.place && !enter(*start.place, step)) {
+    fail_in_child(kCannotEnter, fmt::format("weft: cannot {}: {}\n", step, std::strerror(errno)));
+  }
+  ::signal(SIGPIPE, SIG_DFL);  // Weft ignores it, programs expect it
+  ::execvpe(start.argv[0], start.argv.data(), start.envp.data());
+  fail_in_child(kNoSuchCommand,
+                fmt::format("weft: cannot run '{}': {}\n", start.argv[0], std::strerror(errno)));
+}
+
+class Runner {
+ public:
+  Runner(const Cluster& cluster, const Job& job, const RunOptions& options)
+      : cluster_(cluster), job_(job), options_(options) {}
+  ~Runner() {
+    kill_all(SIGKILL);
+    for (Child& child : children_) {
+      if (child.id > 0 && !child.status) ::waitpid(child.id, nullptr, 0);
+      if (child.ended >= 0) ::close(child.ended);
+      for (Stream& stream : child.streams) close_stream(stream);
+    }
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  Result<Outcome> run() {
+    std::map<std::string, std::string> shared;
+    std::optional<MpsDaemon> daemon;
+    if (cluster_.kind == Kind::kOneGpu && cluster_.mps) {
+      WEFT_ASSIGN(MpsDaemon started, MpsDaemon::start());
+      shared = started.environment();
+      daemon.emplace(std::move(started));
+    }
+    std::deque<Start> starts;  // stays put while it grows
+    for (const Process& process : job_.processes) {
+      WEFT_ASSIGN(Start start, prepare(process, shared));
+      starts.push_back(std::move(start));
+      starts.back().argv = pointers(starts.back().command);
+      starts.back().envp = pointers(starts.back().variables);
+    }
+    if (cluster_.kind == Kind::kNamespaces) {
+      WEFT_ASSIGN(space_, ProcessSpace::make());
+    }
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      WEFT_TRY(launch(job_.processes[i], starts[i]));
+    }
+    watch();
+    // What a process left running holds its pipe open; it goes before the rest is read.
+    space_.reset();
+    for (Child& child : children_) {
+      for (Stream& stream : child.streams) drain(child, stream);
+    }
+    return outcome_;
+  }
+
+ private:
+  Result<Start> prepare(const Process& process, const Environment& shared) const {
+    Start start;
+    start.command = process.command;
+    const Host& host = cluster_.hosts[process.host];
+    const char* preloaded = std::getenv("LD_PRELOAD");
+    WEFT_ASSIGN(Environment set, clock_environment(host.clock, preloaded ? preloaded : ""));
+    set.insert(process.environment.begin(), process.environment.end());
+    set.insert(shared.begin(), shared.end());
+    start.variables = merged_environment(set, process.defaults);
+    if (cluster_.kind == Kind::kNamespaces) start.place = place_of(cluster_, host);
+    return start;
+  }
+
+  Status launch(const Process& process, const Start& start) {
+    int out[2] = {-1, -1};
+    int err[2] = {-1, -1};
+    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) return cannot("make a pipe");
+    const pid_t id = space_ ? space_->fork() : ::fork();
+    if (id == 0) become(start, out[1], err[1]);
+    // A group of its own: Ctrl-C on the terminal reaches it through Weft alone, with what it
+    // starts. Told by both sides, since either may come first.
+    if (id > 0) ::setpgid(id, id);
+    ::close(out[1]);
+    ::close(err[1]);
+    Child& child = children_.emplace_back();
+    child.process = &process;
+    child.id = id;
+    child.streams[0] = {out[0], false, {}};
+    child.streams[1] = {err[0], true, {}};
+    if (id < 0) return cannot("start a process");
+    child.ended = static_cast<int>(::syscall(SYS_pidfd_open, id, 0));
+    if (child.ended < 0) return cannot("watch a process");
+    return {};
+  }
+
+  /// Until every process has ended.
+  void watch() {
+    while (std::any_of(children_.begin(), children_.end(),
+                       [](const Child& child) { return !child.status; })) {
+      wait_for_news();
+      for (Child& child : children_) {
+        for (Stream& stream : child.streams) read_some(child, stream);
+        collect(child);
+      }
+      decide();
+    }
+  }
+
+  void wait_for_news() {
+    std::vector<pollfd> watched;
+    for (const Child& child : children_) {
+      if (!child.status) watched.push_back({child.ended, POLLIN, 0});
+      for (const Stream& stream : child.streams) {
+        if (stream.descriptor >= 0) watched.push_back({stream.descriptor, POLLIN, 0});
+      }
+    }
+    int wait_ms = kAtLeastEveryMs;
+    if (deadline_) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          *deadline_ - std::chrono::steady_clock::now());
+      wait_ms = static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, kAtLeastEveryMs));
+    }
+    ::poll(watched.data(), watched.size(), wait_ms);
+  }
+
+  void hand_on(const Child& child, const Stream& stream, std::string_view line) const {
+    if (job_.tags_lines) {
+      if (const TaggedLine tagged = parse_tag(line); !tagged.label.empty()) {
+        options_.line(tagged.label, tagged.is_error, tagged.text);
+        return;
+      }
+    }
+    options_.line(child.process->label, stream.is_error, line);
+  }
+
+  /// One piece, if there is one. False at the end of the stream, which is closed then.
+  bool read_some(Child& child, Stream& stream) {
+    if (stream.descriptor < 0) return false;
+    pollfd ready{stream.descriptor, POLLIN, 0};
+    if (::poll(&ready, 1, 0) <= 0) return false;
+    char buffer[65536];
+    const ssize_t got = ::read(stream.descriptor, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) return true;
+    const auto take = [&](std::string_view line) { hand_on(child, stream, line); };
+    if (got > 0) {
+      stream.lines.add({buffer, static_cast<std::size_t>(got)}, take);
+      return true;
+    }
+    stream.lines.finish(take);
+    close_stream(stream);
+    return false;
+  }
+
+  void drain(Child& child, Stream& stream) {
+    while (read_some(child, stream)) {
+    }
+    stream.lines.finish([&](std::string_view line) { hand_on(child, stream, line); });
+    close_stream(stream);
+  }
+
+  static void close_stream(Stream& stream) {
+    if (stream.descriptor >= 0) ::close(stream.descriptor);
+    stream.descriptor = -1;
+  }
+
+  void collect(Child& child) {
+    if (child.status) return;
+    siginfo_t ended{};
+    const auto id = static_cast<id_t>(child.id);
+    if (::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    // What it left behind goes with it; as long as it is not taken, its group is its own.
+    if (!space_) ::kill(-child.id, SIGKILL);
+    int status = 0;
+    ::waitpid(child.id, &status, 0);
+    child.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    // Those that Weft ended did not fail.
+    if (*child.status == 0 || asked_to_end_ || outcome_.status != 0) return;
+    outcome_ = {*child.status, child.process->label};
+  }
+
+  /// Whether it is time to end the others.
+  void decide() {
+    const auto now = std::chrono::steady_clock::now();
+    const int interrupts = options_.interrupts ? options_.interrupts() : 0;
+    if (interrupts > 1) return kill_all(SIGKILL);
+    if (asked_to_end_) {
+      if (now >= *deadline_) kill_all(SIGKILL);
+      return;
+    }
+    if (interrupts > 0) return ask_to_end(now);
+    const bool work_is_done = std::all_of(
+        children_.begin(), children_.end(),
+        [](const Child& child) { return child.status.has_value() || child.process->is_service; });
+    if (!deadline_ && (outcome_.status != 0 || work_is_done)) {
+      deadline_ = now + std::chrono::nanoseconds(options_.grace);
+    }
+    if (deadline_ && now >= *deadline_) ask_to_end(now);
+  }
+
+  void ask_to_end(SteadyTime now) {
+    asked_to_end_ = true;
+    deadline_ = now + kToEnd;
+    kill_all(SIGTERM);
+  }
+
+  void kill_all(int signal) {
+    for (const Child& child : children_) {
+      if (child.id > 0 && !child.status) ::kill(-child.id, signal);
+    }
+  }
+
+  const Cluster& cluster_;
+  const Job& job_;
+  const RunOptions& options_;
+  std::optional<ProcessSpace> space_;
+  std::deque<Child> children_;
+  std::optional<SteadyTime> deadline_;
+  bool asked_to_end_ = false;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Result<Outcome> run_job(const Cluster& cluster, const Job& job, const RunOptions& options) {
+  return Runner(cluster, job, options).run();
+}
+
+}  // namespace weft::testbed

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft testbed where no root is needed: what is refused, and ranks on one GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Weft, clean_environment, weft_command
+
+ONE_GPU = '{"kind": "one-gpu", "hosts": 2}'
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["dwon", "2x"], 2, "did you mean 'down'?"),
+        (["run"], 2, "which CLUSTER?"),
+        (["run", "2x"], 2, "the command is missing"),
+        (["run", "nowhere", "--", "true"], 3, "'nowhere' is neither"),
+        (["run", "2x", "--style", "torhc", "--", "true"], 2, "did you mean 'torch'?"),
+    ],
+)
+def test_refused(weft: Weft, words: list[str], code: int, message: str) -> None:
+    done = weft("testbed", *words)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_broken_description_names_the_file(weft: Weft, tmp_path: Path) -> None:
+    file = tmp_path / "lab.json"
+    file.write_text('{"hosts": 2, "rate": "fast"}')
+    done = weft("testbed", "run", file, "--", "true")
+    assert done.returncode == 3
+    assert f"{file}: rate 'fast' is nothing like" in done.stderr
+
+
+def test_without_root_one_sentence_says_so(tmp_path: Path) -> None:
+    words = [weft_command(), "testbed", "run", "2x", "--", "true"]
+    if os.geteuid() == 0:
+        # A copy, since others may not be let into the folder of the build.
+        command = tmp_path / "weft"
+        command.write_bytes(Path(words[0]).read_bytes())
+        for path in (command, tmp_path, *tmp_path.parents[:2]):
+            path.chmod(0o755)
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", str(command), *words[1:]]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, env=clean_environment(), cwd="/"
+    )
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith("weft: error: a testbed needs root")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> Path:
+    file = tmp_path / "gpu.json"
+    file.write_text(ONE_GPU)
+    return file
+
+
+def test_ranks_on_one_gpu_need_the_service(weft: Weft, gpu: Path, tmp_path: Path) -> None:
+    done = weft("testbed", "run", gpu, "--", "true", PATH="/usr/bin:/bin")
+    if done.returncode == 0:
+        pytest.skip("this machine has the service")
+    assert done.returncode == 4
+    assert "nvidia-cuda-mps-control" in done.stderr and '"mps": false' in done.stderr
+
+
+def test_ranks_on_one_gpu_share_it(weft: Weft, gpu: Path, tmp_path: Path) -> None:
+    """With a stand-in for the service that notes what it is asked."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    log = tmp_path / "log"
+    service = tools / "nvidia-cuda-mps-control"
+    service.write_text(f'#!/bin/sh\necho "$1 $CUDA_MPS_PIPE_DIRECTORY $(cat)" >>{log}\n')
+    service.chmod(0o755)
+    script = "echo $NCCL_HOSTID $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $CUDA_MPS_PIPE_DIRECTORY"
+    done = weft(
+        "testbed", "run", gpu, "--slow", "host1=0.5", "--", "sh", "-c", script,
+        PATH=f"{tools}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    start, stop = log.read_text().splitlines()
+    folder = start.split()[1]
+    assert start.split() == ["-d", folder] and stop.split() == [folder, "quit"]
+    assert sorted(done.stdout.splitlines()) == [f"r0| host0 50 {folder}", f"r1| host1 25 {folder}"]
+    assert not Path(folder).parent.exists()
