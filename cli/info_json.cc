@@ -19,6 +19,30 @@ void write_profiler(JsonWriter& json, const trace::ProfilerFacts& facts) {
   json.end_object();
 }
 
+void write_wire(JsonWriter& json, const WireSummary& wire) {
+  json.key("transfers").begin_object();
+  json.field("count", wire.transfers).field("connections", wire.connections);
+  json.field("sent_bytes", wire.sent).field("received_bytes", wire.received);
+  json.key("peers").begin_array();
+  for (const PeerSummary& peer : wire.peers) {
+    json.begin_object().field("peer", peer.name).field("count", peer.transfers);
+    json.field("sent_bytes", peer.sent).field("received_bytes", peer.received).end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_bystanders(JsonWriter& json, const RunSummary& run) {
+  json.key("bystanders").begin_array();
+  for (std::size_t i = 0; i < run.bystanders.size(); ++i) {
+    const trace::Bystander& bystander = run.run->bystanders[i];
+    json.begin_object().field("role", bystander.role).field("host", bystander.host);
+    json.field("process", bystander.process).field("file", bystander.file);
+    write_wire(json, run.bystanders[i]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_rank(JsonWriter& json, const RankSummary& rank) {
   const trace::RankTrace& trace = *rank.trace;
   json.begin_object();
@@ -45,6 +69,7 @@ void write_rank(JsonWriter& json, const RankSummary& rank) {
     json.end_object();
   }
   json.end_array();
+  write_wire(json, rank.wire);
   write_profiler(json, trace.facts);
   json.end_object();
 }
@@ -64,7 +89,9 @@ std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Adv
     json.end_array();
     json.key("ranks").begin_array();
     for (const RankSummary& rank : run.ranks) write_rank(json, rank);
-    json.end_array().end_object();
+    json.end_array();
+    write_bystanders(json, run);
+    json.end_object();
   }
   json.end_array();
   write_diagnostics(json, diagnostics);

@@ -55,6 +55,33 @@ std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
   return list;
 }
 
+/// "10.0.0.2" of "10.0.0.2:4711"; ports differ from connection to connection.
+std::string peer_name(const trace::WireConnection& connection) {
+  if (connection.peer_rank >= 0) return "rank " + std::to_string(connection.peer_rank);
+  return connection.peer.substr(0, connection.peer.rfind(':'));
+}
+
+WireSummary summarise_wire(const trace::Wire& wire) {
+  WireSummary summary;
+  summary.connections = static_cast<std::int64_t>(wire.connections.size());
+  summary.transfers = static_cast<std::int64_t>(wire.transfers.size());
+  std::map<std::string, PeerSummary> peers;
+  std::vector<PeerSummary*> peer_of;
+  for (const trace::WireConnection& connection : wire.connections) {
+    const std::string name = peer_name(connection);
+    peers[name].name = name;
+    peer_of.push_back(&peers[name]);
+  }
+  for (const trace::WireTransfer& transfer : wire.transfers) {
+    PeerSummary& peer = *peer_of[transfer.connection];
+    ++peer.transfers;
+    (transfer.outgoing ? peer.sent : peer.received) += transfer.bytes;
+    (transfer.outgoing ? summary.sent : summary.received) += transfer.bytes;
+  }
+  for (auto& [name, peer] : peers) summary.peers.push_back(std::move(peer));
+  return summary;
+}
+
 RankSummary summarise_rank(const trace::Run& run, std::size_t index) {
   const trace::RankTrace& rank = run.ranks[index];
   RankSummary summary;
@@ -81,6 +108,7 @@ RankSummary summarise_rank(const trace::Run& run, std::size_t index) {
   summary.span = last - first;
   summary.steps = list_steps(rank);
   summary.collectives = count_collectives(run, index);
+  summary.wire = summarise_wire(rank.wire);
   return summary;
 }
 
@@ -100,6 +128,9 @@ RunSummary summarise(const trace::Run& run) {
   const trace::MissingRanks missing = trace::missing_ranks(run);
   summary.missing_count = missing.count;
   summary.missing_ranks.assign(missing.first.begin(), missing.first.end());
+  for (const trace::Bystander& bystander : run.bystanders) {
+    summary.bystanders.push_back(summarise_wire(bystander.wire));
+  }
   return summary;
 }
 

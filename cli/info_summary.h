@@ -25,6 +25,22 @@ struct CollectiveSummary {
   std::int64_t size_inferred = 0;  ///< whose size the same place of another step lent
 };
 
+/// Transfers with one peer: an address, or a rank where NCCL names it.
+struct PeerSummary {
+  std::string name;
+  std::int64_t transfers = 0;
+  Bytes sent = 0;
+  Bytes received = 0;
+};
+
+struct WireSummary {
+  std::int64_t transfers = 0;
+  std::int64_t connections = 0;
+  Bytes sent = 0;
+  Bytes received = 0;
+  std::vector<PeerSummary> peers;  ///< by name
+};
+
 struct RankSummary {
   const trace::RankTrace* trace = nullptr;
   Bytes stored_bytes = -1;  ///< as the file lies on disk; -1 if it cannot be asked
@@ -34,6 +50,7 @@ struct RankSummary {
   Nanos span = 0;            ///< first start to last end
   std::vector<StepSummary> steps;
   std::vector<CollectiveSummary> collectives;  ///< by name
+  WireSummary wire;
 
   std::int64_t collective_count() const;
 };
@@ -43,6 +60,7 @@ struct RunSummary {
   std::vector<RankSummary> ranks;
   std::int64_t missing_count = 0;
   std::vector<std::int64_t> missing_ranks;  ///< the first few of them
+  std::vector<WireSummary> bystanders;      ///< as Run::bystanders
 };
 
 /// A profiler setting (or habit) to change; the most useful comes first.

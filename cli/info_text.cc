@@ -144,6 +144,35 @@ std::string collectives_line(const RunSummary& run) {
   return "collectives: " + join(parts, ", ");
 }
 
+/// Empty where no transfers were recorded.
+std::string transfers_line(const RunSummary& run) {
+  WireSummary total;
+  std::set<std::string> peers;
+  const auto add = [&](const WireSummary& wire) {
+    total.transfers += wire.transfers;
+    total.sent += wire.sent;
+    total.received += wire.received;
+  };
+  for (const RankSummary& rank : run.ranks) {
+    add(rank.wire);
+    for (const PeerSummary& peer : rank.wire.peers) peers.insert(peer.name);
+  }
+  for (const WireSummary& wire : run.bystanders) add(wire);
+  if (total.transfers == 0) return "";
+  std::string out =
+      fmt::format("transfers: {}, {} sent, {} received, {} {}", format_count(total.transfers),
+                  format_bytes(total.sent), format_bytes(total.received), peers.size(),
+                  peers.size() == 1 ? "peer" : "peers");
+  if (!run.bystanders.empty()) {
+    std::vector<std::string> roles;
+    for (const trace::Bystander& bystander : run.run->bystanders) {
+      roles.push_back(bystander.role.empty() ? "process that is no rank" : bystander.role);
+    }
+    out += "; also of " + distinct(roles);
+  }
+  return out;
+}
+
 std::string profiler_line(const RunSummary& run) {
   const auto all = [&](bool trace::ProfilerFacts::*fact) {
     return std::all_of(run.ranks.begin(), run.ranks.end(),
@@ -283,6 +312,7 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
     out += steps_line(run) + "\n\n";
     out += rank_table(run, everything, terminal) + "\n";
     add_wrapped(collectives_line(run));
+    if (const std::string line = transfers_line(run); !line.empty()) add_wrapped(line);
     add_wrapped(profiler_line(run));
   }
   std::vector<Note> advice_notes;

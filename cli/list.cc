@@ -4,6 +4,7 @@
 #include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"
 #include "weft/trace/execution_trace/execution_trace.h"
+#include "weft/trace/probe/probe.h"
 #include "weft/trace/reader.h"
 
 namespace weft::cli {
@@ -15,6 +16,7 @@ std::string list_readers(const Terminal& terminal) {
     table.add_row({reader->name(), reader->description()});
   }
   table.add_row({trace::kExecutionTraceName, trace::kExecutionTraceDescription});
+  table.add_row({trace::kProbeLogName, trace::kProbeLogDescription});
   return table.print(terminal);
 }
 

@@ -314,6 +314,11 @@ void apply(Run& run, const Alignment& alignment) {
       trace.events.start[i] = start;
     }
     for (FlowPoint& flow : trace.flows) flow.time = move(flow.time);
+    for (WireTransfer& transfer : trace.wire.transfers) {
+      const Nanos start = move(transfer.start);
+      transfer.duration = move(transfer.start + transfer.duration) - start;
+      transfer.start = start;
+    }
     for (StepMark& step : trace.steps) {
       step.start = move(step.start);
       step.end = move(step.end);

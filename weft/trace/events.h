@@ -148,6 +148,32 @@ struct Dependency {
   std::uint32_t after = 0;
 };
 
+/// One end of a TCP connection, or of an NCCL channel to a peer.
+struct WireConnection {
+  std::string local;  ///< "10.0.0.1:4711", "[fe80::1]:22"; empty for a channel
+  std::string peer;
+  std::int32_t peer_rank = -1;  ///< where the recorder tells it
+  std::int32_t channel = -1;    ///< of NCCL
+  /// Offsets count from the first byte of the connection; else they say nothing to its other end.
+  bool whole = true;
+};
+
+/// Bytes [offset, offset + bytes) of one direction of a connection, moved by one call.
+struct WireTransfer {
+  Nanos start = 0;  ///< may lie before the first event
+  Nanos duration = 0;
+  Bytes bytes = 0;
+  std::int64_t offset = 0;
+  std::uint32_t connection = 0;  ///< index into Wire::connections
+  bool outgoing = false;
+};
+
+/// Single transfers, as probes inside the process saw them; by start.
+struct Wire {
+  std::vector<WireConnection> connections;
+  std::vector<WireTransfer> transfers;
+};
+
 /// What the profiler was told to record; `weft info` turns gaps into advice.
 struct ProfilerFacts {
   bool shapes = false;
@@ -192,7 +218,18 @@ struct RankTrace {
   std::vector<StepMark> steps;           ///< host-side step annotations, by time
   std::vector<ProcessGroup> groups;
   std::vector<std::string> devices;  ///< names, by ordinal
+  Wire wire;
   ProfilerFacts facts;
+};
+
+/// A recorded process of the job that is no rank: a parameter server, a launcher.
+struct Bystander {
+  std::string file;
+  std::string host;
+  std::int64_t process = -1;
+  std::string role;  ///< "server", "scheduler", "ps" ..., empty if the job does not tell
+  Nanos epoch = 0;
+  Wire wire;
 };
 
 /// One job execution: its ranks, in rank order, each at most once.
@@ -200,6 +237,7 @@ struct Run {
   std::string label;        ///< folder or common prefix; shown where there are several runs
   std::int32_t world = -1;  ///< as the files say, else the number of ranks found
   std::vector<RankTrace> ranks;
+  std::vector<Bystander> bystanders;  ///< by role, host and process
 };
 
 }  // namespace weft::trace

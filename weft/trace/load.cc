@@ -13,6 +13,7 @@
 #include "weft/base/parallel.h"
 #include "weft/trace/calls.h"
 #include "weft/trace/execution_trace/execution_trace.h"
+#include "weft/trace/probe/probe.h"
 #include "weft/trace/reader.h"
 #include "weft/trace/runs.h"
 #include "weft/trace/strangers.h"
@@ -43,6 +44,7 @@ bool is_job_facts(const std::string& file) { return file.ends_with(".job.json");
 struct FileOutcome {
   FileTraces traces;
   std::optional<ExecutionTrace> execution;
+  std::optional<ProbeLog> probe;
   std::optional<Error> error;
   bool unknown = false;  ///< the error is that no reader knows the format
   Diagnostics diagnostics;
@@ -85,7 +87,7 @@ std::string known_formats() {
   std::string list;
   for (const auto& reader : readers())
     list += std::string(list.empty() ? "" : ", ") + reader->name();
-  return list + ", " + kExecutionTraceName;
+  return list + ", " + kExecutionTraceName + ", " + kProbeLogName;
 }
 
 Error unknown_format(const std::string& path, std::string_view head, bool truncated) {
@@ -120,8 +122,9 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
       best = reader.get();
     }
   }
+  const bool probe = probe::is_log(head);
   const bool execution = recognise_execution_trace(head) > sure;
-  if (best == nullptr && !execution) {
+  if (best == nullptr && !execution && !probe) {
     // Emptiness is a fault of the file, not a foreign format.
     out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
     return tl::unexpected(unknown_format(source->name(), head, source->truncated()));
@@ -132,7 +135,9 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
   if (options.progress) {
     own.progress = [&](std::int64_t) { return options.progress(source->consumed()); };
   }
-  if (execution) {
+  if (probe) {
+    WEFT_ASSIGN(out.probe, read_probe_log(*source, own, out.diagnostics));
+  } else if (execution) {
     WEFT_ASSIGN(out.execution, read_execution_trace(*source, own, out.diagnostics));
   } else {
     WEFT_ASSIGN(out.traces, best->read(*source, own, out.diagnostics));
@@ -243,6 +248,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   std::vector<FileOutcome> outcomes = read_all(files, options);
 
   std::vector<FileTraces> traces;
+  std::vector<ProbeLog> logs;
   std::optional<Error> first_error;
   for (std::size_t i = 0; i < files.size(); ++i) {
     FileOutcome& outcome = outcomes[i];
@@ -258,9 +264,17 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
                       outcome.unknown ? files[i] : outcome.error->text());
     }
     if (!outcome.traces.empty()) traces.push_back(std::move(outcome.traces));
+    if (outcome.probe) logs.push_back(std::move(*outcome.probe));
   }
+  const bool only_logs = traces.empty() && logs.size() == files.size();
+  turn_into_ranks(logs, traces);
   if (traces.empty()) {
     if (first_error) return tl::unexpected(*first_error);
+    if (only_logs) {
+      return fail(ErrorCode::kBadInput,
+                  "the logs hold no transfer and no call; record while the job communicates",
+                  files.front());
+    }
     return fail(ErrorCode::kBadInput,
                 "execution traces hold no times; give the Kineto traces of the same ranks too",
                 files.front());
@@ -270,6 +284,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   for (const FileOutcome& outcome : outcomes) {
     if (outcome.execution) attach_execution(recording.runs, *outcome.execution, diagnostics);
   }
+  attach(recording.runs, std::move(logs), diagnostics);
   WEFT_TRY(choose_run(recording.runs, options.run));
   for (const Run& run : recording.runs) {
     report_missing_ranks(run, diagnostics);

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "weft/trace/file_name.h"
+#include "weft/trace/probe/probe.h"
 
 namespace weft::trace {
 namespace {
@@ -321,8 +322,9 @@ std::string label_of(const Group& group) {
   std::map<std::string, int> votes;
   std::string best;
   for (const RankTrace& trace : group) {
-    const bool worker = worker_from_name(trace.file).pid >= 0;
-    std::string label = worker ? std::string() : name_before_rank(trace.file);
+    const bool unnamed =
+        worker_from_name(trace.file).pid >= 0 || trace.format == std::string_view(kProbeLogName);
+    std::string label = unnamed ? std::string() : name_before_rank(trace.file);
     if (label.empty()) label = std::filesystem::path(folder_of(trace)).filename().string();
     if (++votes[label] > votes[best] || best.empty()) best = label;
   }
