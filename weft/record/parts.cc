@@ -35,7 +35,7 @@ std::string if_there(const fs::path& path) {
 Parts find_parts(const std::string& command) {
   const fs::path prefix = fs::path(command).parent_path().parent_path();
   Parts parts;
-  std::vector<fs::path> libraries = {prefix / "lib"};
+  std::vector<fs::path> libraries = {prefix / "lib", prefix / "lib/weft"};
   for (const fs::path& package : packages_beside(prefix)) {
     if (parts.bootstrap.empty()) parts.bootstrap = if_there(package / "_bootstrap");
     libraries.push_back(package / "lib");
