@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFacts = ".job.json";
-constexpr std::array<std::string_view, 7> kEndings = {
+constexpr std::array<std::string_view, 7> kTraces = {
     ".kineto.json.gz", ".xplane.pb", ".mxnet.json", ".weftlog", ".weft", kFacts, "horovod.json"};
 constexpr const char* kNotes = ".notes";
 
@@ -84,8 +84,11 @@ Result<std::vector<fs::directory_entry>> entries_of(const fs::path& folder) {
 }
 
 bool is_scaffold(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEndings = {".claim", ".part", ".scratch", ".window",
+                                                        ".answer"};
   return name.starts_with('.') &&
-         (name.ends_with(".claim") || name.ends_with(".part") || name.ends_with(".scratch"));
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 std::string steps_wanted(const JobFacts& job) {
@@ -99,7 +102,7 @@ std::string steps_wanted(const JobFacts& job) {
 
 bool is_recording(std::string_view name) {
   return !name.starts_with('.') &&
-         std::any_of(kEndings.begin(), kEndings.end(),
+         std::any_of(kTraces.begin(), kTraces.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 

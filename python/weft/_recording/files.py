@@ -7,8 +7,9 @@ import contextlib
 import gzip
 import json
 import os
+import re
 import shutil
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Sequence
 
 from . import process
 
@@ -62,8 +63,8 @@ def write_json(path: str, value: Dict[str, Any]) -> None:
             file.write("{" + ",\n ".join(lines) + "}\n")
 
 
-def pack_json(plain: str, path: str, old: bytes = b"", new: bytes = b"") -> None:
-    """The JSON that a profiler wrote to `plain`, as gzip, with `old` (within a line) replaced.
+def pack_json(plain: str, path: str, unnamed: Sequence[str] = ()) -> None:
+    """The JSON that a profiler wrote to `plain`, as gzip; events with a name of `unnamed` lose it.
 
     Raises if it is cut, as on a full disk.
     """
@@ -77,7 +78,8 @@ def pack_json(plain: str, path: str, old: bytes = b"", new: bytes = b"") -> None
         source.seek(0)
         # Packed quickly rather than well, since the job waits.
         with whole(path) as partial, gzip.open(partial, "wb", compresslevel=2) as packed:
-            if old:
-                packed.writelines(line.replace(old, new) for line in source)
+            if unnamed:
+                names = b"|".join(re.escape(json.dumps(name).encode()) for name in unnamed)
+                packed.writelines(re.sub(names, b'"cut off"', line) for line in source)
             else:
                 shutil.copyfileobj(source, packed, 1 << 20)

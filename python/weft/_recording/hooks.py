@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from types import FrameType, ModuleType
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import files, process
 from .settings import Settings, from_environment
@@ -44,6 +44,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         run = spec.loader.exec_module
 
         def run_and_tell(module: ModuleType) -> None:
+            self._session.importing(name)
             run(module)
             self._session.imported(name)
 
@@ -60,16 +61,33 @@ class Session:
         self._windows: List[Window] = []
         self._imported: List[str] = []
         self._problems: List[str] = []
+        self._finishers: List[Callable[[], None]] = []
 
-    def imported(self, name: str) -> None:
+    def importing(self, name: str) -> None:
+        """Some processes never come back from the import: they serve others in it."""
         self._imported.append(name)
         try:
-            package = __name__.partition(".")[0]
-            hook = importlib.import_module(f"{package}.{name}.record")
-            self.add(hook.install(self._settings))
+            before = getattr(self._hook(name), "before_import", None)
+            finish = before(self._settings) if before is not None else None
+            if finish is not None:
+                self._finishers.append(finish)
         except Exception as error:
-            self._problems.append(f"{name}: {error!r}")
-            process.warn(f"{name} will not be recorded: {error!r}")
+            self._refuse(name, error)
+
+    def imported(self, name: str) -> None:
+        try:
+            self.add(self._hook(name).install(self._settings))
+        except Exception as error:
+            self._refuse(name, error)
+
+    @staticmethod
+    def _hook(name: str) -> Any:
+        package = __name__.partition(".")[0]
+        return importlib.import_module(f"{package}.{name}.record")
+
+    def _refuse(self, name: str, error: Exception) -> None:
+        self._problems.append(f"{name}: {error!r}")
+        process.warn(f"{name} will not be recorded: {error!r}")
 
     def add(self, window: Window) -> None:
         self._windows.append(window)
@@ -78,7 +96,13 @@ class Session:
     def finish(self) -> None:
         for window in self._windows:
             window.finish()
-        if not any(window.steps for window in self._windows):
+        served, self._finishers = self._finishers, []
+        for finish in served:
+            try:
+                finish()
+            except Exception as error:
+                process.warn(f"what this process recorded is lost: {error!r}")
+        if not served and not any(window.used for window in self._windows):
             self._leave_note()
 
     def _leave_note(self) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import process
 
@@ -39,8 +39,13 @@ class Recorder:
         raise NotImplementedError
 
     def cut_step(self) -> None:
-        """The job ends inside a step: it must not look like a whole one."""
+        """What was marked is no whole step, say because the job ends in it: it must not look like one."""
         raise NotImplementedError
+
+    def unfinished(self) -> Optional[int]:
+        """The step that has ended without the window having been told so, if there is one; asked
+        when the process ends."""
+        return None
 
     def stop(self) -> List[str]:
         """Ends the recording and returns the files it wrote."""

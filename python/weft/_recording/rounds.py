@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizer call ends a training step."""
+"""Which call ends a training step."""
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+from collections import Counter
+from typing import Counter as CounterOf
+from typing import Optional
 
 _ROUNDS_TO_LEARN = 2
 _PATIENCE = 3
 
 
 class Rounds:
-    """A job may have several optimizers: one a part of the model, or one a parameter.
+    """A job may train with several things in turn: an optimizer for each part of the model or for
+    each parameter, a compiled function for gradients and one for the update.
 
-    A round lasts from one call of the optimizer that was called first to its next. The optimizer
-    that ended the second round ends every step from then on; until then it is the first one that
-    does. So one optimizer ends a step with each call, whatever was accumulated before; of several
-    that are called in turn, the last does. An optimizer that is no longer called (others were
-    called three times without it) loses its office, and learning begins anew.
+    A round lasts from one call of the thing that was called first to its next. The thing that ended
+    the second round ends every step from then on; until then it is the first one that does. So a
+    single optimizer ends a step with each call, whatever was accumulated before; of several that
+    are called in turn, the last does. One that is no longer called (another was called three times
+    in a row without it, and more often in all) loses its office, and learning begins anew.
     """
 
     def __init__(self) -> None:
+        self._calls: CounterOf[int] = Counter()
         self._start(None)
 
     def _start(self, leader: Optional[int]) -> None:
@@ -27,31 +31,32 @@ class Rounds:
         self._latest = leader
         self._rounds = 0
         self._marker: Optional[int] = None
-        self._others: Dict[int, int] = {}
+        self._others: CounterOf[int] = Counter()
 
-    def ends_step(self, optimizer: int) -> bool:
-        """To be asked once a call; `optimizer` is any number that names it."""
+    def ended_step(self, thing: int) -> Optional[int]:
+        """To be asked once a call; `thing` is any number that names it. The number of the step that
+        ends here, counted from 0, or None."""
+        self._calls[thing] += 1
         if self._leader is None:
-            self._start(optimizer)
-            return True
-        if self._marker is None:
-            return self._learn(optimizer)
-        if optimizer == self._marker:
+            self._start(thing)
+        elif thing == (self._leader if self._marker is None else self._marker):
             self._others.clear()
-            return True
-        self._others[optimizer] = self._others.get(optimizer, 0) + 1
-        if self._others[optimizer] < _PATIENCE:
-            return False
-        self._start(optimizer)
-        return True
+            if self._marker is None and not self._leader_ends():
+                return None
+        else:
+            self._latest = thing
+            self._others[thing] += 1
+            official = self._leader if self._marker is None else self._marker
+            if self._others[thing] < _PATIENCE or self._calls[thing] <= self._calls[official]:
+                return None
+            self._start(thing)
+        return self._calls[thing] - 1
 
-    def _learn(self, optimizer: int) -> bool:
-        if optimizer != self._leader:
-            self._latest = optimizer
-            return False
+    def _leader_ends(self) -> bool:
+        """The first one was called again: a round is over."""
         self._rounds += 1
         if self._rounds == _ROUNDS_TO_LEARN:
             self._marker = self._latest
-            return self._marker == optimizer
-        self._latest = optimizer
+            return self._marker == self._leader
+        self._latest = self._leader
         return True

@@ -29,8 +29,8 @@ class Window:
     def reset(self) -> None:
         """As if nothing had happened yet: what a forked child begins with."""
         self._step = 0
-        self._marked = False  # the step that runs
-        self._state = "waiting"  # warming, recording, done
+        self._marked: Optional[int] = None  # the step that runs, if it is marked
+        self._state = "waiting"  # warming, recording or serving, done
         self._busy = False
         self._stem = ""
         self._owner = os.getpid()
@@ -47,14 +47,14 @@ class Window:
         return self._recorder.framework
 
     @property
-    def steps(self) -> int:
-        """How many have ended."""
-        return self._step
+    def used(self) -> bool:
+        """Whether this process has taken part in training."""
+        return self._stem != ""
 
     def on_first_step(self, action: Callable[[], None]) -> None:
         self._on_first_step.append(action)
 
-    def step_ended(self) -> None:
+    def step_ended(self, number: int) -> None:
         """To be called between two steps, on the thread that trains."""
         now = time.perf_counter()
         if os.getpid() != self._owner:
@@ -63,25 +63,53 @@ class Window:
             return
         self._busy = True
         try:
-            self._turn(now)
+            self._turn(number, now)
         except Exception as error:
             self._give_up(error)
         finally:
             self._busy = False
             self._resumed = time.perf_counter()
 
-    def _turn(self, now: float) -> None:
-        ended, begins = self._step, self._step + 1
-        if len(self._times) < _MOST_STEP_TIMES:
+    def open_now(self) -> None:
+        """For a process that takes no steps, but works for one that does."""
+        self._busy = True
+        try:
+            self._claim()
+            self._state = "warming"
+            self._recorder.prepare(self._path_of)
+            probes.record(True)
+            self._recorder.start()
+            self._state = "serving"
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy = False
+
+    def close_now(self) -> None:
+        if self._state != "serving":
+            return
+        self._busy = True
+        try:
+            self._close()
+        except Exception as error:
+            self._give_up(error)
+        finally:
+            self._busy = False
+
+    def _turn(self, ended: int, now: float) -> None:
+        begins = ended + 1
+        if len(self._times) < min(begins, _MOST_STEP_TIMES):
+            # Steps may have gone by before it was clear what ends them.
+            self._times += [None] * (ended - len(self._times))
             resumed = self._resumed
             self._times.append(None if resumed is None else round((now - resumed) * 1e3, 4))
         self._step = begins
-        if ended == 0:
+        if not self._stem:
             self._claim()
         if self._state == "done":
             return
-        if self._marked:
-            self._end_step()
+        if self._marked is not None:
+            self._end_step(ended)
             if ended >= self._settings.last:
                 self._disturbed.append(begins)
                 self._close()
@@ -98,14 +126,17 @@ class Window:
             self._state = "recording"
         if self._state == "recording" and begins >= first:
             self._recorder.begin_step(begins)
-            self._marked = True
+            self._marked = begins
         elif self._state != "waiting":
             self._disturbed.append(begins)
 
-    def _end_step(self) -> None:
-        self._marked = False
-        self._recorder.end_step()
-        self._recorded.append(self._step - 1)
+    def _end_step(self, ended: int) -> None:
+        marked, self._marked = self._marked, None
+        if marked == ended:
+            self._recorder.end_step()
+            self._recorded.append(ended)
+        else:
+            self._recorder.cut_step()
 
     def _claim(self) -> None:
         for action in self._on_first_step:
@@ -130,7 +161,7 @@ class Window:
             process.warn(f"recording ended, the job goes on: {self._problems[0]}")
         try:
             probes.record(False)
-            if was in ("warming", "recording"):
+            if was in ("warming", "recording", "serving"):
                 self._recorder.abandon()
         except Exception:
             pass  # one warning is enough
@@ -141,14 +172,17 @@ class Window:
 
     def finish(self) -> None:
         """At the end of the process: writes what there is."""
-        if os.getpid() != self._owner or self._step == 0 or self._busy:
+        if os.getpid() != self._owner or not self._stem or self._busy:
             return
+        ended = self._recorder.unfinished()
+        if ended is not None:
+            self.step_ended(ended)
         self._busy = True
         try:
-            if self._marked:
-                self._marked = False
+            if self._marked is not None:
+                self._marked = None
                 self._recorder.cut_step()
-            if self._recorded and self._state == "recording":
+            if self._state == "serving" or (self._recorded and self._state == "recording"):
                 self._close()
             elif self._state in ("warming", "recording"):
                 self._state = "done"

@@ -23,7 +23,7 @@ class TorchRecorder(Recorder):
         self._profiler: Any = None
         self._mark: Any = None
         self._step = ""
-        self._cut = ""
+        self._cut: List[str] = []
 
     def version(self) -> str:
         import torch
@@ -73,7 +73,7 @@ class TorchRecorder(Recorder):
 
     def cut_step(self) -> None:
         # The profiler would end the open mark, and make a step of it.
-        self._cut = self._step
+        self._cut.append(self._step)
         self.end_step()
 
     def stop(self) -> List[str]:
@@ -83,8 +83,7 @@ class TorchRecorder(Recorder):
         with files.scratch(path) as folder:
             plain = os.path.join(folder, "trace.json")
             profiler.export_chrome_trace(plain)
-            cut = f'"{self._cut}"'.encode() if self._cut else b""
-            files.pack_json(plain, path, old=cut, new=b'"step cut off"')
+            files.pack_json(plain, path, unnamed=self._cut)
         return [path]
 
     def facts(self) -> Dict[str, Any]:
@@ -103,25 +102,28 @@ class _StepEnds:
         self._window = window
         self._rounds = Rounds()
         self._waiting: Any = None
+        self._ended = 0
 
     def __call__(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._rounds.ends_step(id(optimizer)):
+        number = self._rounds.ended_step(id(optimizer))
+        if number is None:
             return
         # An optimizer that steps during the backward pass is called on a thread of the engine,
         # where the profiler cannot be switched: the step ends when the next forward pass begins.
         if isinstance(threading.current_thread(), threading._DummyThread):
+            self._ended = number
             if self._waiting is None:
                 from torch.nn.modules.module import register_module_forward_pre_hook
 
                 self._waiting = register_module_forward_pre_hook(self._forward_begins)
             return
-        self._window.step_ended()
+        self._window.step_ended(number)
 
     def _forward_begins(self, module: Any, args: Any) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.remove()
-            self._window.step_ended()
+            self._window.step_ended(self._ended)
 
 
 def install(settings: Settings) -> Window:

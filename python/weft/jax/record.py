@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records steps of a JAX job with its own profiler.
+
+JAX has no optimizer to watch; it has compiled functions. One in whose trace gradients are taken
+trains, and each call of it from Python is a step. Where no gradients are seen (they may be written by
+hand), any compiled function may be the one; see Rounds. Calls return before their work is done, so a
+step ends only when the next call begins: what waits for the result belongs to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import shutil
+import threading
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from .._recording import files
+from .._recording.recorder import PathOf, Recorder
+from .._recording.rounds import Rounds
+from .._recording.settings import Settings
+from .._recording.window import Window
+
+
+class JaxRecorder(Recorder):
+    framework = "jax"
+
+    def __init__(self) -> None:
+        self._scratch: Any = None
+        self._mark: Any = None
+        self.latest: Any = None
+        """What the last step returned, until the next one begins."""
+        self.ended: Optional[int] = None
+        """The step whose call has returned, and which is still to be told."""
+
+    def version(self) -> str:
+        import jax
+
+        return str(jax.__version__)
+
+    def rank(self) -> Tuple[int, int]:
+        import jax
+
+        return int(jax.process_index()), int(jax.process_count())
+
+    def unfinished(self) -> Optional[int]:
+        ended, self.ended = self.ended, None
+        return ended
+
+    def prepare(self, path_of: PathOf) -> None:
+        self._path = path_of("xplane.pb")
+
+    def start(self) -> None:
+        import jax
+
+        # Calls return before the work is done: nothing of an earlier step must be in it.
+        jax.block_until_ready(self.latest)
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        options.host_tracer_level = 2
+        self._scratch = files.scratch(self._path)
+        self._folder = self._scratch.__enter__()
+        jax.profiler.start_trace(self._folder, profiler_options=options)
+
+    def begin_step(self, number: int) -> None:
+        import jax
+
+        self._mark = jax.profiler.StepTraceAnnotation("train", step_num=number)
+        self._mark.__enter__()
+
+    def end_step(self) -> None:
+        self._mark.__exit__(None, None, None)
+
+    def cut_step(self) -> None:
+        self._mark = None  # what never ends is not written
+
+    def stop(self) -> List[str]:
+        import jax
+
+        jax.block_until_ready(self.latest)
+        jax.profiler.stop_trace()
+        written = glob.glob(os.path.join(self._folder, "plugins/profile/*/*.xplane.pb"))
+        if len(written) != 1:
+            raise OSError("the profiler wrote no XPlane; is the disk full?")
+        with files.whole(self._path) as partial:
+            shutil.move(written[0], partial)
+        self._clean()
+        return [self._path]
+
+    def facts(self) -> Dict[str, Any]:
+        import jax
+
+        devices = jax.local_devices()
+        return {
+            "scheme": "spmd",
+            "backend": jax.default_backend(),
+            "local_devices": [device.id for device in devices],
+            "devices": jax.device_count(),
+        }
+
+    def abandon(self) -> None:
+        import jax
+
+        if self._scratch is not None:
+            jax.profiler.stop_trace()
+            self._clean()
+
+    def _clean(self) -> None:
+        scratch, self._scratch = self._scratch, None
+        scratch.__exit__(None, None, None)
+
+
+class _Calls:
+    """Calls of compiled functions from Python, and which of these train."""
+
+    def __init__(self, window: Window, recorder: JaxRecorder) -> None:
+        self._window = window
+        self._recorder = recorder
+        self._rounds = Rounds()
+        self._thread = threading.local()
+        self._training: Set[int] = set()
+
+    def run(self, name: int, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if getattr(self._thread, "outermost", None) is not None:
+            return function(*args, **kwargs)
+        before = self._recorder.unfinished()
+        if before is not None:
+            self._window.step_ended(before)
+            self._recorder.latest = None
+        self._thread.outermost = name
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._thread.outermost = None
+        if name in self._training or not self._training:
+            self._recorder.ended = self._rounds.ended_step(name)
+            if self._recorder.ended is not None:
+                self._recorder.latest = result
+        return result
+
+    def gradients_taken(self) -> None:
+        outermost = getattr(self._thread, "outermost", None)
+        if outermost is not None and outermost not in self._training:
+            if not self._training:
+                # Whatever was called before did not train.
+                self._rounds = Rounds()
+            self._training.add(outermost)
+
+
+class _Compiled:
+    """A compiled function that tells when it was called; in all else it is that function."""
+
+    def __init__(self, function: Any, calls: _Calls) -> None:
+        functools.update_wrapper(self, function)
+        self._weft_function = function
+        self._weft_calls = calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._weft_calls.run(id(self), self._weft_function, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Methods may be compiled, too."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._weft_function, name)
+
+
+def _watch_compiler(compiler: Any, calls: _Calls) -> Any:
+    """jax.jit or jax.pmap, used as function, as decorator, or as decorator with arguments."""
+
+    @functools.wraps(compiler)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        compiled = compiler(*args, **kwargs)
+        if not args and not kwargs.get("fun"):
+            return lambda function: _Compiled(compiled(function), calls)
+        return _Compiled(compiled, calls)
+
+    return watched
+
+
+def _watch_gradient(transform: Any, calls: _Calls) -> Any:
+    """jax.grad or jax.value_and_grad."""
+
+    @functools.wraps(transform)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        function = transform(*args, **kwargs)
+
+        @functools.wraps(function)
+        def taken(*inner: Any, **named: Any) -> Any:
+            calls.gradients_taken()
+            return function(*inner, **named)
+
+        return taken
+
+    return watched
+
+
+def install(settings: Settings) -> Window:
+    """Called once jax is imported."""
+    import jax
+
+    recorder = JaxRecorder()
+    window = Window(settings, recorder)
+    calls = _Calls(window, recorder)
+    jax.jit = _watch_compiler(jax.jit, calls)
+    jax.pmap = _watch_compiler(jax.pmap, calls)
+    jax.grad = _watch_gradient(jax.grad, calls)
+    jax.value_and_grad = _watch_gradient(jax.value_and_grad, calls)
+    return window

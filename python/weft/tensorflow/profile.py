@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TensorFlow's profiler, switched on and off; its XPlane under the name that the recording wants."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from typing import Any, List, Optional
+
+from .._recording import files
+
+
+class XplaneProfile:
+    """One recording of this process."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._scratch: Any = None
+        self._mark: Any = None
+
+    def start(self) -> None:
+        from tensorflow import profiler
+
+        options = profiler.experimental.ProfilerOptions(
+            host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+        )
+        self._scratch = files.scratch(self._path)
+        self._folder = self._scratch.__enter__()
+        profiler.experimental.start(self._folder, options=options)
+
+    def begin_step(self, number: int) -> None:
+        from tensorflow import profiler
+
+        self._mark = profiler.experimental.Trace("train", step_num=number, _r=1)
+        self._mark.__enter__()
+
+    def end_step(self) -> None:
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            mark.__exit__(None, None, None)
+
+    def drop_step(self) -> None:
+        """A trace that never ends is not written."""
+        self._mark = None
+
+    def stop(self) -> List[str]:
+        from tensorflow import profiler
+
+        profiler.experimental.stop()
+        written = glob.glob(os.path.join(self._folder, "plugins/profile/*/*.xplane.pb"))
+        if len(written) != 1:
+            raise OSError("the profiler wrote no XPlane; is the disk full?")
+        with files.whole(self._path) as partial:
+            shutil.move(written[0], partial)
+        self._clean()
+        return [self._path]
+
+    def abandon(self) -> None:
+        from tensorflow import profiler
+
+        if self._scratch is not None:
+            profiler.experimental.stop(save=False)
+            self._clean()
+
+    def _clean(self) -> None:
+        scratch: Optional[Any] = self._scratch
+        self._scratch = None
+        if scratch is not None:
+            scratch.__exit__(None, None, None)
