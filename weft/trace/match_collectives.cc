@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weft/trace/match_context.h"
+#include "weft/trace/step_numbers.h"
 
 namespace weft::trace {
 namespace {
@@ -37,7 +38,8 @@ struct Cluster {
 
 class CollectiveMatcher {
  public:
-  explicit CollectiveMatcher(MatchContext& context) : c_(context) {}
+  explicit CollectiveMatcher(MatchContext& context)
+      : c_(context), by_step_(step_numbers(context.run, context.calls)) {}
 
   void run() {
     // Named groups: one track a rank. Unnamed: one a rank and stream.
@@ -88,13 +90,14 @@ class CollectiveMatcher {
   }
 
  private:
-  SequenceItem item_of(std::uint32_t rank, const Call& call) const {
+  SequenceItem item_of(std::uint32_t rank, std::uint32_t index) const {
+    const Call& call = c_.calls[rank][index];
     SequenceItem item;
     item.end = c_.end_of(rank, call);
     if (call.kind != CollectiveKind::kOther) item.kind = static_cast<std::int32_t>(call.kind);
     // All-to-alls differ in size from rank to rank.
     if (!call.inferred && call.kind != CollectiveKind::kAllToAll) item.bytes = call.bytes;
-    item.sequence = call.sequence;
+    item.sequence = call.sequence >= 0 ? call.sequence : by_step_[rank][index];
     return item;
   }
 
@@ -149,7 +152,7 @@ class CollectiveMatcher {
     for (const Track& track : tracks) {
       std::vector<SequenceItem> items;
       for (const std::uint32_t c : track.calls) {
-        items.push_back(item_of(track.rank, c_.calls[track.rank][c]));
+        items.push_back(item_of(track.rank, c));
       }
       std::optional<SequenceMatch> best;
       std::size_t where = 0;
@@ -261,6 +264,7 @@ class CollectiveMatcher {
   }
 
   MatchContext& c_;
+  const std::vector<std::vector<std::int64_t>> by_step_;  // numbers for calls without
 };
 
 }  // namespace

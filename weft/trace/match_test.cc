@@ -215,6 +215,25 @@ TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
+// Four all-reduces, one before the first mark, whose ends fit better when shifted by one.
+TEST(Match, MarksOfStepsTellGlooCollectivesApart) {
+  Job run;
+  for (int r = 0; r < 2; ++r) {
+    MadeRank rank(r, 2);
+    rank.trace.groups.push_back({"0", "default_pg", {0, 1}});
+    for (int k = 0; k < 4; ++k) {
+      const Nanos at = k * 4 * kMillisecond;
+      if (k > 0) rank.trace.steps.push_back({k + 4, 0, at, at + 4 * kMillisecond});
+      rank.annotation("gloo:all_reduce", at + kMillisecond, (r == 0 ? 5 : 1) * kMillisecond);
+    }
+    run.ranks.push_back(std::move(rank.trace));
+  }
+  for (const Match& m : match(run)) {
+    ASSERT_EQ(m.members.size(), 2u);
+    EXPECT_EQ(m.members[0].event, m.members[1].event);
+  }
+}
+
 // A pipeline of two ranks: each step two sends down, exchanges, two sends back up. Receives lag.
 Job made_pipeline(int steps) {
   std::vector<MadeRank> ranks = {MadeRank(0, 2), MadeRank(1, 2)};
