@@ -40,7 +40,7 @@ def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Pat
     done = record(folder, torchrun(), "--steps", "5..7")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("loss ")
-    assert "recorded torch 2." in done.stderr and "ranks 0, 1, steps 5-7: 2 files" in done.stderr
+    assert "recorded torch 2." in done.stderr and "ranks 0, 1, steps 5-7: " in done.stderr
     assert f"next: weft diagnose {folder}" in done.stderr
     assert sorted(file.name for file in folder.iterdir() if file.suffix != ".weftlog") == [
         "r0.job.json", "r0.kineto.json.gz", "r1.job.json", "r1.kineto.json.gz",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for collectives that have none, made from the marks of the steps. Private to the matching.
+// Numbers for collectives that have none, made from the marks of the steps. Private to the
+// matching.
 #pragma once
 
 #include <cstdint>
