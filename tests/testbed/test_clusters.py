@@ -84,7 +84,8 @@ FAKETIME = any(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
 
 @pytest.mark.skipif(not FAKETIME, reason="libfaketime is not installed")
 def test_clocks_are_skewed_and_durations_true(testbed: Clusters) -> None:
-    words = [sys.executable, "-c", "import time; print(time.time(), time.monotonic())"]
+    program = "import time; time.sleep(0.2); print(time.time(), time.monotonic())"
+    words = [sys.executable, "-c", program]
     done = testbed("run", testbed.file, "--skew", "host1=-90s,50ppm", "--", *words)
     assert done.returncode == 0, done.stderr
     (usual, monotonic), (skewed, other) = (
@@ -102,7 +103,7 @@ def test_what_is_preloaded_stays_so(testbed: Clusters) -> None:
         LD_PRELOAD=str(other),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(rf"{other}:\S*/libfaketimeMT.so.1", lines(done.stdout, "r0")[0])
+    assert re.fullmatch(rf"{other}:\S*/libweft-sleep.so:\S*/libfaketimeMT.so.1", lines(done.stdout, "r0")[0])
 
 
 def test_memory_of_hosts_is_their_own(testbed: Clusters) -> None:

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Stands before libfaketime on hosts whose clock is turned. Up to version 0.9.10 it takes a moment
+ * of the monotonic clock, which Weft leaves true, for one of the turned clock, and so breaks every
+ * sleep of Python (EINVAL). Sleeps that do not depend on the turned clock go straight to libc. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+
+typedef int (*Sleep)(clockid_t, int, const struct timespec*, struct timespec*);
+
+static Sleep find_in(void* _Atomic* cache, void* library) {
+  void* found = atomic_load_explicit(cache, memory_order_relaxed);
+  if (found == NULL) {
+    found = dlsym(library, "clock_nanosleep");
+    atomic_store(cache, found);
+  }
+  return (Sleep)found;
+}
+
+__attribute__((visibility("default"))) int clock_nanosleep(clockid_t clock, int flags,
+                                                           const struct timespec* request,
+                                                           struct timespec* remaining) {
+  static void* _Atomic next;
+  static void* _Atomic of_libc;
+  const int is_turned = clock == CLOCK_REALTIME && (flags & TIMER_ABSTIME) != 0;
+  void* libc = is_turned ? NULL : dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  Sleep sleep = libc != NULL ? find_in(&of_libc, libc) : find_in(&next, RTLD_NEXT);
+  if (libc != NULL) dlclose(libc); /* it stays loaded; this only undoes the count */
+  return sleep(clock, flags, request, remaining);
+}
