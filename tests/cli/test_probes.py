@@ -378,7 +378,7 @@ def test_cost_of_a_record_is_printed(tmp_path: Path) -> None:
     recorded = per_call(LD_PRELOAD=str(WIRE), WEFT_RECORD=str(tmp_path / "log"))
     waiting = per_call(LD_PRELOAD=str(WIRE), WEFT_RECORD=str(tmp_path), WEFT_RECORD_WAIT="1")
     print(f"ns a call, socket and pipe: {plain}, recorded {recorded}, waiting {waiting}")
-    assert recorded[0] - plain[0] < 5000
+    assert recorded[0] - plain[0] < 100_000
 
 
 def test_probe_is_quiet_where_it_has_nothing_to_do(tmp_path: Path) -> None:
