@@ -152,6 +152,7 @@ class ArgumentParser {
     const std::vector<std::string> choices = command_.input_choices();
     for (const std::string& input : arguments.inputs) {
       if (!contains(choices, input)) return usage(none_of(input, choices));
+      if (command_.first_input_only) break;
     }
     return {};
   }

@@ -21,6 +21,7 @@ _weft() {
   for ((index = 1; index < last; ++index)); do
     [[ ${words[index]} == -* ]] || { verb=${words[index]}; break; }
   done
+  local first=$((index + 1 == last))
   COMPREPLY=()
   case "$verb $flag" in
 )";
@@ -78,14 +79,17 @@ std::string value_case(const Subcommand& command, const Flag& flag) {
 }
 
 std::string verb_case(const std::string& verb, const std::vector<Flag>& flags,
-                      const std::vector<std::string>& inputs) {
+                      const std::vector<std::string>& inputs, bool first_input_only = false) {
   std::vector<std::string> names;
   for (const Flag& flag : flags) {
     names.push_back(flag.name);
     if (!flag.short_name.empty()) names.push_back(flag.short_name);
   }
   std::string actions = fmt::format("flags=({})", quoted(names));
-  if (!inputs.empty()) actions += fmt::format(" offer=({})", quoted(inputs));
+  if (!inputs.empty()) {
+    actions +=
+        fmt::format("{} offer=({})", first_input_only ? "; ((first)) &&" : "", quoted(inputs));
+  }
   return fmt::format("        '{}') {} ;;\n", verb, actions);
 }
 
@@ -102,7 +106,8 @@ std::string bash_completions(const std::vector<Subcommand>& commands) {
   out += verb_case("", program_flags(), verbs);
   for (const Subcommand& command : commands) {
     out += verb_case(command.name, flags_of(command),
-                     command.input_choices ? command.input_choices() : std::vector<std::string>{});
+                     command.input_choices ? command.input_choices() : std::vector<std::string>{},
+                     command.first_input_only);
   }
   return out + kTail;
 }

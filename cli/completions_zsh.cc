@@ -78,8 +78,10 @@ std::string flag_specs(const Flag& flag) {
 std::string input_spec(const Subcommand& command) {
   if (command.max_inputs == 0) return "";
   const std::string action = command.input_choices ? list_of(command.input_choices()) : "_files";
-  return fmt::format(" \\\n            '{}:{}:{}'", command.max_inputs == 1 ? "1" : "*",
-                     escaped(command.inputs, "\\:"), action);
+  const bool one = command.max_inputs == 1 || command.first_input_only;
+  const char* others = command.first_input_only ? " '*:file:_files'" : "";
+  return fmt::format(" \\\n            '{}:{}:{}'{}", one ? "1" : "*",
+                     escaped(command.inputs, "\\:"), action, others);
 }
 
 }  // namespace

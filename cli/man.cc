@@ -120,7 +120,7 @@ std::string verb_page(const Subcommand& command) {
       out += as_it_is ? ".nf\n" + plain(text) + "\n.fi\n" : plain(text) + "\n";
     }
   }
-  if (command.input_choices) {
+  if (command.input_choices && !command.first_input_only) {
     out += fmt::format(".PP\n{} is one of: {}\n", plain(command.inputs),
                        plain(fmt::format("{}", fmt::join(command.input_choices(), ", "))));
   }

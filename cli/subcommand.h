@@ -68,6 +68,7 @@ struct Subcommand {
   /// All that an input may be, where that is known; else inputs are files and folders. A function,
   /// since the choices of some verbs are the names of all verbs.
   std::function<std::vector<std::string>()> input_choices;
+  bool first_input_only = false;  ///< input_choices are for the first input, files for the others
   /// For the verb's own help; lines are joined and broken again to fit, but for those that start
   /// with a blank.
   std::string details;

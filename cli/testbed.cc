@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/commands.h"
@@ -13,8 +14,8 @@
 #include "testbed/job.h"
 #include "testbed/run.h"
 #include "testbed/standing.h"
+#include "weft/base/check.h"
 #include "weft/base/sink.h"
-#include "weft/base/suggest.h"
 
 namespace weft::cli {
 namespace {
@@ -218,20 +219,21 @@ struct Action {
 constexpr Action kActions[] = {
     {"up", up}, {"run", run}, {"down", down}, {"enter", enter}, {"list", list, false}};
 
+std::vector<std::string> action_names() {
+  std::vector<std::string> names;
+  for (const Action& action : kActions) names.emplace_back(action.name);
+  return names;
+}
+
 Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
   const std::string& name = arguments.inputs.front();
-  std::vector<std::string> names;
-  for (const Action& action : kActions) {
-    names.emplace_back(action.name);
-    if (name != action.name) continue;
-    if (action.takes_cluster && arguments.inputs.size() < 2) {
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} which CLUSTER? (see weft help testbed)", name));
-    }
-    return action.run(arguments, console);
+  const auto* action = std::find_if(std::begin(kActions), std::end(kActions),
+                                    [&](const Action& one) { return name == one.name; });
+  WEFT_CHECK(action != std::end(kActions));  // arguments of other names were refused
+  if (action->takes_cluster && arguments.inputs.size() < 2) {
+    return fail(ErrorCode::kUsage, fmt::format("{} which CLUSTER? (see weft help testbed)", name));
   }
-  return fail(ErrorCode::kUsage, fmt::format("'{}' is none of {}{}", name, fmt::join(names, ", "),
-                                             did_you_mean(name, names)));
+  return action->run(arguments, console);
 }
 
 }  // namespace
@@ -242,6 +244,8 @@ Subcommand testbed_command() {
   command.description = "a real cluster on this machine, and jobs that run on it";
   command.inputs = "up|run|down|enter|list [CLUSTER]";
   command.min_inputs = 1;
+  command.input_choices = action_names;
+  command.first_input_only = true;
   command.details =
       "Makes hosts out of network namespaces, with shaped links to a switch, and runs a job on "
       "them. "

@@ -32,7 +32,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr int kNoSuchCommand = 127;  ///< as shells tell it
 constexpr int kCannotEnter = 126;
 constexpr int kAtLeastEveryMs = 500;  ///< a signal may come just before the wait for one
-constexpr auto kToEnd = std::chrono::seconds(2);  ///< from SIGTERM to SIGKILL
+constexpr auto kToEnd = std::chrono::seconds(5);  ///< from SIGTERM to SIGKILL
 
 tl::unexpected<Error> cannot(const char* what) {
   return fail(ErrorCode::kUnavailable, fmt::format("cannot {}: {}", what, std::strerror(errno)));

@@ -17,7 +17,7 @@ from tests.conftest import Weft, clean_environment
 
 QUESTIONS = [
     "network.bandwidth=2x", "network.latency=0.5x", "compute=1.5x", "rank:2.compute=0.5x",
-    "comm=off", "stragglers=off", "ddp.bucket_mb=100",
+    "comm=off", "stragglers=off", "ddp.bucket_mb=100", "workers=4",
 ]  # fmt: skip
 needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 
@@ -83,6 +83,8 @@ def test_bash_offers_every_flag_of_every_verb(weft: Weft, scripts: Path) -> None
 def test_bash_offers_values(scripts: Path) -> None:
     assert in_bash(scripts, "weft list ") == ["readers", "what-ifs", "findings"]
     assert in_bash(scripts, "weft completions z") == ["zsh"]
+    assert in_bash(scripts, "weft testbed u") == ["up"]
+    assert in_bash(scripts, "weft testbed up u") == [], "a file"
     assert in_bash(scripts, "weft replay traces --what-if ") == QUESTIONS
     assert in_bash(scripts, "weft replay --what-if=") == QUESTIONS
     assert in_bash(scripts, "weft replay --threads ") == []
@@ -131,6 +133,7 @@ def typed(shell: str, scripts: Path, tmp_path: Path) -> Iterator[Session]:
         ("weft replay --what-if rank\t", "<replay><--what-if><rank:2.compute=0.5x>"),
         ("weft replay --what-if=ddp\t", "<replay><--what-if=ddp.bucket_mb=100>"),
         ("weft man -o re\t", "<man><-o><results>"),
+        ("weft testbed u\treco\t", "<testbed><up><recording.json>"),
         ("weft -q inf\t--al\t", "<-q><info><--all>"),
     ],
 )

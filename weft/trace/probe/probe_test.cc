@@ -189,8 +189,7 @@ TEST(ProbeLog, AloneIsARankWithALaneForEachDirection) {
   logs.push_back(log_of(made(3, 7)));
   logs.push_back(log_of(made(-1, 8)));
   std::vector<FileTraces> files;
-  Diagnostics diagnostics;
-  turn_into_ranks(logs, files, diagnostics);
+  turn_into_ranks(logs, files);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0][0].rank, 3);
   EXPECT_EQ(files[0][0].events.size(), 3u);
@@ -207,8 +206,7 @@ TEST(ProbeLog, OfHelpersWithTheSameRankTheBusiestIsTheRank) {
   logs.push_back(log_of(made(0, 7)));
   logs.push_back(log_of(busy));
   std::vector<FileTraces> files;
-  Diagnostics diagnostics;
-  turn_into_ranks(logs, files, diagnostics);
+  turn_into_ranks(logs, files);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0][0].process, 8);
 }
