@@ -380,6 +380,7 @@ void weft_log_setup(enum weft_log_kind kind) {
 bool weft_log_configured(void) { return state.configured; }
 
 void weft_log_set_rank(int32_t rank, int32_t world) {
+  if (state.who.rank >= 0) return;
   state.who.rank = rank;
   state.who.world = world;
 }

@@ -153,9 +153,8 @@ class Join {
     if (kernels.empty()) return;
     const trace::Transfer moved = trace::find_transfer(members);
     const LaneId lane = link_lane(match);
-    if (graph.lanes[graph.ops.lane[kernels.front()]].kind == LaneKind::kHost) {
-      shared_links_.insert(lane);
-    }
+    const bool on_host = graph.lanes[graph.ops.lane[kernels.front()]].kind == LaneKind::kHost;
+    if (on_host || match.kind == CollectiveKind::kPushPull) shared_links_.insert(lane);
     const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
                                            .lane = lane,
                                            .name = trace::to_text(match.kind),
@@ -224,9 +223,10 @@ class Join {
     }
   }
 
-  /// Collectives that run on several threads of a host share its network. Which of two got how much
-  /// is not recorded, but the network is busy until the first is over, and then with the second: so
-  /// each counts from the end of the one before, and together they take as long as they did.
+  /// Collectives that run on several threads of a host, or go to the same servers, share a network.
+  /// Which of two got how much is not recorded, but the network is busy until the first is over,
+  /// and then with the second: so each counts from the end of the one before, and together they
+  /// take as long as they did.
   void separate_shared() {
     Graph& graph = builder_.draft();
     for (const LaneId lane : shared_links_) {
@@ -269,7 +269,7 @@ class Join {
   std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel
   std::map<std::string, LaneId> links_;
   std::map<LaneId, std::vector<OpId>> on_link_;
-  std::set<LaneId> shared_links_;  ///< of collectives that run on host threads
+  std::set<LaneId> shared_links_;  ///< of collectives that may run at the same time
   Nanos origin_ = 0;
 };
 

@@ -608,6 +608,22 @@ TEST(Build, CollectiveIsOverWhenItsWaiterGoesOn) {
   EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 50 * us);
 }
 
+TEST(Build, EngineThatPausesWaitsForWhatEndedLast) {
+  for (const bool dataflow : {false, true}) {
+    Rank rank(0, 1);
+    rank.step(1, 0, 900 * us);
+    rank.launch("gradients", 10 * us, 2 * us, 20 * us, 80 * us, 1);
+    rank.launch("exchange", 12 * us, 2 * us, 105 * us, 200 * us, 2);
+    rank.launch("update", 14 * us, 2 * us, 900 * us, 50 * us, 1);
+    rank.trace.dataflow = dataflow;
+    Made made;
+    made.add(rank);
+    made.build();
+    EXPECT_EQ(made.edge(made.op("exchange"), made.op("update")).has_value(), dataflow);
+    EXPECT_TRUE(made.edge(made.op("gradients"), made.op("exchange")));
+  }
+}
+
 TEST(Build, OpsBelongToTheStepThatIssuedThem) {
   Rank rank(0, 1);
   rank.launch("before", 0, 2 * us, 10 * us, 5 * us);

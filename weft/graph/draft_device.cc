@@ -152,6 +152,7 @@ RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_
   if (!has_device) return draft;
   draft_device(trace, launches, is_communication, draft);
   draft_waits(trace, launches, draft);
+  if (trace.dataflow) draft_dataflow(draft);
   draft_hidden_waits(trace, draft);
   return draft;
 }

@@ -62,6 +62,7 @@ void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
 void draft_device(const trace::RankTrace& trace, const trace::Launches& launches,
                   const std::vector<bool>& is_communication, RankDraft& draft);
 void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft);
+void draft_dataflow(RankDraft& draft);
 void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft);
 
 }  // namespace weft::graph

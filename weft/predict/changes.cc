@@ -38,6 +38,8 @@ Ring ring(CollectiveKind kind, std::int32_t ranks) {
     case CollectiveKind::kGather:
     case CollectiveKind::kScatter:
       return {(n - 1) / n, n - 1};
+    case CollectiveKind::kPushPull:
+      return {n, 1};  // all of it goes through the servers
     default:
       return {1, std::ceil(std::log2(n))};
   }

@@ -105,7 +105,9 @@ class Extractor {
       if (detail != kNone && trace_.kernels[detail].collective != kNone) return true;
       return is_communication_kernel(text(i));
     }
-    return events_.kind[i] == EventKind::kAnnotation && is_host_communication(text(i));
+    if (events_.kind[i] != EventKind::kAnnotation) return false;
+    const HostOpDetail* detail = host_detail(i);
+    return is_host_communication(text(i)) || (detail != nullptr && detail->collective != kNone);
   }
 
   const HostOpDetail* host_detail(std::uint32_t event) const {
@@ -292,12 +294,15 @@ CollectiveKind kind_from_name(std::string_view name) {
   // The arguments of a kernel's signature may name anything.
   const std::string text = squeeze(name.substr(0, name.find('(')));
   // Longer words first: "reducescatter" holds "reduce" and "scatter".
-  static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 15> kWords = {{
+  static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 18> kWords = {{
       {"allreduce", CollectiveKind::kAllReduce},
       {"allgather", CollectiveKind::kAllGather},
       {"reducescatter", CollectiveKind::kReduceScatter},
       {"alltoall", CollectiveKind::kAllToAll},
       {"all2all", CollectiveKind::kAllToAll},
+      {"collectivereduce", CollectiveKind::kAllReduce},  // TensorFlow's names
+      {"collectivegather", CollectiveKind::kAllGather},
+      {"collectivebcast", CollectiveKind::kBroadcast},
       {"broadcast", CollectiveKind::kBroadcast},
       {"barrier", CollectiveKind::kBarrier},
       {"sendrecv", CollectiveKind::kSendRecv},

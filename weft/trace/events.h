@@ -193,6 +193,7 @@ struct RankTrace {
   std::int32_t world = -1;
   bool counts_devices = false;  ///< `rank` is a device of the host; hosts are joined when sorted
   bool buffered_sends = false;  ///< a send is over without its receiver, as simulators have it
+  bool dataflow = false;        ///< work starts once what it needs is over: a pause is a wait
   std::string host;             ///< empty if the file does not tell
   std::int64_t process = -1;
   std::int64_t cut_at = -1;  ///< byte at which the file ends too early; -1 if it is whole

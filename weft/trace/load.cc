@@ -267,7 +267,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
     if (outcome.probe) logs.push_back(std::move(*outcome.probe));
   }
   const bool only_logs = traces.empty() && logs.size() == files.size();
-  turn_into_ranks(logs, traces);
+  turn_into_ranks(logs, traces, diagnostics);
   if (traces.empty()) {
     if (first_error) return tl::unexpected(*first_error);
     if (only_logs) {

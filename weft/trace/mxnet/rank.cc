@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "weft/trace/steps.h"
+
 namespace weft::trace::mxnet {
 namespace {
 
@@ -82,6 +84,7 @@ class RankMaker {
     add_memory();
     std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
                      [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
+    number_exchanges();
     return std::move(trace_);
   }
 
@@ -173,15 +176,39 @@ class RankMaker {
 
   std::uint32_t kernel_detail(std::string_view exchange) {
     if (exchange.empty()) return kNone;
-    // The profile does not tell which parameter it was, nor its size.
+    // The profile does not tell which parameter it was, nor its size. What workers send goes the
+    // other way than what they get: neither waits for the other's link.
     CollectiveDetail collective;
     collective.name = trace_.names.intern(exchange);
-    collective.group = trace_.names.intern("kvstore");
+    collective.group = trace_.names.intern("kvstore " + std::string(exchange));
     trace_.collectives.push_back(collective);
     KernelDetail kernel;
     kernel.collective = static_cast<std::uint32_t>(trace_.collectives.size() - 1);
     trace_.kernels.push_back(kernel);
     return static_cast<std::uint32_t>(trace_.kernels.size() - 1);
+  }
+
+  /// Workers exchange the same parameters in the same order in each step.
+  void number_exchanges() {
+    constexpr std::int64_t kMostInAStep = 1 << 20;
+    const Events& events = trace_.events;
+    std::vector<std::uint32_t> exchanges;
+    for (std::uint32_t i = 0; i < events.size(); ++i) {
+      const bool kernel = events.kind[i] == EventKind::kKernel && events.detail[i] != kNone;
+      if (kernel && trace_.kernels[events.detail[i]].collective != kNone) exchanges.push_back(i);
+    }
+    std::stable_sort(exchanges.begin(), exchanges.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return events.start[a] < events.start[b];
+    });
+    std::map<std::pair<NameId, std::int64_t>, std::int64_t> seen;
+    for (const std::uint32_t i : exchanges) {
+      const std::int64_t step = step_at(trace_, events.start[i]);
+      if (step < 0) continue;
+      CollectiveDetail& collective =
+          trace_.collectives[trace_.kernels[events.detail[i]].collective];
+      const std::int64_t position = seen[{collective.group, step}]++;
+      if (position < kMostInAStep) collective.sequence = step * kMostInAStep + position;
+    }
   }
 
   void link_calls() {

@@ -72,6 +72,7 @@ class MxnetReader final : public Reader {
     RankTrace& trace = traces.front();
     trace.file = source.name();
     trace.format = name();
+    trace.dataflow = true;
     trace.rank = rank_from_name(source.name());
     trace.facts.total_events = entries;
     if (scanner.cut() || source.truncated()) trace.cut_at = scanner.offset();

@@ -146,6 +146,28 @@ TEST(Mxnet, PushesAndPullsOfADistributedStoreAreCollectives) {
   }
 }
 
+TEST(Mxnet, ExchangesAreNumberedByStepSoThatWorkersWhoseClocksJumpStillMatch) {
+  trace::Run run;
+  for (const int late : {0, 35}) {
+    Writer w;
+    for (const int step : {4, 5}) {
+      const int at = 200 * (step - 4);
+      w.step("step " + std::to_string(step), at, at + 190);
+      w.op("KVStoreDistDefaultPush", "2", at + 10, at + 20 + late);
+      w.op("KVStoreDistDefaultPush", "2", at + 12, at + 150 - late);
+      w.op("KVStoreDistDefaultStoragePull", "2", at + 30, at + 180);
+    }
+    run.ranks.push_back(read(w.text(), late == 0 ? "a_rank0.json" : "a_rank1.json").trace);
+  }
+  Diagnostics diagnostics;
+  const auto matches = match_calls(run, diagnostics);
+  ASSERT_EQ(matches.size(), 6u);
+  for (const Match& match : matches) {
+    ASSERT_EQ(match.members.size(), 2u);
+    EXPECT_EQ(match.members[0].event, match.members[1].event);
+  }
+}
+
 TEST(Mxnet, TasksWithANumberMarkSteps) {
   Writer w;
   w.op("dot", "0", 20, 50).step("Step 7", 10, 60).step("iter_8", 70, 90).step("epoch 1", 5, 99);

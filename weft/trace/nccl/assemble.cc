@@ -17,7 +17,8 @@ constexpr DiagnosticKind kUntimed{
     "nccl-enqueue-times", Severity::kWarning,
     "collectives have no times on the device; the time in which they were put into the queue was "
     "taken instead, which says nothing about their transfer",
-    "let the plug-in record kernel events: NCCL_PROFILE_EVENT_MASK with KernelCh (64)"};
+    "let the plug-in record kernel events: WEFT_NCCL_EVENTS=all for Weft's, for others "
+    "NCCL_PROFILE_EVENT_MASK with KernelCh (64)"};
 constexpr DiagnosticKind kOrdered{
     "rank-by-order", Severity::kInfo,
     "no communicator tells all ranks of the file apart; they were counted as they come",

@@ -87,6 +87,7 @@ void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& 
   append(trace.wire, std::move(wire));
   // Kernels of a profiler tell more than what NCCL says about them.
   if (log.calls && log.from.kind == probe::LogKind::kMpi) {
+    diagnostics.merge(log.of_calls);
     probe::merge_calls(trace, *log.calls, diagnostics);
   }
 }
@@ -102,7 +103,8 @@ Run& run_at(std::vector<Run>& runs, Nanos begin) {
 
 }  // namespace
 
-void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files) {
+void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files,
+                     Diagnostics& diagnostics) {
   const auto described = [&](const ProbeLog& log) {
     return std::any_of(files.begin(), files.end(), [&](const FileTraces& traces) {
       return std::any_of(traces.begin(), traces.end(),
@@ -117,6 +119,7 @@ void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files
   };
   for (ProbeLog& log : logs) {
     if (!log.calls || described(log)) continue;
+    diagnostics.merge(log.of_calls);
     RankTrace rank = std::move(*log.calls);
     append(rank.wire, moved(log.wire, log.epoch, rank.epoch, INT64_MIN, INT64_MAX));
     take(log, std::move(rank));

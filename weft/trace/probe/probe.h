@@ -24,6 +24,7 @@ struct ProbeLog {
   Wire wire;        ///< of sockets, or of NCCL's proxy
   /// The calls of an MPI or NCCL log as a rank; nothing if it holds none.
   std::optional<RankTrace> calls;
+  Diagnostics of_calls;  ///< what is odd about them, where they are used
 };
 
 /// As Reader::name() and Reader::description().
@@ -37,7 +38,8 @@ Result<ProbeLog> read_probe_log(ByteSource& source, const ReadOptions& options,
 
 /// Logs whose process no file describes: each becomes a rank in `files` and is taken out of `logs`.
 /// Logs of sockets do so only where nothing else tells of ranks.
-void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files);
+void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files,
+                     Diagnostics& diagnostics);
 
 /// Gives the rest to the ranks of their processes. Those of other processes become bystanders of
 /// the run whose time they share.

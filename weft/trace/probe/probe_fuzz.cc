@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   logs.clear();
   logs.push_back(std::move(*log));
   std::vector<FileTraces> files;
-  turn_into_ranks(logs, files);
+  turn_into_ranks(logs, files, diagnostics);
   for (const FileTraces& traces : files) {
     for (const RankTrace& rank : traces) check_indices(rank);
   }

@@ -189,7 +189,8 @@ TEST(ProbeLog, AloneIsARankWithALaneForEachDirection) {
   logs.push_back(log_of(made(3, 7)));
   logs.push_back(log_of(made(-1, 8)));
   std::vector<FileTraces> files;
-  turn_into_ranks(logs, files);
+  Diagnostics diagnostics;
+  turn_into_ranks(logs, files, diagnostics);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0][0].rank, 3);
   EXPECT_EQ(files[0][0].events.size(), 3u);
@@ -206,7 +207,8 @@ TEST(ProbeLog, OfHelpersWithTheSameRankTheBusiestIsTheRank) {
   logs.push_back(log_of(made(0, 7)));
   logs.push_back(log_of(busy));
   std::vector<FileTraces> files;
-  turn_into_ranks(logs, files);
+  Diagnostics diagnostics;
+  turn_into_ranks(logs, files, diagnostics);
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(files[0][0].process, 8);
 }

@@ -53,6 +53,23 @@ std::string_view instruction_name(std::string_view text) {
   return text.substr(text.front() == '%' ? 1 : 0, text.find(" = ") - (text.front() == '%' ? 1 : 0));
 }
 
+/// TensorFlow names an op "scope/name:Type"; empty if the text is no such name.
+std::string_view op_type(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const bool is_op = colon != std::string_view::npos && text.find("::") == std::string_view::npos &&
+                     text.find(' ') == std::string_view::npos;
+  return is_op ? text.substr(colon + 1) : std::string_view();
+}
+
+/// "scope/CollectiveReduceV2:CollectiveReduceV2", of TensorFlow's collectives on host threads.
+bool is_host_collective(const DecodedEvent& event) {
+  return op_type(event.text).starts_with("Collective");
+}
+
+/// A thread that has run a collective goes on, inside the same event, with what waited for it.
+constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
+constexpr std::string_view kCollectiveGroup = "CollectiveExecutor::CompleteParams";
+
 /// What a line of a device plane holds.
 enum class LineUse { kWork, kAsyncWork, kSteps, kModules, kDerived };
 
@@ -176,10 +193,31 @@ class Assembly {
       }
       RankColumns& home =
           devices.size() == 1 ? ranks_.at(*devices.begin()) : ranks_.begin()->second;
+      std::vector<DecodedEvent> events;
       for (std::size_t e = line.first_event; e < plane.line_end(l); ++e) {
-        if (const auto event = decode(plane, line, e, ids))
-          add_host_event(plane, line, *event, home);
+        if (const auto event = decode(plane, line, e, ids)) events.push_back(*event);
       }
+      bound_collectives(events);
+      for (const DecodedEvent& event : events) add_host_event(plane, line, event, home);
+    }
+  }
+
+  /// Ends collectives of a host thread where what comes after them begins, and tells how many take
+  /// part.
+  static void bound_collectives(std::vector<DecodedEvent>& events) {
+    std::vector<Nanos> done;
+    std::map<std::int64_t, std::int64_t> sizes;
+    for (const DecodedEvent& event : events) {
+      if (event.name == kCollectiveDone) done.push_back(event.start);
+      if (event.name == kCollectiveGroup) sizes[event.group_key] = event.group_size;
+    }
+    std::sort(done.begin(), done.end());
+    for (DecodedEvent& event : events) {
+      if (!is_host_collective(event)) continue;
+      const auto next = std::lower_bound(done.begin(), done.end(), event.start);
+      if (next != done.end() && *next < event.end()) event.duration = *next - event.start;
+      const auto size = sizes.find(event.group_key);
+      if (size != sizes.end()) event.group_size = size->second;
     }
   }
 
@@ -197,10 +235,9 @@ class Assembly {
       host_steps_.push_back({event.step, event.root, line, event.start, event.end()});
       return rank.add(EventKind::kAnnotation, event, lane, kNone);
     }
-    // TensorFlow names an op "scope/name:Type".
-    const bool framework_op = event.text.find(':') != std::string_view::npos &&
-                              event.text.find("::") == std::string_view::npos &&
-                              event.text.find(' ') == std::string_view::npos;
+    const std::string_view type = op_type(event.text);
+    if (is_host_collective(event)) return rank.add_host_collective(event, lane, type);
+    const bool framework_op = !type.empty();
     const EventKind kind = event.correlation != 0 ? EventKind::kRuntime
                            : framework_op         ? EventKind::kHostOp
                                                   : EventKind::kAnnotation;

@@ -46,7 +46,10 @@ StatIds::StatIds(const RawPlane& plane)
       process_id(plane.stat_id("process_id")),
       profile_start_time(plane.stat_id("profile_start_time")),
       device_vendor(plane.stat_id("device_vendor")),
-      device_type(plane.stat_id("device_type_string")) {}
+      device_type(plane.stat_id("device_type_string")),
+      group_key(plane.stat_id("group_key")),
+      instance_key(plane.stat_id("instance_key")),
+      group_size(plane.stat_id("group_size")) {}
 
 std::uint32_t to_correlation(std::int64_t value) {
   return value > 0 && value < std::int64_t{kNone} ? static_cast<std::uint32_t>(value) : 0;
@@ -79,6 +82,12 @@ DecodedEvent decode_stats(const RawPlane& plane, std::size_t index, const StatId
       event.copy = plane.text(stat);
     } else if (stat.name == ids.memset_details) {
       event.set = plane.text(stat);
+    } else if (stat.name == ids.group_key) {
+      event.group_key = stat.value;
+    } else if (stat.name == ids.instance_key) {
+      event.instance_key = stat.value;
+    } else if (stat.name == ids.group_size) {
+      event.group_size = stat.value;
     }
   }
   return event;
@@ -157,6 +166,23 @@ void RankColumns::add_work(const DecodedEvent& event, std::uint32_t lane, bool a
     trace_.kernels.push_back(detail);
   }
   add(EventKind::kKernel, event, lane, index);
+}
+
+void RankColumns::add_host_collective(const DecodedEvent& event, std::uint32_t lane,
+                                      std::string_view type) {
+  CollectiveDetail collective;
+  collective.name = trace_.names.intern(type);
+  collective.group = trace_.names.intern("group " + std::to_string(event.group_key));
+  collective.sequence = event.instance_key;
+  if (event.group_size > 0 && event.group_size < (1 << 20)) {
+    collective.group_size = static_cast<std::int32_t>(event.group_size);
+  }
+  HostOpDetail detail;
+  detail.collective = static_cast<std::uint32_t>(trace_.collectives.size());
+  trace_.collectives.push_back(collective);
+  trace_.host_ops.push_back(detail);
+  trace_.facts.collective_args = true;
+  add(EventKind::kAnnotation, event, lane, static_cast<std::uint32_t>(trace_.host_ops.size() - 1));
 }
 
 std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& event) {

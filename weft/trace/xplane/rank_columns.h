@@ -19,7 +19,7 @@ struct StatIds {
 
   std::uint32_t correlation_id, step_num, group_id, root, device_ordinal, hlo_op, hlo_module,
       program_id, kernel_details, memcpy_details, memset_details, process_id, profile_start_time,
-      device_vendor, device_type;
+      device_vendor, device_type, group_key, instance_key, group_size;
 };
 
 /// An event with all its numbers looked up. Texts point into the plane.
@@ -35,6 +35,9 @@ struct DecodedEvent {
   bool root = false;
   std::int32_t device_ordinal = -1;
   std::uint32_t correlation = 0;
+  std::int64_t group_key = -1;     ///< of TensorFlow's collectives: who takes part
+  std::int64_t instance_key = -1;  ///< ... and which one it is; workers agree on both
+  std::int64_t group_size = -1;
   Nanos start = 0;
   Nanos duration = 0;
 
@@ -78,6 +81,8 @@ class RankColumns {
   /// Kernels, copies and collectives. `has_async`: the transfer of a started collective has an
   /// event of its own; else the instruction that waits for its end stands for it.
   void add_work(const DecodedEvent& event, std::uint32_t lane, bool async, bool has_async);
+  /// A collective that TensorFlow runs on a host thread; `type` names its kind.
+  void add_host_collective(const DecodedEvent& event, std::uint32_t lane, std::string_view type);
   void add_device_step(const DecodedEvent& event, std::uint32_t lane);
   /// Takes the steps of the host, or those of the device if the host marked none.
   void finish(const std::vector<HostStep>& host_steps);

@@ -8,6 +8,7 @@
 #include <map>
 #include <protozero/pbf_writer.hpp>
 
+#include "weft/trace/calls.h"
 #include "weft/trace/launches.h"
 #include "weft/trace/load.h"
 #include "weft/trace/xplane/hlo.h"
@@ -356,6 +357,26 @@ TEST(Xplane, TensorFlowOnTheHostIsOneRankWithItsSteps) {
   EXPECT_TRUE(std::any_of(ops.begin(), ops.end(), [](const std::string& op) {
     return op.find("MatMul") != op.npos;
   })) << "framework ops are told from other ranges";
+}
+
+TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) {
+  Plane host("/host:CPU");
+  host.line(7, "collective_ops/1", 0)
+      .event("CollectiveExecutor::CompleteParams", 1'000, 2'000,
+             {{"group_key", 1}, {"group_size", 2}})
+      .event("sgd/CollectiveReduceV2:CollectiveReduceV2", 10'000'000, 60'000'000,
+             {{"group_key", 1}, {"instance_key", 148}})
+      .event("CollectiveExecutor::ExecuteAsync::Done", 50'000'000, 20'000'000);
+  Diagnostics diagnostics;
+  const auto traces = read(space({host.bytes()}), diagnostics);
+  ASSERT_TRUE(traces) << traces.error().text();
+  const RankTrace& rank = traces->at(0);
+  const auto calls = communication_calls(rank, resolve_launches(rank));
+  ASSERT_EQ(calls.size(), 1u);
+  EXPECT_EQ(calls[0].kind, CollectiveKind::kAllReduce);
+  EXPECT_EQ(calls[0].sequence, 148);
+  EXPECT_EQ(calls[0].group_size, 2);
+  EXPECT_EQ(rank.events.duration[calls[0].event], 40'000);
 }
 
 TEST(Xplane, SharedGpuProfileGivesEightRanksWithLaunches) {

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The interface between NCCL and a profiler plug-in, as far as this one uses it: layouts that NCCL
+ * hands over, version by version. NCCL looks for the newest table it knows and takes the first it
+ * finds: 2.26 v3, 2.27 v4, 2.28 v5, 2.29 and later v6. */
+#ifndef WEFT_PROBES_NCCL_ABI_H
+#define WEFT_PROBES_NCCL_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Kinds of events; in masks as 1 << kind. */
+enum nccl_kind {
+  kGroup = 0,
+  kColl = 1,
+  kP2p = 2,
+  kProxyOp = 3,
+  kProxyStep = 4,
+  kProxyCtrl = 5,
+  kKernelCh = 6,
+  kNetPlugin = 7,
+  kGroupApi = 8,
+  kCollApi = 9,
+  kP2pApi = 10,
+  kKernelLaunch = 11,
+  kCeColl = 12,
+  kCeSync = 13,
+  kCeBatch = 14,
+  kKinds = 15,
+};
+
+/* States whose argument is of use. */
+enum nccl_state {
+  kLastProxyOpState = 7,
+  kFirstStepState = 8,
+  kLastStepState = 12,
+  kPeerWait = 20,
+  kKernelChStop = 22
+};
+
+/* Parts of descriptors that are the same in all versions. */
+struct nccl_proxy_op {
+  pid_t process;
+  uint8_t channel;
+  int peer;
+  int steps;
+  int chunk_bytes;
+  int is_send;
+};
+struct nccl_proxy_step {
+  int step;
+};
+struct nccl_kernel_channel_v3 {
+  uint8_t channel;
+};
+struct nccl_kernel_channel {
+  uint8_t channel;
+  uint64_t gpu_time;
+};
+struct nccl_net {
+  int64_t id;
+  void* data;
+};
+
+struct nccl_coll_v3 {
+  const char* communicator_name;
+  uint64_t communicator;
+  uint64_t sequence;
+  const char* function;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* type;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algorithm;
+  const char* protocol;
+};
+struct nccl_p2p_v3 {
+  const char* communicator_name;
+  uint64_t communicator;
+  const char* function;
+  void* buffer;
+  const char* type;
+  size_t count;
+  int peer;
+};
+
+/* v5 and later add the group behind it. */
+struct nccl_coll {
+  uint64_t sequence;
+  const char* function;
+  const void* send_buffer;
+  void* receive_buffer;
+  size_t count;
+  int root;
+  const char* type;
+  uint8_t channels;
+  uint8_t warps;
+  const char* algorithm;
+  const char* protocol;
+};
+struct nccl_p2p {
+  const char* function;
+  void* buffer;
+  const char* type;
+  size_t count;
+  int peer;
+  uint8_t channels;
+};
+
+struct nccl_event_v3 {
+  uint8_t kind; /* as a mask */
+  void* parent;
+  int rank;
+  union {
+    struct nccl_coll_v3 coll;
+    struct nccl_p2p_v3 p2p;
+    struct nccl_proxy_op proxy_op;
+    struct nccl_proxy_step proxy_step;
+    struct nccl_kernel_channel_v3 kernel_channel;
+    struct nccl_net net;
+  };
+};
+
+struct nccl_event_v4 {
+  uint8_t kind;
+  void* parent;
+  int rank;
+  union {
+    struct nccl_coll coll;
+    struct nccl_p2p p2p;
+    struct nccl_proxy_op proxy_op;
+    struct nccl_proxy_step proxy_step;
+    struct nccl_kernel_channel kernel_channel;
+    struct nccl_net net;
+  };
+};
+
+/* v6 adds copy-engine collectives, whose head is that of a collective. */
+struct nccl_event_v5 {
+  uint64_t kind;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      bool captured;
+      int depth;
+    } group_api;
+    struct {
+      const char* function;
+      size_t count;
+      const char* type;
+      int root;
+      void* stream;
+      bool captured;
+    } coll_api;
+    struct {
+      const char* function;
+      size_t count;
+      const char* type;
+      void* stream;
+      bool captured;
+    } p2p_api;
+    struct {
+      void* stream;
+    } launch;
+    struct nccl_coll coll;
+    struct nccl_p2p p2p;
+    struct nccl_proxy_op proxy_op;
+    struct nccl_proxy_step proxy_step;
+    struct nccl_kernel_channel kernel_channel;
+    struct nccl_net net;
+  };
+};
+
+/* With a change of state: bytes moved by a step (v3: by an operation so far), or the GPU's time. */
+union nccl_state_argument {
+  size_t bytes;
+  uint64_t gpu_time;
+};
+
+typedef void (*nccl_logger)(int level, unsigned long flags, const char* file, int line,
+                            const char* format, ...);
+
+struct nccl_profiler_v3 {
+  const char* name;
+  int (*init)(void** context, int* mask);
+  int (*start)(void* context, void** handle, struct nccl_event_v3* event);
+  int (*stop)(void* handle);
+  int (*state)(void* handle, int state, union nccl_state_argument* argument);
+  int (*finalize)(void* context);
+};
+struct nccl_profiler_v4 {
+  const char* name;
+  int (*init)(void** context, int* mask, const char* communicator_name, uint64_t communicator,
+              int nodes, int ranks, int rank, nccl_logger log);
+  int (*start)(void* context, void** handle, struct nccl_event_v4* event);
+  int (*stop)(void* handle);
+  int (*state)(void* handle, int state, union nccl_state_argument* argument);
+  int (*finalize)(void* context);
+};
+struct nccl_profiler_v5 {
+  const char* name;
+  int (*init)(void** context, uint64_t communicator, int* mask, const char* communicator_name,
+              int nodes, int ranks, int rank, nccl_logger log);
+  int (*start)(void* context, void** handle, struct nccl_event_v5* event);
+  int (*stop)(void* handle);
+  int (*state)(void* handle, int state, union nccl_state_argument* argument);
+  int (*finalize)(void* context);
+};
+
+#endif
