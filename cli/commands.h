@@ -18,16 +18,17 @@ Subcommand help_command();
 Subcommand info_command();
 Subcommand list_command();
 Subcommand man_command();
+Subcommand pack_command();
 Subcommand record_command();
 Subcommand replay_command();
 Subcommand report_command();
 Subcommand testbed_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {record_command(),  gather_command(), info_command(),        diagnose_command(),
-          replay_command(),  diff_command(),   report_command(),      export_command(),
-          testbed_command(), list_command(),   completions_command(), man_command(),
-          help_command()};
+  return {record_command(), gather_command(),  info_command(),   diagnose_command(),
+          replay_command(), diff_command(),    report_command(), export_command(),
+          pack_command(),   testbed_command(), list_command(),   completions_command(),
+          man_command(),    help_command()};
 }
 
 /// nullptr if there is none of this name.

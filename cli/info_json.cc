@@ -47,6 +47,7 @@ void write_rank(JsonWriter& json, const RankSummary& rank) {
   const trace::RankTrace& trace = *rank.trace;
   json.begin_object();
   json.field("rank", trace.rank).field("file", trace.file).field("format", trace.format);
+  json.field("origin", trace.origin);
   json.field("stored_bytes", rank.stored_bytes);
   json.field("host", trace.host).field("process", trace.process);
   json.key("devices").begin_array();

@@ -17,21 +17,29 @@ std::vector<Flag> loading_flags() {
       {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole}};
 }
 
+void set_threads(const Arguments& arguments) {
+  set_max_threads(static_cast<std::size_t>(arguments.whole("--threads").value_or(0)));
+}
+
+std::function<bool(std::int64_t, std::int64_t)> reading_progress(Progress& progress) {
+  return
+      [&progress, begin = std::chrono::steady_clock::now()](std::int64_t done, std::int64_t total) {
+        const auto passed = std::chrono::steady_clock::now() - begin;
+        progress.show(transfer_line("reading", done, total, passed));
+        return !interrupted();
+      };
+}
+
 namespace {
 
 Result<trace::Recording> load(const std::vector<std::string>& inputs, const std::string& run,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics) {
-  set_max_threads(static_cast<std::size_t>(arguments.whole("--threads").value_or(0)));
+  set_threads(arguments);
   trace::LoadOptions options;
   options.run = run;
   Progress progress(console.err);
-  const auto begin = std::chrono::steady_clock::now();
-  options.progress = [&](std::int64_t done, std::int64_t total) {
-    const auto passed = std::chrono::steady_clock::now() - begin;
-    progress.show(transfer_line("reading", done, total, passed));
-    return !interrupted();
-  };
+  options.progress = reading_progress(progress);
   return trace::load(inputs, options, diagnostics);
 }
 

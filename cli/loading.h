@@ -2,9 +2,12 @@
 // Reading traces as every verb does it: the same flags, a progress line, Ctrl-C.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "cli/progress.h"
 #include "cli/subcommand.h"
 #include "weft/base/diagnostics.h"
 #include "weft/predict/job.h"
@@ -14,6 +17,11 @@ namespace weft::cli {
 
 /// --run, --strict, --threads.
 std::vector<Flag> loading_flags();
+
+/// As --threads says.
+void set_threads(const Arguments& arguments);
+/// Shows how far reading is; false once interrupted. `progress` must outlive it.
+std::function<bool(std::int64_t done, std::int64_t total)> reading_progress(Progress& progress);
 
 /// Loads `arguments.inputs`. --strict is left to the verb, which may have more to complain about.
 Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,

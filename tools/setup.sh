@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
   build-essential cmake ninja-build pkg-config ccache python3
   libtbb-dev libfmt-dev libcli11-dev libexpected-dev libisal-dev robin-map-dev zlib1g-dev
-  libsqlite3-dev libprotozero-dev esbuild
+  libsqlite3-dev libprotozero-dev libzstd-dev esbuild
 )
 test_packages=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev

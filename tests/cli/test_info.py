@@ -72,7 +72,7 @@ def test_list_readers_names_every_format(weft: Weft) -> None:
     lines = weft("list", "readers").stdout.splitlines()
     assert [re.split(r"  +", line)[0] for line in lines] == [
         "reader", "kineto", "straggler", "nsys", "horovod", "mxnet", "nccl-profiler",
-        "nccl-inspector", "xplane", "chakra", "execution trace", "weftlog",
+        "nccl-inspector", "xplane", "chakra", "weft", "execution trace", "weftlog",
     ]  # fmt: skip
     assert all(len(line) <= 100 for line in lines)
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <isa-l/igzip_lib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "weft/base/sink.h"
@@ -40,8 +42,30 @@ class Descriptor {
   int fd_;
 };
 
-// read(2) rather than mmap: mapped pages would count in the resident set until the kernel takes
-// them back, and a file that shrinks under us would be a signal instead of an error.
+/// A file in memory, read-only.
+class Mapping {
+ public:
+  Mapping(int file, std::size_t size)
+      : at_(size == 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0)),
+        size_(size) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (at_ != MAP_FAILED) ::munmap(at_, size_);
+  }
+  std::optional<std::string_view> view() const {
+    if (at_ == MAP_FAILED) return std::nullopt;
+    return std::string_view(static_cast<const char*>(at_), size_);
+  }
+
+ private:
+  void* at_;
+  std::size_t size_;
+};
+
+// read(2) rather than mmap, unless asked for the whole: mapped pages would count in the resident
+// set until the kernel takes them back, and a file that shrinks under us would be a signal instead
+// of an error.
 class PlainSource : public ByteSource {
  public:
   PlainSource(Descriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
@@ -60,11 +84,19 @@ class PlainSource : public ByteSource {
   }
   const std::string& name() const override { return name_; }
   std::int64_t consumed() const override { return consumed_; }
+  std::optional<std::string_view> whole() override {
+    struct stat info {};
+    if (!mapping_ && ::fstat(file_.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+      mapping_.emplace(file_.get(), static_cast<std::size_t>(info.st_size));
+    }
+    return mapping_ ? mapping_->view() : std::nullopt;
+  }
 
  private:
   Descriptor file_;
   std::string name_;
   std::int64_t consumed_ = 0;
+  std::optional<Mapping> mapping_;
 };
 
 class GzipSource : public ByteSource {
@@ -158,6 +190,7 @@ class PutBackSource : public ByteSource {
   const std::string& name() const override { return rest_->name(); }
   bool truncated() const override { return rest_->truncated(); }
   std::int64_t consumed() const override { return rest_->consumed(); }
+  std::optional<std::string_view> whole() override { return rest_->whole(); }
 
  private:
   std::string bytes_;
@@ -178,6 +211,7 @@ class MemorySource : public ByteSource {
   }
   const std::string& name() const override { return name_; }
   std::int64_t consumed() const override { return static_cast<std::int64_t>(at_); }
+  std::optional<std::string_view> whole() override { return bytes_; }
 
  private:
   std::string_view bytes_;
@@ -284,6 +318,19 @@ Result<std::string> read_up_to(ByteSource& source, std::size_t size) {
   return bytes;
 }
 
+Result<std::string> read_rest(ByteSource& source) {
+  std::string content;
+  std::size_t size = 0;
+  for (;;) {
+    content.resize(std::max<std::size_t>(size * 2, 16u << 10));
+    WEFT_ASSIGN(const std::size_t got, source.read(content.data() + size, content.size() - size));
+    size += got;
+    if (got == 0) break;
+  }
+  content.resize(size);
+  return content;
+}
+
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   const bool standard = path == kStandardInput;
   Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -317,18 +364,10 @@ std::unique_ptr<ByteSource> memory_source(std::string_view bytes, std::string na
 
 Result<std::string> read_file(const std::string& path) {
   WEFT_ASSIGN(const auto source, open_file(path));
-  std::string content;
-  std::size_t size = 0;
-  for (;;) {
-    content.resize(std::max<std::size_t>(size * 2, 16u << 10));
-    WEFT_ASSIGN(const std::size_t got, source->read(content.data() + size, content.size() - size));
-    size += got;
-    if (got == 0) break;
-  }
-  content.resize(size);
+  WEFT_ASSIGN(std::string content, read_rest(*source));
   if (source->truncated()) {
     return fail(ErrorCode::kBadInput, "the gzip data is cut or damaged; copy the file again", path,
-                static_cast<std::int64_t>(size));
+                static_cast<std::int64_t>(content.size()));
   }
   return content;
 }

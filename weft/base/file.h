@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ class ByteSource {
   virtual Result<std::size_t> read(char* buffer, std::size_t capacity) = 0;
   virtual const std::string& name() const = 0;
   virtual bool truncated() const { return false; }
+  /// All of it at once where that costs no reading: a plain file is mapped, whatever was pulled of
+  /// it so far. Nothing where the bytes come from a pipe or out of gzip. Valid as long as the
+  /// source; a file that shrinks meanwhile ends the program, so keep to files that are complete.
+  virtual std::optional<std::string_view> whole() { return std::nullopt; }
   /// Bytes of the stored (perhaps compressed) file taken so far, for progress against its size.
   virtual std::int64_t consumed() const = 0;
 };
@@ -30,6 +35,8 @@ class ByteSource {
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
 /// The next `size` bytes, or fewer at the end of the source.
 Result<std::string> read_up_to(ByteSource& source, std::size_t size);
+/// All bytes that are left.
+Result<std::string> read_rest(ByteSource& source);
 /// Serves `bytes`, which were read from `source`, once more before the rest of it.
 std::unique_ptr<ByteSource> put_back(std::string bytes, std::unique_ptr<ByteSource> source);
 /// For tests and fuzzing: serves `bytes` (kept by reference) in pieces of at most `piece` bytes.

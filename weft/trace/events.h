@@ -189,6 +189,7 @@ struct ProfilerFacts {
 struct RankTrace {
   std::string file;
   std::string format;  ///< the reader's name
+  std::string origin;  ///< the recording that `file` was packed from; empty if `file` is none
   std::int32_t rank = -1;
   std::int32_t world = -1;
   bool counts_devices = false;  ///< `rank` is a device of the host; hosts are joined when sorted

@@ -15,6 +15,7 @@
 #include "weft/trace/execution_trace/execution_trace.h"
 #include "weft/trace/probe/probe.h"
 #include "weft/trace/reader.h"
+#include "weft/trace/recognise.h"
 #include "weft/trace/runs.h"
 #include "weft/trace/strangers.h"
 
@@ -35,8 +36,6 @@ constexpr DiagnosticKind kUnequal{
     "unequal-collectives", Severity::kInfo,
     "ranks did not record the same number of collectives; the window cut some off",
     "matching copes with it; record more steps to have whole ones"};
-
-constexpr std::size_t kHead = 64u << 10;
 
 /// What `weft record` writes beside each trace: facts about the job, no events.
 bool is_job_facts(const std::string& file) { return file.ends_with(".job.json"); }
@@ -112,19 +111,9 @@ Error unknown_format(const std::string& path, std::string_view head, bool trunca
 
 Status read_one(const std::string& path, const ReadOptions& options, FileOutcome& out) {
   WEFT_ASSIGN(std::unique_ptr<ByteSource> source, open_file(path));
-  WEFT_ASSIGN(std::string head, read_up_to(*source, kHead));
-  const Reader* best = nullptr;
-  int sure = 0;
-  for (const auto& reader : readers()) {
-    const int score = reader->recognise(head);
-    if (score > sure) {
-      sure = score;
-      best = reader.get();
-    }
-  }
-  const bool probe = probe::is_log(head);
-  const bool execution = recognise_execution_trace(head) > sure;
-  if (best == nullptr && !execution && !probe) {
+  WEFT_ASSIGN(std::string head, read_up_to(*source, kHeadSize));
+  const Format format = recognise(head);
+  if (!format.known()) {
     // Emptiness is a fault of the file, not a foreign format.
     out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
     return tl::unexpected(unknown_format(source->name(), head, source->truncated()));
@@ -135,12 +124,12 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
   if (options.progress) {
     own.progress = [&](std::int64_t) { return options.progress(source->consumed()); };
   }
-  if (probe) {
+  if (format.probe_log) {
     WEFT_ASSIGN(out.probe, read_probe_log(*source, own, out.diagnostics));
-  } else if (execution) {
+  } else if (format.execution_trace) {
     WEFT_ASSIGN(out.execution, read_execution_trace(*source, own, out.diagnostics));
   } else {
-    WEFT_ASSIGN(out.traces, best->read(*source, own, out.diagnostics));
+    WEFT_ASSIGN(out.traces, format.reader->read(*source, own, out.diagnostics));
   }
   return {};
 }
@@ -238,7 +227,8 @@ Status choose_run(std::vector<Run>& runs, const std::string& wanted) {
 
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics) {
-  WEFT_ASSIGN(std::vector<std::string> files, expand_inputs(inputs));
+  WEFT_ASSIGN(const std::vector<std::string> all_files, expand_inputs(inputs));
+  std::vector<std::string> files = files_of_share(all_files, options.share);
   const std::set<std::string> named(inputs.begin(), inputs.end());
   if (std::any_of(files.begin(), files.end(), std::not_fn(is_job_facts))) {
     std::erase_if(files, [&](const std::string& file) {
@@ -250,10 +240,12 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   std::vector<FileTraces> traces;
   std::vector<ProbeLog> logs;
   std::optional<Error> first_error;
+  bool only_strangers = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     FileOutcome& outcome = outcomes[i];
     diagnostics.merge(outcome.diagnostics);
     if (outcome.error) {
+      only_strangers = only_strangers && outcome.unknown;
       const bool fatal = named.contains(files[i]) || outcome.error->code == ErrorCode::kCancelled;
       if (fatal) return tl::unexpected(*outcome.error);
       // A broken recording says more about an unusable folder than its README does.
@@ -269,6 +261,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   const bool only_logs = traces.empty() && logs.size() == files.size();
   turn_into_ranks(logs, traces, diagnostics);
   if (traces.empty()) {
+    if (options.share.divided() && only_strangers) return Recording{};
     if (first_error) return tl::unexpected(*first_error);
     if (only_logs) {
       return fail(ErrorCode::kBadInput,
@@ -287,6 +280,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   attach(recording.runs, std::move(logs), diagnostics);
   WEFT_TRY(choose_run(recording.runs, options.run));
   for (const Run& run : recording.runs) {
+    if (!options.judge_runs) break;
     report_missing_ranks(run, diagnostics);
     compare_collectives(run, recording.runs.size() == 1, diagnostics);
   }

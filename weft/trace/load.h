@@ -11,6 +11,7 @@
 #include "weft/base/diagnostics.h"
 #include "weft/base/result.h"
 #include "weft/trace/events.h"
+#include "weft/trace/share.h"
 
 namespace weft::trace {
 
@@ -20,10 +21,14 @@ struct LoadOptions {
   /// Called from any thread, one call at a time, with stored bytes read so far and in all; return
   /// false to cancel.
   std::function<bool(std::int64_t done, std::int64_t total)> progress;
+  /// Of several processes that read one job, each with judge_runs off.
+  Share share = {};
+  /// Report ranks that are missing or did not record the same as others.
+  bool judge_runs = true;
 };
 
 struct Recording {
-  std::vector<Run> runs;  ///< by time of their first event; never empty
+  std::vector<Run> runs;  ///< by time of their first event; empty only if the share is
 };
 
 /// Inputs are files, folders, globs, and "-" for standard input. A named file that is no trace is

@@ -9,6 +9,7 @@
 #include "weft/trace/mxnet/reader.h"
 #include "weft/trace/nccl/nccl.h"
 #include "weft/trace/nsys/nsys.h"
+#include "weft/trace/packed/packed.h"
 #include "weft/trace/straggler/reader.h"
 #include "weft/trace/xplane/xplane.h"
 
@@ -26,6 +27,7 @@ std::vector<std::unique_ptr<Reader>> make_readers() {
   list.push_back(make_nccl_inspector_reader());
   list.push_back(make_xplane_reader());
   list.push_back(make_chakra_reader());
+  list.push_back(make_packed_reader());
   return list;
 }
 

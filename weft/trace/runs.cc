@@ -299,6 +299,7 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
       for (; first != last; ++first) {
         for (RankTrace& trace : first->ranks) {
           trace.rank = static_cast<std::int32_t>(group.size());
+          trace.counts_devices = false;
           group.push_back(std::move(trace));
         }
       }

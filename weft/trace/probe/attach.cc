@@ -79,6 +79,8 @@ void append(Wire& to, Wire more) {
 
 /// `shared`: several files describe the process, each a part of its time.
 void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& diagnostics) {
+  // Packed with this log, which still lies beside it.
+  if (!trace.origin.empty() && !trace.wire.transfers.empty()) return;
   const Nanos begin = shared ? 0 : INT64_MIN;
   const Nanos end = shared ? end_of(trace) - trace.epoch : INT64_MAX;
   Wire wire = moved(log.wire, log.epoch, trace.epoch, begin, end);

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pack`: recordings as Weft's own small files, one a rank.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/interrupt.h"
+#include "cli/loading.h"
+#include "cli/notes.h"
+#include "cli/progress.h"
+#include "weft/base/decimal.h"
+#include "weft/base/json_writer.h"
+#include "weft/trace/packed/files.h"
+
+namespace weft::cli {
+namespace {
+
+/// How launchers tell a process its number and how many there are. Slurm's is the count of the
+/// step: a batch script sees the one of the whole job, though it runs alone.
+constexpr std::array<std::array<const char*, 2>, 3> kLaunchers{
+    {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+     {"PMI_RANK", "PMI_SIZE"},
+     {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}}};
+
+std::optional<std::int64_t> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : parse_int(text);
+}
+
+std::optional<trace::Share> parse_share(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto index = parse_int(text.substr(0, slash));
+  const auto count = parse_int(text.substr(slash + 1));
+  if (!index || !count || *index < 0 || *index >= *count) return std::nullopt;
+  return trace::Share{*index, *count};
+}
+
+Result<trace::Share> share_of(const Arguments& arguments, const std::string& out) {
+  if (arguments.has("--share")) {
+    const std::string& text = arguments.all("--share").back();
+    if (const auto share = parse_share(text)) return *share;
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("--share {}: give this process's number and how many there are, as 0/8", text));
+  }
+  // Who names one file wants that file, even inside a process of a job.
+  if (out.ends_with(".weft")) return trace::Share{};
+  for (const auto& [rank, size] : kLaunchers) {
+    const auto index = number_in(rank);
+    const auto count = number_in(size);
+    if (index && count && *index >= 0 && *index < *count) return trace::Share{*index, *count};
+  }
+  return trace::Share{};
+}
+
+/// Several ranks may come from one file; it counts once.
+Bytes origin_bytes(const std::vector<trace::PackedFile>& files) {
+  std::set<std::string> seen;
+  Bytes sum = 0;
+  for (const trace::PackedFile& file : files) {
+    if (seen.insert(file.origin).second) sum += std::max<Bytes>(0, file.origin_bytes);
+  }
+  return sum;
+}
+
+std::string text_of(const std::vector<trace::PackedFile>& files, const std::string& out) {
+  if (files.empty()) return "no recording is in the share of this process\n";
+  Bytes bytes = 0;
+  for (const trace::PackedFile& file : files) bytes += file.bytes;
+  const std::string what =
+      files.size() == 1 ? fmt::format("rank {}", files.front().rank)
+                        : fmt::format("{} ranks", format_count(static_cast<int>(files.size())));
+  return fmt::format("{}: {}, {} packed to {}\n", out, what, format_bytes(origin_bytes(files)),
+                     format_bytes(bytes));
+}
+
+std::string json_of(const std::vector<trace::PackedFile>& files, const Diagnostics& diagnostics) {
+  JsonWriter json(2);
+  json.begin_object()
+      .field("schema_version", 1)
+      .field("command", "pack")
+      .key("files")
+      .begin_array();
+  for (const trace::PackedFile& file : files) {
+    json.begin_object().field("rank", file.rank).field("file", file.path);
+    json.field("bytes", file.bytes).field("origin", file.origin);
+    json.field("origin_bytes", file.origin_bytes).end_object();
+  }
+  json.end_array();
+  write_diagnostics(json, diagnostics);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+Result<ExitCode> run_pack(const Arguments& arguments, Console& console) {
+  if (!arguments.has("-o")) {
+    return fail(ErrorCode::kUsage,
+                "-o OUT is missing: a folder, or for one rank a file that ends in .weft");
+  }
+  const std::string& out = arguments.all("-o").back();
+  trace::PackOptions options;
+  WEFT_ASSIGN(options.share, share_of(arguments, out));
+  set_threads(arguments);
+  if (arguments.has("--run")) options.run = arguments.all("--run").back();
+  Progress progress(console.err);
+  options.progress = reading_progress(progress);
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const std::vector<trace::PackedFile> files,
+              trace::pack_files(arguments.inputs, out, options, diagnostics));
+  progress.clear();
+  console.result = arguments.has("--json") ? json_of(files, diagnostics) : text_of(files, out);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  if (!arguments.has("--json")) console.notes = notes.text();
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand pack_command() {
+  Subcommand command;
+  command.name = "pack";
+  command.description =
+      "recordings as small files of Weft's own, one a rank, that every verb reads";
+  command.inputs = "INPUT...";
+  command.min_inputs = 1;
+  command.details =
+      "OUT is a folder, which gets r0.weft, r1.weft and so on, or a file that ends in .weft for\n"
+      "one rank. Nothing that Weft reads is lost. Under mpirun or srun every process packs its\n"
+      "share of the ranks; each file must then tell its rank.";
+  command.examples = {
+      Example{"weft pack examples/resnet50-w4 -o packed", "packed/r0.weft to packed/r3.weft"},
+      Example{"mpirun -n 8 weft pack traces/ -o packed", "the ranks divided over 8 processes"}};
+  command.flags = {
+      {"-o", "OUT", "folder, or file that ends in .weft", Flag::Value::kFile},
+      {"--share", "I/N",
+       "pack the I-th of N shares, counted from 0; 0/1 is all, also under mpirun or srun",
+       Flag::Value::kText}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.run = run_pack;
+  return command;
+}
+
+}  // namespace weft::cli
