@@ -51,6 +51,8 @@ constexpr ExitCode exit_code_of(ErrorCode code) {
       return ExitCode::kAnswerIsNo;
     case ErrorCode::kUnavailable:
       return ExitCode::kUnavailable;
+    case ErrorCode::kPeerFailed:
+      return ExitCode::kPeerFailed;
     case ErrorCode::kCancelled:
       return ExitCode::kInterrupted;
   }

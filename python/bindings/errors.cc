@@ -24,6 +24,8 @@ const char* class_name(ErrorCode code) {
       return "Infeasible";
     case ErrorCode::kUnavailable:
       return "Unavailable";
+    case ErrorCode::kPeerFailed:
+      return "WeftError";
     case ErrorCode::kCancelled:
       return "Cancelled";
   }

@@ -17,6 +17,7 @@ enum class ErrorCode {
   kUsage,        ///< the request makes no sense or cannot be answered from this input (exit 2)
   kInfeasible,   ///< understood, and the answer is no (exit 1)
   kUnavailable,  ///< needs something this machine lacks (exit 4)
+  kPeerFailed,   ///< another process or host failed (exit 5)
   kCancelled,    ///< interrupted by the user (exit 130)
 };
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+extern char** environ;
+
+namespace weft {
+namespace {
+
+constexpr int kPollMillis = 100;
+
+/// One of the child's streams: our end of its pipe, and the line that is not whole yet.
+struct Stream {
+  int ours = -1;
+  int theirs = -1;
+  bool error = false;
+  std::string pending = {};
+
+  explicit Stream(bool is_error) : error(is_error) {}
+  ~Stream() {
+    close_end(ours);
+    close_end(theirs);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  static void close_end(int& end) {
+    if (end >= 0) ::close(end);
+    end = -1;
+  }
+
+  bool open() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+    ours = ends[0];
+    theirs = ends[1];
+    return ::fcntl(ours, F_SETFL, O_NONBLOCK) == 0;
+  }
+
+  /// Takes what there is; closes our end once nobody holds the other.
+  void read_some(const ChildWatch& watch) {
+    std::array<char, 65536> buffer{};
+    while (ours >= 0) {
+      const ssize_t got = ::read(ours, buffer.data(), buffer.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return;  // nothing now
+      if (got == 0) {
+        close_end(ours);
+        return;
+      }
+      pending.append(buffer.data(), static_cast<std::size_t>(got));
+      tell_lines(watch);
+    }
+  }
+
+  void tell_lines(const ChildWatch& watch) {
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = pending.find('\n', begin)) != pending.npos; begin = end + 1) {
+      watch.line(std::string_view(pending).substr(begin, end - begin), error);
+    }
+    pending.erase(0, begin);
+  }
+
+  void tell_rest(const ChildWatch& watch) {
+    if (!pending.empty()) watch.line(pending, error);
+    pending.clear();
+  }
+};
+
+Result<pid_t> spawn(const std::vector<std::string>& words, const Stream& out, const Stream& err) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&files, out.theirs, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, err.theirs, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  // Signals that we ignore or block would stay ignored or blocked in the child.
+  sigset_t none, usual;
+  ::sigemptyset(&none);
+  ::sigemptyset(&usual);
+  ::sigaddset(&usual, SIGPIPE);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &usual);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(
+      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t child = -1;
+  const int failure =
+      ::posix_spawnp(&child, arguments.front(), &files, &attributes, arguments.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (failure != 0) {
+    return fail(ErrorCode::kUnavailable,
+                "cannot start '" + words.front() + "': " + std::strerror(failure));
+  }
+  return child;
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t seen{};
+  const int done = ::waitid(P_PID, static_cast<id_t>(child), &seen, WEXITED | WNOHANG | WNOWAIT);
+  return done != 0 || seen.si_pid == child;
+}
+
+/// The child has ended but was not waited for, so that its group cannot be somebody else's.
+int reap(pid_t child) {
+  ::kill(-child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& watch) {
+  Stream out(false), err(true);
+  if (!out.open() || !err.open()) {
+    return fail(ErrorCode::kUnavailable,
+                std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  WEFT_ASSIGN(const pid_t child, spawn(words, out, err));
+  Stream::close_end(out.theirs);
+  Stream::close_end(err.theirs);
+
+  using Clock = std::chrono::steady_clock;
+  bool told = false;
+  Clock::time_point limit{};
+  for (bool ended = false; !ended;) {
+    ended = has_ended(child);
+    std::array<pollfd, 2> ends{{{out.ours, POLLIN, 0}, {err.ours, POLLIN, 0}}};
+    // A closed end is -1, which poll() passes over.
+    if (!ended) ::poll(ends.data(), ends.size(), kPollMillis);
+    out.read_some(watch);
+    err.read_some(watch);
+    if (ended || !watch.stop()) continue;
+    if (!told) {
+      ::kill(-child, SIGTERM);
+      limit = Clock::now() + watch.patience;
+      told = true;
+    } else if (Clock::now() > limit) {
+      ::kill(-child, SIGKILL);
+    }
+  }
+  out.tell_rest(watch);
+  err.tell_rest(watch);
+  return reap(child);
+}
+
+}  // namespace weft
