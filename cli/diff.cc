@@ -32,10 +32,7 @@ Result<diagnose::Comparison> compare_inputs(const Arguments& arguments, const Co
                                             Diagnostics& diagnostics) {
   diagnose::CompareOptions options;
   options.what_ifs = arguments.all("--what-if");
-  for (const std::string& path : arguments.all("--links")) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(options.links, cost::read_links(arguments.all("--links")));
   const std::string& a = arguments.inputs[0];
   const std::string& b = arguments.inputs[1];
   if (plan::is_plan(a)) {

@@ -45,10 +45,7 @@ struct Request {
 Result<Request> read_request(const Arguments& arguments) {
   Request request;
   WEFT_ASSIGN(request.options.steps, parse_steps(arguments.all("--steps")));
-  for (const std::string& path : arguments.all("--links")) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) request.options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(request.options.links, cost::read_links(arguments.all("--links")));
   for (const std::string& path : arguments.all("--plan")) {
     WEFT_ASSIGN(const plan::Plan plan, plan::read_plan(path));
     for (std::string& text : plan::questions(plan)) request.questions.push_back(std::move(text));

@@ -45,10 +45,7 @@ Result<diagnose::CompareOptions> options_of(const std::vector<std::string>& what
                                             const std::vector<std::string>& links) {
   diagnose::CompareOptions options;
   options.what_ifs = what_if;
-  for (const std::string& path : links) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(options.links, cost::read_links(links));
   return options;
 }
 

@@ -24,10 +24,7 @@ Result<std::string> answer(const Loaded& loaded, const std::vector<std::string>&
                            const std::vector<std::int64_t>& steps) {
   predict::PredictOptions options;
   options.steps = steps;
-  for (const std::string& path : links) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(options.links, cost::read_links(links));
   WEFT_ASSIGN(const auto built, job_of(loaded));
   WEFT_ASSIGN(options.what_ifs, predict::parse_what_ifs(built->job, what_if, options.links));
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(built->job, options));

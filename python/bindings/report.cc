@@ -29,10 +29,7 @@ Result<report::Report> make(const Loaded& loaded, const std::vector<std::string>
   options.what_ifs = what_if;
   options.link_files = links;
   options.version = WEFT_VERSION;
-  for (const std::string& path : links) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(options.links, cost::read_links(links));
   WEFT_ASSIGN(const auto built, job_of(loaded));
   return report::make_report(built->job, options, built->diagnostics);
 }

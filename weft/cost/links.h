@@ -3,6 +3,7 @@
 // are none, a line fitted to the transfers of the recording itself. Format: docs/formats/links.md.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +15,23 @@
 
 namespace weft::cost {
 
+/// Times of one size. Those that were not measured are 0.
 struct LinkRow {
   Bytes bytes = 0;
-  Nanos time = 0;  ///< median of isolated transfers, or the sustained time if that is longer
+  Nanos time = 0;      ///< median of isolated transfers, or the sustained time if that is longer
+  Nanos alone = 0;     ///< median of isolated transfers
+  Nanos shortest = 0;  ///< of them
+  Nanos spread = 0;    ///< between the quartiles of them
+  Nanos back_to_back = 0;  ///< one behind the other, a transfer
+  Nanos two_at_once = 0;   ///< likewise with two under way at any time, a transfer
+  std::int64_t calls = 0;  ///< isolated transfers behind the median
+};
+
+/// Messages between two ranks, for links that are not all alike.
+struct LinkPair {
+  std::int32_t from = 0, to = 0;
+  bool same_host = false;
+  std::vector<LinkRow> rows;  ///< by size
 };
 
 /// One measured curve. Rows by size, at least one.
@@ -25,6 +40,10 @@ struct LinkTable {
   std::int32_t ranks = 0;
   std::string network;
   std::vector<LinkRow> rows;
+  /// What was measured, with what and when; empty where the file does not tell.
+  std::string dtype, backend, library, device, date;
+  std::vector<std::string> hosts;  ///< of each rank
+  std::vector<LinkPair> pairs;     ///< what the rows of messages are the middle of
 
   /// Between rows in a straight line, below the first row its time, beyond the last in proportion
   /// to bytes.
@@ -33,9 +52,22 @@ struct LinkTable {
   Nanos latency() const { return rows.front().time; }
 };
 
+/// "all_reduce" and so on, as files spell them; nullopt and "" for what no table is about.
+std::optional<graph::CollectiveKind> link_collective(std::string_view name);
+std::string_view link_collective_name(graph::CollectiveKind kind);
+
 /// A file holds one table or a list of them.
 Result<std::vector<LinkTable>> parse_links(std::string_view text, const std::string& name);
 Result<std::vector<LinkTable>> read_links(const std::string& path);
+/// The tables of all files, in order.
+Result<std::vector<LinkTable>> read_links(const std::vector<std::string>& paths);
+/// Whether a file begins as link tables do; false where it cannot be read, or only once.
+bool is_links(const std::string& path);
+/// The tables as a file, which reads back as the same.
+std::string write_links(const std::vector<LinkTable>& tables);
+
+/// What LinkRow::time is, from the other two.
+Nanos expected_time(Nanos alone, Nanos back_to_back);
 
 /// Transfer times for a job: measured tables first, then the recording.
 class LinkModel {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes: an Error, or tables whose times stay between those of their rows and, beyond the last
-// one, grow with bytes.
+// one, grow with bytes; and writing them gives tables that read the same.
 #include <algorithm>
 #include <cstdint>
 
@@ -27,6 +27,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const cost::LinkRow& last = table.rows.back();
     if (last.bytes < INT64_MAX / 2) WEFT_CHECK(table.time(last.bytes * 2) == last.time * 2);
+  }
+  const auto again = cost::parse_links(cost::write_links(*tables), "fuzz");
+  WEFT_CHECK(again && again->size() == tables->size());
+  for (std::size_t i = 0; i < tables->size(); ++i) {
+    const auto &before = (*tables)[i], &after = (*again)[i];
+    WEFT_CHECK(before.collective == after.collective && before.ranks == after.ranks);
+    WEFT_CHECK(before.rows.size() == after.rows.size() &&
+               before.pairs.size() == after.pairs.size());
+    for (std::size_t k = 0; k < before.rows.size(); ++k) {
+      WEFT_CHECK(before.time(before.rows[k].bytes) == after.time(before.rows[k].bytes));
+    }
   }
   const cost::LinkModel model(*tables, graph::Graph());
   WEFT_CHECK(model.transfer(tables->front().collective, tables->front().ranks, 1).has_value());

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "weft/base/file.h"
 #include "weft/graph/text.h"
 
 namespace weft::cost {
@@ -81,6 +82,51 @@ TEST(LinkTable, SustainedTimeCountsWhereItIsALittleLonger) {
   EXPECT_EQ(table.time(10), 100'000);
   EXPECT_EQ(table.time(20), 105'000);
   EXPECT_EQ(table.time(30), 100'000);
+}
+
+TEST(LinkTable, HoldsWhatCalibrateMeasures) {
+  const LinkTable table = parse_one(R"({"collective": "send_recv", "ranks": 2, "dtype": "float32",
+      "backend": "gloo", "library": "torch 2.13.0", "device": "cpu", "date": "2026-11-15T10:00:00Z",
+      "rows": [{"bytes": 8, "median_us": 3, "min_us": 2, "spread_us": 0.5, "calls": 12,
+                "back_to_back_us": 2.5, "two_at_once_us": 2}],
+      "hosts": ["a", "b"],
+      "pairs": [{"from": 0, "to": 1, "same_host": false,
+                 "rows": [{"bytes": 16, "median_us": 4}, {"bytes": 8, "median_us": 3}]}]})");
+  EXPECT_EQ(table.library, "torch 2.13.0");
+  EXPECT_EQ(table.hosts, (std::vector<std::string>{"a", "b"}));
+  const LinkRow& row = table.rows.front();
+  EXPECT_EQ(row.shortest, 2'000);
+  EXPECT_EQ(row.spread, 500);
+  EXPECT_EQ(row.two_at_once, 2'000);
+  EXPECT_EQ(row.calls, 12);
+  ASSERT_EQ(table.pairs.size(), 1u);
+  EXPECT_EQ(table.pairs[0].to, 1);
+  EXPECT_FALSE(table.pairs[0].same_host);
+  EXPECT_EQ(table.pairs[0].rows.front().bytes, 8);  // sorted by size
+}
+
+TEST(LinkTable, FilesAreToldByTheirBeginning) {
+  const std::string folder = ::testing::TempDir();
+  const auto put = [&](const char* name, std::string_view text) {
+    EXPECT_TRUE(write_file(folder + name, text));
+    return folder + name;
+  };
+  EXPECT_TRUE(is_links(put("weft-links.json", kTable)));
+  EXPECT_TRUE(is_links(put("weft-list.json", "[" + std::string(kTable) + "]")));
+  EXPECT_FALSE(is_links(put("weft-other.json", R"({"traceEvents": []})")));
+  EXPECT_FALSE(is_links(folder));
+  EXPECT_FALSE(is_links(folder + "missing"));
+  EXPECT_FALSE(is_links("-"));
+}
+
+TEST(LinkTable, BadPairsAreRefused) {
+  for (const char* pair : {"{}", "7", R"({"from": 0, "to": -1})", R"({"from": 0, "to": 1})",
+                           R"({"from": 0, "to": 1, "rows": []})"}) {
+    const std::string text = R"({"collective": "send_recv", "ranks": 2,
+        "rows": [{"bytes": 8, "median_us": 1}], "pairs": [)" +
+                             std::string(pair) + "]}";
+    EXPECT_NE(error_of(text), "no error") << text;
+  }
 }
 
 TEST(LinkTable, BadTablesAreRefused) {
