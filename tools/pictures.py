@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures of docs/guide/report.md: the report of the example, in a real browser.
+"""Takes the pictures of docs/guide: the report of the example and that of its link table, in a real
+browser.
 
 Usage: tools/pictures.py build/weft
 """
@@ -55,6 +56,15 @@ def main(weft: str) -> None:
             else:
                 take(page, "#what-if", "what-if-dark")
             page.close()
+        curves = Path(folder) / "links.html"
+        table = str(links.relative_to(ROOT))
+        subprocess.run(
+            [weft, "report", table, "-o", str(curves)], check=True, cwd=ROOT, stdout=subprocess.PIPE
+        )
+        page = chromium.new_page(viewport={"width": 1120, "height": 760}, color_scheme="light")
+        page.goto(curves.as_uri())
+        page.wait_for_timeout(500)
+        take(page, "#time", "link-curves")
         chromium.close()
 
 

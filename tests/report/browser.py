@@ -26,8 +26,8 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-class Report:
-    """A report that is open."""
+class OpenPage:
+    """A page that is open."""
 
     def __init__(self, chromium: Browser, path: Path, fragment: str = "", **options: Any) -> None:
         self.path = path
@@ -44,8 +44,6 @@ class Report:
             lambda route: route.continue_() if route.request.url.startswith(own) else route.abort(),
         )
         self.page.goto(own + fragment)
-        self.wait_until("window.weft !== undefined")
-        self.settle()
 
     def wait_until(self, condition: str) -> None:
         """As wait_for_function(), which the page's own security policy forbids."""
@@ -53,6 +51,24 @@ class Report:
         while not self.page.evaluate(condition):
             assert time.monotonic() < deadline, condition
             time.sleep(0.02)
+
+    def close(self) -> None:
+        self.page.context.close()
+
+    def check(self) -> None:
+        """That it said nothing and asked for nothing but itself."""
+        assert self.complaints == []
+        assert [url for url in self.requests if not url.startswith("file://")] == []
+        assert len(self.requests) == 1, "the page itself and nothing else"
+
+
+class Report(OpenPage):
+    """A report of a job, with its timeline."""
+
+    def __init__(self, chromium: Browser, path: Path, fragment: str = "", **options: Any) -> None:
+        super().__init__(chromium, path, fragment, **options)
+        self.wait_until("window.weft !== undefined")
+        self.settle()
 
     def settle(self) -> None:
         """Until what was asked for is on the canvas."""
@@ -83,6 +99,3 @@ class Report:
 
     def details(self) -> str:
         return self.page.locator(".timeline .details").inner_text()
-
-    def close(self) -> None:
-        self.page.context.close()

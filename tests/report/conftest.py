@@ -40,6 +40,4 @@ def open_report(chromium: Browser, example_page: Path) -> Iterator[Callable[...,
     yield opened
     for report in reports:
         report.close()
-        assert report.complaints == []
-        assert [url for url in report.requests if not url.startswith("file://")] == []
-        assert len(report.requests) == 1, "the page itself and nothing else"
+        report.check()

@@ -26,7 +26,9 @@ std::string escape_json(std::string_view json) {
 std::string value_of(std::string_view marker, const PageData& data) {
   if (marker == "title") return escape_html(data.title);
   if (marker == "style") return std::string(page_css());
-  if (marker == "script") return std::string(page_js());
+  if (marker == "script") {
+    return std::string(data.kind == PageKind::kLinks ? links_page_js() : page_js());
+  }
   if (marker == "timeline") return data.timeline;
   if (marker == "json") return escape_json(data.json);
   WEFT_CHECK(!"page.html has a marker that nothing fills");

@@ -7,10 +7,13 @@
 
 namespace weft::report {
 
+enum class PageKind { kJob, kLinks };
+
 struct PageData {
   std::string title;     ///< plain text
   std::string timeline;  ///< pack_timeline()
   std::string json;      ///< one JSON value: everything on the page but the timeline
+  PageKind kind = PageKind::kJob;
 };
 
 /// Plain text as it may stand in HTML, attributes in double quotes included.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's skeleton, style sheet and script, as the build bundled them. Private to this room.
+// The pages' skeleton, style sheet and scripts, as the build bundled them. Private to this room.
 #pragma once
 
 #include <string_view>
@@ -9,5 +9,6 @@ namespace weft::report {
 std::string_view page_html();
 std::string_view page_css();
 std::string_view page_js();
+std::string_view links_page_js();
 
 }  // namespace weft::report

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What links_page.cc writes: measured link tables. Times are nanoseconds, 0 where not measured.
+
+export interface LinkRow {
+  bytes: number;
+  alone: number;
+  shortest: number;
+  spread: number;
+  back_to_back: number;
+  two_at_once: number;
+  calls: number;
+}
+
+export interface LinkPair {
+  from: number;
+  to: number;
+  from_host: string;
+  to_host: string;
+  same_host: boolean;
+  rows: LinkRow[];
+}
+
+export interface LinkTable {
+  collective: string;
+  ranks: number;
+  dtype: string;
+  rows: LinkRow[];
+  pairs: LinkPair[];
+}
+
+export interface LinkPage {
+  version: string;
+  file: string;
+  /** Where the tables come from, one fact each. */
+  facts: string[];
+  tables: LinkTable[];
+  commands: { command: string; what: string }[];
+}
+
+/** The three ways a size was timed, and how each is drawn. */
+export const WAYS = [
+  { key: "alone", name: "alone", dash: "" },
+  { key: "back_to_back", name: "back to back", dash: "7 4" },
+  { key: "two_at_once", name: "two at once", dash: "2 3" },
+] as const;
+
+/** "all_reduce, 4 ranks" */
+export function curveName(table: LinkTable): string {
+  return `${table.collective}, ${table.ranks} ranks`;
+}
+
+/** Megabytes of the array a second. */
+export function bandwidth(bytes: number, nanos: number): number {
+  return (bytes / nanos) * 1e3;
+}
