@@ -9,6 +9,7 @@
 
 namespace weft::cli {
 
+Subcommand calibrate_command();
 Subcommand completions_command();
 Subcommand diagnose_command();
 Subcommand diff_command();
@@ -25,10 +26,10 @@ Subcommand report_command();
 Subcommand testbed_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {record_command(), gather_command(),  info_command(),   diagnose_command(),
-          replay_command(), diff_command(),    report_command(), export_command(),
-          pack_command(),   testbed_command(), list_command(),   completions_command(),
-          man_command(),    help_command()};
+  return {record_command(),      gather_command(),    info_command(),    diagnose_command(),
+          replay_command(),      diff_command(),      report_command(),  export_command(),
+          pack_command(),        calibrate_command(), testbed_command(), list_command(),
+          completions_command(), man_command(),       help_command()};
 }
 
 /// nullptr if there is none of this name.

@@ -4,12 +4,29 @@
 
 #include "cli/commands.h"
 #include "cli/info_summary.h"
+#include "cli/links_summary.h"
 #include "cli/loading.h"
+#include "weft/base/json_writer.h"
 
 namespace weft::cli {
 namespace {
 
+Result<ExitCode> tell_links(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const std::vector<cost::LinkTable> tables, cost::read_links(arguments.inputs));
+  if (arguments.has("--json")) {
+    JsonWriter json;
+    json.begin_object().field("schema_version", 1).field("command", "info");
+    json.key("links");
+    write_links_summary(json, tables);
+    console.result = json.end_object().take() + "\n";
+  } else {
+    console.result = links_text(tables, console.out);
+  }
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
+  if (all_are_links(arguments.inputs)) return tell_links(arguments, console);
   Diagnostics diagnostics;
   WEFT_ASSIGN(const trace::Recording recording, load_inputs(arguments, console, diagnostics));
   std::vector<RunSummary> runs;
@@ -44,7 +61,9 @@ Subcommand info_command() {
       "INPUT is a file, a folder or a quoted glob; plain or gzip is told by content. Ranks and "
       "the\n"
       "size of the job are found in the files. Host steps are the time between step marks on the\n"
-      "host, which may run ahead of its device.";
+      "host, which may run ahead of its device. Of link tables (weft calibrate) it tells latency "
+      "and\n"
+      "bandwidth.";
   command.examples = {Example{"weft info examples/resnet50-w4", "all ranks of a folder"},
                       Example{"weft info --json examples/resnet50-w4", "the same for programs"}};
   command.flags = loading_flags();

@@ -105,7 +105,9 @@ std::string program_page(const std::vector<Subcommand>& commands) {
   out += section("SEE ALSO");
   std::string also;
   for (const Subcommand& command : commands) {
-    also += fmt::format("{}.BR {} (1)", also.empty() ? "" : " ,\n", plain("weft-" + command.name));
+    // A name that is to be typed must not be broken by a hyphen.
+    also +=
+        fmt::format("{}.BR \\%{} (1)", also.empty() ? "" : " ,\n", plain("weft-" + command.name));
   }
   return out + also + "\n";
 }

@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/links_summary.h"
 #include "cli/loading.h"
 #include "cli/progress.h"
 #include "weft/base/file.h"
+#include "weft/report/links_page.h"
 
 namespace weft::cli {
 namespace {
@@ -20,11 +23,22 @@ Result<report::ReportOptions> options_of(const Arguments& arguments) {
   options.link_files = arguments.all("--links");
   options.version = WEFT_VERSION;
   if (arguments.has("--all-spans")) options.timeline.most_spans = SIZE_MAX;
-  for (const std::string& path : options.link_files) {
-    WEFT_ASSIGN(std::vector<cost::LinkTable> tables, cost::read_links(path));
-    for (cost::LinkTable& table : tables) options.links.push_back(std::move(table));
-  }
+  WEFT_ASSIGN(options.links, cost::read_links(options.link_files));
   return options;
+}
+
+/// Link tables have a page of their own.
+Result<ExitCode> report_links(const Arguments& arguments, Console& console,
+                              const std::string& path) {
+  if (arguments.has("--what-if") || arguments.has("--links")) {
+    return fail(ErrorCode::kUsage, "a page of link tables takes neither --what-if nor --links");
+  }
+  WEFT_ASSIGN(const std::vector<cost::LinkTable> tables, cost::read_links(arguments.inputs));
+  const std::string page = report::make_links_page(tables, arguments.inputs, WEFT_VERSION);
+  WEFT_TRY(write_file(path, page));
+  console.result = fmt::format("{}: {}, link tables: {}\n", path,
+                               format_bytes(static_cast<Bytes>(page.size())), tables.size());
+  return ExitCode::kDone;
 }
 
 Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
@@ -32,6 +46,7 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
     return fail(ErrorCode::kUsage, "-o FILE is missing: where to write the page, as report.html");
   }
   const std::string& path = arguments.all("-o").back();
+  if (all_are_links(arguments.inputs)) return report_links(arguments, console, path);
   WEFT_ASSIGN(const report::ReportOptions options, options_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
@@ -60,7 +75,7 @@ Subcommand report_command() {
       "The page holds all its data and opens from anywhere: the verdict, what to fix, where the\n"
       "step goes, a timeline of all ranks on one clock, who is late, memory, before and after.\n"
       "Of recordings with more than 300,000 spans short neighbours are drawn as one, those of\n"
-      "hosts first.";
+      "hosts first. Of link tables (weft calibrate) the page shows the curves.";
   command.examples = {
       Example{"weft report examples/resnet50-w4 -o report.html",
               "then open report.html in a browser"},

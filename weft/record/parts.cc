@@ -38,8 +38,12 @@ Parts find_parts(const std::string& command) {
   std::vector<fs::path> libraries = {prefix / "lib", prefix / "lib/weft"};
   for (const fs::path& package : packages_beside(prefix)) {
     if (parts.bootstrap.empty()) parts.bootstrap = if_there(package / "_bootstrap");
+    if (parts.calibrate_torch.empty()) {
+      parts.calibrate_torch = if_there(package / "torch/calibrate.py");
+    }
     libraries.push_back(package / "lib");
   }
+  parts.calibrate_mpi = if_there(prefix / "libexec/weft/calibrate-mpi");
   for (const fs::path& folder : libraries) {
     if (parts.wire.empty()) parts.wire = if_there(folder / "libweft-wire.so");
     if (parts.mpi.empty()) parts.mpi = if_there(folder / "libweft-mpi.so");

@@ -8,10 +8,12 @@
 namespace weft::record {
 
 struct Parts {
-  std::string bootstrap;  ///< the folder to put first on PYTHONPATH
-  std::string wire;       ///< libweft-wire.so; empty if it was not built
-  std::string mpi;        ///< libweft-mpi.so
-  std::string nccl;       ///< libnccl-profiler-weft.so
+  std::string bootstrap;        ///< the folder to put first on PYTHONPATH
+  std::string wire;             ///< libweft-wire.so; empty if it was not built
+  std::string mpi;              ///< libweft-mpi.so
+  std::string nccl;             ///< libnccl-profiler-weft.so
+  std::string calibrate_torch;  ///< the script that ranks run under weft calibrate
+  std::string calibrate_mpi;    ///< the program that they run under mpirun
 };
 
 /// `command` is the path of the program, links followed. What is not found stays empty.

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every rank runs under `weft calibrate -- mpirun ...`: times MPI's collectives by size, alone
+// and back to back. README.md tells what is measured and has the lines that rank 0 prints; the
+// sibling for torch is python/weft/torch/calibrate.py.
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kMostAlone = 10, kMostQueued = 50, kMostPairs = 28, kElement = 4 };
+static const long long kMostBytes = 1LL << 32;  // MPI counts elements in an int
+static const double kAloneSeconds = 0.03, kQueuedSeconds = 0.05;
+static const double kGrowth = 0.6;  // share of the time in which larger sizes are tried
+
+typedef enum {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kAllToAll,
+  kSendRecv,
+  kCollectives
+} Collective;
+
+static const char* const kNames[kCollectives] = {"all_reduce", "all_gather", "reduce_scatter",
+                                                 "broadcast",  "all_to_all", "send_recv"};
+
+// One curve: a collective between the first `count` ranks, or messages between two.
+typedef struct {
+  Collective collective;
+  int count;
+  int from, to;   // of a pair, else -1
+  MPI_Comm comm;  // null in ranks that take no part
+  double* took;   // seconds of a call by size; 0: not known. Rank 0 alone
+  bool stopped;   // larger sizes would take too long
+} Table;
+
+typedef struct {
+  int alone, queued;
+} Visit;
+
+typedef struct {
+  int rank, world;
+  char* hosts;  // one name of MPI_MAX_PROCESSOR_NAME bytes a rank
+  Collective collectives[kCollectives];
+  int collective_count;
+  long long* sizes;
+  int size_count;
+  int* counts;  // of ranks; the world comes first
+  int count_count;
+  int repeats;
+  double seconds, begin;
+  Table* tables;
+  int table_count;
+  char *send, *receive;  // arrays of the largest size
+} Job;
+
+static void tell(const char* format, ...) {
+  char line[65536];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  if (length < 0 || (size_t)length >= sizeof line ||
+      write(STDOUT_FILENO, line, (size_t)length) < 0) {
+    MPI_Abort(MPI_COMM_WORLD, 1);  // nobody wants to know any more
+  }
+}
+
+static int give_up(const Job* job, const char* kind, const char* what) {
+  if (job->rank == 0) {
+    tell("weft-calibrate {\"event\": \"error\", \"kind\": \"%s\", \"what\": \"%s\"}\n", kind, what);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 1;
+}
+
+static const char* host_of(const Job* job, int rank) {
+  return job->hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME;
+}
+
+// Bytes of the array: whole elements, and an equal share for each rank where it is cut.
+static long long array_bytes(const Table* table, long long bytes) {
+  const bool cut = table->collective == kAllGather || table->collective == kReduceScatter ||
+                   table->collective == kAllToAll;
+  const long long unit = kElement * (cut ? table->count : 1);
+  return (bytes + unit - 1) / unit * unit;
+}
+
+static void call(const Job* job, const Table* table, long long bytes) {
+  const int elements = (int)(bytes / kElement), part = elements / table->count;
+  const int after = (job->rank + 1) % job->world,
+            before = (job->rank + job->world - 1) % job->world;
+  switch (table->collective) {
+    case kAllReduce:
+      MPI_Allreduce(job->send, job->receive, elements, MPI_FLOAT, MPI_SUM, table->comm);
+      break;
+    case kAllGather:
+      MPI_Allgather(job->send, part, MPI_FLOAT, job->receive, part, MPI_FLOAT, table->comm);
+      break;
+    case kReduceScatter:
+      MPI_Reduce_scatter_block(job->send, job->receive, part, MPI_FLOAT, MPI_SUM, table->comm);
+      break;
+    case kBroadcast:
+      MPI_Bcast(job->send, elements, MPI_FLOAT, 0, table->comm);
+      break;
+    case kAllToAll:
+      MPI_Alltoall(job->send, part, MPI_FLOAT, job->receive, part, MPI_FLOAT, table->comm);
+      break;
+    case kSendRecv:  // everybody to the next rank at once
+    case kCollectives:
+      MPI_Sendrecv(job->send, elements, MPI_FLOAT, after, 0, job->receive, elements, MPI_FLOAT,
+                   before, 0, table->comm, MPI_STATUS_IGNORE);
+  }
+}
+
+// Two all-reduces run at any time.
+static double time_two(const Job* job, const Table* table, long long bytes, int calls) {
+  const int elements = (int)(bytes / kElement);
+  char* more = calloc(2, (size_t)bytes);
+  MPI_Request running[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Barrier(table->comm);
+  const double start = MPI_Wtime();
+  for (int i = 0; i < calls; ++i) {
+    MPI_Wait(&running[i % 2], MPI_STATUS_IGNORE);
+    const bool second = i % 2 == 1;
+    MPI_Iallreduce(second ? more : job->send, second ? more + bytes : job->receive, elements,
+                   MPI_FLOAT, MPI_SUM, table->comm, &running[i % 2]);
+  }
+  MPI_Waitall(2, running, MPI_STATUSES_IGNORE);
+  const double took = (MPI_Wtime() - start) / calls;
+  free(more);
+  return took;
+}
+
+// There and `back` bytes back, `times` times there.
+static void swap(const Job* job, const Table* table, long long bytes, long long back, int times) {
+  const int there = (int)(bytes / kElement), here = (int)(back / kElement);
+  const bool first = job->rank == table->from;
+  const int other = first ? table->to : table->from;
+  for (int i = 0; i < times; ++i) {
+    if (first) {
+      MPI_Send(job->send, there, MPI_FLOAT, other, 1, MPI_COMM_WORLD);
+    } else {
+      MPI_Recv(job->receive, there, MPI_FLOAT, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  }
+  if (first) {
+    MPI_Recv(job->receive, here, MPI_FLOAT, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Send(job->send, here, MPI_FLOAT, other, 2, MPI_COMM_WORLD);
+  }
+}
+
+// Seconds: visit.alone single calls, then a call back to back, then two at once (0: not measured).
+static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
+                    double* took) {
+  if (table->from >= 0) {
+    swap(job, table, bytes, bytes, 1);
+    for (int i = 0; i < visit.alone; ++i) {
+      swap(job, table, kElement, kElement, 1);
+      const double start = MPI_Wtime();
+      swap(job, table, bytes, bytes, 1);
+      took[i] = (MPI_Wtime() - start) / 2;
+    }
+    const double start = MPI_Wtime();
+    swap(job, table, bytes, kElement, visit.queued);
+    took[visit.alone] = (MPI_Wtime() - start) / visit.queued;
+    return;
+  }
+  call(job, table, bytes);
+  for (int i = 0; i < visit.alone; ++i) {
+    MPI_Barrier(table->comm);
+    const double start = MPI_Wtime();
+    call(job, table, bytes);
+    took[i] = MPI_Wtime() - start;
+  }
+  MPI_Barrier(table->comm);
+  const double start = MPI_Wtime();
+  for (int i = 0; i < visit.queued; ++i) call(job, table, bytes);
+  took[visit.alone] = (MPI_Wtime() - start) / visit.queued;
+  if (table->collective == kAllReduce && table->count == job->world) {
+    took[visit.alone + 1] = time_two(job, table, bytes, visit.queued + visit.queued % 2);
+  }
+}
+
+static bool takes_part(const Job* job, const Table* table) {
+  if (table->from >= 0) return job->rank == table->from || job->rank == table->to;
+  return job->rank < table->count;
+}
+
+static double left(const Job* job) { return job->begin + job->seconds - MPI_Wtime(); }
+
+// How many calls make a visit; none if it would take too long. The two smallest sizes are measured
+// in any case.
+static Visit plan(const Job* job, Table* table, int place, int pass) {
+  double seconds = table->took[place];
+  for (int smaller = place; seconds == 0 && smaller-- > 0;) {
+    seconds = table->took[smaller] * (double)job->sizes[place] / (double)job->sizes[smaller];
+  }
+  Visit visit = {3, 5};
+  if (seconds > 0) {
+    visit.alone = (int)fmax(1, fmin(kMostAlone, kAloneSeconds / seconds));
+    visit.queued = (int)fmax(3, fmin(kMostQueued, kQueuedSeconds / seconds));
+  }
+  const double cost = seconds * (1 + visit.alone + 2 * visit.queued);
+  const Visit none = {0, 0};
+  if (pass > 0) return table->took[place] > 0 && cost < left(job) ? visit : none;
+  if (!table->stopped && place >= 2 && cost > left(job) - (1 - kGrowth) * job->seconds) {
+    table->stopped = true;
+  }
+  return table->stopped ? none : visit;
+}
+
+// One time for each call of all ranks, as README.md tells.
+static double together(const Table* table, const double* everybody, int width, int column) {
+  if (table->from >= 0) return everybody[table->from * width + column];
+  double chosen = everybody[column];
+  for (int rank = 1; rank < table->count; ++rank) {
+    const double time = everybody[rank * width + column];
+    chosen = table->collective == kBroadcast ? fmax(chosen, time) : fmin(chosen, time);
+  }
+  return chosen;
+}
+
+static double longest(const Table* table, const double* everybody, int width, int column) {
+  if (table->from >= 0) return everybody[table->from * width + column];
+  double most = 0;
+  for (int rank = 0; rank < table->count; ++rank) {
+    most = fmax(most, everybody[rank * width + column]);
+  }
+  return most;
+}
+
+static void tell_sample(const Job* job, Table* table, int place, int pass, Visit visit,
+                        const double* everybody, int width) {
+  char alone[32 * kMostAlone] = "", ends[64] = "", two[64] = "";
+  double least = 0;
+  for (int i = 0; i < visit.alone; ++i) {
+    const double time = together(table, everybody, width, i);
+    least = i == 0 ? time : fmin(least, time);
+    const size_t at = strlen(alone);
+    snprintf(alone + at, sizeof alone - at, "%s%.3f", i == 0 ? "" : ", ", time * 1e6);
+  }
+  const double queued = longest(table, everybody, width, visit.alone);
+  table->took[place] = fmax(fmax(least, queued), 1e-9);
+  if (table->from >= 0) {
+    snprintf(ends, sizeof ends, ", \"from\": %d, \"to\": %d", table->from, table->to);
+  }
+  const double both = longest(table, everybody, width, visit.alone + 1);
+  if (both > 0) snprintf(two, sizeof two, ", \"two_at_once_us\": %.3f", both * 1e6);
+  tell(
+      "weft-calibrate {\"event\": \"sample\", \"collective\": \"%s\", \"ranks\": %d, \"bytes\": "
+      "%lld, \"number\": %d, \"left_s\": %.1f%s, \"alone_us\": [%s], \"back_to_back_us\": "
+      "%.3f%s}\n",
+      kNames[table->collective], table->count, array_bytes(table, job->sizes[place]), pass,
+      left(job), ends, alone, queued * 1e6, two);
+}
+
+// Whether anything was measured.
+static bool visit_table(Job* job, Table* table, int place, int pass, double* everybody) {
+  int told[2] = {0, 0};
+  if (job->rank == 0) {
+    const Visit planned = plan(job, table, place, pass);
+    told[0] = planned.alone;
+    told[1] = planned.queued;
+  }
+  MPI_Bcast(told, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  if (told[0] == 0) return false;
+  const Visit visit = {told[0], told[1]};
+  double mine[kMostAlone + 2] = {0};
+  const int width = visit.alone + 2;
+  if (takes_part(job, table)) {
+    measure(job, table, array_bytes(table, job->sizes[place]), visit, mine);
+  }
+  MPI_Gather(mine, width, MPI_DOUBLE, everybody, width, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (job->rank == 0) tell_sample(job, table, place, pass, visit, everybody, width);
+  return true;
+}
+
+static void add_table(Job* job, Collective collective, int count, int from, int to) {
+  job->tables = realloc(job->tables, (size_t)(job->table_count + 1) * sizeof(Table));
+  Table* table = &job->tables[job->table_count++];
+  *table = (Table){collective, count, from, to, MPI_COMM_NULL, NULL, false};
+  table->took = calloc((size_t)job->size_count, sizeof(double));
+  if (from < 0) {
+    MPI_Comm_split(MPI_COMM_WORLD, job->rank < count ? 0 : MPI_UNDEFINED, job->rank, &table->comm);
+  }
+}
+
+// Two ranks of each host that has two, and the first ranks of every two hosts; of many hosts each
+// with the next alone.
+static void add_pairs(Job* job) {
+  int* first = calloc((size_t)job->world, sizeof(int));
+  int* second = calloc((size_t)job->world, sizeof(int));
+  int hosts = 0, within = 0;
+  for (int rank = 0; rank < job->world; ++rank) {
+    int host = 0;
+    while (host < hosts && strcmp(host_of(job, first[host]), host_of(job, rank)) != 0) ++host;
+    if (host == hosts) {
+      first[hosts++] = rank;
+    } else if (second[host] == 0) {
+      second[host] = rank;
+      ++within;
+    }
+  }
+  const bool many = within + hosts * (hosts - 1) / 2 > kMostPairs;
+  bool told = false;
+  for (int host = 0; host < hosts; ++host) {
+    if (second[host] == 0 || (many && told)) continue;
+    add_table(job, kSendRecv, 2, first[host], second[host]);
+    told = true;
+  }
+  for (int host = 0; host < hosts; ++host) {
+    if (many) {
+      add_table(job, kSendRecv, 2, first[host], first[(host + 1) % hosts]);
+      continue;
+    }
+    for (int other = host + 1; other < hosts; ++other) {
+      add_table(job, kSendRecv, 2, first[host], first[other]);
+    }
+  }
+  free(first);
+  free(second);
+}
+
+static void add_tables(Job* job) {
+  for (int i = 0; i < job->collective_count; ++i) {
+    if (job->collectives[i] == kSendRecv) {
+      add_pairs(job);
+      if (job->world > 2) add_table(job, kSendRecv, job->world, -1, -1);
+      continue;
+    }
+    for (int k = 0; k < job->count_count; ++k) {
+      add_table(job, job->collectives[i], job->counts[k], -1, -1);
+    }
+  }
+}
+
+static void tell_start(const Job* job) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  version[strcspn(version, ",\n\"\\")] = '\0';  // "Open MPI v4.1.4, package: ..."
+  char* hosts = calloc((size_t)job->world, MPI_MAX_PROCESSOR_NAME + 4);
+  for (int rank = 0; rank < job->world; ++rank) {
+    sprintf(hosts + strlen(hosts), "%s\"%s\"", rank == 0 ? "" : ", ", host_of(job, rank));
+  }
+  tell(
+      "weft-calibrate {\"event\": \"start\", \"protocol\": 1, \"ranks\": %d, \"backend\": \"mpi\", "
+      "\"dtype\": \"float32\", \"library\": \"%s\", \"device\": \"cpu\", \"passes\": %d, "
+      "\"seconds\": %g, \"hosts\": [%s]}\n",
+      job->world, version, job->repeats, job->seconds, hosts);
+  free(hosts);
+}
+
+static void tell_end(const Job* job) {
+  char cut[256] = "";
+  for (int collective = 0; collective < kCollectives; ++collective) {
+    bool stopped = false;
+    for (int i = 0; i < job->table_count; ++i) {
+      stopped |= job->tables[i].stopped && (int)job->tables[i].collective == collective;
+    }
+    const size_t at = strlen(cut);
+    if (stopped) {
+      snprintf(cut + at, sizeof cut - at, "%s\"%s\"", at == 0 ? "" : ", ", kNames[collective]);
+    }
+  }
+  tell("weft-calibrate {\"event\": \"end\", \"cut\": [%s]}\n", cut);
+}
+
+static void run(Job* job) {
+  double* everybody = calloc((size_t)job->world * (kMostAlone + 2), sizeof(double));
+  job->begin = MPI_Wtime();
+  for (int pass = 0; pass < job->repeats; ++pass) {
+    int measured = 0;
+    const int visits = job->size_count * job->table_count;
+    for (int i = 0; i < visits; ++i) {
+      const int at = pass % 2 == 0 ? i : visits - 1 - i;
+      Table* table = &job->tables[at % job->table_count];
+      measured += visit_table(job, table, at / job->table_count, pass, everybody);
+    }
+    if (measured == 0) break;
+  }
+  free(everybody);
+}
+
+// Lists are "a,b,c". Whether they make sense; `weft calibrate` has checked them before.
+static bool read_settings(Job* job, int words, char** word) {
+  for (int i = 1; i + 1 < words; i += 2) {
+    const bool names = strcmp(word[i], "--collectives") == 0;
+    const bool sizes = strcmp(word[i], "--sizes") == 0, ranks = strcmp(word[i], "--ranks") == 0;
+    if (strcmp(word[i], "--repeats") == 0) job->repeats = atoi(word[i + 1]);
+    if (strcmp(word[i], "--seconds") == 0) job->seconds = atof(word[i + 1]);
+    if (!names && !sizes && !ranks) continue;
+    for (char* item = strtok(word[i + 1], ","); item != NULL; item = strtok(NULL, ",")) {
+      const long long number = atoll(item);
+      if (sizes && (number < 1 || number > kMostBytes)) return false;
+      if (sizes) {
+        job->sizes = realloc(job->sizes, (size_t)(job->size_count + 1) * sizeof(long long));
+        job->sizes[job->size_count++] = number;
+      } else if (ranks && number >= 2 && number < job->world) {
+        job->counts = realloc(job->counts, (size_t)(job->count_count + 1) * sizeof(int));
+        job->counts[job->count_count++] = (int)number;
+      }
+      for (int k = 0; names && k < kCollectives && job->collective_count < kCollectives; ++k) {
+        if (strcmp(item, kNames[k]) == 0) job->collectives[job->collective_count++] = (Collective)k;
+      }
+    }
+  }
+  return job->size_count > 0 && job->collective_count > 0 && job->repeats > 0 && job->seconds > 0;
+}
+
+int main(int words, char** word) {
+  MPI_Init(&words, &word);
+  Job job = {0};
+  MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &job.world);
+  if (job.world < 2) {
+    return give_up(&job, "usage", "there is one rank only, which has no links: start two or more");
+  }
+  job.counts = malloc(sizeof(int));
+  job.counts[job.count_count++] = job.world;
+  if (!read_settings(&job, words, word)) {
+    return give_up(&job, "usage", "no settings that make sense; sizes go up to 4 GiB");
+  }
+  char host[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  MPI_Get_processor_name(host, &length);
+  job.hosts = calloc((size_t)job.world, MPI_MAX_PROCESSOR_NAME);
+  MPI_Allgather(host, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, job.hosts, MPI_MAX_PROCESSOR_NAME, MPI_CHAR,
+                MPI_COMM_WORLD);
+  const size_t most = (size_t)job.sizes[job.size_count - 1] + (size_t)kElement * (size_t)job.world;
+  job.send = calloc(1, most);
+  job.receive = calloc(1, most);
+  int memory = job.send != NULL && job.receive != NULL, everybody = 0;
+  MPI_Allreduce(&memory, &everybody, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!everybody) return give_up(&job, "missing", "not enough memory for the largest of --sizes");
+  add_tables(&job);
+  if (job.rank == 0) tell_start(&job);
+  run(&job);
+  if (job.rank == 0) tell_end(&job);
+  MPI_Finalize();
+  return 0;
+}

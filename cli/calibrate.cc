@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft calibrate`: times collectives on the user's cluster, for the predictions of other verbs.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <deque>
+
+#include "cli/calibrate_launch.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/interrupt.h"
+#include "cli/links_summary.h"
+#include "cli/notes.h"
+#include "cli/progress.h"
+#include "weft/base/child.h"
+#include "weft/base/file.h"
+#include "weft/base/json_writer.h"
+#include "weft/cost/calibration.h"
+#include "weft/record/parts.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr const char* kAllCollectives =
+    "all_reduce,all_gather,reduce_scatter,broadcast,all_to_all,send_recv";
+constexpr const char* kUsualSizes = "1KiB..64MiB";
+constexpr std::size_t kLinesKept = 12;  ///< of what the launcher says, to explain its failure
+
+Result<CalibrateSettings> settings_of(const Arguments& arguments) {
+  const auto text = [&](const char* flag, const char* missing) {
+    return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
+  };
+  CalibrateSettings settings;
+  WEFT_ASSIGN(settings.collectives, parse_collectives(text("--collectives", kAllCollectives)));
+  WEFT_ASSIGN(settings.sizes, parse_sizes(text("--sizes", kUsualSizes)));
+  if (arguments.has("--ranks")) {
+    WEFT_ASSIGN(settings.ranks, parse_rank_counts(text("--ranks", "")));
+  }
+  settings.repeats = arguments.whole("--repeats").value_or(settings.repeats);
+  settings.seconds = arguments.whole("--seconds").value_or(settings.seconds);
+  settings.backend = text("--backend", settings.backend.c_str());
+  if (settings.repeats < 1 || settings.seconds < 1) {
+    return fail(ErrorCode::kUsage, "--repeats and --seconds are at least 1");
+  }
+  return settings;
+}
+
+Result<std::vector<std::string>> words_of(const Arguments& arguments) {
+  WEFT_ASSIGN(const CalibrateSettings settings, settings_of(arguments));
+  const std::vector<std::string>& launcher = arguments.inputs;
+  const bool mpi =
+      arguments.has("--with") ? arguments.all("--with").back() == "mpi" : is_mpi_launcher(launcher);
+  const record::Parts parts = record::find_own_parts();
+  const std::string& program = mpi ? parts.calibrate_mpi : parts.calibrate_torch;
+  if (program.empty()) {
+    return fail(ErrorCode::kUnavailable,
+                mpi ? "this Weft was built without MPI; with --with torch and a Python that has "
+                      "torch it does without"
+                    : "weft/torch/calibrate.py is missing beside this command; install Weft again");
+  }
+  return launch_words(launcher, program, settings);
+}
+
+/// What the ranks measured, and what else was said meanwhile.
+struct Run {
+  cost::Calibration calibration;
+  std::deque<std::string> last_lines;
+  int status = 0;
+};
+
+std::string progress_line(const cost::Calibration& calibration) {
+  if (!calibration.started()) return "waiting for the ranks";
+  const cost::Calibration::Progress& at = calibration.progress();
+  return fmt::format("pass {} of at most {}: {} of {}, {:.0f} s left", at.pass + 1, at.passes,
+                     at.collective, format_bytes(at.bytes), std::max(0.0, at.seconds_left));
+}
+
+Result<Run> run_ranks(const std::vector<std::string>& words, const Console& console) {
+  Run run;
+  Progress progress(console.err);
+  ChildWatch watch;
+  watch.line = [&](std::string_view line, bool) {
+    if (run.calibration.take(line)) return;
+    run.last_lines.emplace_back(line);
+    if (run.last_lines.size() > kLinesKept) run.last_lines.pop_front();
+  };
+  watch.stop = [&] {
+    progress.show(progress_line(run.calibration));
+    return interrupted();
+  };
+  const PatientInterrupt patient;
+  WEFT_ASSIGN(run.status, run_child(words, watch));
+  return run;
+}
+
+std::string what_it_said(const Run& run) {
+  std::string text;
+  for (const std::string& line : run.last_lines) text += "\n  " + line;
+  return text.empty() ? text : "; it said:" + text;
+}
+
+/// An Error where there is nothing to write.
+Status check(const Run& run, const std::string& launcher) {
+  if (const auto& failure = run.calibration.failure()) {
+    const ErrorCode code = failure->kind == "missing" ? ErrorCode::kUnavailable
+                           : failure->kind == "usage" ? ErrorCode::kUsage
+                                                      : ErrorCode::kPeerFailed;
+    return fail(code, failure->what);
+  }
+  if (interrupted()) return {};
+  if (run.status != 0) {
+    return fail(ErrorCode::kPeerFailed,
+                fmt::format("'{}' failed with {}{}", launcher, run.status, what_it_said(run)));
+  }
+  if (run.calibration.tables().empty() && !run.calibration.elsewhere()) {
+    return fail(
+        ErrorCode::kPeerFailed,
+        fmt::format("'{}' ended without a result: it must run what is put at its end (or at "
+                    "{{script}}) as every rank, and pass on the output of rank 0{}",
+                    launcher, what_it_said(run)));
+  }
+  return {};
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string notes_of(const Run& run, const Terminal& terminal) {
+  Notes notes(terminal);
+  const cost::Calibration& calibration = run.calibration;
+  if (!calibration.cut().empty()) {
+    notes.add(Tone::kWarning,
+              fmt::format("the largest sizes of {} would have taken too long; more --seconds "
+                          "measure them",
+                          fmt::join(calibration.cut(), ", ")));
+  }
+  if (!calibration.lacking().empty()) {
+    notes.add(Tone::kWarning,
+              fmt::format("this backend has no {}", fmt::join(calibration.lacking(), ", ")));
+  }
+  if (calibration.broken_lines() > 0) {
+    notes.add(Tone::kWarning, fmt::format("{} lines of rank 0 could not be understood",
+                                          calibration.broken_lines()));
+  }
+  return notes.text();
+}
+
+Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
+  if (!arguments.has("-o")) {
+    return fail(ErrorCode::kUsage, "-o FILE is missing: where to write the table, as links.json");
+  }
+  const std::string& path = arguments.all("-o").back();
+  WEFT_ASSIGN(const std::vector<std::string> words, words_of(arguments));
+  WEFT_ASSIGN(const Run run, run_ranks(words, console));
+  WEFT_TRY(check(run, words.front()));
+
+  std::vector<cost::LinkTable> tables = run.calibration.tables();
+  if (run.calibration.elsewhere()) {
+    console.result = "rank 0 runs under another launcher, where weft calibrate writes the table\n";
+    return ExitCode::kDone;
+  }
+  if (tables.empty()) return ExitCode::kInterrupted;
+  const std::string date = today();
+  for (cost::LinkTable& table : tables) {
+    table.date = date;
+    if (arguments.has("--network")) table.network = arguments.all("--network").back();
+  }
+  WEFT_TRY(write_file(path, cost::write_links(tables)));
+  if (arguments.has("--json")) {
+    JsonWriter json;
+    json.begin_object().field("schema_version", 1).field("command", "calibrate");
+    json.field("file", path).field("whole", run.calibration.ended());
+    json.key("links");
+    write_links_summary(json, tables);
+    console.result = json.end_object().take() + "\n";
+  } else {
+    console.result = fmt::format("{}: {}", path, links_text(tables, console.out));
+  }
+  console.notes = notes_of(run, console.err);
+  return interrupted() ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand calibrate_command() {
+  Subcommand command;
+  command.name = "calibrate";
+  command.description = "time collectives on your cluster, for predictions with --links";
+  command.inputs = "-- LAUNCHER...";
+  command.min_inputs = 1;
+  command.details =
+      "LAUNCHER is what starts your ranks, without a script: Weft's own is put at its end, or "
+      "where\n"
+      "a word has {script}. Behind torchrun, python and the like it is a Python script that needs\n"
+      "torch there; behind mpirun, mpiexec and srun a program that needs MPI alone. Both must be\n"
+      "reachable under the same path on all hosts. Every size is timed alone, each call after all\n"
+      "ranks are ready, and back to back; messages between every two hosts; all sizes again and\n"
+      "again until the time is over. Ctrl-C ends all ranks and keeps what was measured.";
+  command.examples = {
+      Example{"weft calibrate -o links.json -- torchrun --nproc-per-node 4",
+              "then weft replay --links links.json, weft report links.json -o links.html"},
+      Example{"weft calibrate -o links.json --collectives all_reduce --seconds 20 -- mpirun -n 4",
+              "one collective, with MPI"}};
+  command.flags = {
+      {"-o", "FILE", "where to write the link table (docs/formats/links.md)", Flag::Value::kFile},
+      {"--collectives", "LIST", std::string("of ") + kAllCollectives, Flag::Value::kText},
+      {"--sizes", "A..B",
+       std::string("powers of two from A to B, or a list; without: ") + kUsualSizes,
+       Flag::Value::kText},
+      {"--ranks", "LIST", "groups of this many ranks as well, beside that of all",
+       Flag::Value::kText},
+      {"--repeats", "N", "passes over all sizes, at most; without: 10", Flag::Value::kWhole},
+      {"--seconds", "S", "time to spend, without the start of the ranks; without: 60",
+       Flag::Value::kWhole},
+      {"--backend",
+       "B",
+       "of torch.distributed; without: nccl where there is a GPU, else gloo",
+       Flag::Value::kText,
+       false,
+       {"gloo", "nccl"}},
+      {"--with",
+       "W",
+       "what the ranks run: torch or mpi; without: told by the launcher",
+       Flag::Value::kChoice,
+       false,
+       {"torch", "mpi"}},
+      {"--network", "TEXT", "a name for the network, kept in the table", Flag::Value::kText},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  command.run = run_calibrate;
+  return command;
+}
+
+}  // namespace weft::cli

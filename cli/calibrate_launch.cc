@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "weft/base/suggest.h"
+#include "weft/cost/links.h"
+#include "weft/diagnose/diagnosis.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr std::string_view kPlaceholder = "{script}";
+constexpr Bytes kMostBytes = Bytes{1} << 40;
+constexpr std::array<std::string_view, 6> kMpiLaunchers = {"mpirun",  "mpiexec", "mpiexec.hydra",
+                                                           "orterun", "prterun", "srun"};
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == text.npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// A whole number at the front of `text`, and what follows it.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return number;
+}
+
+Result<Bytes> parse_size(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    Bytes bytes;
+  };
+  constexpr std::array<Unit, 8> units = {{{"", 1},
+                                          {"B", 1},
+                                          {"KiB", 1 << 10},
+                                          {"MiB", 1 << 20},
+                                          {"GiB", 1 << 30},
+                                          {"kB", 1'000},
+                                          {"MB", 1'000'000},
+                                          {"GB", 1'000'000'000}}};
+  std::string_view rest = text;
+  const auto number = take_number(rest);
+  for (const Unit& unit : units) {
+    if (number && *number > 0 && rest == unit.name && *number <= kMostBytes / unit.bytes) {
+      return *number * unit.bytes;
+    }
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("--sizes: '{}' is no size; write 4KiB, 1MiB or 100MB", text));
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+std::vector<std::string> program_words(const std::string& program,
+                                       const CalibrateSettings& settings) {
+  std::vector<std::string> words{program,
+                                 "--collectives",
+                                 fmt::format("{}", fmt::join(settings.collectives, ",")),
+                                 "--sizes",
+                                 fmt::format("{}", fmt::join(settings.sizes, ",")),
+                                 "--repeats",
+                                 std::to_string(settings.repeats),
+                                 "--seconds",
+                                 std::to_string(settings.seconds),
+                                 "--backend",
+                                 settings.backend};
+  if (!settings.ranks.empty()) {
+    words.insert(words.end(), {"--ranks", fmt::format("{}", fmt::join(settings.ranks, ","))});
+  }
+  return words;
+}
+
+}  // namespace
+
+Result<std::vector<Bytes>> parse_sizes(std::string_view text) {
+  std::vector<Bytes> sizes;
+  if (const std::size_t dots = text.find(".."); dots != text.npos) {
+    WEFT_ASSIGN(const Bytes first, parse_size(text.substr(0, dots)));
+    WEFT_ASSIGN(const Bytes last, parse_size(text.substr(dots + 2)));
+    if (last < first) {
+      return fail(ErrorCode::kUsage, fmt::format("--sizes: {} ends before it begins", text));
+    }
+    for (Bytes size = first; size <= last; size *= 2) sizes.push_back(size);
+  } else {
+    for (const std::string& part : split(text)) {
+      WEFT_ASSIGN(const Bytes size, parse_size(part));
+      sizes.push_back(size);
+    }
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+Result<std::vector<std::int64_t>> parse_rank_counts(std::string_view text) {
+  std::vector<std::int64_t> counts;
+  for (const std::string& part : split(text)) {
+    std::string_view rest = part;
+    const auto count = take_number(rest);
+    if (!count || !rest.empty() || *count < 2) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("--ranks: '{}' is no number of ranks; write 2 or 2,4", part));
+    }
+    counts.push_back(*count);
+  }
+  return counts;
+}
+
+Result<std::vector<std::string>> parse_collectives(std::string_view text) {
+  static const std::vector<std::string> known = {"all_reduce", "all_gather", "reduce_scatter",
+                                                 "broadcast",  "all_to_all", "send_recv"};
+  std::vector<std::string> names;
+  for (const std::string& name : split(text)) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("--collectives: '{}' is none of {}{}", name, fmt::join(known, ", "),
+                              did_you_mean(name, known)));
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+bool is_mpi_launcher(const std::vector<std::string>& launcher) {
+  const std::string first = file_name(launcher.front());
+  if (std::find(kMpiLaunchers.begin(), kMpiLaunchers.end(), first) == kMpiLaunchers.end()) {
+    return false;
+  }
+  return std::none_of(launcher.begin() + 1, launcher.end(), [](const std::string& word) {
+    const std::string name = file_name(word);
+    return name.starts_with("python") || name == "torchrun";
+  });
+}
+
+std::vector<std::string> launch_words(const std::vector<std::string>& launcher,
+                                      const std::string& program,
+                                      const CalibrateSettings& settings) {
+  const std::vector<std::string> added = program_words(program, settings);
+  std::string quoted;
+  for (const std::string& word : added) {
+    quoted += (quoted.empty() ? "" : " ") + diagnose::shell_word(word);
+  }
+  std::vector<std::string> words;
+  bool placed = false;
+  for (const std::string& word : launcher) {
+    const std::size_t at = word.find(kPlaceholder);
+    if (at == word.npos) {
+      words.push_back(word);
+    } else if (word == kPlaceholder) {
+      words.insert(words.end(), added.begin(), added.end());
+    } else {
+      words.push_back(std::string(word).replace(at, kPlaceholder.size(), quoted));
+    }
+    placed |= at != word.npos;
+  }
+  if (!placed) words.insert(words.end(), added.begin(), added.end());
+  return words;
+}
+
+}  // namespace weft::cli
