@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "testbed/one_gpu.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -22,6 +26,19 @@ std::vector<std::string> with_environment(const std::map<std::string, std::strin
   for (const auto& [name, value] : environment) all.push_back(name + "=" + value);
   all.insert(all.end(), words.begin(), words.end());
   return all;
+}
+
+/// Waits until the other end is closed, by will or by death, then stops the daemon.
+[[noreturn]] void stop_after(int lifeline, const std::string& folder,
+                             const std::map<std::string, std::string>& environment) {
+  ::setsid();  // Ctrl-C on the terminal is not for it
+  char byte = 0;
+  while (::read(lifeline, &byte, 1) < 0 && errno == EINTR) {
+  }
+  (void)run_program(with_environment(environment, {kControl}), "quit\n");
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  ::_exit(0);
 }
 
 }  // namespace
@@ -53,17 +70,29 @@ Result<MpsDaemon> MpsDaemon::start() {
     return fail(ErrorCode::kIo, "cannot make a folder for the daemon", folder);
   }
   MpsDaemon daemon(folder);
+  int lifeline[2] = {-1, -1};
+  if (::pipe2(lifeline, O_CLOEXEC) != 0) return fail(ErrorCode::kIo, "cannot make a pipe");
+  daemon.lifeline_ = lifeline[1];
+  daemon.stopper_ = ::fork();
+  if (daemon.stopper_ == 0) {
+    ::close(lifeline[1]);
+    stop_after(lifeline[0], folder, daemon.environment());
+  }
+  ::close(lifeline[0]);
+  if (daemon.stopper_ < 0) return fail(ErrorCode::kIo, "cannot start a process");
   WEFT_TRY(run_program(with_environment(daemon.environment(), {kControl, "-d"})));
   return daemon;
 }
 
-MpsDaemon::MpsDaemon(MpsDaemon&& other) noexcept : folder_(std::exchange(other.folder_, "")) {}
+MpsDaemon::MpsDaemon(MpsDaemon&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      stopper_(std::exchange(other.stopper_, -1)),
+      lifeline_(std::exchange(other.lifeline_, -1)) {}
 
 MpsDaemon::~MpsDaemon() {
-  if (folder_.empty()) return;
-  (void)run_program(with_environment(environment(), {kControl}), "quit\n");
-  std::error_code error;
-  std::filesystem::remove_all(folder_, error);
+  if (lifeline_ >= 0) ::close(lifeline_);
+  while (stopper_ > 0 && ::waitpid(stopper_, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 std::map<std::string, std::string> MpsDaemon::environment() const {

@@ -5,8 +5,11 @@
 // their kernels run side by side, each rank with its share of the GPU.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <string>
+#include <utility>
 
 #include "testbed/cluster.h"
 #include "weft/base/result.h"
@@ -17,8 +20,9 @@ namespace weft::testbed {
 std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, std::size_t host,
                                                        int world);
 
-/// The daemon of the multi-process service, from start() to stop(). It speaks through a folder of
-/// its own, so that other jobs on the GPU do not meet it.
+/// The daemon of the multi-process service, as long as the object lives. A process of its own stops
+/// it, also where this one is killed. It speaks through a folder of its own, so that other jobs on
+/// the GPU do not meet it.
 class MpsDaemon {
  public:
   /// An Error of kUnavailable if it is not installed or refuses.
@@ -32,7 +36,10 @@ class MpsDaemon {
 
  private:
   explicit MpsDaemon(std::string folder) : folder_(std::move(folder)) {}
+
   std::string folder_;
+  pid_t stopper_ = -1;
+  int lifeline_ = -1;  ///< the stopper goes to work when the other end of this pipe is closed
 };
 
 }  // namespace weft::testbed

@@ -266,7 +266,11 @@ Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime) 
   WEFT_ASSIGN(std::optional<Lock> owner, Lock::try_take(owner_path(cluster.name)));
   if (const Status made = make_everything(cluster); !made) {
     (void)remove_everything(cluster.name);  // the first failure is the one to tell
-    return tl::unexpected(made.error());
+    return fail(
+        made.error().code,
+        "cannot make hosts here, which takes root with the right to mount and to make network "
+        "namespaces: " +
+            made.error().text());
   }
   if (lifetime == Lifetime::kUntilTakenDown) {
     fs::remove(owner_path(cluster.name), error);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -70,22 +71,44 @@ def test_ranks_on_one_gpu_need_the_service(weft: Weft, gpu: Path, tmp_path: Path
     assert "nvidia-cuda-mps-control" in done.stderr and '"mps": false' in done.stderr
 
 
-def test_ranks_on_one_gpu_share_it(weft: Weft, gpu: Path, tmp_path: Path) -> None:
-    """With a stand-in for the service that notes what it is asked."""
+@pytest.fixture
+def service(tmp_path: Path) -> dict[str, str]:
+    """A stand-in for the service, first on PATH, that notes what it is asked."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    log = tmp_path / "log"
-    service = tools / "nvidia-cuda-mps-control"
-    service.write_text(f'#!/bin/sh\necho "$1 $CUDA_MPS_PIPE_DIRECTORY $(cat)" >>{log}\n')
-    service.chmod(0o755)
+    program = tools / "nvidia-cuda-mps-control"
+    note = f'"$1 $CUDA_MPS_PIPE_DIRECTORY $(cat)" >>{tmp_path / "log"}'
+    program.write_text(f"#!/bin/sh\necho {note}\n")
+    program.chmod(0o755)
+    return {"PATH": f"{tools}:{os.environ['PATH']}"}
+
+
+def test_ranks_on_one_gpu_share_it(
+    weft: Weft, gpu: Path, tmp_path: Path, service: dict[str, str]
+) -> None:
     script = "echo $NCCL_HOSTID $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $CUDA_MPS_PIPE_DIRECTORY"
-    done = weft(
-        "testbed", "run", gpu, "--slow", "host1=0.5", "--", "sh", "-c", script,
-        PATH=f"{tools}:{os.environ['PATH']}",
-    )  # fmt: skip
+    words = ["--slow", "host1=0.5", "--", "sh", "-c", script]
+    done = weft("testbed", "run", gpu, *words, **service)
     assert done.returncode == 0, done.stderr
-    start, stop = log.read_text().splitlines()
+    start, stop = (tmp_path / "log").read_text().splitlines()
     folder = start.split()[1]
     assert start.split() == ["-d", folder] and stop.split() == [folder, "quit"]
     assert sorted(done.stdout.splitlines()) == [f"r0| host0 50 {folder}", f"r1| host1 25 {folder}"]
     assert not Path(folder).parent.exists()
+
+
+def test_service_stops_also_if_the_run_is_killed(
+    gpu: Path, tmp_path: Path, service: dict[str, str]
+) -> None:
+    run = subprocess.Popen(
+        [weft_command(), "testbed", "run", gpu, "--", "sh", "-c", "echo on; exec sleep 600"],
+        stdout=subprocess.PIPE, env=clean_environment(**service),
+    )  # fmt: skip
+    assert run.stdout and run.stdout.readline()
+    run.kill()
+    run.communicate()
+    log = tmp_path / "log"
+    deadline = time.monotonic() + 20
+    while "quit" not in log.read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert log.read_text().splitlines()[-1].endswith("quit")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import weft_command
 from tests.testbed.conftest import Clusters, left_behind
 
 TRANSFER = Path(__file__).with_name("transfer.py")
@@ -134,6 +135,14 @@ def test_cluster_that_is_up_serves_many_runs(testbed: Clusters) -> None:
     finally:
         assert testbed("down", testbed.name).returncode == 0
     assert testbed("down", testbed.name).returncode == 3
+
+
+def test_root_that_may_not_make_networks_is_told_so(testbed: Clusters) -> None:
+    words = ["setpriv", "--bounding-set=-net_admin", weft_command(), "testbed", "up"]
+    done = subprocess.run([*words, str(testbed.file)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4
+    assert "cannot make hosts here" in done.stderr and done.stderr.count("\n") == 1
+    assert left_behind(testbed.name) == []
 
 
 def test_two_runs_at_once_do_not_meet(testbed: Clusters) -> None:
