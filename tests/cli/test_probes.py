@@ -235,6 +235,25 @@ def test_process_without_window_leaves_no_file(tmp_path: Path) -> None:
     assert not (tmp_path / "never").exists()
 
 
+def test_records_follow_the_clock_that_the_process_sees(weft: Weft, tmp_path: Path) -> None:
+    """As profilers do: on a host whose clock is off, both are off by the same."""
+    (library, *_) = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None]
+    if library is None:
+        pytest.skip("no libfaketime here")
+    server = start(tmp_path, "server", 0, [10], RANK="0")
+    client = subprocess.Popen(
+        [sys.executable, "-c", ECHO, "client", line(server), "10"],
+        env=clean_environment(
+            LD_PRELOAD=f"{library} {WIRE}", WEFT_RECORD=str(tmp_path), RANK="1",
+            FAKETIME="+100", FAKETIME_DONT_FAKE_MONOTONIC="1",
+        ),
+    )  # fmt: skip
+    assert client.wait(timeout=60) == 0
+    server.communicate(timeout=60)
+    first, second = (rank["start_unix_ns"] for rank in info(weft, tmp_path)["runs"][0]["ranks"])
+    assert abs(second - first - 100_000_000_000) < 10_000_000_000
+
+
 def test_forked_child_writes_its_own_file(weft: Weft, tmp_path: Path) -> None:
     script = """
 import os, socket

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "weft/trace/clock_fit.h"
 #include "weft/trace/clock_jump.h"
 #include "weft/trace/clock_problem.h"
+#include "weft/trace/wire_match.h"
 
 namespace weft::trace {
 namespace {
@@ -50,7 +52,8 @@ class Aligner {
       : run_(run),
         options_(options),
         diagnostics_(diagnostics),
-        seen_(observe_clocks(run, matches)),
+        ties_(clock_ties(run)),
+        seen_(observe_clocks(run, matches, ties_between_ranks(run, ties_))),
         problem_(seen_.problem),
         by_clock_(run.ranks.size()) {
     for (const ClockObservation& o : problem_.observations) {
@@ -250,8 +253,25 @@ class Aligner {
       if (!fit.tied) diagnostics_.add(kClockUntied, "rank " + std::to_string(run_.ranks[c].rank));
       result.ranks.push_back(fit);
     }
+    place_bystanders(result);
     check_hosts(result);
     return result;
+  }
+
+  // The narrowest tie decides.
+  void place_bystanders(Alignment& result) {
+    const std::size_t ranks = run_.ranks.size();
+    std::vector<Nanos> width(run_.bystanders.size(), std::numeric_limits<Nanos>::max());
+    result.bystanders.assign(run_.bystanders.size(), 0);
+    for (const ClockTie& tie : ties_) {
+      if (tie.first >= ranks || tie.second < ranks) continue;
+      const std::size_t b = tie.second - ranks;
+      if (tie.high - tie.low >= width[b]) continue;
+      width[b] = tie.high - tie.low;
+      const Nanos epoch = run_.ranks[tie.first].epoch;
+      const Nanos common = aligned_time(result, tie.first, epoch, tie.at - epoch);
+      result.bystanders[b] = common - (tie.at - tie.middle() - result.epoch);
+    }
   }
 
   void check_hosts(const Alignment& result) {
@@ -272,6 +292,7 @@ class Aligner {
   const Run& run_;
   const AlignOptions& options_;
   Diagnostics& diagnostics_;
+  std::vector<ClockTie> ties_;
   ClockObservations seen_;
   ClockProblem& problem_;
   std::vector<std::vector<std::size_t>> by_clock_;  // samples, by time
@@ -303,6 +324,7 @@ Nanos aligned_time(const Alignment& alignment, std::size_t rank, Nanos rank_epoc
 
 void apply(Run& run, const Alignment& alignment) {
   WEFT_CHECK(run.ranks.size() == alignment.ranks.size());
+  WEFT_CHECK(run.bystanders.size() == alignment.bystanders.size());
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     RankTrace& trace = run.ranks[r];
     const Nanos epoch = trace.epoch;
@@ -324,6 +346,12 @@ void apply(Run& run, const Alignment& alignment) {
       step.end = move(step.end);
     }
     trace.epoch = alignment.epoch;
+  }
+  for (std::size_t b = 0; b < run.bystanders.size(); ++b) {
+    Bystander& bystander = run.bystanders[b];
+    const Nanos add = bystander.epoch - alignment.epoch + alignment.bystanders[b];
+    for (WireTransfer& transfer : bystander.wire.transfers) transfer.start += add;
+    bystander.epoch = alignment.epoch;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clock for all ranks. Members of a collective end together and a message is not received
-// before it is sent; from that follow, for every rank, how far its clock is off and how fast it
-// drifts, relative to the first rank, and how sure that is.
+// One clock for all ranks. Members of a collective end together and neither a message nor a single
+// transfer is received before it is sent; from that follow, for every rank, how far its clock is
+// off and how fast it drifts, relative to the first rank, and how sure that is.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,9 @@ struct Alignment {
   Nanos epoch = 0;   ///< of the first rank; all times below and after apply() count from it
   Nanos origin = 0;  ///< where the offsets hold; about the middle of the recording
   std::vector<ClockFit> ranks;  ///< as Run::ranks; the first one is the reference
+  /// As Run::bystanders: what to add to their times, from what they sent to ranks and got from
+  /// them; 0 where that is nothing.
+  std::vector<Nanos> bystanders;
 };
 
 /// Joint robust fit over all matches, not against one rank: the common end of every match is an

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "weft/trace/clock_jump.h"
 #include "weft/trace/made_run.h"
 #include "weft/trace/multi_rank_sets.h"
+#include "weft/trace/wire_match.h"
 
 namespace weft::trace {
 namespace {
@@ -251,6 +253,82 @@ TEST(Align, ApplyMovesEverythingToOneEpoch) {
   EXPECT_EQ(moved.steps[0].start, kSecond + 393);
   EXPECT_EQ(moved.steps[0].end, 2 * kSecond + 393 + 1000);
   EXPECT_EQ(moved.flows[0].time, kSecond + 393);
+}
+
+/// Adds a connection between two processes with a message each way every `period`; `ahead` is what
+/// the clock of the second is ahead of the first's. A way takes 40 to 140 us.
+void talk(Wire& first, Wire& second, const std::string& a, const std::string& b, Nanos ahead,
+          Nanos length, Nanos period = 50 * kMillisecond) {
+  std::mt19937 random(3);
+  WireConnection connection;
+  connection.local = a;
+  connection.peer = b;
+  first.connections.push_back(connection);
+  std::swap(connection.local, connection.peer);
+  second.connections.push_back(connection);
+  const auto c1 = static_cast<std::uint32_t>(first.connections.size() - 1);
+  const auto c2 = static_cast<std::uint32_t>(second.connections.size() - 1);
+  std::int64_t offset = 0;
+  for (Nanos t = 0; t < length; t += period, offset += 100) {
+    const auto way = [&] { return static_cast<Nanos>(40'000 + random() % 100'000); };
+    const Nanos there = t + way();
+    const Nanos back = t + kMillisecond + way();
+    first.transfers.push_back({t, 1000, 100, offset, c1, true});
+    second.transfers.push_back({there + ahead - 500, 500, 100, offset, c2, false});
+    second.transfers.push_back({t + kMillisecond + ahead, 1000, 100, offset, c2, true});
+    first.transfers.push_back({back - 500, 500, 100, offset, c1, false});
+  }
+}
+
+TEST(Align, TransfersTieRanksThatNothingElseTies) {
+  Job run;
+  for (int rank = 0; rank < 2; ++rank) run.ranks.push_back(MadeRank(rank, 2).trace);
+  talk(run.ranks[0].wire, run.ranks[1].wire, "10.0.0.1:1", "10.0.0.2:2", 50 * kMillisecond,
+       3 * kSecond);
+  Diagnostics diagnostics;
+  const Alignment alignment = align_run(run, diagnostics);
+  const ClockFit& fit = alignment.ranks[1];
+  EXPECT_TRUE(fit.tied);
+  EXPECT_LT(std::abs(fit.offset + 50 * kMillisecond), 50 * kMicrosecond);
+  EXPECT_LT(std::abs(fit.offset + 50 * kMillisecond), 2 * fit.offset_uncertainty);
+  EXPECT_EQ(diagnostics.count_of("clock-untied"), 0);
+}
+
+TEST(Align, TransfersOutweighCollectivesThatEndFarApart) {
+  MadeJob job;
+  job.ranks = 2;
+  job.count = 8;
+  job.jitter = 450 * kMicrosecond;
+  Job run = with_clocks(made_run(job), {{0}, {50 * kMillisecond}});
+  Diagnostics ignored;
+  const Nanos without = std::abs(align_run(run, ignored).ranks[1].offset + 50 * kMillisecond);
+  talk(run.ranks[0].wire, run.ranks[1].wire, "10.0.0.1:1", "10.0.0.2:2",
+       50 * kMillisecond - (run.ranks[1].epoch - run.ranks[0].epoch), 2 * kSecond);
+  Diagnostics diagnostics;
+  const Alignment alignment = align_run(run, diagnostics);
+  EXPECT_GT(without, 100 * kMicrosecond);
+  EXPECT_LT(std::abs(alignment.ranks[1].offset + 50 * kMillisecond), 30 * kMicrosecond);
+}
+
+TEST(Align, WorkersAndTheirServerGetOneClock) {
+  Job run;
+  for (int rank = 0; rank < 2; ++rank) run.ranks.push_back(MadeRank(rank, 2).trace);
+  run.bystanders.resize(1);
+  // On the clock of worker 0 the server is 7 s ahead, worker 1 half a second behind.
+  Wire& server = run.bystanders[0].wire;
+  talk(run.ranks[0].wire, server, "10.0.0.1:1", "10.0.0.9:9", 7 * kSecond, kSecond);
+  talk(run.ranks[1].wire, server, "10.0.0.2:1", "10.0.0.9:9", 7 * kSecond + kSecond / 2, kSecond);
+  Diagnostics diagnostics;
+  const Alignment alignment = align_run(run, diagnostics);
+  EXPECT_TRUE(alignment.ranks[1].tied);
+  EXPECT_LT(std::abs(alignment.ranks[1].offset - kSecond / 2), 100 * kMicrosecond);
+  ASSERT_EQ(alignment.bystanders.size(), 1u);
+  EXPECT_LT(std::abs(alignment.bystanders[0] + 7 * kSecond), 50 * kMicrosecond);
+  apply(run, alignment);
+  for (const WirePair& pair : match_transfers(run)) {
+    EXPECT_GT(one_way(run, pair), 0);
+    EXPECT_LT(one_way(run, pair), 300 * kMicrosecond);
+  }
 }
 
 TEST(Align, EmptyAndSingleRankRunsAreFine) {

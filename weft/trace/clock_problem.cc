@@ -16,6 +16,8 @@ namespace {
 
 // Device clocks of one host differ by tens of microseconds after the profilers' conversion.
 constexpr double kHostJitter = 100e3;
+// Stamps of transfers are no better than the calls around them.
+constexpr double kLeastTie = 1e3;
 
 Nanos end_of(const Run& run, const Member& m) {
   return run.ranks[m.rank].events.end(m.event) + (run.ranks[m.rank].epoch - run.ranks[0].epoch);
@@ -39,13 +41,22 @@ std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
 }
 
 // Widest tree first: each rank takes its first guess from the neighbour it meets most often.
-void guess_offsets(const Run& run, const std::vector<Match>& matches, ClockObservations& out) {
+void guess_offsets(const Run& run, const std::vector<Match>& matches,
+                   const std::vector<ClockTie>& ties, ClockObservations& out) {
   const std::size_t ranks = run.ranks.size();
   std::vector<std::vector<std::tuple<std::size_t, std::uint32_t, Nanos>>> edges(ranks);
   for (auto& [pair, list] : differences(run, matches)) {
     const Nanos add_to_second = median(list);
     edges[pair.first].emplace_back(list.size(), pair.second, add_to_second);
     edges[pair.second].emplace_back(list.size(), pair.first, -add_to_second);
+  }
+  // Ranks that meet in no match: what they sent each other has to do.
+  std::map<RankPair, std::vector<Nanos>> tied;
+  for (const ClockTie& tie : ties) tied[{tie.first, tie.second}].push_back(tie.middle());
+  for (auto& [pair, list] : tied) {
+    const Nanos add_to_second = median(list);
+    edges[pair.first].emplace_back(1, pair.second, add_to_second);
+    edges[pair.second].emplace_back(1, pair.first, -add_to_second);
   }
   // Ranks of one host that never meet: their clocks are taken to agree.
   std::map<std::string, std::uint32_t> first_on_host;
@@ -110,7 +121,22 @@ class Builder {
     // In a broadcast the root may leave early: believed only where nothing better is there.
     if (!ends_together(match.kind)) o.scale = kHostJitter * 10;
     if (match.is_message()) describe_message(match, members, o);
-    for (const Member& m : members) add_sample(m);
+    for (const Member& m : members) {
+      add_sample(m.rank, end_of(run_, m), run_.ranks[m.rank].events.duration[m.event]);
+    }
+    out_.problem.observations.push_back(o);
+  }
+
+  /// Anything within the bounds will do, the middle best.
+  void add(const ClockTie& tie) {
+    ClockObservation o;
+    o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+    o.count = 2;
+    o.scale = std::max(kLeastTie, static_cast<double>(tie.high - tie.low) / 4);
+    o.hard = true;
+    const Nanos at = tie.at - run_.ranks[0].epoch;
+    add_sample(tie.first, at, 0);
+    add_sample(tie.second, at - tie.middle(), 0);
     out_.problem.observations.push_back(o);
   }
 
@@ -142,14 +168,13 @@ class Builder {
   }
 
  private:
-  void add_sample(const Member& m) {
+  void add_sample(std::uint32_t rank, Nanos end, Nanos duration) {
     ClockSample s;
-    s.clock = m.rank;
-    const Nanos end = end_of(run_, m) + out_.guess[m.rank] - out_.origin;
-    s.end = static_cast<double>(end);
+    s.clock = rank;
+    s.end = static_cast<double>(end + out_.guess[rank] - out_.origin);
     s.place = s.end / out_.half_span;
     out_.problem.samples.push_back(s);
-    out_.duration.push_back(static_cast<double>(run_.ranks[m.rank].events.duration[m.event]));
+    out_.duration.push_back(static_cast<double>(duration));
   }
 
   // The receiver lags behind the sender. Of an exchange the one that came late (the shorter of the
@@ -181,11 +206,12 @@ class Builder {
 
 }  // namespace
 
-ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches) {
+ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
+                                 const std::vector<ClockTie>& ties) {
   ClockObservations out;
   out.problem.clocks = static_cast<std::uint32_t>(run.ranks.size());
   out.problem.with_rate.assign(run.ranks.size(), false);
-  guess_offsets(run, matches, out);
+  guess_offsets(run, matches, ties, out);
   Nanos first = std::numeric_limits<Nanos>::max();
   Nanos last = std::numeric_limits<Nanos>::min();
   for (const Match& match : matches) {
@@ -196,12 +222,18 @@ ClockObservations observe_clocks(const Run& run, const std::vector<Match>& match
       last = std::max(last, end);
     }
   }
+  for (const ClockTie& tie : ties) {
+    const Nanos at = tie.at - run.ranks[0].epoch + out.guess[tie.first];
+    first = std::min(first, at);
+    last = std::max(last, at);
+  }
   if (first <= last) {
     out.origin = first + (last - first) / 2;
     out.half_span = std::max(1.0, static_cast<double>(last - first) / 2);
   }
   Builder builder(run, out);
   for (const Match& match : matches) builder.add(match);
+  for (const ClockTie& tie : ties) builder.add(tie);
   builder.add_hosts();
   builder.finish();
   return out;

@@ -9,6 +9,7 @@
 #include "weft/trace/clock_fit.h"
 #include "weft/trace/events.h"
 #include "weft/trace/match.h"
+#include "weft/trace/wire_match.h"
 
 namespace weft::trace {
 
@@ -22,6 +23,8 @@ struct ClockObservations {
   double half_span = 1;          ///< ns from there to either end
 };
 
-ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches);
+/// `ties`: what transfers tell about the clocks of ranks.
+ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
+                                 const std::vector<ClockTie>& ties);
 
 }  // namespace weft::trace

@@ -2,9 +2,10 @@
 #include "weft/trace/wire_match.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -90,25 +91,39 @@ void match_direction(const Run& run, const End& from, const End& to, std::vector
   }
 }
 
-struct Bounds {
-  Nanos there = std::numeric_limits<Nanos>::max();  ///< shortest one-way times
-  Nanos back = std::numeric_limits<Nanos>::max();
+/// A pair of calls, as far as two clocks are concerned.
+struct Sighting {
+  Nanos at = 0;  ///< on the clock of the first process
+  Nanos way = 0;
+  bool back = false;  ///< from the second to the first
 };
 
-using Processes = std::pair<std::uint32_t, std::uint32_t>;
+constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+constexpr Nanos kShortestPiece = 100 * kMillisecond;
+constexpr Nanos kPieces = 64;
 
-/// What to add to the second of two processes, if they talked both ways.
-std::optional<ClockTie> tie_of(const std::map<Processes, Bounds>& all, std::uint32_t a,
-                               std::uint32_t b) {
-  const auto found = all.find({std::min(a, b), std::max(a, b)});
-  constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
-  if (found == all.end() || found->second.there == kNever || found->second.back == kNever) {
-    return std::nullopt;
+struct Bounds {
+  Nanos there = kNever;  ///< shortest ways
+  Nanos back = kNever;
+};
+
+/// Adds the ties of two processes, by time.
+void tie(std::uint32_t first, std::uint32_t second, const std::vector<Sighting>& seen,
+         std::vector<ClockTie>& ties) {
+  const auto [begin, end] = std::minmax_element(
+      seen.begin(), seen.end(), [](const Sighting& a, const Sighting& b) { return a.at < b.at; });
+  const Nanos piece = std::max(kShortestPiece, (end->at - begin->at) / kPieces + 1);
+  std::map<Nanos, Bounds> pieces;
+  for (const Sighting& s : seen) {
+    Bounds& bounds = pieces[(s.at - begin->at) / piece];
+    Nanos& shortest = s.back ? bounds.back : bounds.there;
+    shortest = std::min(shortest, s.way);
   }
-  const ClockTie tie{std::min(a, b), std::max(a, b), -found->second.there, found->second.back};
-  if (tie.low > tie.high) return std::nullopt;
-  if (a < b) return tie;
-  return ClockTie{a, b, -tie.high, -tie.low};
+  for (const auto& [number, bounds] : pieces) {
+    if (bounds.there == kNever || bounds.back == kNever || -bounds.there > bounds.back) continue;
+    ties.push_back(
+        {first, second, -bounds.there, bounds.back, begin->at + number * piece + piece / 2});
+  }
 }
 
 }  // namespace
@@ -148,34 +163,45 @@ Nanos one_way(const Run& run, const WirePair& pair) {
 }
 
 std::vector<ClockTie> clock_ties(const Run& run) {
-  std::map<Processes, Bounds> all;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Sighting>> seen;
   for (const WirePair& pair : match_transfers(run)) {
     if (pair.sender == pair.receiver) continue;
-    Bounds& bounds =
-        all[{std::min(pair.sender, pair.receiver), std::max(pair.sender, pair.receiver)}];
-    Nanos& shortest = pair.sender < pair.receiver ? bounds.there : bounds.back;
-    shortest = std::min(shortest, one_way(run, pair));
+    const bool back = pair.sender > pair.receiver;
+    const std::uint32_t first = back ? pair.receiver : pair.sender;
+    const WireTransfer& transfer = wire_of(run, first).transfers[back ? pair.receive : pair.send];
+    const Nanos at = epoch_of(run, first) + transfer.start + (back ? transfer.duration : 0);
+    seen[{first, back ? pair.sender : pair.receiver}].push_back({at, one_way(run, pair), back});
   }
-  const auto ranks = static_cast<std::uint32_t>(run.ranks.size());
   std::vector<ClockTie> ties;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> workers_of;  // by bystander
-  for (const auto& [processes, bounds] : all) {
-    const auto [a, b] = processes;
-    const auto tie = tie_of(all, a, b);
-    if (!tie) continue;
-    if (b < ranks) ties.push_back(*tie);
-    if (a < ranks && b >= ranks) workers_of[b].push_back(a);
-  }
-  for (const auto& [server, workers] : workers_of) {
-    for (std::size_t i = 1; i < workers.size(); ++i) {
-      // second + to_server = server's time; + to_first = first's time.
-      const ClockTie to_server = *tie_of(all, server, workers[i]);
-      const ClockTie to_first = *tie_of(all, workers[0], server);
-      ties.push_back(
-          {workers[0], workers[i], to_server.low + to_first.low, to_server.high + to_first.high});
-    }
+  for (const auto& [processes, sightings] : seen) {
+    tie(processes.first, processes.second, sightings, ties);
   }
   return ties;
+}
+
+std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<ClockTie>& ties) {
+  const auto ranks = static_cast<std::uint32_t>(run.ranks.size());
+  std::vector<ClockTie> result;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<ClockTie>>> servers;
+  for (const ClockTie& tie : ties) {
+    if (tie.second < ranks) result.push_back(tie);
+    if (tie.first < ranks && tie.second >= ranks) servers[tie.second][tie.first].push_back(tie);
+  }
+  for (const auto& [server, workers] : servers) {
+    const auto& [first, known] = *workers.begin();
+    for (auto worker = std::next(workers.begin()); worker != workers.end(); ++worker) {
+      for (const ClockTie& other : worker->second) {
+        const ClockTie& near = *std::min_element(
+            known.begin(), known.end(), [&](const ClockTie& a, const ClockTie& b) {
+              return std::abs(a.at - other.at) < std::abs(b.at - other.at);
+            });
+        // From the worker's time to the server's and on to the first worker's.
+        result.push_back(
+            {first, worker->first, near.low - other.high, near.high - other.low, near.at});
+      }
+    }
+  }
+  return result;
 }
 
 }  // namespace weft::trace

@@ -38,15 +38,22 @@ Nanos one_way(const Run& run, const WirePair& pair);
 /// What transfers tell about two clocks: nothing is received before it is sent. To be added to the
 /// times of `second` to get those of `first`: something in [low, high].
 struct ClockTie {
-  std::uint32_t first = 0;  ///< ranks; first < second
+  std::uint32_t first = 0;  ///< processes; first < second
   std::uint32_t second = 0;
   Nanos low = 0;
   Nanos high = 0;
+  Nanos at = 0;  ///< when it was seen, on the clock of `first`, since the Unix epoch
+
+  Nanos middle() const { return low + (high - low) / 2; }
 };
 
-/// For ranks that sent each other something, both ways, and for those that both did so with the
-/// same bystander, as workers with their parameter server. Ties that contradict themselves, because
-/// a clock was set or drifts, are left out.
+/// For processes that sent each other something, both ways: one for each tenth of a second, or for
+/// each 64th of the recording if that is longer, so that drift does not make bounds contradict each
+/// other. Those that do all the same, because a clock was set, are left out.
 std::vector<ClockTie> clock_ties(const Run& run);
+
+/// The same between ranks alone: those of above, and those of ranks that both talked to one
+/// bystander, as workers do to their parameter server.
+std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<ClockTie>& ties);
 
 }  // namespace weft::trace
