@@ -39,20 +39,26 @@ static bool read_address(const struct sockaddr_storage* from, uint8_t* family, u
   return true;
 }
 
-static struct connection* new_connection(int fd) {
+struct ends {
   struct sockaddr_storage local, peer;
-  socklen_t local_size = sizeof local, peer_size = sizeof peer;
-  if (getpeername(fd, (struct sockaddr*)&peer, &peer_size) != 0 ||
-      getsockname(fd, (struct sockaddr*)&local, &local_size) != 0) {
-    return NULL;
-  }
+};
+
+static bool connected(int fd, struct ends* ends) {
+  socklen_t local_size = sizeof ends->local, peer_size = sizeof ends->peer;
+  return getpeername(fd, (struct sockaddr*)&ends->peer, &peer_size) == 0 &&
+         getsockname(fd, (struct sockaddr*)&ends->local, &local_size) == 0;
+}
+
+static struct connection* new_connection(const struct ends* ends) {
+  if (atomic_load(&connection_count) >= kConnections) return NULL;
   const uint32_t number = atomic_fetch_add(&connection_count, 1);
   if (number >= kConnections) return NULL;
   struct connection* c = &weft_connections[number];
   uint8_t peer_family;
   memset(c, 0, sizeof *c);
-  if (!read_address(&local, &c->family, c->local, &c->local_port) ||
-      !read_address(&peer, &peer_family, c->peer, &c->peer_port) || c->family != peer_family) {
+  if (!read_address(&ends->local, &c->family, c->local, &c->local_port) ||
+      !read_address(&ends->peer, &peer_family, c->peer, &c->peer_port) ||
+      c->family != peer_family) {
     return NULL;
   }
   c->partial = forked;
@@ -69,9 +75,12 @@ struct connection* weft_classify(int fd) {
   if (active && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
       (domain == AF_INET || domain == AF_INET6) &&
       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 && type == SOCK_STREAM) {
-    c = new_connection(fd);
+    struct ends ends;
+    const bool now = connected(fd, &ends);
+    if (now) c = new_connection(&ends);
     /* Not connected yet: ask again. */
-    slot = c != NULL ? (uint32_t)(c - weft_connections) + kFirst : kUnknown;
+    if (!now) slot = kUnknown;
+    if (c != NULL) slot = (uint32_t)(c - weft_connections) + kFirst;
   }
   /* Two threads may meet a descriptor at once; the first one's connection is the right one. */
   uint32_t known = kUnknown;

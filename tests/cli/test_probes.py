@@ -400,6 +400,66 @@ def test_cost_of_a_record_is_printed(tmp_path: Path) -> None:
     assert recorded[0] - plain[0] < 100_000
 
 
+THREADS = """
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+static struct sockaddr_in at = {.sin_family = AF_INET};
+static int listener;
+static void* talk(void* unused) {
+  char bytes[100] = {0};
+  int out = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(out, (void*)&at, sizeof at)) return &listener;
+  int in = accept(listener, 0, 0);
+  for (int i = 0; i < 500; ++i)
+    if (send(out, bytes, 1 + i % 100, 0) < 1) return &listener;
+  shutdown(out, SHUT_WR);
+  while (recv(in, bytes, 100, 0) > 0) {}
+  close(in);
+  close(out);
+  return unused;
+}
+int main(void) {
+  pthread_t threads[8];
+  socklen_t size = sizeof at;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  listener = socket(AF_INET, SOCK_STREAM, 0);
+  if (bind(listener, (void*)&at, size) || listen(listener, 64)) return 1;
+  if (getsockname(listener, (void*)&at, &size)) return 1;
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 8; ++i) if (pthread_create(&threads[i], 0, talk, 0)) return 1;
+    for (int i = 0; i < 8; ++i) {
+      void* failed = 0;
+      pthread_join(threads[i], &failed);
+      if (failed) return 1;
+    }
+  }
+  return 0;
+}
+"""
+
+
+def test_threads_that_come_and_go_lose_nothing(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "threads.c").write_text(THREADS)
+    program = tmp_path / "threads"
+    subprocess.run(["cc", "-O2", "-o", program, tmp_path / "threads.c", "-lpthread"], check=True)
+    logs = tmp_path / "logs"
+    subprocess.run(
+        [program], check=True, timeout=60,
+        env=clean_environment(LD_PRELOAD=str(WIRE), WEFT_RECORD=str(logs)),
+    )  # fmt: skip
+    report = info(weft, logs)
+    (rank,) = report["runs"][0]["ranks"]
+    wire = rank["transfers"]
+    assert wire["connections"] == 2 * 160
+    assert wire["sent_bytes"] == wire["received_bytes"] == 160 * 5 * sum(range(1, 101))
+    assert report["diagnostics"] == [] or ids(report) <= {"rank-assumed"}
+    (log,) = logs.iterdir()
+    # Threads take over what others left of their chunks: 160 of them would need 2.6 MB.
+    assert log.stat().st_size < 2_600_000
+
+
 def test_probe_is_quiet_where_it_has_nothing_to_do(tmp_path: Path) -> None:
     assert ctypes.CDLL(str(WIRE)).weft_wire_record
     done = subprocess.run(
