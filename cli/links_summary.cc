@@ -57,10 +57,10 @@ std::string slow_pairs(const cost::LinkTable& table) {
   std::vector<std::string> slow;
   for (const auto& [peak, pair] : pairs) {
     if (pair->same_host || peak > kUnequal * best || slow.size() == kPairsShown) continue;
-    slow.push_back(fmt::format("{} and {} {}", pair->from, pair->to, bandwidth(peak)));
+    slow.push_back(fmt::format("{} and {} at {}", pair->from, pair->to, bandwidth(peak)));
   }
   if (slow.empty()) return {};
-  return fmt::format("unequal links: best {}; ranks {}\n", bandwidth(best), fmt::join(slow, ", "));
+  return fmt::format("unequal links: best {}; ranks {}", bandwidth(best), fmt::join(slow, ", "));
 }
 
 }  // namespace
@@ -90,7 +90,10 @@ std::string links_text(const std::vector<cost::LinkTable>& tables, const Termina
                   is_known ? fmt::format("{:.0f}%", 100 * typical_spread(table.rows)) : "-"});
   }
   out += page.print(terminal);
-  for (const cost::LinkTable& table : tables) out += wrapped(slow_pairs(table), width, 2);
+  for (const cost::LinkTable& table : tables) {
+    const std::string slow = slow_pairs(table);
+    if (!slow.empty()) out += wrapped(slow, width, 2);
+  }
   return out;
 }
 

@@ -133,9 +133,20 @@ def test_lines_become_tables(weft: Weft, tmp_path: Path) -> None:
     info = weft("info", links)
     assert info.returncode == 0 and "3 ranks on 2 hosts" in info.stdout
     assert info.stdout.splitlines()[2].split()[:2] == ["all_reduce", "3"]
+    assert "unequal" not in info.stdout and "" not in info.stdout.splitlines()
     told = json.loads(weft("info", "--json", links).stdout)
     assert told["links"][0]["latency_us"] == 102
     assert told["links"][0]["peak_mb_per_s"] == pytest.approx(2000 / 112)
+
+
+def test_slow_links_are_named(weft: Weft, tmp_path: Path) -> None:
+    body = "start()\n" + "".join(
+        f"sample('send_recv', 1000, {time}, ranks=2, **{{'from': {a}, 'to': {b}}})\n"
+        for a, b, time in [(0, 1, 20), (0, 2, 98), (1, 2, 498)]
+    )
+    done = weft("calibrate", "-o", tmp_path / "links.json", *launcher(tmp_path, body))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("unequal links: best 10 MB/s; ranks 1 and 2 at 2.0 MB/s\n")
 
 
 def test_table_is_written_where_rank_0_is(weft: Weft, tmp_path: Path) -> None:
