@@ -40,6 +40,7 @@ run() {
 for program in align_bench replay_bench recorded_replay_bench accuracy; do
   run "$program" "$dir/bench/$program"
 done
+run "a job of a thousand ranks" "$dir/bench/thousand_ranks" "$dir/bin/weft"
 run "the whole import against HTA and Python's json" \
   .venv/bin/python bench/compare_hta.py "$dir/bench/import_bench" --venv "$dir/hta-venv"
 run "diagnose and report as whole commands, against HTA's import" \

@@ -18,6 +18,7 @@
 #include "python/bindings/run.h"
 #include "weft/base/diagnostics.h"
 #include "weft/trace/load.h"
+#include "weft/trace/packed/files.h"
 
 namespace weft::python {
 namespace {
@@ -89,6 +90,24 @@ PyRun load(const std::vector<std::string>& paths, const std::string& run, bool s
   return PyRun{std::move(loaded)};
 }
 
+/// Paths of the files written.
+std::vector<std::string> pack(const std::vector<std::string>& paths, const std::string& out,
+                              const std::string& run, std::int64_t share, std::int64_t shares) {
+  Result<std::vector<trace::PackedFile>> files;
+  Diagnostics diagnostics;
+  run_interruptible([&](const std::atomic<bool>& cancel) {
+    trace::PackOptions options;
+    options.run = run;
+    options.share = {share, shares};
+    options.progress = [&](std::int64_t, std::int64_t) { return !cancel.load(); };
+    files = trace::pack_files(paths, out, options, diagnostics);
+  });
+  if (!files) raise(files.error());
+  std::vector<std::string> written;
+  for (const trace::PackedFile& file : *files) written.push_back(file.path);
+  return written;
+}
+
 nb::list diagnostics_of(const PyRun& self) {
   const nb::object type = nb::module_::import_("weft.types").attr("Diagnostic");
   nb::list list;
@@ -150,6 +169,9 @@ void bind_trace(nb::module_& module) {
       .def_prop_ro("world", [](const PyRank& self) { return self.rank->world; })
       .def_prop_ro("file", [](const PyRank& self) { return self.rank->file; })
       .def_prop_ro("format", [](const PyRank& self) { return self.rank->format; })
+      .def_prop_ro(
+          "origin", [](const PyRank& self) { return self.rank->origin; },
+          "The recording that file was packed from; empty if it is none.")
       .def_prop_ro("host", [](const PyRank& self) { return self.rank->host; })
       .def_prop_ro("devices", [](const PyRank& self) { return self.rank->devices; })
       .def_prop_ro(
@@ -203,6 +225,8 @@ void bind_trace(nb::module_& module) {
                std::to_string(self.loaded->run.world) + " ranks>";
       });
 
+  module.def("pack", &pack, nb::arg("paths"), nb::arg("out"), nb::arg("run"), nb::arg("share"),
+             nb::arg("shares"));
   module.def("load", &load, nb::arg("paths"), nb::arg("run"), nb::arg("strict"));
 }
 

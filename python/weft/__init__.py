@@ -85,6 +85,7 @@ __all__ = [
     "WeftError",
     "diff",
     "load",
+    "pack",
 ]
 
 
@@ -104,3 +105,25 @@ def load(
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     return _core.load([os.fspath(path) for path in paths], "" if run is None else str(run), strict)
+
+
+def pack(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    run: int | str | None = None,
+    share: tuple[int, int] = (0, 1),
+) -> list[str]:
+    """Write recordings as small files of Weft's own, one a rank, and return their paths.
+
+    paths: files, folders or globs, as for load().
+    out: a folder, which gets r0.weft, r1.weft ...; or, for one rank, a file that ends in .weft.
+    run: which run, where the input holds several; without it each gets a folder inside out.
+    share: (i, n) packs every n-th rank from the i-th on, for n processes that divide a job.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    index, count = share
+    if not 0 <= index < count:
+        raise UsageError(f"share {share}: the first number must be from 0 to the second, less 1")
+    chosen = "" if run is None else str(run)
+    return _core.pack([os.fspath(path) for path in paths], os.fspath(out), chosen, index, count)

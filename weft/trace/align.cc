@@ -70,10 +70,11 @@ class Aligner {
   }
 
   Alignment align() {
-    solution_ = fit_clocks(problem_);
+    solution_ = fit_clocks(problem_, ClockErrors::kLeftOut);
     cut_jumps();
     fit_rates();
     clip_to_order();
+    solution_ = fit_clocks(problem_, ClockErrors::kWanted);
     return report();
   }
 
@@ -112,7 +113,7 @@ class Aligner {
       for (std::size_t k = 0; k < order.size(); ++k) {
         if ((k < jump.at) == later_is_longer) problem_.samples[order[k]].used = false;
       }
-      solution_ = fit_clocks(problem_);
+      solution_ = fit_clocks(problem_, ClockErrors::kLeftOut);
     }
   }
 
@@ -138,7 +139,7 @@ class Aligner {
     }
     if (!any) return;
     problem_.with_rate = able;
-    const ClockSolution with_rates = fit_clocks(problem_);
+    const ClockSolution with_rates = fit_clocks(problem_, ClockErrors::kWanted);
     std::vector<bool> keep(problem_.clocks, false);
     bool kept = false;
     for (std::uint32_t c = 0; c < problem_.clocks; ++c) {
@@ -161,7 +162,7 @@ class Aligner {
     }
     problem_.with_rate = keep;
     if (!kept) return;
-    solution_ = fit_clocks(problem_);
+    solution_ = fit_clocks(problem_, ClockErrors::kWanted);
     for (std::uint32_t c = 0; c < problem_.clocks; ++c) {
       if (keep[c]) {
         rate_bound_[c] = static_cast<std::int64_t>(std::ceil(2 * to_ppb(solution_.rate_error[c])));
@@ -207,7 +208,7 @@ class Aligner {
         added = true;
       }
       if (!added) return;
-      solution_ = fit_clocks(problem_);
+      solution_ = fit_clocks(problem_, ClockErrors::kLeftOut);
     }
   }
 

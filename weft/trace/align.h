@@ -46,8 +46,8 @@ struct Alignment {
 
 /// Joint robust fit over all matches, not against one rank: the common end of every match is an
 /// unknown too. Ranks named to be on one host are taken to agree unless the data clearly say
-/// otherwise. A clock that jumps is reported, and the longer side of the jump is used. Cost: cubic
-/// in the number of ranks, linear in the members of all matches.
+/// otherwise. A clock that jumps is reported, and the longer side of the jump is used. Cost: linear
+/// in the members of all matches, but for the uncertainties, which are cubic in the ranks.
 Alignment align(const Run& run, const std::vector<Match>& matches, const AlignOptions& options,
                 Diagnostics& diagnostics);
 

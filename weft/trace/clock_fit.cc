@@ -19,6 +19,7 @@ constexpr int kHuberRounds = 8;
 constexpr int kRounds = 40;
 constexpr double kHuber = 1.5;
 constexpr double kTukey = 6;
+constexpr std::ptrdiff_t kDense = 192;  // unknowns up to which a direct solution is quicker
 
 class Fitter {
  public:
@@ -40,7 +41,7 @@ class Fitter {
     for (std::size_t i = 0; i < p_.samples.size(); ++i) weight_[i] = p_.samples[i].used ? 1 : 0;
   }
 
-  ClockSolution run() {
+  ClockSolution run(ClockErrors errors) {
     for (int round = 0; round < kRounds; ++round) {
       compute_residuals();
       // Jitter keeps changing with the weights; freeze it so that the rounds converge.
@@ -50,7 +51,7 @@ class Fitter {
       if (round > kHuberRounds + 2 && moved < 1) break;
     }
     compute_residuals();
-    return report();
+    return report(errors);
   }
 
  private:
@@ -141,12 +142,13 @@ class Fitter {
     }
   }
 
-  using Term = NormalEquations::Term;
+  using Term = EquationTerm;
   std::array<Term, 2> row(const ClockSample& s, double sign) const {
     return {{{offset_index_[s.clock], sign}, {rate_index_[s.clock], sign * s.place}}};
   }
 
-  void add_collective(const ClockObservation& o, NormalEquations& equations) const {
+  template <class Equations>
+  void add_collective(const ClockObservation& o, Equations& equations) const {
     const double base = 1 / (scale_of(o) * scale_of(o));
     double total = 0;
     double mean = 0;
@@ -176,7 +178,8 @@ class Fitter {
     double lag_end = 0;
   };
 
-  void add_message(const ClockObservation& o, NormalEquations& equations,
+  template <class Equations>
+  void add_message(const ClockObservation& o, Equations& equations,
                    std::vector<PairSum>& pairs) const {
     const ClockSample& a = p_.samples[o.first];
     const ClockSample& b = p_.samples[o.first + 1];
@@ -199,8 +202,9 @@ class Fitter {
     pair.lag_end += w * o.lag * y;
   }
 
-  NormalEquations assemble(std::vector<PairSum>& pairs) const {
-    NormalEquations equations(static_cast<std::size_t>(unknowns_));
+  template <class Equations>
+  Equations assemble(std::vector<PairSum>& pairs) const {
+    Equations equations(static_cast<std::size_t>(unknowns_));
     for (const ClockObservation& o : p_.observations) {
       if (o.pair >= 0) {
         add_message(o, equations, pairs);
@@ -212,15 +216,27 @@ class Fitter {
       equations.add_outer(pair.with_lag, -1 / pair.lag_lag);
       equations.add_right(pair.with_lag, pair.lag_end / pair.lag_lag);
     }
-    equations.factorise();
     return equations;
+  }
+
+  std::vector<double> solve(std::vector<PairSum>& pairs) const {
+    if (unknowns_ <= kDense) {
+      auto equations = assemble<DenseEquations>(pairs);
+      equations.factorise();
+      return equations.solve();
+    }
+    std::vector<double> guess(static_cast<std::size_t>(unknowns_), 0);
+    for (std::uint32_t c = 0; c < p_.clocks; ++c) {
+      if (offset_index_[c] >= 0) guess[static_cast<std::size_t>(offset_index_[c])] = offset_[c];
+      if (rate_index_[c] >= 0) guess[static_cast<std::size_t>(rate_index_[c])] = rate_[c];
+    }
+    return assemble<SparseEquations>(pairs).solve(std::move(guess));
   }
 
   // Solves for the present weights; returns the largest change in ns.
   double step() {
     std::vector<PairSum> pairs(p_.pairs);
-    const NormalEquations equations = assemble(pairs);
-    const std::vector<double> x = equations.solve();
+    const std::vector<double> x = solve(pairs);
     double moved = 0;
     for (std::uint32_t c = 0; c < p_.clocks; ++c) {
       const double offset =
@@ -277,15 +293,31 @@ class Fitter {
     return result;
   }
 
-  ClockSolution report() {
+  ClockSolution report(ClockErrors errors) const {
     ClockSolution s;
     s.offset = offset_;
     s.rate = rate_;
+    s.spread.assign(p_.clocks, 0);
+    if (errors == ClockErrors::kWanted) add_errors(s);
+    std::vector<std::vector<double>> by_clock(p_.clocks);
+    for (std::size_t i = 0; i < p_.samples.size(); ++i) {
+      by_clock[p_.samples[i].clock].push_back(std::abs(residual_[i]));
+    }
+    for (std::uint32_t c = 0; c < p_.clocks; ++c) {
+      s.spread[c] = 1.4826 * median(std::move(by_clock[c]));
+    }
+    s.residual = against_others();
+    s.weight = weight_;
+    return s;
+  }
+
+  void add_errors(ClockSolution& s) const {
     s.offset_error.assign(p_.clocks, 0);
     s.rate_error.assign(p_.clocks, 0);
-    s.spread.assign(p_.clocks, 0);
     std::vector<PairSum> pairs(p_.pairs);
-    const std::vector<double> variance = assemble(pairs).variances();
+    auto equations = assemble<DenseEquations>(pairs);
+    equations.factorise();
+    const std::vector<double> variance = equations.variances();
     const std::vector<double> grow = inflation();
     const double widest = *std::max_element(grow.begin(), grow.end());
     for (std::uint32_t c = 0; c < p_.clocks; ++c) {
@@ -298,16 +330,6 @@ class Fitter {
         s.rate_error[c] = std::sqrt(widest * variance[static_cast<std::size_t>(rate_index_[c])]);
       }
     }
-    std::vector<std::vector<double>> by_clock(p_.clocks);
-    for (std::size_t i = 0; i < p_.samples.size(); ++i) {
-      by_clock[p_.samples[i].clock].push_back(std::abs(residual_[i]));
-    }
-    for (std::uint32_t c = 0; c < p_.clocks; ++c) {
-      s.spread[c] = 1.4826 * median(std::move(by_clock[c]));
-    }
-    s.residual = against_others();
-    s.weight = weight_;
-    return s;
   }
 
   // How far each end is from the other members of its observation: with two members, where a mean
@@ -345,6 +367,8 @@ class Fitter {
 
 }  // namespace
 
-ClockSolution fit_clocks(const ClockProblem& problem) { return Fitter(problem).run(); }
+ClockSolution fit_clocks(const ClockProblem& problem, ClockErrors errors) {
+  return Fitter(problem).run(errors);
+}
 
 }  // namespace weft::trace

@@ -42,14 +42,17 @@ struct ClockProblem {
 struct ClockSolution {
   std::vector<double> offset;        ///< ns
   std::vector<double> rate;          ///< ns from the middle of the recording to its end
-  std::vector<double> offset_error;  ///< standard errors
+  std::vector<double> offset_error;  ///< standard errors; empty unless wanted
   std::vector<double> rate_error;
   std::vector<double> spread;    ///< robust standard deviation of residuals, by clock
   std::vector<double> residual;  ///< by sample, against the other members of its observation
   std::vector<double> weight;    ///< by sample, 0 (outlier) to 1
 };
 
+/// Standard errors cost the cube of the number of clocks; the fit itself is linear in the samples.
+enum class ClockErrors { kWanted, kLeftOut };
+
 /// Iteratively reweighted: Huber, then Tukey's biweight. Deterministic.
-ClockSolution fit_clocks(const ClockProblem& problem);
+ClockSolution fit_clocks(const ClockProblem& problem, ClockErrors errors);
 
 }  // namespace weft::trace

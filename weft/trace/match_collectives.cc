@@ -47,16 +47,27 @@ class CollectiveMatcher {
     std::vector<Track> unnamed;
     for (std::uint32_t r = 0; r < c_.calls.size(); ++r) {
       std::map<std::uint32_t, Track> by_lane;
+      const std::map<std::string, std::string> keys = group_keys(c_.run.ranks[r]);
+      std::map<std::string, Track*> tracks;  // of this rank
       for (std::uint32_t c = 0; c < c_.calls[r].size(); ++c) {
         const Call& call = c_.calls[r][c];
         if (call.kind == CollectiveKind::kSendRecv) continue;
         // Host-side back-ends hand their calls to whichever thread is free.
         const Events& events = c_.run.ranks[r].events;
         const bool on_host = events.kind[call.event] == EventKind::kAnnotation;
-        Track& track = call.group.empty() ? by_lane[on_host ? kNone : events.lane[call.event]]
-                                          : named[group_key(r, call)][r];
-        track.rank = r;
-        track.calls.push_back(c);
+        Track* track = nullptr;
+        if (call.group.empty()) {
+          track = &by_lane[on_host ? kNone : events.lane[call.event]];
+        } else {
+          Track*& known = tracks[call.group];
+          if (known == nullptr) {
+            const auto key = keys.find(call.group);
+            known = &named[key == keys.end() ? call.group : key->second][r];
+          }
+          track = known;
+        }
+        track->rank = r;
+        track->calls.push_back(c);
       }
       for (auto& [lane, track] : by_lane) unnamed.push_back(std::move(track));
     }
@@ -101,15 +112,16 @@ class CollectiveMatcher {
     return item;
   }
 
-  // Group names may be reused by disjoint groups, so the ranks belong to the key where known.
-  std::string group_key(std::uint32_t rank, const Call& call) const {
-    std::string key = call.group;
-    for (const ProcessGroup& group : c_.run.ranks[rank].groups) {
-      if (group.name != call.group) continue;
-      for (const std::int32_t member : group.ranks) key += "," + std::to_string(member);
-      break;
+  // Group names may be reused by disjoint groups, so the ranks belong to the key where known. Said
+  // once a rank: in a job of a thousand ranks such a key is long, and its calls are many.
+  static std::map<std::string, std::string> group_keys(const RankTrace& trace) {
+    std::map<std::string, std::string> keys;
+    for (const ProcessGroup& group : trace.groups) {
+      const auto [at, fresh] = keys.try_emplace(group.name, group.name);
+      if (!fresh) continue;
+      for (const std::int32_t member : group.ranks) at->second += "," + std::to_string(member);
     }
-    return key;
+    return keys;
   }
 
   // Where a group uses several streams, kernels of different streams need not start in the same

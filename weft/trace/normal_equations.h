@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least squares for a few hundred unknowns, dense. Private to the alignment.
+// Least squares for the clocks of all ranks. Private to the alignment.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
 namespace weft::trace {
 
-/// Symmetric positive definite. Add all observations, factorise(), then ask.
-class NormalEquations {
- public:
-  explicit NormalEquations(std::size_t size) : size_(size), matrix_(size * size), right_(size) {}
+/// One entry of a row: an unknown, and how much of it.
+struct EquationTerm {
+  std::ptrdiff_t index;  ///< negative: not an unknown
+  double value;
+};
 
-  struct Term {
-    std::ptrdiff_t index;  // negative: not an unknown
-    double value;
-  };
+/// Symmetric positive definite, dense. Add all observations, factorise(), then ask. Cubic in the
+/// unknowns: for a few hundred, or where the variances are wanted.
+class DenseEquations {
+ public:
+  using Term = EquationTerm;
+  explicit DenseEquations(std::size_t size) : size_(size), matrix_(size * size), right_(size) {}
 
   template <class Terms>
   void add_outer(const Terms& terms, double factor) {
@@ -37,61 +38,60 @@ class NormalEquations {
   }
 
   /// Cholesky in place. A ridge far below the data's weight keeps unseen unknowns at zero.
-  void factorise() {
-    double largest = 0;
-    for (std::size_t i = 0; i < size_; ++i) largest = std::max(largest, matrix_[i * size_ + i]);
-    const double ridge = largest > 0 ? largest * 1e-10 : 1;
-    for (std::size_t i = 0; i < size_; ++i) matrix_[i * size_ + i] += ridge;
-    for (std::size_t j = 0; j < size_; ++j) {
-      double* row_j = &matrix_[j * size_];
-      double diagonal = row_j[j];
-      for (std::size_t k = 0; k < j; ++k) diagonal -= row_j[k] * row_j[k];
-      row_j[j] = std::sqrt(std::max(diagonal, ridge * 1e-3));
-      for (std::size_t i = j + 1; i < size_; ++i) {
-        double* row_i = &matrix_[i * size_];
-        double sum = row_i[j];
-        for (std::size_t k = 0; k < j; ++k) sum -= row_i[k] * row_j[k];
-        row_i[j] = sum / row_j[j];
-      }
-    }
-  }
-  std::vector<double> solve() const {
-    std::vector<double> x = right_;
-    forward(x, 0);
-    for (std::size_t i = size_; i-- > 0;) {
-      double sum = x[i];
-      for (std::size_t k = i + 1; k < size_; ++k) sum -= matrix_[k * size_ + i] * x[k];
-      x[i] = sum / matrix_[i * size_ + i];
-    }
-    return x;
-  }
+  void factorise();
+  std::vector<double> solve() const;
   /// Diagonal of the inverse: the variances.
-  std::vector<double> variances() const {
-    std::vector<double> result(size_);
-    std::vector<double> x(size_);
-    for (std::size_t i = 0; i < size_; ++i) {
-      std::fill(x.begin(), x.end(), 0);
-      x[i] = 1;
-      forward(x, i);
-      for (std::size_t k = i; k < size_; ++k) result[i] += x[k] * x[k];
-    }
-    return result;
-  }
+  std::vector<double> variances() const;
 
  private:
   double& at(std::ptrdiff_t row, std::ptrdiff_t column) {
     return matrix_[static_cast<std::size_t>(row) * size_ + static_cast<std::size_t>(column)];
   }
-  void forward(std::vector<double>& x, std::size_t from) const {
-    for (std::size_t i = from; i < size_; ++i) {
-      double sum = x[i];
-      for (std::size_t k = from; k < i; ++k) sum -= matrix_[i * size_ + k] * x[k];
-      x[i] = sum / matrix_[i * size_ + i];
+  const double* row(std::size_t i) const { return matrix_.data() + i * size_; }
+  void forward(std::vector<double>& x, std::size_t from) const;
+
+  std::size_t size_;
+  std::vector<double> matrix_;  ///< lower triangle
+  std::vector<double> right_;
+};
+
+/// The same equations, kept as the rows they are the sum of, and solved by conjugate gradients:
+/// linear in the observations, times a few dozen rounds. For the clocks of a thousand ranks.
+class SparseEquations {
+ public:
+  using Term = EquationTerm;
+  explicit SparseEquations(std::size_t size) : right_(size), diagonal_(size) {}
+
+  template <class Terms>
+  void add_outer(const Terms& terms, double factor) {
+    for (const Term& term : terms) {
+      if (term.index < 0) continue;
+      terms_.push_back(term);
+      diagonal_[static_cast<std::size_t>(term.index)] += factor * term.value * term.value;
+    }
+    rows_.push_back({terms_.size(), factor});
+  }
+  template <class Terms>
+  void add_right(const Terms& terms, double factor) {
+    for (const Term& a : terms) {
+      if (a.index >= 0) right_[static_cast<std::size_t>(a.index)] += factor * a.value;
     }
   }
-  std::size_t size_;
-  std::vector<double> matrix_;  // lower triangle
+
+  /// Begins at `guess`. Ends where the residual is a trillionth of what it was for zero.
+  std::vector<double> solve(std::vector<double> guess) const;
+
+ private:
+  struct Row {
+    std::size_t end;  ///< of its terms; they begin where the row before ends
+    double factor;
+  };
+  std::vector<double> times(const std::vector<double>& x, double ridge) const;
+
   std::vector<double> right_;
+  std::vector<double> diagonal_;
+  std::vector<Term> terms_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace weft::trace

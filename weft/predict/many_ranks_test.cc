@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs larger than any recording at hand, made of copies: what holds for the small job must hold
+// for the large one, at a cost that grows with the ranks and not faster.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "weft/base/file.h"
+#include "weft/predict/job.h"
+#include "weft/trace/copied_job.h"
+#include "weft/trace/load.h"
+#include "weft/trace/packed/packed.h"
+
+namespace weft::predict {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The resnet50-w4 example 16 times: 64 ranks in 16 groups, tied by the calls they all share.
+class ManyRanks : public testing::Test {
+ protected:
+  static constexpr std::int32_t kCopies = 16;
+
+  static void SetUpTestSuite() {
+    Diagnostics diagnostics;
+    const fs::path example = fs::path(WEFT_SOURCE_DIR) / "examples" / "resnet50-w4";
+    const auto recording = trace::load({example.string()}, {}, diagnostics);
+    ASSERT_TRUE(recording) << recording.error().text();
+    const trace::Run& small = recording->runs.front();
+    folder_ = fs::path(testing::TempDir()) / "weft_many_ranks";
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    trace::CopyOptions options;
+    options.copies = kCopies;
+    for (std::int32_t copy = 0; copy < kCopies; ++copy) {
+      for (const trace::RankTrace& rank : small.ranks) {
+        const trace::RankTrace made = trace::copy_rank(rank, 4, copy, options);
+        epochs_[made.rank] = made.epoch - rank.epoch;
+        const fs::path file = folder_ / ("r" + std::to_string(made.rank) + ".weft");
+        ASSERT_TRUE(write_file(file.string(), trace::pack(made)));
+      }
+    }
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  static fs::path folder_;
+  static std::map<std::int32_t, Nanos> epochs_;  ///< by how much each clock was put wrong
+};
+
+fs::path ManyRanks::folder_;
+std::map<std::int32_t, Nanos> ManyRanks::epochs_;
+
+TEST_F(ManyRanks, AreMatchedAndAligned) {
+  Diagnostics diagnostics;
+  const auto job = open_job({folder_.string()}, {}, diagnostics);
+  ASSERT_TRUE(job) << job.error().text();
+  ASSERT_EQ(job->run.ranks.size(), 64u);
+  EXPECT_EQ(job->run.world, 64);
+
+  std::map<std::size_t, int> members;
+  for (const trace::Match& match : job->matches) {
+    EXPECT_TRUE(match.complete()) << match.group << " " << match.sequence;
+    ++members[match.members.size()];
+  }
+  EXPECT_EQ(members.size(), 2u) << "calls of a group, and calls of all";
+  EXPECT_GT(members[4], 16 * 10);
+  EXPECT_GT(members[64], 2);
+
+  for (std::size_t r = 0; r < 64; ++r) {
+    const trace::ClockFit& fit = job->alignment.ranks[r];
+    const Nanos wrong = epochs_[static_cast<std::int32_t>(r)] - epochs_[0];
+    EXPECT_TRUE(fit.tied);
+    EXPECT_NEAR(static_cast<double>(fit.offset), static_cast<double>(-wrong), 50e3) << "rank " << r;
+  }
+  EXPECT_EQ(diagnostics.count_of("host-clocks-differ"), 0);
+}
+
+}  // namespace
+}  // namespace weft::predict
