@@ -476,6 +476,24 @@ TEST(Build, RecordedWaitsTakeThePlaceOfInferredOnes) {
   EXPECT_FALSE(made.edge(made.op("b"), made.op("c")));
 }
 
+TEST(Build, RecordsThatLostWhatIsWaitedForLeaveItToInference) {
+  Rank rank(0, 1);
+  rank.launch("a", 0, 2 * us, 5 * us, 40 * us, 7);
+  rank.call("cudaStreamWaitEvent", 10 * us, 1 * us);
+  const std::uint32_t sync =
+      rank.add(EventKind::kSync, "Stream Wait Event", 10 * us, 0, rank.correlation);
+  rank.trace.events.detail[sync] = 0;
+  rank.trace.syncs.push_back({trace::SyncKind::kStreamWaitEvent, 9, -1, -1});
+  rank.trace.facts.sync_events = true;
+  rank.launch("c", 12 * us, 2 * us, 48 * us, 10 * us, 9);
+  Made made;
+  made.add(rank);
+  made.build();
+  const auto edge = made.edge(made.op("a"), made.op("c"));
+  ASSERT_TRUE(edge);
+  EXPECT_TRUE(edge->inferred);
+}
+
 TEST(Build, ReplayGivesTheRecordedTimesBack) {
   for (const Nanos late : {Nanos{0}, 30 * us, 250 * us}) {
     TwoRanks two(late);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who waits for whom across streams, and which device work a blocking host call waited for.
 //
-// With cuda_sync records this is written down. Without, the wait calls are there but name no
-// streams, and the convention of the frameworks fills in: a wait right before a communication
-// kernel makes communication follow the compute issued so far; a wait before compute makes that
-// compute follow communication. build() later drops what the recorded times contradict.
+// With cuda_sync records this is written down. Without, or where these lost it, the wait calls are
+// there but name no streams, and the convention of the frameworks fills in: a wait right before a
+// communication kernel makes communication follow the compute issued so far; a wait before compute
+// makes that compute follow communication. build() later drops what the recorded times contradict.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -204,6 +204,17 @@ class WaitInference {
   std::deque<OpId> outstanding_;  ///< communication nobody has waited for yet, as issued
 };
 
+/// Whether sync records tell what streams wait for. With CUDA 13 the profiler loses it for all.
+bool records_tell_waits(const trace::RankTrace& trace) {
+  std::int64_t waits = 0, told = 0;
+  for (const trace::SyncDetail& sync : trace.syncs) {
+    if (sync.kind != SyncKind::kStreamWaitEvent) continue;
+    ++waits;
+    if (sync.wait_on_record >= 0) ++told;
+  }
+  return trace.facts.sync_events && 2 * told >= waits;
+}
+
 /// Streams and calls of the trace by the numbers that sync records use.
 void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   const auto& e = trace.events;
@@ -286,7 +297,7 @@ void waits_of_host(RankDraft& draft) {
 void draft_waits(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft) {
   if (!trace.dependencies.empty()) {
     waits_from_dependencies(trace, draft);
-  } else if (trace.facts.sync_events) {
+  } else if (records_tell_waits(trace)) {
     waits_from_records(trace, draft);
   } else {
     WaitInference(trace, launches, draft).run();

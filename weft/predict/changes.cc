@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 namespace weft::predict {
@@ -45,14 +44,6 @@ Ring ring(CollectiveKind kind, std::int32_t ranks) {
   }
 }
 
-std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
-  std::set<std::int32_t> ranks;
-  for (const graph::Lane& lane : graph.lanes) {
-    if (lane.kind == graph::LaneKind::kStream) ranks.insert(lane.rank);
-  }
-  return ranks;
-}
-
 }  // namespace
 
 void change_network(graph::Graph& graph, const cost::LinkModel& links, double bandwidth,
@@ -65,15 +56,18 @@ void change_network(graph::Graph& graph, const cost::LinkModel& links, double ba
   }
 }
 
-void change_compute(graph::Graph& graph, std::int32_t rank, double factor) {
-  const std::set<std::int32_t> with_device = ranks_with_device(graph);
+void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
+                    const std::set<std::int32_t>& on_host) {
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int32_t own = graph.rank(op);
     if (own < 0 || (rank >= 0 && own != rank)) continue;
-    const bool on_host = !with_device.contains(own) && graph.ops.kind[op] == OpKind::kHost;
-    if (!on_host && graph.ops.kind[op] != OpKind::kKernel) continue;
+    const OpKind kind = graph.ops.kind[op];
+    const bool host_work =
+        on_host.contains(own) &&
+        (kind == OpKind::kHost || kind == OpKind::kLaunch || kind == OpKind::kSync);
+    if (!host_work && kind != OpKind::kKernel) continue;
     graph.ops.duration[op] = times(graph.ops.duration[op], 1 / factor);
-    if (!on_host) continue;
+    if (!on_host.contains(own)) continue;
     for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       graph::Edge& edge = graph.edges[e];
       if (graph.rank(edge.source) == own) edge.delay = times(edge.delay, 1 / factor);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 
 #include "weft/base/result.h"
 #include "weft/cost/links.h"
@@ -15,9 +16,11 @@ namespace weft::predict {
 void change_network(graph::Graph& graph, const cost::LinkModel& links, double bandwidth,
                     double latency);
 
-/// Compute `factor` times as fast, on one rank or (-1) on all. A rank without device computes on
-/// its threads: there host work and what lies between is compute, but for collectives.
-void change_compute(graph::Graph& graph, std::int32_t rank, double factor);
+/// Compute `factor` times as fast, on one rank or (-1) on all. Ranks in `on_host` compute on the
+/// processors of their host: there host work and what lies between is compute, too, but for
+/// collectives.
+void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
+                    const std::set<std::int32_t>& on_host);
 
 /// Data-parallel training on another number of workers, each with as much work as before: what
 /// changes are the collectives of all of them. Times come from a table for that many ranks, else

@@ -53,7 +53,7 @@ TEST(Changes, BandwidthLeavesLatencyAndLatencyLeavesTheRest) {
 
 TEST(Changes, WithoutDeviceHostWorkAndThePausesOfItsThreadAreCompute) {
   graph::Graph graph = two_hosts();
-  change_compute(graph, 1, 0.5);
+  change_compute(graph, 1, 0.5, {0, 1});
   EXPECT_EQ(graph.ops.duration[named(graph, "work", 0)], 10 * kMillisecond);
   EXPECT_EQ(graph.ops.duration[named(graph, "work", 1)], 20 * kMillisecond);
   EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);

@@ -13,6 +13,7 @@
 #include "weft/sim/contention.h"
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
+#include "weft/trace/host_as_device.h"
 
 namespace weft::predict {
 namespace {
@@ -122,6 +123,20 @@ class Predictor::Core {
     cost::remove_profiler_overhead(clean_, per_event);
   }
 
+  std::set<std::int32_t> computes_on_host() const {
+    std::set<std::int32_t> with_device;
+    for (const graph::Lane& lane : job_.graph.lanes) {
+      if (lane.kind == graph::LaneKind::kStream) with_device.insert(lane.rank);
+    }
+    std::set<std::int32_t> ranks;
+    for (const trace::RankTrace& rank : job_.run.ranks) {
+      const bool device_is_host =
+          !rank.devices.empty() && rank.devices.front() == trace::kHostAsDevice;
+      if (device_is_host || !with_device.contains(rank.rank)) ranks.insert(rank.rank);
+    }
+    return ranks;
+  }
+
   Status can_answer(const WhatIf& what_if) const {
     if (what_if.rank >= 0 && !ranks_of(job_.graph).contains(what_if.rank)) {
       std::string list;
@@ -194,7 +209,7 @@ class Predictor::Core {
           graph = sim::without_stragglers(graph, straggler_options(job_));
           break;
         case WhatIf::Kind::kCompute:
-          change_compute(graph, what_if.rank, what_if.value);
+          change_compute(graph, what_if.rank, what_if.value, computes_on_host());
           break;
         case WhatIf::Kind::kWorkers:
           WEFT_TRY(change_workers(graph, links_, static_cast<std::int32_t>(what_if.value)));

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "weft/trace/host_as_device.h"
 #include "weft/trace/steps.h"
 
 namespace weft::trace::mxnet {
@@ -85,6 +86,9 @@ class RankMaker {
     std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
                      [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
     number_exchanges();
+    const bool on_gpu = std::any_of(trace_.lanes.begin(), trace_.lanes.end(),
+                                    [](const Lane& lane) { return lane.device >= 0; });
+    if (!on_gpu && trace_.facts.device_events) trace_.devices.emplace_back(kHostAsDevice);
     return std::move(trace_);
   }
 

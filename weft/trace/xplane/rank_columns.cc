@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "weft/base/decimal.h"
+#include "weft/trace/host_as_device.h"
 
 namespace weft::trace::xplane {
 namespace {
@@ -118,7 +119,7 @@ std::uint32_t RankColumns::lane(bool on_device, std::string_view plane, const Ra
 
 std::uint32_t RankColumns::cpu_lane() {
   if (cpu_lane_ == kNone) {
-    trace_.devices.emplace_back("CPU");
+    trace_.devices.emplace_back(kHostAsDevice);
     cpu_lane_ = lane(true, "", {0, "XLA ops", 0, 0});
   }
   return cpu_lane_;

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions held to NCCL jobs on one GPU: recorded by the hooks of `weft record`, run without.
+
+Several NCCL ranks share one GPU (each with a host id of its own, under MPS, sockets over loopback).
+Every setting runs twice without profiler, around the recording, as the network drifts.
+
+    recorded_jobs.py OUT_DIR                 # on a machine with a GPU; starts its own ranks
+    recorded_jobs.py --check OUT_DIR WEFT    # anywhere: the table, and whether the bar holds
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+JOBS = [("resnet50", 2), ("resnet50", 4), ("vgg16", 2), ("vit_b_16", 2), ("vit_b_16", 4)]
+STEPS, WARM_UP = 40, 15
+RECORDED = "18..22"
+BAR = 5.0
+
+
+def start_ranks(model: str, world: int, folder: Path | None) -> float:
+    """One run; the step in ms, steps back to back."""
+    env = dict(
+        os.environ,
+        NCCL_P2P_DISABLE="1",
+        NCCL_SHM_DISABLE="1",
+        NCCL_IB_DISABLE="1",
+        NCCL_SOCKET_IFNAME="lo",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT="29547",
+        WORLD_SIZE=str(world),
+        LOCAL_RANK="0",
+        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=str(100 // world),
+    )
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        env["PYTHONPATH"] = str(ROOT / "python" / "weft" / "_bootstrap")
+        env["WEFT_RECORD"] = str(folder.resolve())
+        env["WEFT_RECORD_STEPS"] = RECORDED
+        env["WEFT_RECORD_OPTIONS"] = "shapes"
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--rank", model],
+            env=dict(env, NCCL_HOSTID=f"host{rank}", RANK=str(rank)),
+            stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    end = time.time() + 90
+    while time.time() < end and any(p.poll() is None for p in ranks):
+        time.sleep(0.1)
+    for process in ranks:
+        if process.poll() is None:
+            process.kill()
+    assert ranks[0].stdout is not None
+    lines = [line for line in ranks[0].stdout if line.startswith("{")]
+    for process in ranks:
+        process.wait()
+    if not lines:
+        sys.exit(f"{model}, {world} ranks: no result")
+    return float(json.loads(lines[-1])["step_ms"])
+
+
+def run_rank(model_name: str) -> None:
+    """An ordinary training job."""
+    import torch
+    import torch.distributed as dist
+    import torchvision
+    from torch.nn.parallel import DistributedDataParallel
+
+    dist.init_process_group("nccl")
+    torch.manual_seed(0)
+    model = getattr(torchvision.models, model_name)().cuda()
+    images = torch.randn(24, 3, 224, 224, device="cuda")
+    labels = torch.randint(0, 1000, (24,), device="cuda")
+    ddp = DistributedDataParallel(model, device_ids=[0])
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=1e-4, momentum=0.9)
+    begin = 0.0
+    for step in range(STEPS):
+        if step == WARM_UP:
+            torch.cuda.synchronize()
+            dist.barrier()
+            begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        torch.nn.functional.cross_entropy(ddp(images), labels).backward()
+        optimizer.step()
+    torch.cuda.synchronize()
+    if dist.get_rank() == 0:
+        step_ms = 1e3 * (time.perf_counter() - begin) / (STEPS - WARM_UP)
+        print(json.dumps({"step_ms": step_ms}), flush=True)
+    dist.destroy_process_group()
+
+
+def measure(out: Path) -> None:
+    for model, world in JOBS:
+        name = f"{model}-w{world}"
+        before = start_ranks(model, world, None)
+        recorded = start_ranks(model, world, out / name)
+        after = [start_ranks(model, world, None) for _ in range(2)]
+        truth = {"plain_ms": [before, *after], "run_with_recording_ms": recorded}
+        (out / f"{name}.truth.json").write_text(json.dumps(truth))
+        print(name, truth, flush=True)
+
+
+def check(out: Path, weft: str) -> int:
+    print("| job | measured ms | noise | predicted ms | off | error beyond noise |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    worst = 0.0
+    for truth in sorted(out.glob("*.truth.json")):
+        times = json.loads(truth.read_text())["plain_ms"]
+        measured = statistics.median(times)
+        noise = 50 * (max(times) - min(times)) / measured
+        folder = truth.with_name(truth.name.removesuffix(".truth.json"))
+        answer = subprocess.run(
+            [weft, "replay", str(folder), "--json", "-q"], capture_output=True, check=True
+        )
+        predicted = json.loads(answer.stdout)["baseline_step_ms"]
+        off = 100 * (predicted / measured - 1)
+        error = max(0.0, abs(off) - noise)
+        worst = max(worst, error)
+        print(
+            f"| {folder.name} | {measured:.1f} | {noise:.1f} % | {predicted:.1f} | {off:+.1f} % |"
+            f" {error:.1f} % |"
+        )
+    return 1 if worst > BAR else 0
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    if len(words) == 3 and words[0] == "--check":
+        return check(Path(words[1]), words[2])
+    if len(words) == 2 and words[0] == "--rank":
+        run_rank(words[1])
+        return 0
+    if len(words) == 1:
+        measure(Path(words[0]))
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

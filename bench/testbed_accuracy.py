@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions held to real jobs of every framework, on hosts of the testbed.
+
+Usage: testbed_accuracy.py WEFT [--only TEXT]... [--repeats N] [--results FILE] [--markdown FILE]
+
+Each case is a job on so many hosts with links of some rate. It is recorded once under `weft record`
+and run without profiler, as recorded and with something changed; these runs take turns, N times, so
+that what else the machine does hits all alike. From the recording alone Weft predicts the step of
+each of them. Noise is how far the repeats of one run differ, and what a prediction is off beyond it
+is its error. Results are kept in FILE, one line a case: an interrupted run goes on where it stopped,
+and --markdown writes the page from what is there.
+Exit status: 0 the bars hold, 1 they do not, 4 something is missing here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = ROOT / "testbed" / "jobs"
+STEPS = 24
+WARM_UP = 8  # steps that do not count: connections open, caches fill, DDP rebuilds its buckets
+RECORDED = "12..17"
+SAME_BAR, CHANGED_BAR = 5.0, 7.0  # per cent
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that differs from the recorded run, and the question that asks for it."""
+
+    name: str
+    what_if: str
+    hosts: int | None = None
+    rate: float = 1.0
+    slow: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    framework: str
+    script: str
+    arguments: tuple[str, ...] = ()
+    style: str = "torch"
+    servers: int = 0
+    emulate: str = "60"
+    changes: tuple[Change, ...] = ()
+
+
+NETWORK = (
+    Change("links x2", "network.bandwidth=2x", rate=2.0),
+    Change("links /2", "network.bandwidth=0.5x", rate=0.5),
+)
+SLOW_HOST = Change("one host at half speed", "rank:1.compute=0.5x", slow="host1=0.5")
+FOUR_WORKERS = Change("4 workers", "workers=4", hosts=4)
+BUCKETS = tuple(
+    Change(f"buckets of {size} MB", f"ddp.bucket_mb={size}", arguments=("--bucket-mb", str(size)))
+    for size in (4, 100)
+)
+
+JOBS_HERE = (
+    *(
+        Job(f"PyTorch DDP, {model}", "torch", "torch_ddp.py", ("--model", model), changes=BUCKETS)
+        for model in ("mlp", "cnn", "transformer")
+    ),
+    Job("TensorFlow MultiWorkerMirrored", "tensorflow", "tf_mwms.py", style="tensorflow"),
+    Job("TensorFlow ParameterServer", "tensorflow", "tf_ps.py", style="tensorflow", servers=1),
+    Job("MXNet dist_sync", "mxnet", "mxnet_ps.py", style="ps", servers=1),
+    Job("JAX data parallel", "jax", "jax_dp.py"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job on hosts. Four ranks share two cores, so their compute is emulated: a timed hold."""
+
+    job: Job
+    hosts: int
+    gbit: float
+    emulated: bool
+    skew: str = ""
+
+    @property
+    def name(self) -> str:
+        parts = [self.job.name, f"{self.hosts} hosts", f"{self.gbit:g} Gbit/s"]
+        parts += ["emulated"] * self.emulated + ["skewed clocks"] * bool(self.skew)
+        return ", ".join(parts)
+
+    def changes(self) -> Iterator[Change]:
+        yield from NETWORK
+        yield from self.job.changes
+        if not self.emulated:
+            yield SLOW_HOST
+        elif self.hosts == 2:
+            yield FOUR_WORKERS
+
+
+def cases() -> Iterator[Case]:
+    for job in JOBS_HERE:
+        for gbit in (0.5, 1.0):
+            yield Case(job, 2, gbit, emulated=False)
+            yield Case(job, 2, gbit, emulated=True)
+            yield Case(job, 4, gbit, emulated=True)
+    yield Case(JOBS_HERE[0], 2, 1.0, emulated=False, skew="host1=+50ms,50ppm")
+
+
+class Bench:
+    def __init__(self, weft: Path, repeats: int) -> None:
+        self.weft, self.repeats = weft, repeats
+
+    def run(self, case: Case, folder: Path, change: Change | None = None, record: bool = False) -> float:
+        """The median step of one run in ms."""
+        job = case.job
+        hosts = (change and change.hosts) or case.hosts
+        rate = case.gbit * (change.rate if change else 1.0)
+        words: list[str | Path] = []
+        if record:
+            words += [self.weft, "record", "-o", folder, "--force", "--steps", RECORDED, "-q", "--"]
+        words += [self.weft, "testbed", "run", self.cluster(hosts, rate, folder.parent)]
+        words += ["--style", job.style]
+        if job.servers:
+            words += ["--servers", str(job.servers)]
+        if change and change.slow:
+            words += ["--slow", change.slow]
+        if case.skew:
+            words += ["--skew", case.skew]
+        python = ROOT / ".venvs" / job.framework / "bin" / "python"
+        words += ["--", python, JOBS / job.script, *job.arguments, "--steps", str(STEPS)]
+        if case.emulated:
+            words += ["--emulate", job.emulate]
+        if change:
+            words += change.arguments
+        done = subprocess.run(
+            [str(word) for word in words], capture_output=True, text=True, timeout=300
+        )
+        for line in done.stdout.splitlines():
+            start = line.find('{"step_ms"')
+            if start >= 0:
+                steps = json.loads(line[start:])["step_ms"]
+                return statistics.median(steps[WARM_UP:])
+        raise RuntimeError(f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+
+    @staticmethod
+    def cluster(hosts: int, gbit: float, folder: Path) -> Path:
+        """A core a host while there are enough, else the hosts take turns."""
+        cores = os.cpu_count() or 1
+        description = {
+            "rate": f"{gbit:g}gbit",
+            "hosts": [{"name": f"host{i}", "cores": [i % cores]} for i in range(hosts)],
+        }
+        path = folder / f"c{hosts}-{gbit:g}.json"
+        path.write_text(json.dumps(description))
+        return path
+
+    def predict(self, folder: Path, what_if: str = "") -> float:
+        words = [str(self.weft), "replay", str(folder), "--json", "-q"]
+        if what_if:
+            words += ["--what-if", what_if]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip())
+        answer = json.loads(done.stdout)
+        return float(answer["predicted_step_ms" if what_if else "baseline_step_ms"])
+
+    def measure(self, case: Case) -> dict[str, Any]:
+        settings: list[Change | None] = [None, *case.changes()]
+        measured: dict[str, list[float]] = {}
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary) / "recording"
+            for repeat in range(self.repeats):
+                for change in settings:
+                    name = change.name if change else "as recorded"
+                    measured.setdefault(name, []).append(self.run(case, folder, change))
+                if repeat == 0:
+                    profiled = self.run(case, folder, record=True)
+            rows = []
+            for change in settings:
+                times = measured[change.name if change else "as recorded"]
+                try:
+                    predicted = self.predict(folder, change.what_if if change else "")
+                except RuntimeError as error:
+                    rows.append({"setting": change.name if change else "as recorded",
+                                 "times": times, "refused": str(error)})  # fmt: skip
+                    continue
+                rows.append(asdict(Row(change.name if change else "as recorded", times, predicted)))
+        return {"case": case.name, "profiled_ms": profiled, "rows": rows}
+
+
+@dataclass
+class Row:
+    setting: str
+    times: list[float]
+    predicted: float = 0.0
+    refused: str = ""
+    truth: float = field(init=False)
+    noise: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.truth = statistics.median(self.times)
+        self.noise = 50 * (max(self.times) - min(self.times)) / self.truth
+
+    @property
+    def off(self) -> float:
+        return 100 * (self.predicted / self.truth - 1)
+
+    @property
+    def error(self) -> float:
+        return max(0.0, abs(self.off) - self.noise)
+
+
+@dataclass
+class Summary:
+    same: list[float] = field(default_factory=list)
+    changed: list[float] = field(default_factory=list)
+    wrong_way: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def add(self, case: str, base: Row, row: Row) -> str:
+        """What the page says about the row beyond its figures."""
+        if row.refused:
+            self.refused.append(f"{case}: {row.setting}")
+            return "cannot be answered"
+        if row is base:
+            self.same.append(row.error)
+            return "" if row.error <= SAME_BAR else "off"
+        self.changed.append(row.error)
+        real, foretold = row.truth / base.truth - 1, row.predicted / base.predicted - 1
+        # Within the noise of the two runs there is no direction.
+        if abs(real) * 100 > row.noise + base.noise and real * foretold <= 0 and abs(real) > 0.01:
+            self.wrong_way.append(f"{case}: {row.setting}")
+            return "wrong direction"
+        return "" if row.error <= CHANGED_BAR else "off"
+
+    def verdict(self) -> tuple[str, bool]:
+        good = sum(error <= SAME_BAR for error in self.same)
+        share = good / len(self.same) if self.same else 0.0
+        mean = statistics.mean(self.changed) if self.changed else 0.0
+        holds = share >= 0.9 and mean <= CHANGED_BAR and not self.wrong_way and not self.refused
+        lines = [
+            f"- same setting within {SAME_BAR:g} % beyond noise: {good} of {len(self.same)} cases "
+            f"(bar: nine of ten)",
+            f"- changed setting: mean error {mean:.1f} % beyond noise over {len(self.changed)} "
+            f"predictions (bar: {CHANGED_BAR:g} %)",
+            f"- wrong direction: {len(self.wrong_way)} (bar: none)"
+            + "".join(f"; {case}" for case in self.wrong_way),
+            f"- could not be answered: {len(self.refused)}"
+            + "".join(f"; {case}" for case in self.refused),
+        ]
+        return "\n".join(lines), holds
+
+
+def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
+    summary = Summary()
+    table = ["| case | setting | measured ms | noise | predicted ms | off | error beyond noise | |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for result in results:
+        rows = [Row(r["setting"], r["times"], r.get("predicted", 0.0), r.get("refused", ""))
+                for r in result["rows"]]  # fmt: skip
+        for row in rows:
+            remark = summary.add(result["case"], rows[0], row)
+            figures = (
+                f"{row.predicted:.1f} | {row.off:+.1f} % | {row.error:.1f} %"
+                if not row.refused
+                else "| | "
+            )
+            name = result["case"] if row is rows[0] else ""
+            table.append(
+                f"| {name} | {row.setting} | {row.truth:.1f} | {row.noise:.1f} % | {figures} | {remark} |"
+            )
+    text, holds = summary.verdict()
+    intro = (
+        "# Predictions held to real jobs\n\n"
+        "Jobs of every framework on hosts of the [testbed](../guide/testbed.md), two cores in all. "
+        "Each was\nrecorded once with `weft record`; every prediction comes from that recording "
+        "alone. Measured is the\nmedian step without profiler, the middle of runs that took turns; "
+        "noise is half of how far these\ndiffer. Compute is real where the hosts have a core each, "
+        "and emulated (a timed hold) where not.\n\n"
+        "    bench/testbed_accuracy.py build/weft --markdown docs/reference/testbed-accuracy.md\n\n"
+        "measures the cases anew (hours on two cores) and writes this page.\n\n"
+    )
+    return intro + text + "\n\n" + "\n".join(table) + "\n", holds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("weft", type=Path)
+    parser.add_argument("--only", action="append", default=[], help="cases whose name holds this")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "testbed-accuracy.jsonl")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--again", action="store_true", help="measure cases that are there, too")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        print("testbed_accuracy: network namespaces need root", file=sys.stderr)
+        return 4
+    results = {}
+    if options.results.exists():
+        for line in options.results.read_text().splitlines():
+            results[json.loads(line)["case"]] = json.loads(line)
+    bench = Bench(options.weft.resolve(), options.repeats)
+    for case in cases():
+        if any(text not in case.name for text in options.only):
+            continue
+        if case.name in results and not options.again:
+            continue
+        if not (ROOT / ".venvs" / case.job.framework / "bin" / "python").exists():
+            print(f"{case.name}: {case.job.framework} is not installed", file=sys.stderr)
+            continue
+        print(f"{case.name} ...", file=sys.stderr, flush=True)
+        try:
+            results[case.name] = bench.measure(case)
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            continue
+        text, _ = page([results[case.name]])
+        print("\n".join(line for line in text.splitlines() if line.startswith("| "))[61:], flush=True)
+        options.results.parent.mkdir(parents=True, exist_ok=True)
+        with options.results.open("a") as out:
+            out.write(json.dumps(results[case.name]) + "\n")
+    ordered = [results[case.name] for case in cases() if case.name in results]
+    text, holds = page(ordered)
+    if options.markdown:
+        options.markdown.write_text(text)
+    print(text.partition("| case")[0].partition("writes this page.\n\n")[2])
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
