@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/fold_ranks.h"
 #include "cli/format.h"
 
 namespace weft::cli {
@@ -56,18 +57,31 @@ std::string waiting_cell(const diagnose::CauseTimes& times) {
   return whom < 0 ? time : fmt::format("{} (r{})", time, whom);
 }
 
-/// Ranks that tell most: the longest steps, then those that wait least.
-std::vector<const RankDiagnosis*> shown_ranks(const Diagnosis& diagnosis, bool everything) {
-  std::vector<const RankDiagnosis*> ranks;
-  for (const RankDiagnosis& rank : diagnosis.ranks) ranks.push_back(&rank);
-  if (everything || ranks.size() <= kRanksShown) return ranks;
-  const auto waits = [](const RankDiagnosis* rank) { return rank->causes.mean[Cause::kWaiting]; };
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [&](const auto* a, const auto* b) { return waits(a) < waits(b); });
-  ranks.resize(kRanksShown - 1);
-  std::sort(ranks.begin(), ranks.end(),
-            [](const auto* a, const auto* b) { return a->rank < b->rank; });
-  return ranks;
+/// Rows that tell most: of many ranks one of each kind, and of many kinds those that wait least.
+std::vector<FoldedRank> shown_ranks(const Diagnosis& diagnosis, bool everything) {
+  if (everything || diagnosis.ranks.size() <= kRanksShown) return each_rank(diagnosis.ranks.size());
+  std::vector<std::vector<double>> figures;
+  Nanos longest = 0;
+  for (const RankDiagnosis& rank : diagnosis.ranks) longest = std::max(longest, rank.step);
+  for (const RankDiagnosis& rank : diagnosis.ranks) {
+    // All are parts of the step, so all are held against it.
+    std::vector<double> parts{static_cast<double>(rank.step)};
+    for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
+      parts.push_back(static_cast<double>(longest + rank.causes.mean[static_cast<Cause>(c)]));
+    }
+    figures.push_back(std::move(parts));
+  }
+  std::vector<FoldedRank> rows = fold_ranks(figures);
+  if (rows.size() <= kRanksShown) return rows;
+  const auto waits = [&](const FoldedRank& row) {
+    return diagnosis.ranks[row.index].causes.mean[Cause::kWaiting];
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const FoldedRank& a, const FoldedRank& b) { return waits(a) < waits(b); });
+  rows.resize(kRanksShown - 1);
+  std::sort(rows.begin(), rows.end(),
+            [](const FoldedRank& a, const FoldedRank& b) { return a.index < b.index; });
+  return rows;
 }
 
 std::string rank_table(const Diagnosis& diagnosis, bool everything, const Terminal& terminal) {
@@ -91,9 +105,10 @@ std::string rank_table(const Diagnosis& diagnosis, bool everything, const Termin
   columns.push_back({"overlap"});
   Table table(columns);
   const auto shown = shown_ranks(diagnosis, everything);
-  for (const RankDiagnosis* rank : shown) {
-    const diagnose::CauseTimes& mean = rank->causes.mean;
-    std::vector<std::string> cells{std::to_string(rank->rank), format_ms(rank->step)};
+  for (const FoldedRank& row : shown) {
+    const RankDiagnosis& rank = diagnosis.ranks[row.index];
+    const diagnose::CauseTimes& mean = rank.causes.mean;
+    std::vector<std::string> cells{rank_cell(rank.rank, row), format_ms(rank.step)};
     for (const auto& [cause, title] : causes) {
       cells.push_back(cause == Cause::kWaiting ? waiting_cell(mean) : format_ms(mean[cause]));
     }
@@ -102,12 +117,7 @@ std::string rank_table(const Diagnosis& diagnosis, bool everything, const Termin
                         : "-");
     table.add_row(std::move(cells));
   }
-  std::string out = table.print(terminal);
-  if (shown.size() < diagnosis.ranks.size()) {
-    out += fmt::format("... and {} ranks that wait longer (--all shows them)\n",
-                       diagnosis.ranks.size() - shown.size());
-  }
-  return out;
+  return table.print(terminal) + folding_note(shown, diagnosis.ranks.size());
 }
 
 std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "cli/fold_ranks.h"
 #include "cli/format.h"
 #include "cli/info_summary.h"
 
@@ -94,6 +95,21 @@ std::string steps_line(const RunSummary& run) {
   return fmt::format("{} {}: {}", numbers.size(), numbers.size() == 1 ? "step" : "steps", list);
 }
 
+/// Which ranks get a row: all while they are few, else one of each kind.
+std::vector<FoldedRank> rows_of(const RunSummary& run, bool everything) {
+  if (everything || run.ranks.size() <= kRanksShown) return each_rank(run.ranks.size());
+  std::vector<std::vector<double>> figures;
+  for (const RankSummary& rank : run.ranks) {
+    Nanos steps = 0;
+    for (const StepSummary& step : rank.steps) steps += step.host_duration;
+    figures.push_back({static_cast<double>(rank.trace->events.size()),
+                       static_cast<double>(rank.kernels), static_cast<double>(rank.streams),
+                       static_cast<double>(rank.collective_count()), static_cast<double>(rank.span),
+                       static_cast<double>(steps)});
+  }
+  return rare_and_common(fold_ranks(figures), kRanksShown);
+}
+
 std::string rank_table(const RunSummary& run, bool everything, const Terminal& terminal) {
   Table table({{"rank", Align::kRight, false},
                {"file", Align::kLeft, true},
@@ -103,21 +119,17 @@ std::string rank_table(const RunSummary& run, bool everything, const Terminal& t
                {"colls", Align::kRight, false},
                {"span ms", Align::kRight, false},
                {"host steps ms", Align::kLeft, true}});
-  const std::size_t shown = everything ? run.ranks.size() : std::min(run.ranks.size(), kRanksShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const RankSummary& rank = run.ranks[i];
-    table.add_row({std::to_string(rank.trace->rank),
+  const std::vector<FoldedRank> shown = rows_of(run, everything);
+  for (const FoldedRank& row : shown) {
+    const RankSummary& rank = run.ranks[row.index];
+    table.add_row({rank_cell(rank.trace->rank, row),
                    elide_middle(std::filesystem::path(rank.trace->file).filename().string(),
                                 everything ? SIZE_MAX : kFileWidth),
                    format_count(static_cast<std::int64_t>(rank.trace->events.size())),
                    format_count(rank.kernels), std::to_string(rank.streams),
                    std::to_string(rank.collective_count()), format_ms(rank.span), step_cell(rank)});
   }
-  std::string out = table.print(terminal);
-  if (shown < run.ranks.size()) {
-    out += fmt::format("  ... and {} more ranks (--all shows them)\n", run.ranks.size() - shown);
-  }
-  return out;
+  return table.print(terminal) + folding_note(shown, run.ranks.size());
 }
 
 std::string collectives_line(const RunSummary& run) {

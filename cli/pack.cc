@@ -133,10 +133,12 @@ Subcommand pack_command() {
   command.details =
       "OUT is a folder, which gets r0.weft, r1.weft and so on, or a file that ends in .weft for\n"
       "one rank. Nothing that Weft reads is lost. Under mpirun or srun every process packs its\n"
-      "share of the ranks; each file must then tell its rank.";
+      "share of the ranks (mpirun -n 8 weft pack traces/ -o packed); each file must then tell its\n"
+      "rank.";
   command.examples = {
       Example{"weft pack examples/resnet50-w4 -o packed", "packed/r0.weft to packed/r3.weft"},
-      Example{"mpirun -n 8 weft pack traces/ -o packed", "the ranks divided over 8 processes"}};
+      Example{"weft pack examples/resnet50-w4/resnet50-w4-r3.json.gz -o r3.weft",
+              "one rank into one file"}};
   command.flags = {
       {"-o", "OUT", "folder, or file that ends in .weft", Flag::Value::kFile},
       {"--share", "I/N",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/fold_ranks.h"
 #include "cli/format.h"
 #include "cli/notes.h"
 
@@ -79,6 +80,18 @@ std::vector<std::string> summed_cells(const RankSummary& rank) {
   return {fmt::format("{}..{}", format_ms(low), format_ms(high)), percent(worst)};
 }
 
+/// Which ranks get a row: all while they are few, else one of each kind.
+std::vector<FoldedRank> rows_of(const ReplaySummary& summary, bool everything) {
+  if (everything || summary.ranks.size() <= kRanksShown) return each_rank(summary.ranks.size());
+  std::vector<std::vector<double>> figures;
+  for (const RankSummary& rank : summary.ranks) {
+    figures.push_back(
+        {static_cast<double>(rank.mean_baseline), static_cast<double>(rank.mean_predicted)});
+    for (const Nanos step : rank.recorded) figures.back().push_back(static_cast<double>(step));
+  }
+  return rare_and_common(fold_ranks(figures), kRanksShown);
+}
+
 std::string rank_table(const ReplaySummary& summary, bool everything, const Terminal& terminal) {
   const std::size_t room = kStepsShown - (summary.what_if.empty() ? 0 : 1);
   const bool each_step = everything || summary.steps.size() <= room;
@@ -94,11 +107,10 @@ std::string rank_table(const ReplaySummary& summary, bool everything, const Term
   columns.push_back({"baseline ms", Align::kRight, false});
   if (!summary.what_if.empty()) columns.push_back({"predicted ms", Align::kRight, false});
   Table table(columns);
-  const std::size_t shown =
-      everything ? summary.ranks.size() : std::min(summary.ranks.size(), kRanksShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const RankSummary& rank = summary.ranks[i];
-    std::vector<std::string> cells{std::to_string(rank.rank)};
+  const std::vector<FoldedRank> shown = rows_of(summary, everything);
+  for (const FoldedRank& row : shown) {
+    const RankSummary& rank = summary.ranks[row.index];
+    std::vector<std::string> cells{rank_cell(rank.rank, row)};
     if (each_step) {
       for (std::size_t s = 0; s < summary.steps.size(); ++s) {
         cells.push_back(step_cell(rank.recorded[s], rank.replayed[s]));
@@ -110,12 +122,7 @@ std::string rank_table(const ReplaySummary& summary, bool everything, const Term
     if (!summary.what_if.empty()) cells.push_back(format_ms(rank.mean_predicted));
     table.add_row(std::move(cells));
   }
-  std::string out = table.print(terminal);
-  if (shown < summary.ranks.size()) {
-    out +=
-        fmt::format("  ... and {} more ranks (--all shows them)\n", summary.ranks.size() - shown);
-  }
-  return out;
+  return table.print(terminal) + folding_note(shown, summary.ranks.size());
 }
 
 std::string range(const StepPrediction& step) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -172,3 +173,17 @@ def test_mpirun_divides_the_ranks(job: Callable[..., Path], weft: Weft, tmp_path
     (run,) = answer(weft, "info", out, "--json")["runs"]
     assert [rank["rank"] for rank in run["ranks"]] == [0, 1, 2, 3, 4]
     assert run["missing_count"] == 0
+
+
+@pytest.mark.parametrize("verb", ["info", "replay", "diagnose"])
+def test_pages_fold_ranks_that_are_alike(
+    job: Callable[..., Path], weft: Weft, tmp_path: Path, verb: str
+) -> None:
+    folder = job(ranks=24)
+    done = weft("pack", folder, "-o", tmp_path / "packed")
+    assert done.returncode == 0, done.stderr
+    page = weft(verb, tmp_path / "packed").stdout
+    assert "0 +23 " in page and "so many more ranks are alike" in page
+    everything = weft(verb, tmp_path / "packed", "--all").stdout
+    assert " +23" not in everything
+    assert all(re.search(rf"^ *{rank} ", everything, re.MULTILINE) for rank in range(24))
