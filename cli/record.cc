@@ -52,6 +52,7 @@ Result<bool> make_folder(const Arguments& arguments, const std::string& folder) 
     }
     WEFT_TRY(record::clear_recording(folder));
   }
+  record::tidy_up(folder);
   std::error_code error;
   const bool made = std::filesystem::create_directories(folder, error);
   if (error) return fail(ErrorCode::kIo, "cannot make the folder: " + error.message(), folder);
@@ -102,7 +103,7 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
   for (std::int64_t rank = 0; rank < folder.world(); ++rank) {
     if (!std::binary_search(ranks.begin(), ranks.end(), rank)) missing.push_back(rank);
   }
-  if (!missing.empty() && !ranks.empty()) {
+  if (!missing.empty() && !ranks.empty() && folder.running == 0) {
     notes.add(
         Tone::kWarning,
         fmt::format("ranks {} are not here; if they ran on other hosts: weft gather -o ALL {} "

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 
@@ -83,12 +86,35 @@ Result<std::vector<fs::directory_entry>> entries_of(const fs::path& folder) {
   return entries;
 }
 
+constexpr std::string_view kClaim = ".claim";
+
 bool is_scaffold(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kEndings = {".claim", ".part", ".scratch", ".window",
-                                                        ".answer"};
+  constexpr std::array<std::string_view, 5> kScaffolds = {kClaim, ".part", ".scratch", ".window",
+                                                          ".answer"};
   return name.starts_with('.') &&
-         std::any_of(kEndings.begin(), kEndings.end(),
+         std::any_of(kScaffolds.begin(), kScaffolds.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// Whether the process that made the claim still holds its lock.
+bool is_held(const fs::path& claim) {
+  const int file = ::open(claim.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return held;
+}
+
+/// ".r0." for each claim that is held.
+std::vector<std::string> held_prefixes(const std::vector<fs::directory_entry>& entries) {
+  std::vector<std::string> held;
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with('.') && name.ends_with(kClaim) && is_held(entry.path())) {
+      held.push_back(name.substr(0, name.size() - kClaim.size() + 1));
+    }
+  }
+  return held;
 }
 
 std::string steps_wanted(const JobFacts& job) {
@@ -128,6 +154,7 @@ std::int64_t RecordedFolder::world() const {
 Result<RecordedFolder> look_at(const std::string& folder) {
   RecordedFolder found;
   WEFT_ASSIGN(const std::vector<fs::directory_entry> entries, entries_of(folder));
+  found.running = static_cast<std::int64_t>(held_prefixes(entries).size());
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (!is_recording(name)) continue;
@@ -167,13 +194,18 @@ Status clear_recording(const std::string& folder) {
 }
 
 void tidy_up(const std::string& folder) {
-  std::error_code ignored;
-  fs::remove_all(fs::path(folder) / kNotes, ignored);
   const auto entries = entries_of(folder);
   if (!entries) return;
+  const std::vector<std::string> held = held_prefixes(*entries);
+  std::error_code ignored;
   for (const fs::directory_entry& entry : *entries) {
-    if (is_scaffold(entry.path().filename().string())) fs::remove_all(entry.path(), ignored);
+    const std::string name = entry.path().filename().string();
+    const bool in_use = std::any_of(held.begin(), held.end(), [&](const std::string& prefix) {
+      return name.starts_with(prefix);
+    });
+    if (is_scaffold(name) && !in_use) fs::remove_all(entry.path(), ignored);
   }
+  if (held.empty()) fs::remove_all(fs::path(folder) / kNotes, ignored);
 }
 
 std::vector<std::string> why_empty(const RecordedFolder& folder) {

@@ -44,6 +44,7 @@ struct RecordedFolder {
   std::vector<RecordedFile> traces;  ///< by name; without *.job.json
   std::vector<JobFacts> jobs;        ///< by rank
   std::vector<ProcessNote> notes;
+  std::int64_t running = 0;  ///< processes that record into it right now
 
   /// Numbers of ranks that have a trace of their own; sorted.
   std::vector<std::int64_t> ranks() const;
@@ -60,7 +61,8 @@ std::int64_t rank_in_name(std::string_view name);
 Result<RecordedFolder> look_at(const std::string& folder);
 /// Removes files of an earlier recording, and nothing else.
 Status clear_recording(const std::string& folder);
-/// Removes what only had to be there during the recording.
+/// Removes what only had to be there during the recording, and leaves alone what processes that
+/// still run hold there: each locks .<stem>.claim.
 void tidy_up(const std::string& folder);
 
 /// Why there is nothing, and what to do about it: one sentence each, most telling first. Empty if

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/record/folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "weft/record/made_folder.h"
 
@@ -73,6 +76,29 @@ TEST(Folder, NotesTellWhetherAFrameworkWasThere) {
             "Python ran (tool.py), but imported none of torch, tensorflow, jax and mxnet");
   folder.put(".notes/b.json", R"({"program": "train.py", "frameworks": ["torch"]})");
   EXPECT_TRUE(only_reason(folder).starts_with("torch was imported, but no training step"));
+}
+
+TEST(Folder, TidyingLeavesAloneWhatALivingProcessHolds) {
+  const MadeFolder folder("weft-tidy");
+  folder.put(".r0.claim", "");
+  folder.put(".r0.kineto.json.gz.12.part", "half");
+  folder.put(".r1.claim", "");
+  folder.put(".r1.kineto.json.gz.13.part", "half");
+  folder.put(".notes/a.json", "{}");
+  const int held = ::open((folder.path() + "/.r1.claim").c_str(), O_RDWR);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  EXPECT_EQ(look_at(folder.path())->running, 1);
+  tidy_up(folder.path());
+  EXPECT_FALSE(folder.has(".r0.claim"));
+  EXPECT_FALSE(folder.has(".r0.kineto.json.gz.12.part"));
+  EXPECT_TRUE(folder.has(".r1.claim"));
+  EXPECT_TRUE(folder.has(".r1.kineto.json.gz.13.part"));
+  EXPECT_TRUE(folder.has(".notes"));
+  ::close(held);
+  EXPECT_EQ(look_at(folder.path())->running, 0);
+  tidy_up(folder.path());
+  EXPECT_FALSE(folder.has(".r1.claim"));
+  EXPECT_FALSE(folder.has(".notes"));
 }
 
 TEST(Folder, ClearingTakesTheRecordingAndNothingElse) {

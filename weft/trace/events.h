@@ -240,6 +240,7 @@ struct Run {
   std::int32_t world = -1;  ///< as the files say, else the number of ranks found
   std::vector<RankTrace> ranks;
   std::vector<Bystander> bystanders;  ///< by role, host and process
+  std::vector<RankTrace> services;    ///< parameter servers, a chief; rank -1, by file
 };
 
 }  // namespace weft::trace

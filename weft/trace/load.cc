@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "weft/trace/reader.h"
 #include "weft/trace/recognise.h"
 #include "weft/trace/runs.h"
+#include "weft/trace/services.h"
 #include "weft/trace/strangers.h"
 
 namespace weft::trace {
@@ -207,6 +209,20 @@ void compare_collectives(const Run& run, bool alone, Diagnostics& diagnostics) {
   }
 }
 
+/// Traces of processes that are no ranks, unless there are no others.
+std::vector<RankTrace> take_services(std::vector<FileTraces>& traces) {
+  const auto serves = [](const FileTraces& file) { return is_service_file(file.front().file); };
+  std::vector<RankTrace> services;
+  if (std::all_of(traces.begin(), traces.end(), serves)) return services;
+  for (FileTraces& file : traces) {
+    if (!serves(file)) continue;
+    std::move(file.begin(), file.end(), std::back_inserter(services));
+    file.clear();
+  }
+  std::erase_if(traces, [](const FileTraces& file) { return file.empty(); });
+  return services;
+}
+
 Status choose_run(std::vector<Run>& runs, const std::string& wanted) {
   if (wanted.empty()) return {};
   std::string list;
@@ -272,8 +288,10 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
                 "execution traces hold no times; give the Kineto traces of the same ranks too",
                 files.front());
   }
+  std::vector<RankTrace> services = take_services(traces);
   Recording recording;
   recording.runs = sort_into_runs(std::move(traces), diagnostics);
+  attach_services(recording.runs, services, diagnostics);
   for (const FileOutcome& outcome : outcomes) {
     if (outcome.execution) attach_execution(recording.runs, *outcome.execution, diagnostics);
   }

@@ -290,11 +290,18 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
       for (Span all = first->span; last != hosts.end() && all.overlaps(last->span); ++last) {
         all.end = std::max(all.end, last->span.end);
       }
-      std::sort(first, last, [](const Host& a, const Host& b) {
-        const RankTrace &x = a.ranks.front(), &y = b.ranks.front();
-        return std::tie(x.host, x.file) < std::tie(y.host, y.file);
+      // Names may tell the order ("r0.xplane.pb"); else hosts do.
+      const bool named = std::all_of(first, last, [](const Host& host) {
+        return rank_from_name(host.ranks.front().file) >= 0;
       });
-      if (last - first > 1) diagnostics.add(kHostOrder, folder, last - first);
+      std::sort(first, last, [named](const Host& a, const Host& b) {
+        const RankTrace &x = a.ranks.front(), &y = b.ranks.front();
+        const auto rank = [named](const RankTrace& t) {
+          return named ? rank_from_name(t.file) : 0;
+        };
+        return std::tuple(rank(x), x.host, x.file) < std::tuple(rank(y), y.host, y.file);
+      });
+      if (last - first > 1 && !named) diagnostics.add(kHostOrder, folder, last - first);
       Group group;
       for (; first != last; ++first) {
         for (RankTrace& trace : first->ranks) {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gzip
 import json
 import os
@@ -14,20 +15,31 @@ from typing import Any, Dict, Iterator, Sequence
 from . import process
 
 
-def claim_stem(folder: str, stem: str) -> str:
-    """`stem`, or one of this process alone where another process writes files of that name."""
-    mine = process.unique_stem()
-    path = os.path.join(folder, f".{stem}.claim")
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(mine)
-        return stem
-    except FileExistsError:
-        with open(path, encoding="utf-8") as file:
-            if file.read() == mine:
-                return stem
-    process.warn(f"another process has recorded as {stem}; this one is called {mine}")
-    return mine
+class Claim:
+    """The right of this process to write the files whose names begin with `stem`.
+
+    Held as a lock, which ends with the process however it ends: what a dead one left behind can be
+    told from what a living one is writing.
+    """
+
+    def __init__(self, folder: str, stem: str, exclusive: bool) -> None:
+        self.stem = stem
+        written = exclusive and os.path.exists(os.path.join(folder, f"{stem}.job.json"))
+        if not written and self._lock(folder):
+            return
+        self.stem = process.unique_stem()
+        process.warn(f"another process has recorded as {stem}; this one is called {self.stem}")
+        self._lock(folder)
+
+    def _lock(self, folder: str) -> bool:
+        path = os.path.join(folder, f".{self.stem}.claim")
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            return False
+        return True
 
 
 @contextlib.contextmanager

@@ -92,6 +92,12 @@ class Session:
     def add(self, window: Window) -> None:
         self._windows.append(window)
         window.on_first_step(self._catch_sigterm)
+        # Forked ranks of multiprocessing leave without atexit.
+        from multiprocessing import util
+
+        util.register_after_fork(
+            self, lambda session: util.Finalize(session, session.finish, exitpriority=0)
+        )
 
     def finish(self) -> None:
         for window in self._windows:
@@ -128,26 +134,26 @@ class Session:
             return
         owner = os.getpid()
 
-        def handle(number: int, frame: Optional[FrameType]) -> None:
-            if os.getpid() == owner:
-                self.finish()
+        def end(number: int, frame: Optional[FrameType]) -> None:
+            self.finish()
             if callable(before):
                 before(number, frame)
                 return
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
+        def handle(number: int, frame: Optional[FrameType]) -> None:
+            if os.getpid() != owner:  # a forked child has nothing of ours to write
+                signal.signal(number, before)
+                os.kill(os.getpid(), number)
+            elif not any(w.when_idle(lambda: end(number, None)) for w in self._windows):
+                end(number, frame)
+
         signal.signal(signal.SIGTERM, handle)
 
 
 def end_with_process(session: Session) -> None:
     atexit.register(session.finish)
-    # Children of multiprocessing leave without atexit where they were forked.
-    from multiprocessing import util
-
-    os.register_at_fork(
-        after_in_child=lambda: util.Finalize(None, session.finish, exitpriority=0) and None
-    )
 
 
 def install() -> None:

@@ -15,6 +15,8 @@ class Settings(NamedTuple):
     """Inclusive; steps count from 0."""
     options: FrozenSet[str]
     """Of shapes, memory, stacks."""
+    exclusive: bool
+    """Whether a recording that is in the folder is one of this very job, and must be kept."""
 
 
 def from_environment() -> Optional[Settings]:
@@ -23,7 +25,7 @@ def from_environment() -> Optional[Settings]:
         return None
     first, last = parse_steps(os.environ.get("WEFT_RECORD_STEPS", "10..14"))
     options = os.environ.get("WEFT_RECORD_OPTIONS", "shapes")
-    return Settings(folder, first, last, frozenset(filter(None, options.split(","))))
+    return Settings(folder, first, last, frozenset(filter(None, options.split(","))), True)
 
 
 def parse_steps(text: str) -> Tuple[int, int]:

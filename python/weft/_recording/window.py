@@ -32,6 +32,7 @@ class Window:
         self._marked: Optional[int] = None  # the step that runs, if it is marked
         self._state = "waiting"  # warming, recording or serving, done
         self._busy = False
+        self._on_idle: Optional[Callable[[], None]] = None
         self._stem = ""
         self._owner = os.getpid()
         self._recorded: List[int] = []
@@ -51,6 +52,12 @@ class Window:
         """Whether this process has taken part in training."""
         return self._stem != ""
 
+    def when_idle(self, action: Callable[[], None]) -> bool:
+        """Whether the window is at work, so that `action` is done behind it rather than now."""
+        if self._busy:
+            self._on_idle = action
+        return self._busy
+
     def on_first_step(self, action: Callable[[], None]) -> None:
         self._on_first_step.append(action)
 
@@ -69,6 +76,9 @@ class Window:
         finally:
             self._busy = False
             self._resumed = time.perf_counter()
+            idle, self._on_idle = self._on_idle, None
+            if idle is not None:
+                idle()
 
     def open_now(self) -> None:
         """For a process that takes no steps, but works for one that does."""
@@ -141,7 +151,9 @@ class Window:
     def _claim(self) -> None:
         for action in self._on_first_step:
             action()
-        self._stem = files.claim_stem(self._settings.folder, self._recorder.stem())
+        settings = self._settings
+        self._hold = files.Claim(settings.folder, self._recorder.stem(), settings.exclusive)
+        self._stem = self._hold.stem
 
     def _path_of(self, ending: str) -> str:
         return os.path.join(self._settings.folder, f"{self._stem}.{ending}")

@@ -155,7 +155,7 @@ def record(
     os.makedirs(path, exist_ok=True)
     wanted = {"shapes": shapes, "memory": memory, "stacks": stacks}
     options = frozenset(name for name, on in wanted.items() if on)
-    settings = Settings(path, first, last, options)
+    settings = Settings(path, first, last, options, False)
     session = hooks.Session(settings)
     session.add(install(settings))
     hooks.end_with_process(session)
