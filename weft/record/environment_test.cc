@@ -20,7 +20,7 @@ std::string value_of(const std::vector<std::string>& environment, const std::str
   return found;
 }
 
-const Parts kParts = {"/weft/_bootstrap", "/lib/wire.so", "", "/lib/nccl.so"};
+const Parts kParts = {"/weft/_bootstrap", "/lib/wire.so", "", "/lib/nccl.so", "", ""};
 
 const Request kRequest{"/traces", {}, true, false, false, true};
 
