@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace weft::trace {
 namespace {
@@ -18,6 +19,24 @@ const StepMark* mark_at(const RankTrace& trace, Nanos time) {
                                       [](Nanos t, const StepMark& s) { return t < s.start; });
   if (after == trace.steps.begin() || time >= std::prev(after)->end) return nullptr;
   return &*std::prev(after);
+}
+
+bool wants_number(const RankTrace& trace, const Call& call) {
+  return trace.events.kind[call.event] == EventKind::kAnnotation && call.sequence < 0 &&
+         call.kind != CollectiveKind::kSendRecv;
+}
+
+/// Calls before the first mark count backwards from it: the window may have cut off the first.
+void number_before_marks(const RankTrace& trace, const std::vector<Call>& calls,
+                         std::vector<std::int64_t>& numbers) {
+  std::map<std::pair<std::string, CollectiveKind>, std::int64_t> seen;
+  for (std::size_t c = calls.size(); c-- > 0;) {
+    const Call& call = calls[c];
+    if (!wants_number(trace, call)) continue;
+    if (trace.events.start[call.event] >= trace.steps.front().start) continue;
+    const std::int64_t back = ++seen[{call.group, call.kind}];
+    numbers[c] = trace.steps.front().number * kMostInStep - back;
+  }
 }
 
 }  // namespace
@@ -38,14 +57,14 @@ std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
     steps = std::move(own);
     for (std::size_t c = 0; c < calls[r].size(); ++c) {
       const Call& call = calls[r][c];
-      const bool on_host = trace.events.kind[call.event] == EventKind::kAnnotation;
-      if (!on_host || call.sequence >= 0 || call.kind == CollectiveKind::kSendRecv) continue;
+      if (!wants_number(trace, call)) continue;
       const StepMark* step = mark_at(trace, trace.events.start[call.event]);
       if (step == nullptr) continue;
       const std::int64_t place = counts[r][{step->number, call.group, call.kind}]++;
       numbers[r][c] = step->number * kMostInStep + place;
     }
     if (counts[r] != counts[0]) return none;
+    number_before_marks(trace, calls[r], numbers[r]);
   }
   return numbers;
 }
