@@ -74,7 +74,7 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
 Subcommand diff_command() {
   Subcommand command;
   command.name = "diff";
-  command.description = "two runs side by side, or a run against a prediction; a gate for CI";
+  command.description = "two runs side by side, or a run and its prediction; a gate for CI";
   command.inputs = "A B";
   command.min_inputs = 2;
   command.max_inputs = 2;

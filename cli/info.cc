@@ -54,7 +54,7 @@ Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
 Subcommand info_command() {
   Subcommand command;
   command.name = "info";
-  command.description = "what is in these traces, what is wrong, which profiler setting to change";
+  command.description = "what is in these traces, what is wrong, which setting to change";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =

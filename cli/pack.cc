@@ -126,8 +126,7 @@ Result<ExitCode> run_pack(const Arguments& arguments, Console& console) {
 Subcommand pack_command() {
   Subcommand command;
   command.name = "pack";
-  command.description =
-      "recordings as small files of Weft's own, one a rank, that every verb reads";
+  command.description = "recordings as small files, one a rank, that every verb reads";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
