@@ -54,7 +54,8 @@ test-python: tests-built
 	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
 	  --junitxml=$(REPORTS)/pytest.xml tests python/tests
 	@$(PYTHON) -m mypy --strict python/weft python/tests tests
-	@$(PYTHON) -m mypy.stubtest weft --allowlist python/stubtest-allowlist.txt
+	@$(PYTHON) -m mypy.stubtest weft --allowlist python/stubtest-allowlist.txt \
+	  --mypy-config-file pyproject.toml
 
 test-fuzz: setup
 	@tools/fuzz.sh $(BUILD)/fuzz 10

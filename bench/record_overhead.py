@@ -29,10 +29,11 @@ OWN_PROFILER = f"""
 import runpy, sys
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.profiler import ProfilerActivity, profile, schedule
+folder = sys.argv[1]
 prof = profile(
     activities=[ProfilerActivity.CPU], record_shapes=True,
     schedule=schedule(wait={FIRST - 2}, warmup=1, active={LAST - FIRST + 2}, repeat=1),
-    on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[1] + "/own.json.gz"),
+    on_trace_ready=lambda p: p.export_chrome_trace(folder + "/own.json.gz"),
 )
 prof.start()
 register_optimizer_step_post_hook(lambda *ignored: prof.step())

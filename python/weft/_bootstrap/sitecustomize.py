@@ -38,9 +38,13 @@ def _run_next_sitecustomize():  # type: () -> None
     spec.loader.exec_module(module)
 
 
-if __name__ == "sitecustomize":
+def _run():  # type: () -> None
     try:
         _install_hooks()
     except Exception as error:
         sys.stderr.write("weft: warning: not recording this process: %r\n" % (error,))
     _run_next_sitecustomize()
+
+
+if __name__ == "sitecustomize":
+    _run()
