@@ -18,9 +18,6 @@ packages_of() {
   esac
 }
 
-# Where CPU builds of torch live; a machine without access to it takes PyPI's build.
-torch_index=https://download.pytorch.org/whl/cpu
-
 python=/usr/bin/python3
 [ -x "$python" ] || python=$(command -v python3)
 
@@ -35,9 +32,6 @@ install() {
   mkdir -p .venvs
   [ -x "$folder/bin/python" ] || "$python" -m venv "$folder"
   local pip=("$folder/bin/python" -m pip install -qq --disable-pip-version-check)
-  if [ "$name" = torch ] && curl -fsI --max-time 10 "$torch_index/torch/" >/dev/null 2>&1; then
-    pip+=(--index-url "$torch_index" --extra-index-url https://pypi.org/simple)
-  fi
   "${pip[@]}" "${packages[@]}" || return 1
   rm -f "$folder"/.installed-*
   touch "$stamp"
