@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictions held to real jobs of every framework, on hosts of the testbed.
 
-Usage: testbed_accuracy.py WEFT [--only TEXT]... [--repeats N] [--results FILE] [--markdown FILE]
+Usage: testbed_accuracy.py WEFT [--only TEXT]... [--repeats N] [--results DIR] [--markdown FILE]
 
 Each case is a job on so many hosts with links of some rate. It is recorded once under `weft record`
 and run without profiler, as recorded and with something changed; these runs take turns, N times, so
 that what else the machine does hits all alike. From the recording alone Weft predicts the step of
 each of them. Noise is how far the repeats of one run differ, and what a prediction is off beyond it
-is its error. Results are kept in FILE, one line a case: an interrupted run goes on where it stopped,
-and --markdown writes the page from what is there.
+is its error. Times and recordings are kept in DIR: an interrupted run goes on where it stopped,
+--predict asks the recordings again without measuring, --markdown writes the page from what is there.
 Exit status: 0 the bars hold, 1 they do not, 4 something is missing here.
 """
 
@@ -21,7 +21,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -116,19 +115,28 @@ def cases() -> Iterator[Case]:
     yield Case(JOBS_HERE[0], 2, 1.0, emulated=False, skew="host1=+50ms,50ppm")
 
 
-class Bench:
-    def __init__(self, weft: Path, repeats: int) -> None:
-        self.weft, self.repeats = weft, repeats
+def name_of(change: Change | None) -> str:
+    return change.name if change else "as recorded"
 
-    def run(self, case: Case, folder: Path, change: Change | None = None, record: bool = False) -> float:
+
+class Bench:
+    def __init__(self, weft: Path, repeats: int, folder: Path) -> None:
+        self.weft, self.repeats, self.folder = weft, repeats, folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def recording(self, case: Case) -> Path:
+        return self.folder / "".join(c if c.isalnum() else "-" for c in case.name)
+
+    def run(self, case: Case, change: Change | None = None, record: bool = False) -> float:
         """The median step of one run in ms."""
         job = case.job
         hosts = (change and change.hosts) or case.hosts
         rate = case.gbit * (change.rate if change else 1.0)
         words: list[str | Path] = []
         if record:
-            words += [self.weft, "record", "-o", folder, "--force", "--steps", RECORDED, "-q", "--"]
-        words += [self.weft, "testbed", "run", self.cluster(hosts, rate, folder.parent)]
+            words += [self.weft, "record", "-o", self.recording(case), "--force"]
+            words += ["--steps", RECORDED, "-q", "--"]
+        words += [self.weft, "testbed", "run", self.cluster(hosts, rate)]
         words += ["--style", job.style]
         if job.servers:
             words += ["--servers", str(job.servers)]
@@ -152,20 +160,19 @@ class Bench:
                 return statistics.median(steps[WARM_UP:])
         raise RuntimeError(f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
-    @staticmethod
-    def cluster(hosts: int, gbit: float, folder: Path) -> Path:
+    def cluster(self, hosts: int, gbit: float) -> Path:
         """A core a host while there are enough, else the hosts take turns."""
         cores = os.cpu_count() or 1
         description = {
-            "rate": f"{gbit:g}gbit",
+            "rate": f"{round(1000 * gbit)}mbit",
             "hosts": [{"name": f"host{i}", "cores": [i % cores]} for i in range(hosts)],
         }
-        path = folder / f"c{hosts}-{gbit:g}.json"
+        path = self.folder / f"c{hosts}-{round(1000 * gbit)}.json"
         path.write_text(json.dumps(description))
         return path
 
-    def predict(self, folder: Path, what_if: str = "") -> float:
-        words = [str(self.weft), "replay", str(folder), "--json", "-q"]
+    def predict(self, case: Case, what_if: str = "") -> float:
+        words = [str(self.weft), "replay", str(self.recording(case)), "--json", "-q"]
         if what_if:
             words += ["--what-if", what_if]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
@@ -177,25 +184,24 @@ class Bench:
     def measure(self, case: Case) -> dict[str, Any]:
         settings: list[Change | None] = [None, *case.changes()]
         measured: dict[str, list[float]] = {}
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary) / "recording"
-            for repeat in range(self.repeats):
-                for change in settings:
-                    name = change.name if change else "as recorded"
-                    measured.setdefault(name, []).append(self.run(case, folder, change))
-                if repeat == 0:
-                    profiled = self.run(case, folder, record=True)
-            rows = []
+        for repeat in range(self.repeats):
             for change in settings:
-                times = measured[change.name if change else "as recorded"]
-                try:
-                    predicted = self.predict(folder, change.what_if if change else "")
-                except RuntimeError as error:
-                    rows.append({"setting": change.name if change else "as recorded",
-                                 "times": times, "refused": str(error)})  # fmt: skip
-                    continue
-                rows.append(asdict(Row(change.name if change else "as recorded", times, predicted)))
-        return {"case": case.name, "profiled_ms": profiled, "rows": rows}
+                measured.setdefault(name_of(change), []).append(self.run(case, change))
+            if repeat == 0:
+                self.run(case, record=True)
+        return {"case": case.name, "times": measured, "rows": self.predictions(case, measured)}
+
+    def predictions(self, case: Case, measured: dict[str, list[float]]) -> list[dict[str, Any]]:
+        """What the recording says about each setting; can be asked again without measuring."""
+        rows = []
+        for change in [None, *case.changes()]:
+            row = Row(name_of(change), measured[name_of(change)])
+            try:
+                row.predicted = self.predict(case, change.what_if if change else "")
+            except RuntimeError as error:
+                row.refused = str(error)
+            rows.append(asdict(row))
+        return rows
 
 
 @dataclass
@@ -261,24 +267,26 @@ class Summary:
         return "\n".join(lines), holds
 
 
+def table_of(result: dict[str, Any], summary: Summary) -> list[str]:
+    lines = []
+    rows = [Row(r["setting"], r["times"], r["predicted"], r["refused"]) for r in result["rows"]]
+    for row in rows:
+        remark = summary.add(result["case"], rows[0], row)
+        figures = f"{row.predicted:.1f} | {row.off:+.1f} % | {row.error:.1f} %"
+        name = result["case"] if row is rows[0] else ""
+        lines.append(
+            f"| {name} | {row.setting} | {row.truth:.1f} | {row.noise:.1f} % |"
+            f" {'| |' if row.refused else figures} | {remark} |"
+        )
+    return lines
+
+
 def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
     summary = Summary()
     table = ["| case | setting | measured ms | noise | predicted ms | off | error beyond noise | |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
     for result in results:
-        rows = [Row(r["setting"], r["times"], r.get("predicted", 0.0), r.get("refused", ""))
-                for r in result["rows"]]  # fmt: skip
-        for row in rows:
-            remark = summary.add(result["case"], rows[0], row)
-            figures = (
-                f"{row.predicted:.1f} | {row.off:+.1f} % | {row.error:.1f} %"
-                if not row.refused
-                else "| | "
-            )
-            name = result["case"] if row is rows[0] else ""
-            table.append(
-                f"| {name} | {row.setting} | {row.truth:.1f} | {row.noise:.1f} % | {figures} | {remark} |"
-            )
+        table += table_of(result, summary)
     text, holds = summary.verdict()
     intro = (
         "# Predictions held to real jobs\n\n"
@@ -298,37 +306,38 @@ def main() -> int:
     parser.add_argument("weft", type=Path)
     parser.add_argument("--only", action="append", default=[], help="cases whose name holds this")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--results", type=Path, default=ROOT / "build" / "testbed-accuracy.jsonl")
+    parser.add_argument("--results", type=Path, default=ROOT / "build" / "testbed-accuracy")
+    parser.add_argument("--predict", action="store_true", help="measure nothing")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--again", action="store_true", help="measure cases that are there, too")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("testbed_accuracy: network namespaces need root", file=sys.stderr)
         return 4
-    results = {}
-    if options.results.exists():
-        for line in options.results.read_text().splitlines():
-            results[json.loads(line)["case"]] = json.loads(line)
-    bench = Bench(options.weft.resolve(), options.repeats)
+    bench = Bench(options.weft.resolve(), options.repeats, options.results)
+    results: dict[str, dict[str, Any]] = {}
     for case in cases():
-        if any(text not in case.name for text in options.only):
-            continue
-        if case.name in results and not options.again:
+        kept = bench.recording(case).with_suffix(".json")
+        wanted = all(text in case.name for text in options.only)
+        if kept.exists():
+            results[case.name] = json.loads(kept.read_text())
+        if not wanted or (options.predict and not kept.exists()):
             continue
         if not (ROOT / ".venvs" / case.job.framework / "bin" / "python").exists():
             print(f"{case.name}: {case.job.framework} is not installed", file=sys.stderr)
             continue
-        print(f"{case.name} ...", file=sys.stderr, flush=True)
         try:
-            results[case.name] = bench.measure(case)
+            if options.again or not kept.exists():
+                print(f"{case.name} ...", file=sys.stderr, flush=True)
+                results[case.name] = bench.measure(case)
+            elif options.predict:
+                times = results[case.name]["times"]
+                results[case.name]["rows"] = bench.predictions(case, times)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"{case.name}: {error}", file=sys.stderr)
             continue
-        text, _ = page([results[case.name]])
-        print("\n".join(line for line in text.splitlines() if line.startswith("| "))[61:], flush=True)
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        with options.results.open("a") as out:
-            out.write(json.dumps(results[case.name]) + "\n")
+        kept.write_text(json.dumps(results[case.name]))
+        print("\n".join(table_of(results[case.name], Summary())), flush=True)
     ordered = [results[case.name] for case in cases() if case.name in results]
     text, holds = page(ordered)
     if options.markdown:

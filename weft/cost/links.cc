@@ -11,6 +11,9 @@
 namespace weft::cost {
 namespace {
 
+/// A line through sizes that differ by less hits the axis anywhere.
+constexpr double kWideRange = 8;
+
 using graph::CollectiveKind;
 
 constexpr double kPlausibleSustained = 1.1;
@@ -49,7 +52,7 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
   std::map<std::pair<CollectiveKind, std::int32_t>, std::vector<std::pair<double, double>>> seen;
   for (const graph::Collective& c : recording.collectives) {
     if (c.transfer == graph::kNoId || c.bytes <= 0 || c.arrivals.size() < 2) continue;
-    const Nanos time = recording.ops.recorded_duration[c.transfer];
+    const Nanos time = c.alone >= 0 ? c.alone : recording.ops.recorded_duration[c.transfer];
     if (time <= 0) continue;
     seen[{c.kind, c.ranks}].emplace_back(static_cast<double>(c.bytes), static_cast<double>(time));
   }
@@ -67,9 +70,12 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
       }
     }
     if (!slopes.empty()) line.ns_per_byte = std::max(0.0, median(slopes));
-    if (line.ns_per_byte == 0) {
-      // One size only: all of it counts as bandwidth, which a large message mostly is.
-      line.ns_per_byte = curve.back().second / curve.back().first;
+    if (line.ns_per_byte == 0 || curve.back().first < kWideRange * curve.front().first) {
+      // Sizes that are too much alike do not tell latency: all of it counts as bandwidth, which a
+      // large message mostly is.
+      double bytes = 0, time = 0;
+      for (const auto& [size, taken] : curve) bytes += size, time += taken;
+      line.ns_per_byte = time / bytes;
     } else {
       std::vector<double> rest;
       for (const auto& [bytes, time] : curve) rest.push_back(time - line.ns_per_byte * bytes);

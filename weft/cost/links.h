@@ -74,7 +74,8 @@ class LinkModel {
  public:
   LinkModel() = default;
   /// Fits a line (latency + bytes / bandwidth) to the recorded transfers of each collective kind
-  /// and group size, by least absolute deviations on the pairwise slopes (Theil-Sen).
+  /// and group size, by least absolute deviations on the pairwise slopes (Theil-Sen); through the
+  /// origin where sizes are too much alike. Transfers that shared the network count as if alone.
   LinkModel(std::vector<LinkTable> measured, const graph::Graph& recording);
 
   struct Estimate {

@@ -208,6 +208,14 @@ TEST(LinkModel, OneRecordedSizeCountsAsBandwidth) {
   EXPECT_EQ(estimate->latency, 0);
 }
 
+TEST(LinkModel, SizesThatAreMuchAlikeTellNoLatency) {
+  const LinkModel model({}, recording({{8000, 78'000}, {16000, 126'000}}));
+  const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 24000);
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(estimate->time, 204'000) << "both together";
+  EXPECT_EQ(estimate->latency, 0);
+}
+
 TEST(LinkModel, MeasuredTableComesFirst) {
   LinkTable table = parse_one(kTable);
   table.ranks = 2;

@@ -2,6 +2,7 @@
 #include "weft/graph/build.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -223,6 +224,32 @@ class Join {
     }
   }
 
+  /// How long each would have taken without the others: while several are under way, each has an
+  /// equal part of the network.
+  void set_fair_shares(const std::vector<OpId>& transfers) {
+    Graph& graph = builder_.draft();
+    std::vector<std::pair<Nanos, OpId>> changes;  // each comes and goes
+    for (const OpId op : transfers) {
+      changes.emplace_back(graph.ops.recorded_start[op], op);
+      changes.emplace_back(recorded_end(graph, op), op);
+    }
+    std::sort(changes.begin(), changes.end());
+    std::map<OpId, double> share;
+    std::set<OpId> under_way;
+    Nanos since = 0;
+    for (const auto& [time, op] : changes) {
+      for (const OpId other : under_way) {
+        share[other] += static_cast<double>(time - since) / static_cast<double>(under_way.size());
+      }
+      since = time;
+      if (!under_way.erase(op)) under_way.insert(op);
+    }
+    for (Collective& collective : graph.collectives) {
+      const auto found = share.find(collective.transfer);
+      if (found != share.end()) collective.alone = std::llround(found->second);
+    }
+  }
+
   /// Collectives that run on several threads of a host, or go to the same servers, share a network.
   /// Which of two got how much is not recorded, but the network is busy until the first is over,
   /// and then with the second: so each counts from the end of the one before, and together they
@@ -231,6 +258,7 @@ class Join {
     Graph& graph = builder_.draft();
     for (const LaneId lane : shared_links_) {
       std::vector<OpId>& transfers = on_link_[lane];
+      set_fair_shares(transfers);
       std::sort(transfers.begin(), transfers.end(), [&](OpId a, OpId b) {
         return std::pair{recorded_end(graph, a), a} < std::pair{recorded_end(graph, b), b};
       });

@@ -603,6 +603,9 @@ TEST(Build, CollectivesOfSeveralThreadsShareTheNetwork) {
   const Ops& ops = two.made.graph.ops;
   EXPECT_EQ(ops.duration[two.transfer(0)], 190 * us);
   EXPECT_EQ(ops.duration[two.transfer(1)], 100 * us) << "while the first went on it had half";
+  // Alone from 110 to 210, and half of what lies between 210 and 300; then the second alone.
+  EXPECT_EQ(two.made.graph.collectives[0].alone, 145 * us);
+  EXPECT_EQ(two.made.graph.collectives[1].alone, 145 * us);
   EXPECT_TRUE(two.made.edge(two.transfer(0), two.transfer(1)));
   const OpId launch = two.made.op("c10d::allreduce_");
   EXPECT_EQ(ops.kind[launch], OpKind::kLaunch);

@@ -99,6 +99,9 @@ struct Collective {
   std::string group;
   std::int64_t sequence = -1;  ///< position in its group
   OpId transfer = kNoId;
+  /// Of a transfer that shared the network with others: how long it would have taken alone, if all
+  /// had equal shares. -1 where it was alone, or nobody knows. Left out of the text form.
+  Nanos alone = -1;
   std::vector<OpId> arrivals;  ///< of the members that were recorded
 };
 
