@@ -157,7 +157,7 @@ class Bench:
             start = line.find('{"step_ms"')
             if start >= 0:
                 steps = json.loads(line[start:])["step_ms"]
-                return statistics.median(steps[WARM_UP:])
+                return float(statistics.median(steps[WARM_UP:]))
         raise RuntimeError(f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
     def cluster(self, hosts: int, gbit: float) -> Path:
@@ -296,7 +296,8 @@ def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
         "noise is half of how far these\ndiffer. Compute is real where the hosts have a core each, "
         "and emulated (a timed hold) where not.\n\n"
         "    bench/testbed_accuracy.py build/weft --markdown docs/reference/testbed-accuracy.md\n\n"
-        "measures the cases anew (hours on two cores) and writes this page.\n\n"
+        "measures the cases anew (hours on two cores) and writes this page. "
+        f"So far {len(results)} of {len(list(cases()))} cases\nwere measured.\n\n"
     )
     return intro + text + "\n\n" + "\n".join(table) + "\n", holds
 
@@ -342,7 +343,7 @@ def main() -> int:
     text, holds = page(ordered)
     if options.markdown:
         options.markdown.write_text(text)
-    print(text.partition("| case")[0].partition("writes this page.\n\n")[2])
+    print(text.partition("| case")[0].partition("were measured.\n\n")[2])
     return 0 if holds else 1
 
 
