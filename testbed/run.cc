@@ -21,9 +21,10 @@
 #include <vector>
 
 #include "testbed/enter.h"
-#include "testbed/line_splitter.h"
 #include "testbed/one_gpu.h"
 #include "testbed/process_space.h"
+#include "testbed/tagged_line.h"
+#include "weft/base/line_splitter.h"
 
 namespace weft::testbed {
 namespace {

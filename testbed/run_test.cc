@@ -9,7 +9,8 @@
 #include <cstdlib>
 
 #include "testbed/enter.h"
-#include "testbed/line_splitter.h"
+#include "testbed/tagged_line.h"
+#include "weft/base/line_splitter.h"
 
 namespace weft::testbed {
 namespace {

@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+import one_gpu
+
 # Fault -> the kind of finding that must name it, and the rank it must name (None: any).
 FAULTS = {
     "sleeping-rank": ("straggler", 2),
@@ -30,30 +32,12 @@ FAULTS = {
 
 
 def start_ranks(out: str, world: int) -> int:
-    env = dict(
-        os.environ,
-        NCCL_P2P_DISABLE="1",
-        NCCL_SHM_DISABLE="1",
-        NCCL_IB_DISABLE="1",
-        NCCL_SOCKET_IFNAME="lo",
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT="29541",
-        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=str(100 // world),
-    )
     ranks = [
-        subprocess.Popen(
-            [sys.executable, __file__, out, str(world), str(rank)],
-            env=dict(env, NCCL_HOSTID=f"host{rank}"),
-        )
-        for rank in range(world)
+        subprocess.Popen([sys.executable, __file__, out, str(world), str(rank)], env=env)
+        for rank, env in enumerate(one_gpu.environments(world, 29541))
     ]
-    end = time.time() + float(os.environ.get("LIMIT_S", "480"))
-    while time.time() < end and any(p.poll() is None for p in ranks):
-        time.sleep(0.2)
-    late = [p for p in ranks if p.poll() is None]
-    for process in late:
-        process.kill()
-    return 1 if late else max(p.wait() for p in ranks)
+    in_time = one_gpu.end_within(ranks, float(os.environ.get("LIMIT_S", "480")))
+    return max(rank.wait() for rank in ranks) if in_time else 1
 
 
 def run_rank(out: Path, world: int, rank: int) -> None:

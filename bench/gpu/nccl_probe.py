@@ -21,6 +21,8 @@ import sys
 import tempfile
 import time
 
+import one_gpu
+
 SIZES = [8, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20]
 REPEATS = 7
 RANKS = 2
@@ -29,26 +31,11 @@ CHECKED = {"allreduce": [4096, 1 << 20, 4096], "allgather": [2 << 20], "broadcas
 
 def spawn(arguments, **more):
     """Runs this script once a rank; none outlives it."""
-    environment = dict(
-        os.environ, NCCL_P2P_DISABLE="1", NCCL_SHM_DISABLE="1", NCCL_IB_DISABLE="1",
-        NCCL_SOCKET_IFNAME="lo", MASTER_ADDR="127.0.0.1", MASTER_PORT="29541",
-        WORLD_SIZE=str(RANKS), **more,
-    )  # fmt: skip
     ranks = [
-        subprocess.Popen(
-            [sys.executable, __file__, *arguments],
-            env=dict(environment, RANK=str(rank), NCCL_HOSTID=f"host{rank}"),
-        )
-        for rank in range(RANKS)
+        subprocess.Popen([sys.executable, __file__, *arguments], env=env)
+        for env in one_gpu.environments(RANKS, 29541, **more)
     ]
-    try:
-        limit = time.monotonic() + 120
-        while time.monotonic() < limit and any(rank.poll() is None for rank in ranks):
-            time.sleep(0.1)
-    finally:
-        for rank in ranks:
-            if rank.poll() is None:
-                rank.kill()
+    one_gpu.end_within(ranks, 120)
     if any(rank.wait() != 0 for rank in ranks):
         sys.exit(f"nccl_probe: a rank of {arguments} failed")
 

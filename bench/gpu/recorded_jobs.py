@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+import one_gpu
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = [("resnet50", 2), ("resnet50", 4), ("vgg16", 2), ("vit_b_16", 2), ("vit_b_16", 4)]
 STEPS, WARM_UP = 60, 30  # the network takes some twenty steps to settle
@@ -25,43 +27,27 @@ BAR = 5.0
 
 def start_ranks(model: str, world: int, folder: Path | None) -> float:
     """One run; the step in ms, steps back to back."""
-    env = dict(
-        os.environ,
-        NCCL_P2P_DISABLE="1",
-        NCCL_SHM_DISABLE="1",
-        NCCL_IB_DISABLE="1",
-        NCCL_SOCKET_IFNAME="lo",
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT="29547",
-        WORLD_SIZE=str(world),
-        LOCAL_RANK="0",
-        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=str(100 // world),
-    )
+    hooks = {}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        env["PYTHONPATH"] = str(ROOT / "python" / "weft" / "_bootstrap")
-        env["WEFT_RECORD"] = str(folder.resolve())
-        env["WEFT_RECORD_STEPS"] = RECORDED
-        env["WEFT_RECORD_OPTIONS"] = "shapes"
+        hooks = {
+            "PYTHONPATH": str(ROOT / "python" / "weft" / "_bootstrap"),
+            "WEFT_RECORD": str(folder.resolve()),
+            "WEFT_RECORD_STEPS": RECORDED,
+            "WEFT_RECORD_OPTIONS": "shapes",
+        }
     ranks = [
         subprocess.Popen(
             [sys.executable, __file__, "--rank", model],
-            env=dict(env, NCCL_HOSTID=f"host{rank}", RANK=str(rank)),
+            env=env,
             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
             text=True,
         )
-        for rank in range(world)
+        for rank, env in enumerate(one_gpu.environments(world, 29547, **hooks))
     ]
-    end = time.time() + 90
-    while time.time() < end and any(p.poll() is None for p in ranks):
-        time.sleep(0.1)
-    for process in ranks:
-        if process.poll() is None:
-            process.kill()
+    one_gpu.end_within(ranks, 90)
     assert ranks[0].stdout is not None
     lines = [line for line in ranks[0].stdout if line.startswith("{")]
-    for process in ranks:
-        process.wait()
     if not lines:
         sys.exit(f"{model}, {world} ranks: no result")
     return float(json.loads(lines[-1])["step_ms"])

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "weft/base/line_splitter.h"
+
 extern char** environ;
 
 namespace weft {
@@ -24,7 +26,7 @@ struct Stream {
   int ours = -1;
   int theirs = -1;
   bool error = false;
-  std::string pending = {};
+  LineSplitter lines = {};
 
   explicit Stream(bool is_error) : error(is_error) {}
   ~Stream() {
@@ -58,22 +60,14 @@ struct Stream {
         close_end(ours);
         return;
       }
-      pending.append(buffer.data(), static_cast<std::size_t>(got));
-      tell_lines(watch);
+      lines.add({buffer.data(), static_cast<std::size_t>(got)}, teller(watch));
     }
   }
 
-  void tell_lines(const ChildWatch& watch) {
-    std::size_t begin = 0;
-    for (std::size_t end = 0; (end = pending.find('\n', begin)) != pending.npos; begin = end + 1) {
-      watch.line(std::string_view(pending).substr(begin, end - begin), error);
-    }
-    pending.erase(0, begin);
-  }
+  void tell_rest(const ChildWatch& watch) { lines.finish(teller(watch)); }
 
-  void tell_rest(const ChildWatch& watch) {
-    if (!pending.empty()) watch.line(pending, error);
-    pending.clear();
+  LineSplitter::Take teller(const ChildWatch& watch) const {
+    return [&watch, is_error = error](std::string_view line) { watch.line(line, is_error); };
   }
 };
 

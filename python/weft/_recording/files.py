@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import gzip
 import json
 import os
@@ -54,6 +55,15 @@ def whole(path: str) -> Iterator[str]:
         with contextlib.suppress(OSError):
             os.remove(partial)
         raise
+
+
+def take_xplane(folder: str, path: str) -> None:
+    """The one XPlane that a profiler has written somewhere in `folder` becomes `path`."""
+    written = glob.glob(os.path.join(folder, "plugins/profile/*/*.xplane.pb"))
+    if len(written) != 1:
+        raise OSError("the profiler wrote no XPlane; is the disk full?")
+    with whole(path) as partial:
+        shutil.move(written[0], partial)
 
 
 @contextlib.contextmanager

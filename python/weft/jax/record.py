@@ -10,9 +10,6 @@ step ends only when the next call begins: what waits for the result belongs to i
 from __future__ import annotations
 
 import functools
-import glob
-import os
-import shutil
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
@@ -80,11 +77,7 @@ class JaxRecorder(Recorder):
 
         jax.block_until_ready(self.latest)
         jax.profiler.stop_trace()
-        written = glob.glob(os.path.join(self._folder, "plugins/profile/*/*.xplane.pb"))
-        if len(written) != 1:
-            raise OSError("the profiler wrote no XPlane; is the disk full?")
-        with files.whole(self._path) as partial:
-            shutil.move(written[0], partial)
+        files.take_xplane(self._folder, self._path)
         self._clean()
         return [self._path]
 

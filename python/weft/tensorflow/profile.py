@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
-import shutil
 from typing import Any, List, Optional
 
 from .._recording import files
@@ -48,11 +45,7 @@ class XplaneProfile:
         from tensorflow import profiler
 
         profiler.experimental.stop()
-        written = glob.glob(os.path.join(self._folder, "plugins/profile/*/*.xplane.pb"))
-        if len(written) != 1:
-            raise OSError("the profiler wrote no XPlane; is the disk full?")
-        with files.whole(self._path) as partial:
-            shutil.move(written[0], partial)
+        files.take_xplane(self._folder, self._path)
         self._clean()
         return [self._path]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "testbed/line_splitter.h"
+#include "testbed/tagged_line.h"
 
 namespace weft::testbed {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::testbed {
+namespace weft {
 
 class LineSplitter {
  public:
@@ -37,12 +37,4 @@ class LineSplitter {
   std::string pending_;
 };
 
-/// A line that mpirun tagged ("[1,3]<stdout>:text") as the rank's label, stream and text.
-struct TaggedLine {
-  std::string label;  ///< "r3"; empty: not tagged
-  bool is_error = false;
-  std::string_view text;
-};
-TaggedLine parse_tag(std::string_view line);
-
-}  // namespace weft::testbed
+}  // namespace weft

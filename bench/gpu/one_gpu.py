@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL ranks that share one GPU: each claims to be a host of its own, sockets over loopback."""
+
+import os
+import subprocess
+import time
+
+
+def environments(world: int, port: int, **more: str) -> list[dict[str, str]]:
+    """One for each rank; under MPS each gets an equal part of the GPU."""
+    common = dict(
+        os.environ,
+        NCCL_P2P_DISABLE="1",
+        NCCL_SHM_DISABLE="1",
+        NCCL_IB_DISABLE="1",
+        NCCL_SOCKET_IFNAME="lo",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        WORLD_SIZE=str(world),
+        LOCAL_RANK="0",
+        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=str(100 // world),
+        **more,
+    )
+    return [dict(common, RANK=str(rank), NCCL_HOSTID=f"host{rank}") for rank in range(world)]
+
+
+def end_within(ranks: list[subprocess.Popen], seconds: float) -> bool:
+    """Waits for all; those that are late are killed, as one left behind breaks the next run."""
+    try:
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit and any(rank.poll() is None for rank in ranks):
+            time.sleep(0.1)
+    finally:
+        late = [rank for rank in ranks if rank.poll() is None]
+        for rank in late:
+            rank.kill()
+        for rank in ranks:
+            rank.wait()
+    return not late
