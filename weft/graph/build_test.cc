@@ -4,91 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 
+#include "weft/graph/made_recording.h"
 #include "weft/graph/names.h"
 #include "weft/graph/plain_replay.h"
-#include "weft/trace/made_run.h"
 
 namespace weft::graph {
 namespace {
 
-using trace::EventKind;
 using trace::kAllReduceKernel;
-using trace::MadeRank;
-
-constexpr Nanos us = kMicrosecond;
-
-/// Adds launches and kernels by recorded times.
-struct Rank : MadeRank {
-  using MadeRank::MadeRank;
-
-  /// A call and the work it puts on `stream`; returns the event of the work.
-  std::uint32_t launch(const std::string& name, Nanos call, Nanos call_time, Nanos start,
-                       Nanos duration, std::int64_t stream = 7) {
-    runtime(call, call_time, ++correlation);
-    return kernel(name, start + duration, duration, correlation, stream);
-  }
-  std::uint32_t call(const std::string& name, Nanos start, Nanos duration) {
-    return add(EventKind::kRuntime, name, start, duration, ++correlation);
-  }
-  void step(std::int64_t number, Nanos start, Nanos end) {
-    trace.steps.push_back({number, 0, start, end});
-  }
-  /// Moves an event to another host thread.
-  void on_thread(std::uint32_t event, std::int64_t tid) {
-    std::uint32_t lane = 0;
-    while (lane < trace.lanes.size() &&
-           (trace.lanes[lane].on_device || trace.lanes[lane].tid != tid)) {
-      ++lane;
-    }
-    if (lane == trace.lanes.size()) trace.lanes.push_back({false, 0, tid, -1, ""});
-    trace.events.lane[event] = lane;
-  }
-
-  std::uint32_t correlation = 0;
-};
-
-struct Made {
-  trace::Run run;
-  std::vector<trace::Match> matches;
-  Diagnostics diagnostics;
-  Graph graph;
-
-  void add(Rank rank) { run.ranks.push_back(std::move(rank.trace)); }
-  void match(trace::CollectiveKind kind, std::vector<trace::Member> members, Bytes bytes = 1024) {
-    trace::Match m;
-    m.kind = kind;
-    m.group = "0";
-    m.bytes = bytes;
-    m.group_size = static_cast<std::int32_t>(members.size());
-    m.members = std::move(members);
-    matches.push_back(std::move(m));
-  }
-  void build() {
-    auto result = graph::build(run, matches, diagnostics);
-    ASSERT_TRUE(result) << result.error().text();
-    graph = std::move(*result);
-    const Status sound = verify(graph);
-    ASSERT_TRUE(sound) << sound.error().text();
-  }
-
-  OpId op(std::string_view name, std::int32_t rank = 0, int nth = 0) const {
-    for (OpId id = 0; id < graph.size(); ++id) {
-      if (graph.name(id) == name && graph.rank(id) == rank && nth-- == 0) return id;
-    }
-    ADD_FAILURE() << "no op " << name << " of rank " << rank;
-    return 0;
-  }
-  OpId transfer(std::size_t collective = 0) const { return graph.collectives[collective].transfer; }
-  std::optional<Edge> edge(OpId source, OpId destination) const {
-    for (const Edge& e : graph.in_edges(destination)) {
-      if (e.source == source) return e;
-    }
-    return std::nullopt;
-  }
-};
 
 TEST(Build, KernelFollowsTheCallThatLaunchedIt) {
   Rank rank(0, 1);
@@ -503,130 +428,6 @@ TEST(Build, ReplayGivesTheRecordedTimesBack) {
       EXPECT_EQ(starts[op], graph.ops.recorded_start[op]) << graph.name(op) << ", late " << late;
     }
   }
-}
-
-/// Two ranks without device: forward, backward with a gradient, gloo on a thread of its own from
-/// then on, and an optimizer that waits for it. Rank 1 computes `late` longer.
-struct TwoHosts {
-  Made made;
-
-  explicit TwoHosts(Nanos late) {
-    const Nanos over = 400 * us + late;
-    std::vector<trace::Member> members;
-    for (std::uint32_t r = 0; r < 2; ++r) {
-      const Nanos more = r == 1 ? late : 0;
-      Rank rank(static_cast<std::int32_t>(r), 2);
-      rank.step(3, 0, 900 * us);
-      rank.annotation("forward pass", 5 * us, 100 * us + more);
-      rank.host("aten::linear", 10 * us, 90 * us + more);
-      rank.host("aten::addmm", 20 * us, 70 * us + more);  // within linear
-      rank.host("evaluate gradient", 110 * us + more, 100 * us);
-      rank.host(std::string(kGradientReady), 120 * us + more, 40 * us);
-      const auto reduce =
-          rank.annotation("gloo:all_reduce", 165 * us + more, over - 165 * us - more);
-      rank.on_thread(reduce, 99);
-      rank.host("aten::add_", over + 30 * us, 50 * us);
-      members.push_back({r, reduce});
-      made.add(rank);
-    }
-    made.match(trace::CollectiveKind::kAllReduce, members);
-    made.build();
-  }
-};
-
-TEST(Build, WithoutDeviceOutermostOpsAreWork) {
-  const TwoHosts two(0);
-  const Graph& graph = two.made.graph;
-  EXPECT_EQ(graph.ops.duration[two.made.op("aten::linear")], 90 * us);
-  for (OpId op = 0; op < graph.size(); ++op) {
-    EXPECT_NE(graph.name(op), "aten::addmm");
-    EXPECT_NE(graph.name(op), "forward pass");
-  }
-  // Cut where the gradient is ready, and no time is lost.
-  EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 0)], 50 * us);
-  EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 1)], 50 * us);
-}
-
-TEST(Build, WithoutDeviceCollectivesFollowGradientsAndWorkFollowsCollectives) {
-  const TwoHosts two(80 * us);
-  const Graph& graph = two.made.graph;
-  const OpId transfer = two.made.transfer();
-  EXPECT_EQ(graph.ops.recorded_start[transfer], 245 * us);  // when rank 1 is there
-  EXPECT_EQ(graph.ops.duration[transfer], 235 * us);
-  for (const std::int32_t rank : {0, 1}) {
-    const OpId arrival = two.made.op("gloo:all_reduce", rank);
-    EXPECT_EQ(graph.ops.kind[arrival], OpKind::kArrive);
-    EXPECT_TRUE(two.made.edge(two.made.op(kGradientReady, rank), arrival));
-    EXPECT_TRUE(two.made.edge(transfer, two.made.op("aten::add_", rank)));
-  }
-  Graph faster = graph;
-  faster.ops.duration[two.made.op("aten::linear", 1)] -= 80 * us;
-  const OpId last = two.made.op("aten::add_");
-  EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 80 * us);
-}
-
-/// Two ranks without device that queue two all-reduces, which run at the same time on two threads
-/// and end at `first` and `second`; the optimizer begins at `optimizer`.
-struct TwoQueues {
-  Made made;
-
-  TwoQueues(Nanos first, Nanos second, Nanos optimizer, Nanos late_record = 0) {
-    std::vector<trace::Member> one, two;
-    for (std::uint32_t r = 0; r < 2; ++r) {
-      Rank rank(static_cast<std::int32_t>(r), 2);
-      rank.step(3, 0, 900 * us);
-      rank.host("aten::linear", 10 * us, 80 * us);
-      rank.host("c10d::allreduce_", 100 * us, 10 * us);
-      rank.host("aten::mm", 115 * us, 80 * us);
-      rank.host("c10d::allreduce_", 200 * us, 10 * us);
-      const auto a = rank.annotation("gloo:all_reduce", 110 * us, first - 110 * us);
-      const auto b = rank.annotation("gloo:all_reduce", 210 * us,
-                                     second + (r == 0 ? late_record : 0) - 210 * us);
-      rank.on_thread(a, 98);
-      rank.on_thread(b, 99);
-      rank.annotation("Optimizer.step#SGD.step", optimizer, 60 * us);
-      rank.host("aten::add_", optimizer + 5 * us, 50 * us);
-      one.push_back({r, a});
-      two.push_back({r, b});
-      made.add(rank);
-    }
-    made.match(trace::CollectiveKind::kAllReduce, one);
-    made.match(trace::CollectiveKind::kAllReduce, two);
-    made.build();
-  }
-
-  OpId transfer(std::size_t i) const { return made.graph.collectives[i].transfer; }
-};
-
-TEST(Build, CollectivesOfSeveralThreadsShareTheNetwork) {
-  const TwoQueues two(300 * us, 400 * us, 410 * us);
-  const Ops& ops = two.made.graph.ops;
-  EXPECT_EQ(ops.duration[two.transfer(0)], 190 * us);
-  EXPECT_EQ(ops.duration[two.transfer(1)], 100 * us) << "while the first went on it had half";
-  // Alone from 110 to 210, and half of what lies between 210 and 300; then the second alone.
-  EXPECT_EQ(two.made.graph.collectives[0].alone, 145 * us);
-  EXPECT_EQ(two.made.graph.collectives[1].alone, 145 * us);
-  EXPECT_TRUE(two.made.edge(two.transfer(0), two.transfer(1)));
-  const OpId launch = two.made.op("c10d::allreduce_");
-  EXPECT_EQ(ops.kind[launch], OpKind::kLaunch);
-  EXPECT_TRUE(two.made.edge(launch, two.made.op("gloo:all_reduce")));
-}
-
-TEST(Build, OptimizerWaitsForCollectivesAlsoWhereTheyAreHidden) {
-  const TwoQueues two(240 * us, 260 * us, 500 * us);
-  const OpId add = two.made.op("aten::add_");
-  EXPECT_TRUE(two.made.edge(two.transfer(0), add));
-  EXPECT_TRUE(two.made.edge(two.transfer(1), add));
-}
-
-TEST(Build, CollectiveIsOverWhenItsWaiterGoesOn) {
-  const TwoQueues two(300 * us, 400 * us, 400 * us, 40 * us);
-  const Graph& graph = two.made.graph;
-  EXPECT_TRUE(two.made.edge(two.transfer(1), two.made.op("aten::add_", 0)));
-  Graph faster = graph;
-  faster.ops.duration[two.transfer(1)] -= 50 * us;
-  const OpId last = two.made.op("aten::add_", 0);
-  EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 50 * us);
 }
 
 TEST(Build, EngineThatPausesWaitsForWhatEndedLast) {
