@@ -36,11 +36,17 @@ resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 
 
 def serve() -> None:
+    # A server takes its threads from here, not from tf.config, and otherwise one for each core: on a
+    # host of one core two workers then wait for each other for ever.
+    threads = tf.compat.v1.ConfigProto(
+        intra_op_parallelism_threads=1, inter_op_parallelism_threads=16
+    )
     server = tf.distribute.Server(
         resolver.cluster_spec(),
         job_name=resolver.task_type,
         task_index=resolver.task_id,
         protocol="grpc",
+        config=threads,
         start=True,
     )
     server.join()
