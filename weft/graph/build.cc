@@ -132,7 +132,9 @@ class Join {
     collective.bytes = match.bytes;
     collective.group = match.group;
     collective.sequence = match.sequence;
-    if (match.members.size() < 2 && run_.ranks.size() > 1) {
+    // A worker exchanges with its servers alone.
+    const bool alone = match.kind == CollectiveKind::kPushPull && match.group_size <= 1;
+    if (match.members.size() < 2 && run_.ranks.size() > 1 && !alone) {
       diagnostics_.add(kLoneCollective, std::string(trace::to_text(match.kind)));
     }
 

@@ -37,8 +37,6 @@ Ring ring(CollectiveKind kind, std::int32_t ranks) {
     case CollectiveKind::kGather:
     case CollectiveKind::kScatter:
       return {(n - 1) / n, n - 1};
-    case CollectiveKind::kPushPull:
-      return {n, 1};  // all of it goes through the servers
     default:
       return {1, std::ceil(std::log2(n))};
   }
@@ -75,7 +73,8 @@ void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
   }
 }
 
-Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers) {
+Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers,
+                      std::int32_t far_from_servers) {
   std::set<std::int32_t> ranks;
   for (const graph::Lane& lane : graph.lanes) {
     if (lane.rank >= 0) ranks.insert(lane.rank);
@@ -84,27 +83,37 @@ Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::in
     return fail(ErrorCode::kUsage, "workers=" + std::to_string(workers) +
                                        " cannot be answered from this recording: " + why);
   };
+  const auto matters = [](const graph::Collective& c) {
+    return c.transfer != graph::kNoId && (c.ranks > 1 || c.kind == CollectiveKind::kPushPull);
+  };
+  // New workers run on hosts of their own.
+  const auto now = static_cast<double>(std::max(1, far_from_servers));
+  const double share = std::max(1.0, now + workers - static_cast<double>(ranks.size())) / now;
   bool any = false;
   for (const graph::Collective& c : graph.collectives) {
-    if (c.transfer == graph::kNoId || c.ranks < 2) continue;
+    if (!matters(c)) continue;
+    any = true;
+    if (c.kind == CollectiveKind::kPushPull) continue;
     if (c.ranks < static_cast<std::int32_t>(ranks.size()) || c.kind == CollectiveKind::kSendRecv) {
       return refuse("its ranks communicate in groups of " + std::to_string(c.ranks) +
                     ", so they do not all do the same");
     }
-    any = true;
   }
   if (!any) return refuse("it shows no communication between its ranks");
   for (graph::Collective& c : graph.collectives) {
-    if (c.transfer == graph::kNoId || c.ranks < 2) continue;
+    if (!matters(c)) continue;
     Nanos& time = graph.ops.duration[c.transfer];
-    if (c.bytes >= 0 && links.has_table(c.kind, workers)) {
+    if (c.kind == CollectiveKind::kPushPull) {
+      const Nanos fixed = fixed_part(graph, links, c);
+      time = fixed + times(time - fixed, share);
+    } else if (c.bytes >= 0 && links.has_table(c.kind, workers)) {
       time = links.transfer(c.kind, workers, c.bytes)->time;
     } else {
       const Ring was = ring(c.kind, c.ranks), is = ring(c.kind, workers);
       const Nanos fixed = fixed_part(graph, links, c);
       time = times(fixed, is.rounds / was.rounds) + times(time - fixed, is.volume / was.volume);
     }
-    c.ranks = workers;
+    if (c.ranks > 1) c.ranks = workers;
   }
   return {};
 }

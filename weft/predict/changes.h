@@ -24,8 +24,10 @@ void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
 
 /// Data-parallel training on another number of workers, each with as much work as before: what
 /// changes are the collectives of all of them. Times come from a table for that many ranks, else
-/// the recorded ones are scaled by what a ring moves over each link, and by its rounds. An Error
-/// (kUsage) where ranks communicate in groups, or not at all.
-Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers);
+/// the recorded ones are scaled by what a ring moves over each link, and by its rounds; exchanges
+/// with parameter servers by how many workers share the link of a server, of which so far there
+/// are `far_from_servers`. An Error (kUsage) where ranks communicate in groups, or not at all.
+Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::int32_t workers,
+                      std::int32_t far_from_servers);
 
 }  // namespace weft::predict

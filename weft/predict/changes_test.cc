@@ -65,7 +65,7 @@ TEST(Changes, WithoutDeviceHostWorkAndThePausesOfItsThreadAreCompute) {
 
 TEST(Changes, MoreWorkersMoveMoreOverEachLinkInMoreRounds) {
   graph::Graph graph = two_hosts();
-  ASSERT_TRUE(change_workers(graph, links(), 4));
+  ASSERT_TRUE(change_workers(graph, links(), 4, 2));
   // 2 ms are the latency of 2 rounds and become 6; volume grows from 1 to 1.5 arrays.
   EXPECT_EQ(transfer_time(graph), 66 * kMillisecond);
   EXPECT_EQ(graph.collectives[0].ranks, 4);
@@ -73,18 +73,29 @@ TEST(Changes, MoreWorkersMoveMoreOverEachLinkInMoreRounds) {
 
 TEST(Changes, ATableForThatManyWorkersDecides) {
   graph::Graph graph = two_hosts();
-  ASSERT_TRUE(change_workers(graph, links(8), 8));
+  ASSERT_TRUE(change_workers(graph, links(8), 8, 2));
   EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);
+}
+
+TEST(Changes, MoreWorkersShareTheLinkOfAServer) {
+  // One of two workers runs beside the server; of four, three reach it over its link.
+  graph::Graph graph = two_hosts("pushpull ranks=2");
+  ASSERT_TRUE(change_workers(graph, links(), 4, 1));
+  EXPECT_EQ(transfer_time(graph), 3 * 42 * kMillisecond);
+  graph = two_hosts("pushpull ranks=2");
+  ASSERT_TRUE(change_workers(graph, links(), 4, 2));
+  EXPECT_EQ(transfer_time(graph), 2 * 42 * kMillisecond);
+  EXPECT_EQ(graph.collectives[0].ranks, 4);
 }
 
 TEST(Changes, WorkersThatDoNotAllDoTheSameAreRefused) {
   graph::Graph messages = two_hosts("sendrecv ranks=2");
-  const Status refused = change_workers(messages, links(), 4);
+  const Status refused = change_workers(messages, links(), 4, 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
   graph::Graph alone = two_hosts();
   alone.collectives.clear();
-  EXPECT_FALSE(change_workers(alone, links(), 4));
+  EXPECT_FALSE(change_workers(alone, links(), 4, 2));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
 #include "weft/trace/host_as_device.h"
+#include "weft/trace/services.h"
 
 namespace weft::predict {
 namespace {
@@ -212,7 +213,8 @@ class Predictor::Core {
           change_compute(graph, what_if.rank, what_if.value, computes_on_host());
           break;
         case WhatIf::Kind::kWorkers:
-          WEFT_TRY(change_workers(graph, links_, static_cast<std::int32_t>(what_if.value)));
+          WEFT_TRY(change_workers(graph, links_, static_cast<std::int32_t>(what_if.value),
+                                  trace::ranks_far_from_servers(job_.run)));
           break;
         case WhatIf::Kind::kBandwidth:
           bandwidth *= what_if.value;

@@ -14,6 +14,7 @@
 #include "weft/base/parallel.h"
 #include "weft/trace/calls.h"
 #include "weft/trace/execution_trace/execution_trace.h"
+#include "weft/trace/job_facts.h"
 #include "weft/trace/probe/probe.h"
 #include "weft/trace/reader.h"
 #include "weft/trace/recognise.h"
@@ -38,9 +39,6 @@ constexpr DiagnosticKind kUnequal{
     "unequal-collectives", Severity::kInfo,
     "ranks did not record the same number of collectives; the window cut some off",
     "matching copes with it; record more steps to have whole ones"};
-
-/// What `weft record` writes beside each trace: facts about the job, no events.
-bool is_job_facts(const std::string& file) { return file.ends_with(".job.json"); }
 
 struct FileOutcome {
   FileTraces traces;
@@ -271,6 +269,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
       diagnostics.add(outcome.unknown ? kSkipped : kUnreadable,
                       outcome.unknown ? files[i] : outcome.error->text());
     }
+    for (RankTrace& trace : outcome.traces) add_job_facts(trace);
     if (!outcome.traces.empty()) traces.push_back(std::move(outcome.traces));
     if (outcome.probe) logs.push_back(std::move(*outcome.probe));
   }
@@ -291,11 +290,12 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   std::vector<RankTrace> services = take_services(traces);
   Recording recording;
   recording.runs = sort_into_runs(std::move(traces), diagnostics);
-  attach_services(recording.runs, services, diagnostics);
+  attach_services(recording.runs, services);
   for (const FileOutcome& outcome : outcomes) {
     if (outcome.execution) attach_execution(recording.runs, *outcome.execution, diagnostics);
   }
   attach(recording.runs, std::move(logs), diagnostics);
+  for (Run& run : recording.runs) join_services(run, diagnostics);
   WEFT_TRY(choose_run(recording.runs, options.run));
   for (const Run& run : recording.runs) {
     if (!options.judge_runs) break;

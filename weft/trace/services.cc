@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
+
+#include "weft/base/median.h"
+#include "weft/trace/server_exchanges.h"
+#include "weft/trace/wire_match.h"
 
 namespace weft::trace {
 namespace {
@@ -17,12 +22,77 @@ std::filesystem::path folder_of(const RankTrace& trace) {
   return std::filesystem::path(trace.file).parent_path();
 }
 
-void lend_steps(const RankTrace& chief, RankTrace& rank, Diagnostics& diagnostics) {
-  const Nanos shift = chief.epoch - rank.epoch;
+/// A name without its domain.
+std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+/// How the clocks of services lie to those of ranks.
+class ServiceClocks {
+ public:
+  explicit ServiceClocks(const Run& run) : run_(run), ties_(clock_ties(run)) {}
+
+  /// What to add to times of the service to get times of the rank. Nothing is known about hosts
+  /// between which no transfers were recorded; their clocks are taken to agree.
+  Nanos shift(std::size_t rank, const RankTrace& service) const {
+    const Nanos epochs = service.epoch - run_.ranks[rank].epoch;
+    if (same_host(run_.ranks[rank], service)) return epochs;
+    std::vector<Nanos> seen;
+    for (std::size_t b = 0; b < run_.bystanders.size(); ++b) {
+      const Bystander& process = run_.bystanders[b];
+      if (process.process != service.process ||
+          short_name(process.host) != short_name(service.host)) {
+        continue;
+      }
+      for (const ClockTie& tie : ties_) {
+        if (tie.first == rank && tie.second == run_.ranks.size() + b) seen.push_back(tie.middle());
+      }
+    }
+    return seen.empty() ? epochs : epochs + median(seen);
+  }
+
+  static bool same_host(const RankTrace& a, const RankTrace& b) {
+    return !a.host.empty() && short_name(a.host) == short_name(b.host);
+  }
+
+ private:
+  const Run& run_;
+  std::vector<ClockTie> ties_;
+};
+
+/// The last time at which something of the rank ends within a step.
+Nanos work_ends(const RankTrace& rank, const StepMark& step) {
+  Nanos last = step.start;
+  const Events& e = rank.events;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    const bool work = e.kind[i] == EventKind::kHostOp ||
+                      (e.kind[i] == EventKind::kAnnotation && e.detail[i] != kNone);
+    if (work && e.start[i] >= step.start && e.end(i) <= step.end) last = std::max(last, e.end(i));
+  }
+  return last;
+}
+
+/// The chief ends a step when all ranks have done what it gave them.
+void wait_for_all(RankTrace& rank, std::uint32_t lane, const StepMark& step) {
+  HostOpDetail detail;
+  detail.collective = static_cast<std::uint32_t>(rank.collectives.size());
+  CollectiveDetail barrier;
+  barrier.name = rank.names.intern("barrier");
+  barrier.group = rank.names.intern("chief");
+  barrier.sequence = step.number;
+  rank.collectives.push_back(barrier);
+  rank.host_ops.push_back(detail);
+  const Nanos start = work_ends(rank, step);
+  rank.events.add(EventKind::kAnnotation, start, step.end - start,
+                  rank.names.intern("chief waits for all"), lane, 0,
+                  static_cast<std::uint32_t>(rank.host_ops.size() - 1));
+}
+
+void lend_steps(const RankTrace& chief, RankTrace& rank, Nanos shift, bool alone,
+                Diagnostics& diagnostics) {
   const auto lane = static_cast<std::uint32_t>(rank.lanes.size());
   rank.lanes.push_back({false, 0, static_cast<std::int64_t>(lane), -1, "steps of the chief"});
   for (const StepMark& step : chief.steps) {
     rank.steps.push_back({step.number, lane, step.start + shift, step.end + shift});
+    if (!alone) wait_for_all(rank, lane, rank.steps.back());
   }
   diagnostics.add(kLent, "rank " + std::to_string(rank.rank) + ": " + chief.file);
 }
@@ -39,8 +109,7 @@ bool is_service_file(std::string_view path) {
   return digits != 0 && digits != std::string_view::npos && path[digits] == '.';
 }
 
-void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services,
-                     Diagnostics& diagnostics) {
+void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services) {
   std::vector<RankTrace> left;
   for (RankTrace& service : services) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& r) {
@@ -53,13 +122,44 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services,
   for (Run& run : runs) {
     std::stable_sort(run.services.begin(), run.services.end(),
                      [](const RankTrace& a, const RankTrace& b) { return a.file < b.file; });
-    const auto chief = std::find_if(run.services.begin(), run.services.end(),
-                                    [](const RankTrace& s) { return !s.steps.empty(); });
-    if (chief == run.services.end()) continue;
-    for (RankTrace& rank : run.ranks) {
-      if (rank.steps.empty()) lend_steps(*chief, rank, diagnostics);
+  }
+}
+
+void join_services(Run& run, Diagnostics& diagnostics) {
+  if (run.services.empty()) return;
+  const ServiceClocks clocks(run);
+  const auto chief = std::find_if(run.services.begin(), run.services.end(),
+                                  [](const RankTrace& s) { return !s.steps.empty(); });
+  for (std::size_t r = 0; r < run.ranks.size(); ++r) {
+    RankTrace& rank = run.ranks[r];
+    // A packed rank was joined before it was packed.
+    if (!rank.origin.empty()) continue;
+    for (const RankTrace& service : run.services) {
+      add_exchanges(rank, service, clocks.shift(r, service),
+                    !ServiceClocks::same_host(rank, service));
+    }
+    if (chief != run.services.end() && rank.steps.empty()) {
+      lend_steps(*chief, rank, clocks.shift(r, *chief), run.ranks.size() == 1, diagnostics);
     }
   }
+}
+
+std::int32_t ranks_far_from_servers(const Run& run) {
+  std::vector<std::string_view> servers;  // where each runs
+  for (const RankTrace& service : run.services) {
+    if (service.steps.empty() && !service.host.empty()) servers.push_back(service.host);
+  }
+  for (const Bystander& process : run.bystanders) {
+    const bool serves = process.role == "server" || process.role == "ps";
+    if (serves && !process.host.empty()) servers.push_back(process.host);
+  }
+  std::ptrdiff_t most = servers.empty() ? std::ssize(run.ranks) : 0;
+  for (const std::string_view server : servers) {
+    most = std::max(most, std::count_if(run.ranks.begin(), run.ranks.end(), [&](const auto& rank) {
+                      return short_name(rank.host) != short_name(server);
+                    }));
+  }
+  return static_cast<std::int32_t>(most);
 }
 
 }  // namespace weft::trace

@@ -14,10 +14,17 @@ namespace weft::trace {
 /// "server0.mxnet.json", "chief.xplane.pb".
 bool is_service_file(std::string_view path);
 
-/// Gives each service to the run whose files lie beside it, the first of several. Ranks of that run
-/// which mark no steps take those of a service that does, by the clocks of their hosts. Services
-/// that have no run stay in `services`.
-void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services,
-                     Diagnostics& diagnostics);
+/// Gives each service to the run whose files lie beside it, the first of several. Those that have
+/// no run stay in `services`.
+void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
+
+/// Tells ranks what their services know about them: what they exchange with servers, and, where
+/// they mark no steps, those of the chief, at whose end it waits for all of them. Clocks of other
+/// hosts are set by the transfers recorded between them, so those must be attached before.
+void join_services(Run& run, Diagnostics& diagnostics);
+
+/// How many ranks reach a parameter server over a network, rather than on its host; of several
+/// servers, the one that most do. All of them where servers were not recorded.
+std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

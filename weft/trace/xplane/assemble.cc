@@ -8,6 +8,7 @@
 
 #include "weft/base/decimal.h"
 #include "weft/trace/xplane/rank_columns.h"
+#include "weft/trace/xplane/receives.h"
 
 namespace weft::trace::xplane {
 namespace {
@@ -53,8 +54,10 @@ std::string_view instruction_name(std::string_view text) {
   return text.substr(text.front() == '%' ? 1 : 0, text.find(" = ") - (text.front() == '%' ? 1 : 0));
 }
 
-/// TensorFlow names an op "scope/name:Type"; empty if the text is no such name.
+/// TensorFlow names an op "scope/name:Type"; empty if the text is no such name. Its services name
+/// what they were asked for likewise, and answer once that is over: no work of their own.
 std::string_view op_type(std::string_view text) {
+  if (text.starts_with("EagerService:")) return {};
   const std::size_t colon = text.find(':');
   const bool is_op = colon != std::string_view::npos && text.find("::") == std::string_view::npos &&
                      text.find(' ') == std::string_view::npos;
@@ -86,6 +89,7 @@ class Assembly {
     for (const RawPlane& plane : space_.planes) {
       if (is_host_plane(plane)) add_host_plane(plane);
     }
+    receives_.finish(ranks_.begin()->second);
     report();
     std::vector<RankTrace> traces;
     for (auto& [device, rank] : ranks_) {
@@ -198,6 +202,7 @@ class Assembly {
         if (const auto event = decode(plane, line, e, ids)) events.push_back(*event);
       }
       bound_collectives(events);
+      receives_.add_thread(events);
       for (const DecodedEvent& event : events) add_host_event(plane, line, event, home);
     }
   }
@@ -287,6 +292,7 @@ class Assembly {
   std::set<std::int32_t> ordinals_;                  ///< that host events name
   std::map<std::uint32_t, std::int32_t> device_of_;  ///< by correlation
   std::vector<HostStep> host_steps_;
+  Receives receives_;
   bool cpu_devices_ = false;
   std::int64_t process_ = -1;
   Nanos epoch_ = 0;

@@ -50,7 +50,12 @@ StatIds::StatIds(const RawPlane& plane)
       device_type(plane.stat_id("device_type_string")),
       group_key(plane.stat_id("group_key")),
       instance_key(plane.stat_id("instance_key")),
-      group_size(plane.stat_id("group_size")) {}
+      group_size(plane.stat_id("group_size")),
+      node(plane.stat_id("name")),
+      kernel_type(plane.stat_id("kernel_type")),
+      execution(plane.stat_id("step_id")),
+      run(plane.stat_id("id")),
+      requested_bytes(plane.stat_id("requested_bytes")) {}
 
 std::uint32_t to_correlation(std::int64_t value) {
   return value > 0 && value < std::int64_t{kNone} ? static_cast<std::uint32_t>(value) : 0;
@@ -89,6 +94,16 @@ DecodedEvent decode_stats(const RawPlane& plane, std::size_t index, const StatId
       event.instance_key = stat.value;
     } else if (stat.name == ids.group_size) {
       event.group_size = stat.value;
+    } else if (stat.name == ids.node) {
+      event.node = plane.text(stat);
+    } else if (stat.name == ids.kernel_type) {
+      event.kernel_type = plane.text(stat);
+    } else if (stat.name == ids.execution) {
+      event.execution = stat.value;
+    } else if (stat.name == ids.run) {
+      event.run = stat.value;
+    } else if (stat.name == ids.requested_bytes) {
+      event.requested_bytes = stat.value;
     }
   }
   return event;
@@ -129,7 +144,7 @@ void RankColumns::add(EventKind kind, const DecodedEvent& event, std::uint32_t l
                       std::uint32_t detail) {
   ++seen_;
   trace_.events.add(kind, event.start, event.duration, trace_.names.intern(event.name), lane,
-                    event.correlation, detail);
+                    event.correlation, detail, event.execution);
 }
 
 void RankColumns::add_work(const DecodedEvent& event, std::uint32_t lane, bool async,
@@ -184,6 +199,18 @@ void RankColumns::add_host_collective(const DecodedEvent& event, std::uint32_t l
   trace_.host_ops.push_back(detail);
   trace_.facts.collective_args = true;
   add(EventKind::kAnnotation, event, lane, static_cast<std::uint32_t>(trace_.host_ops.size() - 1));
+}
+
+void RankColumns::add_receive(const std::string& name, std::int64_t execution, std::int64_t row,
+                              Nanos start, Nanos duration, Bytes bytes) {
+  HostOpDetail detail;
+  detail.input_bytes = bytes;
+  const auto index = static_cast<std::uint32_t>(trace_.host_ops.size());
+  trace_.host_ops.push_back(detail);
+  // Threads have hashes for ids, so small numbers are free.
+  const std::uint32_t at = lane(false, "receives", {row, "receives", 0, 0});
+  trace_.events.add(EventKind::kAnnotation, start, duration, trace_.names.intern(name), at, 0,
+                    index, execution);
 }
 
 std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& event) {

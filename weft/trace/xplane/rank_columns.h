@@ -19,7 +19,8 @@ struct StatIds {
 
   std::uint32_t correlation_id, step_num, group_id, root, device_ordinal, hlo_op, hlo_module,
       program_id, kernel_details, memcpy_details, memset_details, process_id, profile_start_time,
-      device_vendor, device_type, group_key, instance_key, group_size;
+      device_vendor, device_type, group_key, instance_key, group_size, node, kernel_type, execution,
+      run, requested_bytes;
 };
 
 /// An event with all its numbers looked up. Texts point into the plane.
@@ -38,6 +39,11 @@ struct DecodedEvent {
   std::int64_t group_key = -1;     ///< of TensorFlow's collectives: who takes part
   std::int64_t instance_key = -1;  ///< ... and which one it is; workers agree on both
   std::int64_t group_size = -1;
+  std::string_view node;         ///< of a graph that an executor runs
+  std::string_view kernel_type;  ///< ... and what it does: "_Recv"
+  std::int64_t execution = -1;   ///< of that graph; a number that all tasks agree on
+  std::int64_t run = -1;         ///< the same number, where an executor runs what is ready
+  Bytes requested_bytes = -1;    ///< of an allocation
   Nanos start = 0;
   Nanos duration = 0;
 
@@ -83,6 +89,9 @@ class RankColumns {
   void add_work(const DecodedEvent& event, std::uint32_t lane, bool async, bool has_async);
   /// A collective that TensorFlow runs on a host thread; `type` names its kind.
   void add_host_collective(const DecodedEvent& event, std::uint32_t lane, std::string_view type);
+  /// A tensor from another task, on row `row` of those; see receives.h.
+  void add_receive(const std::string& name, std::int64_t execution, std::int64_t row, Nanos start,
+                   Nanos duration, Bytes bytes);
   void add_device_step(const DecodedEvent& event, std::uint32_t lane);
   /// Takes the steps of the host, or those of the device if the host marked none.
   void finish(const std::vector<HostStep>& host_steps);

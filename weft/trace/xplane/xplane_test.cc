@@ -379,6 +379,41 @@ TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) 
   EXPECT_EQ(rank.events.duration[calls[0].event], 40'000);
 }
 
+TEST(Xplane, WhatATaskReceivesLastsFromTheAskingUntilItIsThere) {
+  const std::map<std::string, std::string> node = {{"name", "mul/_4"}, {"kernel_type", "_Recv"}};
+  Plane plane("/host:CPU");
+  plane.line(1, "asks", 1'000)
+      .event("ExecutorState::Process", 1'000'000, 80'000'000, {{"id", 99}})
+      .event("ExecutorState::ProcessAsync::Start", 2'000'000, 1'000'000, {{"step_id", 99}}, node)
+      .event("mul/_3:_Send", 5'000'000, 1'000'000)
+      .event("EagerService:Enqueue", 0, 90'000'000);
+  plane.line(2, "has it", 1'000)
+      .event("ThreadpoolListener::StartRegion", 40'000'000, 0)
+      .event("MemoryAllocation", 41'000'000, 0, {{"requested_bytes", 4096}})
+      .event("ExecutorState::ProcessAsync::Done", 42'000'000, 7'000'000, {{"step_id", 99}}, node);
+  Diagnostics diagnostics;
+  const auto traces = read(space({plane.bytes()}), diagnostics);
+  ASSERT_TRUE(traces) << traces.error().text();
+  const RankTrace& rank = traces->at(0);
+  const Events& e = rank.events;
+  std::int64_t receives = 0, ops = 0;
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    ops += e.kind[i] == EventKind::kHostOp;
+    const std::string_view name = rank.names.text(e.name[i]);
+    if (name == "mul/_3:_Send") {
+      EXPECT_EQ(e.external_id[i], 99);
+    }
+    if (name != "mul/_4:_Recv") continue;
+    ++receives;
+    EXPECT_EQ(e.start[i], 2'000);
+    EXPECT_EQ(e.duration[i], 40'000);
+    EXPECT_EQ(e.external_id[i], 99);
+    EXPECT_EQ(rank.host_ops.at(e.detail[i]).input_bytes, 4096);
+  }
+  EXPECT_EQ(receives, 1);
+  EXPECT_EQ(ops, 1) << "a service that answers does no work of its own";
+}
+
 TEST(Xplane, SharedGpuProfileGivesEightRanksWithLaunches) {
   const fs::path file = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "traces" /
                         "AMD-AGI_TraceLens" / "mi300" / "jax_conv_minimal_08" / "tw003.xplane.pb";
