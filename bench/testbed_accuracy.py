@@ -28,9 +28,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "testbed" / "jobs"
-STEPS = 24
-WARM_UP = 8  # steps that do not count: connections open, caches fill, DDP rebuilds its buckets
-RECORDED = "12..17"
+STEPS = 18
+WARM_UP = 6  # steps that do not count: connections open, caches fill, DDP rebuilds its buckets
+RECORDED = "8..12"
 SAME_BAR, CHANGED_BAR = 5.0, 7.0  # per cent
 
 

@@ -33,6 +33,7 @@ Result<record::Request> read_request(const Arguments& arguments) {
   request.memory = arguments.has("--memory");
   request.stacks = arguments.has("--stacks");
   request.wire = !arguments.has("--no-wire");
+  request.mpi = arguments.has("--mpi");
   return request;
 }
 
@@ -81,7 +82,7 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
     steps.insert(job.recorded_steps.begin(), job.recorded_steps.end());
   }
   const std::vector<std::int64_t> ranks = folder.ranks();
-  std::string what = frameworks_of(folder);
+  std::string what = folder.jobs.empty() ? "calls of MPI" : frameworks_of(folder);
   if (!ranks.empty()) what += fmt::format(", ranks {}", format_numbers(ranks));
   if (!steps.empty())
     what += fmt::format(", steps {}", format_numbers({steps.begin(), steps.end()}));
@@ -120,6 +121,11 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
     return fail(ErrorCode::kUnavailable,
                 "the hooks of the frameworks are not beside this command; install Weft whole, with "
                 "pip or cmake --install");
+  }
+  if (request.mpi && parts.mpi.empty()) {
+    return fail(ErrorCode::kUnavailable,
+                "--mpi: libweft-mpi.so is not beside this command, as there was no MPI when it was "
+                "built; install one (Debian: libopenmpi-dev) and build Weft from source");
   }
   WEFT_ASSIGN(const bool made, make_folder(arguments, request.folder));
   const auto status = record::run_child(
@@ -164,10 +170,10 @@ Subcommand record_command() {
       "record\n"
       "around each rank there.";
   command.examples = {
-      Example{"weft record -o traces -- torchrun --nproc-per-node 4 train.py",
-              "steps 10 to 14 of every rank"},
-      Example{"weft record -o traces --steps 100..104 --memory -- mpirun -np 4 python train.py",
-              "later steps, with allocations"}};
+      Example{"weft record -o traces --memory -- torchrun --nproc-per-node 4 train.py",
+              "steps 10 to 14 of every rank, with allocations"},
+      Example{"weft record -o traces --mpi -- mpirun -np 4 ./solver",
+              "any program of MPI: its collectives and messages"}};
   command.flags = {
       {"-o", "DIR", "the folder to record into; made if it is not there", Flag::Value::kFolder},
       {"--steps", "A..B", "which steps, counted from 0 (default 10..14)", Flag::Value::kText},
@@ -175,6 +181,7 @@ Subcommand record_command() {
       {"--stacks", "", "call stacks as well: large files, a slow host"},
       {"--no-shapes", "", "no shapes of tensors: a little cheaper, but gloo's sizes are lost"},
       {"--no-wire", "", "no socket calls"},
+      {"--mpi", "", "calls of MPI as well, from the start of each rank; needs no framework"},
       {"--force", "", "replace a recording that is in DIR"}};
   command.run = run_record;
   return command;

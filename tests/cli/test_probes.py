@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.frameworks import record
 from tests.conftest import ROOT, Weft, clean_environment, trace_text, weft_command
 
 LIBRARIES = Path(weft_command()).resolve().parent.parent / "lib"
@@ -586,14 +587,15 @@ def test_every_mpi_call_is_told_and_matched(weft: Weft, tmp_path: Path) -> None:
     job = tmp_path / "job"
     logs = tmp_path / "logs"
     subprocess.run(["mpicc", "-O1", "-o", job, ROOT / "tests" / "cli" / "mpi_job.c"], check=True)
-    done = subprocess.run(
+    done = record(
+        logs,
         ["mpirun", "-n", "2", "--oversubscribe", "--mca", "btl", "tcp,self", "--mca",
-         "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1",
-         "-x", f"LD_PRELOAD={MPI}", "-x", f"WEFT_RECORD={logs}", job],
-        env=clean_environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"),
-        capture_output=True, text=True, timeout=120,
+         "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1", job],
+        "--mpi", "--no-wire",
+        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert "recorded calls of MPI, ranks 0, 1" in done.stderr
     assert sorted(log.name for log in logs.iterdir()) == ["r0.mpi.weftlog", "r1.mpi.weftlog"]
     (run,) = info(weft, logs)["runs"]
     assert run["world"] == 2

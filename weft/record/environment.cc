@@ -80,9 +80,10 @@ std::vector<std::string> recording_environment(const Request& request, const Par
   environment.set("WEFT_RECORD", request.folder);
   environment.set("WEFT_RECORD_STEPS", to_text(request.steps));
   environment.set("WEFT_RECORD_OPTIONS", options);
-  environment.set("WEFT_RECORD_WAIT", "1");
+  environment.set("WEFT_RECORD_WAIT", request.mpi ? "0" : "1");
   if (!parts.bootstrap.empty()) environment.put_in_front("PYTHONPATH", parts.bootstrap, ':');
   if (request.wire && !parts.wire.empty()) environment.put_in_front("LD_PRELOAD", parts.wire, ':');
+  if (request.mpi && !parts.mpi.empty()) environment.put_in_front("LD_PRELOAD", parts.mpi, ':');
   if (!parts.nccl.empty()) environment.set_if_unset("NCCL_PROFILER_PLUGIN", parts.nccl);
   // Horovod's coordinator writes for all ranks; its cache would hide who was late.
   environment.set_if_unset("HOROVOD_TIMELINE", request.folder + "/horovod.json");

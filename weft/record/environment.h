@@ -5,7 +5,8 @@
 //   WEFT_RECORD          the folder to write to, absolute
 //   WEFT_RECORD_STEPS    "10..14": the first and the last step to record; steps count from 0
 //   WEFT_RECORD_OPTIONS  of shapes, memory, stacks, with commas between
-//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook opens their window
+//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook opens their window; else from
+//                        the start, until a hook closes it
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,7 @@ struct Request {
   bool memory = false;
   bool stacks = false;
   bool wire = true;  ///< socket calls as well
+  bool mpi = false;  ///< MPI's calls as well, from the start: programs of MPI have no hook
 };
 
 /// `inherited` ("NAME=value") with all that the request adds. What the user has set already is

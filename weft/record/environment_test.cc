@@ -20,7 +20,7 @@ std::string value_of(const std::vector<std::string>& environment, const std::str
   return found;
 }
 
-const Parts kParts = {"/weft/_bootstrap", "/lib/wire.so", "", "/lib/nccl.so", "", ""};
+const Parts kParts = {"/weft/_bootstrap", "/lib/wire.so", "/lib/mpi.so", "/lib/nccl.so", "", ""};
 
 const Request kRequest{"/traces", {}, true, false, false, true};
 
@@ -63,6 +63,14 @@ TEST(Environment, KeepsWhatTheUserSet) {
   EXPECT_EQ(value_of(made, "NCCL_PROFILER_PLUGIN"), "inspector");
   EXPECT_EQ(value_of(made, "HOROVOD_TIMELINE"), "/mine.json");
   EXPECT_EQ(value_of(made, "WEFT_RECORD"), "/traces");
+}
+
+TEST(Environment, ProgramsOfMpiAreRecordedFromTheStart) {
+  Request request = kRequest;
+  request.mpi = true;
+  const auto made = recording_environment(request, kParts, {});
+  EXPECT_EQ(value_of(made, "LD_PRELOAD"), "/lib/mpi.so:/lib/wire.so");
+  EXPECT_EQ(value_of(made, "WEFT_RECORD_WAIT"), "0");
 }
 
 TEST(Environment, LeavesOutPartsThatAreNotThereOrNotWanted) {
