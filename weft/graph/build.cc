@@ -176,7 +176,37 @@ class Join {
         graph.ops.duration[kernel] = 0;
       }
     }
-    builder_.add_collective(std::move(collective));
+    builder_.add_collective(collective);
+    on_link_[lane].push_back(transfer);
+    if (match.kind != CollectiveKind::kPushPull || kernels.size() < 2) return;
+    for (const OpId kernel : kernels) {
+      const bool waited = transfers_of_.contains(kernel);
+      if (waited && recorded_end(graph, kernel) > moved.ends) add_reply(collective, kernel, moved);
+    }
+  }
+
+  /// Servers answer one worker after the other: who has it later than the first waits for a
+  /// transfer of its own.
+  void add_reply(const Collective& exchange, OpId kernel, const trace::Transfer& first) {
+    Graph& graph = builder_.draft();
+    const LaneId lane = graph.ops.lane[exchange.transfer];
+    const Nanos took = recorded_end(graph, kernel) - first.ends;
+    const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
+                                           .lane = lane,
+                                           .name = graph.name(exchange.transfer),
+                                           .step = graph.ops.step[exchange.transfer],
+                                           .duration = took,
+                                           .recorded_start = first.ends,
+                                           .recorded_duration = took,
+                                           .bytes = exchange.bytes});
+    Collective reply = exchange;
+    reply.ranks = 1;
+    reply.transfer = transfer;
+    reply.arrivals = {arrive(kernel)};
+    edges_.push_back({reply.arrivals.front(), transfer, EdgeKind::kCollective, false, 0});
+    edges_.push_back({exchange.transfer, transfer, EdgeKind::kOrder, true, 0});
+    transfers_of_[kernel] = {transfer};
+    builder_.add_collective(std::move(reply));
     on_link_[lane].push_back(transfer);
   }
 

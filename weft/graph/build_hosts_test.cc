@@ -69,6 +69,30 @@ TEST(Build, WithoutDeviceCollectivesFollowGradientsAndWorkFollowsCollectives) {
   EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 80 * us);
 }
 
+TEST(Build, AServerAnswersWorkersOneAfterTheOther) {
+  Made made;
+  std::vector<trace::Member> members;
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    Rank rank(static_cast<std::int32_t>(r), 2);
+    const Nanos over = r == 0 ? 300 * us : 450 * us;
+    rank.host("backward", 10 * us, 90 * us);
+    const auto exchange = rank.annotation("KVStoreDistPushPull", 100 * us, over - 100 * us);
+    rank.on_thread(exchange, 99);
+    rank.host("update", over + 30 * us, 50 * us);
+    members.push_back({r, exchange});
+    made.add(rank);
+  }
+  made.match(trace::CollectiveKind::kPushPull, members);
+  made.build();
+  ASSERT_EQ(made.graph.collectives.size(), 2u);
+  EXPECT_EQ(made.graph.ops.duration[made.transfer(0)], 200 * us);
+  EXPECT_EQ(made.graph.ops.duration[made.transfer(1)], 150 * us);
+  EXPECT_TRUE(made.edge(made.transfer(0), made.transfer(1)));
+  EXPECT_TRUE(made.edge(made.transfer(0), made.op("update", 0)));
+  EXPECT_TRUE(made.edge(made.transfer(1), made.op("update", 1)));
+  EXPECT_FALSE(made.edge(made.transfer(0), made.op("update", 1)));
+}
+
 /// Two ranks without device that queue two all-reduces, which run at the same time on two threads
 /// and end at `first` and `second`; the optimizer begins at `optimizer`.
 struct TwoQueues {

@@ -26,12 +26,14 @@ constexpr Nanos kOwnTimeOfLaunch = 10 * kMicrosecond;
 constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
 
 bool is_blocking(std::string_view call) {
-  constexpr std::array<std::string_view, 10> kCalls = {
+  constexpr std::array<std::string_view, 14> kCalls = {
       "cudaDeviceSynchronize", "cudaStreamSynchronize",
       "cudaEventSynchronize",  "cuStreamSynchronize",
       "cuCtxSynchronize",      "cuEventSynchronize",
       "hipDeviceSynchronize",  "hipStreamSynchronize",
-      "hipEventSynchronize",   "cudaFree"};
+      "hipEventSynchronize",   "cudaFree",
+      "MXNDArrayWaitAll",      "MXNDArrayWaitToRead",
+      "MXNDArrayWaitToWrite",  "MXNDArraySyncCopyToCPU"};
   // What readers write where the recording has no calls of a device.
   return call == "synchronize" || std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
 }

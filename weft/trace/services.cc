@@ -58,6 +58,17 @@ class ServiceClocks {
   std::vector<ClockTie> ties_;
 };
 
+/// Whether most of what a rank moves crosses a network; taken to, if nothing was recorded of it.
+bool talks_to_other_hosts(const RankTrace& rank) {
+  const auto host = [](std::string_view address) { return address.substr(0, address.rfind(':')); };
+  Bytes here = 0, elsewhere = 0;
+  for (const WireTransfer& transfer : rank.wire.transfers) {
+    const WireConnection& connection = rank.wire.connections[transfer.connection];
+    (host(connection.local) == host(connection.peer) ? here : elsewhere) += transfer.bytes;
+  }
+  return elsewhere >= here;
+}
+
 /// The last time at which something of the rank ends within a step.
 Nanos work_ends(const RankTrace& rank, const StepMark& step) {
   Nanos last = step.start;
@@ -153,9 +164,12 @@ std::int32_t ranks_far_from_servers(const Run& run) {
     const bool serves = process.role == "server" || process.role == "ps";
     if (serves && !process.host.empty()) servers.push_back(process.host);
   }
-  std::ptrdiff_t most = servers.empty() ? std::ssize(run.ranks) : 0;
+  const auto count = [&](const auto& is_far) {
+    return std::count_if(run.ranks.begin(), run.ranks.end(), is_far);
+  };
+  std::ptrdiff_t most = servers.empty() ? count(talks_to_other_hosts) : 0;
   for (const std::string_view server : servers) {
-    most = std::max(most, std::count_if(run.ranks.begin(), run.ranks.end(), [&](const auto& rank) {
+    most = std::max(most, count([&](const RankTrace& rank) {
                       return short_name(rank.host) != short_name(server);
                     }));
   }

@@ -24,7 +24,7 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
 void join_services(Run& run, Diagnostics& diagnostics);
 
 /// How many ranks reach a parameter server over a network, rather than on its host; of several
-/// servers, the one that most do. All of them where servers were not recorded.
+/// servers, the one that most do. Where servers were not recorded, those that talk to other hosts.
 std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

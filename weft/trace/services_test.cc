@@ -174,6 +174,9 @@ TEST(Services, RanksBesideAServerAreNotFarFromIt) {
     run.ranks.back().host = host;
   }
   EXPECT_EQ(ranks_far_from_servers(run), 3);
+  run.ranks[1].wire.connections.push_back({"10.0.0.1:1", "10.0.0.1:2"});
+  run.ranks[1].wire.transfers.push_back({0, 1, 100, 0, 0, true});
+  EXPECT_EQ(ranks_far_from_servers(run), 2) << "one talks to its own host";
   run.bystanders.push_back({"log", "host1", 1, "server", 0, {}});
   EXPECT_EQ(ranks_far_from_servers(run), 2);
   run.bystanders.push_back({"log", "host9", 1, "ps", 0, {}});
