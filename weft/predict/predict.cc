@@ -10,6 +10,7 @@
 #include "weft/graph/unroll.h"
 #include "weft/predict/changes.h"
 #include "weft/predict/edits.h"
+#include "weft/predict/packs.h"
 #include "weft/sim/contention.h"
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
@@ -88,8 +89,8 @@ class Predictor::Core {
       if (probe.rank >= 0) probe.rank = *ranks_of(job_.graph).begin();
       if (!can_answer(probe)) continue;
       // Whether gradients can be told apart, or workers are alike, is known once it has been tried.
-      const bool try_it =
-          probe.kind == WhatIf::Kind::kBucket || probe.kind == WhatIf::Kind::kWorkers;
+      const bool try_it = probe.kind == WhatIf::Kind::kBucket ||
+                          probe.kind == WhatIf::Kind::kPack || probe.kind == WhatIf::Kind::kWorkers;
       if (try_it && !apply_what_ifs(clean_, {probe})) continue;
       keys.emplace_back(key.key);
     }
@@ -191,7 +192,7 @@ class Predictor::Core {
   Result<graph::Graph> apply_what_ifs(graph::Graph graph, std::vector<WhatIf> what_ifs) const {
     // Other buckets are made from the recorded ones, which comm=off would take away.
     std::stable_partition(what_ifs.begin(), what_ifs.end(), [](const WhatIf& what_if) {
-      return what_if.kind == WhatIf::Kind::kBucket;
+      return what_if.kind == WhatIf::Kind::kBucket || what_if.kind == WhatIf::Kind::kPack;
     });
     double bandwidth = 1, latency = 1;
     for (const WhatIf& what_if : what_ifs) {
@@ -199,6 +200,11 @@ class Predictor::Core {
         case WhatIf::Kind::kBucket: {
           const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
           WEFT_ASSIGN(graph, rebucket(graph, cap, links_));
+          break;
+        }
+        case WhatIf::Kind::kPack: {
+          const auto cap = static_cast<Bytes>(what_if.value * 1024 * 1024);
+          WEFT_ASSIGN(graph, join_packs(graph, cap, links_));
           break;
         }
         case WhatIf::Kind::kCommOff: {

@@ -66,6 +66,9 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"stragglers", "stragglers=off", "every op takes what it usually takes its peers"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
+      {"allreduce.pack_mb", "allreduce.pack_mb=32",
+       "all-reduces of a step are joined until each moves more than this many MiB "
+       "(bytes_per_pack)"},
       {"workers", "workers=4",
        "data-parallel training on 4 workers, each with as much work as now"},
   };
@@ -97,12 +100,12 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
     what_if.kind = key == "comm" ? WhatIf::Kind::kCommOff : WhatIf::Kind::kStragglersOff;
     return what_if;
   }
-  if (key == "ddp.bucket_mb") {
+  if (key == "ddp.bucket_mb" || key == "allreduce.pack_mb") {
     const auto size = number(value);
     if (!size || !(*size > 0) || *size > 1e9) {
       return refuse(quoted + ": the value is a positive number of MiB");
     }
-    what_if.kind = WhatIf::Kind::kBucket;
+    what_if.kind = key == "ddp.bucket_mb" ? WhatIf::Kind::kBucket : WhatIf::Kind::kPack;
     what_if.value = *size;
     return what_if;
   }

@@ -19,10 +19,11 @@ struct WhatIf {
     kCommOff,        ///< comm=off
     kStragglersOff,  ///< stragglers=off
     kBucket,         ///< ddp.bucket_mb=25
+    kPack,           ///< allreduce.pack_mb=32
     kWorkers,        ///< workers=8
   };
   Kind kind = Kind::kCommOff;
-  double value = 1;        ///< factor; MiB for kBucket; number for kWorkers
+  double value = 1;        ///< factor; MiB for kBucket and kPack; number for kWorkers
   std::int32_t rank = -1;  ///< kCompute: this rank only; -1 all
   std::string text;        ///< as asked
 };

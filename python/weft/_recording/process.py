@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from typing import Optional, Tuple
 
 _RANKS = (
@@ -42,3 +43,12 @@ def warn(text: str) -> None:
         sys.stderr.flush()
     except Exception:
         pass  # a job without stderr is no reason to end it
+
+
+def let_threads_finish() -> None:
+    """Waits a moment before a profiler ends.
+
+    A thread that has told others that its work is over may lose the processor to them before it
+    writes that down, and what is not over when the profiler ends is not written.
+    """
+    time.sleep(0.03)

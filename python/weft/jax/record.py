@@ -13,7 +13,7 @@ import functools
 import threading
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from .._recording import files
+from .._recording import files, process
 from .._recording.recorder import PathOf, Recorder
 from .._recording.rounds import Rounds
 from .._recording.settings import Settings
@@ -76,6 +76,7 @@ class JaxRecorder(Recorder):
         import jax
 
         jax.block_until_ready(self.latest)
+        process.let_threads_finish()
         jax.profiler.stop_trace()
         files.take_xplane(self._folder, self._path)
         self._clean()

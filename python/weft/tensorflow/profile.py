@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional
 
-from .._recording import files
+from .._recording import files, process
 
 
 class XplaneProfile:
@@ -44,6 +44,7 @@ class XplaneProfile:
     def stop(self) -> List[str]:
         from tensorflow import profiler
 
+        process.let_threads_finish()
         profiler.experimental.stop()
         files.take_xplane(self._folder, self._path)
         self._clean()

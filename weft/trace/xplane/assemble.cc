@@ -71,6 +71,8 @@ bool is_host_collective(const DecodedEvent& event) {
 
 /// A thread that has run a collective goes on, inside the same event, with what waited for it.
 constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
+constexpr std::string_view kPartOfRing = "CollectiveAdapterImpl::TempChunk";
+constexpr Bytes kLargest = Bytes{1} << 40;
 constexpr std::string_view kCollectiveGroup = "CollectiveExecutor::CompleteParams";
 
 /// What a line of a device plane holds.
@@ -208,7 +210,8 @@ class Assembly {
   }
 
   /// Ends collectives of a host thread where what comes after them begins, and tells how many take
-  /// part.
+  /// part, and on how many bytes: a ring has a buffer for each part of the array that it receives,
+  /// which are all but one of as many parts as there are members.
   static void bound_collectives(std::vector<DecodedEvent>& events) {
     std::vector<Nanos> done;
     std::map<std::int64_t, std::int64_t> sizes;
@@ -222,8 +225,25 @@ class Assembly {
       const auto next = std::lower_bound(done.begin(), done.end(), event.start);
       if (next != done.end() && *next < event.end()) event.duration = *next - event.start;
       const auto size = sizes.find(event.group_key);
-      if (size != sizes.end()) event.group_size = size->second;
+      if (size == sizes.end()) continue;
+      event.group_size = size->second;
+      const Bytes buffers = buffers_of(events, event);
+      if (event.group_size > 1 && event.group_size < (1 << 20) && buffers > 0) {
+        event.moved_bytes = buffers / (event.group_size - 1) * event.group_size;
+      }
     }
+  }
+
+  static Bytes buffers_of(const std::vector<DecodedEvent>& events, const DecodedEvent& collective) {
+    Bytes sum = 0;
+    for (const DecodedEvent& event : events) {
+      const bool own = event.allocates == kPartOfRing && event.start >= collective.start &&
+                       event.start < collective.end();
+      if (own && event.requested_bytes > 0 && event.requested_bytes < kLargest) {
+        sum = std::min(kLargest, sum + event.requested_bytes);
+      }
+    }
+    return sum;
   }
 
   void add_host_event(const RawPlane& plane, const RawLine& line, const DecodedEvent& event,

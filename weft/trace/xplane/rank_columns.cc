@@ -55,7 +55,8 @@ StatIds::StatIds(const RawPlane& plane)
       kernel_type(plane.stat_id("kernel_type")),
       execution(plane.stat_id("step_id")),
       run(plane.stat_id("id")),
-      requested_bytes(plane.stat_id("requested_bytes")) {}
+      requested_bytes(plane.stat_id("requested_bytes")),
+      tf_op(plane.stat_id("tf_op")) {}
 
 std::uint32_t to_correlation(std::int64_t value) {
   return value > 0 && value < std::int64_t{kNone} ? static_cast<std::uint32_t>(value) : 0;
@@ -104,6 +105,8 @@ DecodedEvent decode_stats(const RawPlane& plane, std::size_t index, const StatId
       event.run = stat.value;
     } else if (stat.name == ids.requested_bytes) {
       event.requested_bytes = stat.value;
+    } else if (stat.name == ids.tf_op) {
+      event.allocates = plane.text(stat);
     }
   }
   return event;
@@ -192,6 +195,10 @@ void RankColumns::add_host_collective(const DecodedEvent& event, std::uint32_t l
   collective.sequence = event.instance_key;
   if (event.group_size > 0 && event.group_size < (1 << 20)) {
     collective.group_size = static_cast<std::int32_t>(event.group_size);
+  }
+  if (event.moved_bytes > 0) {
+    collective.dtype = trace_.names.intern("Byte");
+    collective.in_elements = collective.out_elements = event.moved_bytes;
   }
   HostOpDetail detail;
   detail.collective = static_cast<std::uint32_t>(trace_.collectives.size());

@@ -20,7 +20,7 @@ struct StatIds {
   std::uint32_t correlation_id, step_num, group_id, root, device_ordinal, hlo_op, hlo_module,
       program_id, kernel_details, memcpy_details, memset_details, process_id, profile_start_time,
       device_vendor, device_type, group_key, instance_key, group_size, node, kernel_type, execution,
-      run, requested_bytes;
+      run, requested_bytes, tf_op;
 };
 
 /// An event with all its numbers looked up. Texts point into the plane.
@@ -39,11 +39,13 @@ struct DecodedEvent {
   std::int64_t group_key = -1;     ///< of TensorFlow's collectives: who takes part
   std::int64_t instance_key = -1;  ///< ... and which one it is; workers agree on both
   std::int64_t group_size = -1;
+  Bytes moved_bytes = -1;        ///< the array that a collective works on
   std::string_view node;         ///< of a graph that an executor runs
   std::string_view kernel_type;  ///< ... and what it does: "_Recv"
   std::int64_t execution = -1;   ///< of that graph; a number that all tasks agree on
   std::int64_t run = -1;         ///< the same number, where an executor runs what is ready
   Bytes requested_bytes = -1;    ///< of an allocation
+  std::string_view allocates;    ///< ... and what it is for
   Nanos start = 0;
   Nanos duration = 0;
 

@@ -366,6 +366,9 @@ TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) 
              {{"group_key", 1}, {"group_size", 2}})
       .event("sgd/CollectiveReduceV2:CollectiveReduceV2", 10'000'000, 60'000'000,
              {{"group_key", 1}, {"instance_key", 148}})
+      .event("MemoryAllocation", 11'000'000, 0, {{"requested_bytes", 400}},
+             {{"tf_op", "CollectiveAdapterImpl::TempChunk"}})
+      .event("MemoryAllocation", 12'000'000, 0, {{"requested_bytes", 77}}, {{"tf_op", "Add"}})
       .event("CollectiveExecutor::ExecuteAsync::Done", 50'000'000, 20'000'000);
   Diagnostics diagnostics;
   const auto traces = read(space({host.bytes()}), diagnostics);
@@ -376,6 +379,7 @@ TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) 
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(calls[0].sequence, 148);
   EXPECT_EQ(calls[0].group_size, 2);
+  EXPECT_EQ(calls[0].bytes, 800) << "of two parts, one is received into a buffer";
   EXPECT_EQ(rank.events.duration[calls[0].event], 40'000);
 }
 

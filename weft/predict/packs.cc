@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/predict/packs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "weft/graph/builder.h"
+#include "weft/predict/launch_order.h"
+
+namespace weft::predict {
+namespace {
+
+using graph::Edge;
+using graph::EdgeKind;
+using graph::OpId;
+
+tl::unexpected<Error> refuse(const std::string& why) {
+  return fail(ErrorCode::kUsage,
+              "allreduce.pack_mb cannot be answered from this recording: " + why);
+}
+
+using Pack = std::vector<std::uint32_t>;  ///< collectives
+
+class Join {
+ public:
+  Join(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links)
+      : graph_(graph), cap_(cap), links_(links), order_(graph), builder_(graph) {}
+
+  Result<graph::Graph> run() {
+    fill_sizes();
+    std::map<std::tuple<std::int32_t, std::string, std::int32_t>, Pack> by_step;
+    for (std::uint32_t c = 0; c < graph_.collectives.size(); ++c) {
+      const graph::Collective& collective = graph_.collectives[c];
+      if (collective.kind != graph::CollectiveKind::kAllReduce ||
+          collective.transfer == graph::kNoId || step_of(c) < 0) {
+        continue;
+      }
+      if (bytes_[c] < 0) return refuse("it does not tell the sizes of all-reduces");
+      by_step[{step_of(c), collective.group, collective.ranks}].push_back(c);
+    }
+    bool any = false;
+    for (auto& [key, all] : by_step) {
+      any = any || all.size() > 1;
+      for (const Pack& pack : fill(all)) {
+        if (pack.size() > 1) WEFT_TRY(join(pack));
+      }
+    }
+    if (!any) {
+      return refuse("no step has more than one all-reduce to join; record with smaller packs");
+    }
+    return std::move(builder_).finish();
+  }
+
+ private:
+  /// One that a rank's recording lacks has the size that it has in another step.
+  void fill_sizes() {
+    std::map<std::pair<std::string, std::int64_t>, Bytes> known;
+    for (const graph::Collective& c : graph_.collectives) {
+      if (c.bytes >= 0 && c.sequence >= 0) known[{c.group, c.sequence}] = c.bytes;
+    }
+    for (const graph::Collective& c : graph_.collectives) {
+      const auto like = known.find({c.group, c.sequence});
+      bytes_.push_back(c.bytes >= 0 || like == known.end() ? c.bytes : like->second);
+    }
+  }
+
+  std::int32_t step_of(std::uint32_t c) const {
+    return graph_.ops.step[graph_.collectives[c].transfer];
+  }
+  Nanos came(std::uint32_t c) const {
+    Nanos last = 0;
+    for (const OpId arrival : graph_.collectives[c].arrivals) {
+      last = std::max(last, graph_.ops.recorded_start[arrival]);
+    }
+    return last;
+  }
+
+  std::vector<Pack> fill(Pack& all) const {
+    std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::tuple{graph_.collectives[a].sequence, came(a), a} <
+             std::tuple{graph_.collectives[b].sequence, came(b), b};
+    });
+    std::vector<Pack> packs;
+    Bytes filled = 0;
+    for (const std::uint32_t c : all) {
+      if (packs.empty() || filled > cap_) {
+        packs.emplace_back();
+        filled = 0;
+      }
+      packs.back().push_back(c);
+      filled += bytes_[c];
+    }
+    return packs;
+  }
+
+  /// The first member stands for the pack; the transfers of the others go.
+  Status join(const Pack& pack) {
+    graph::Collective& joined = builder_.draft().collectives[pack.front()];
+    Nanos all_came = 0;
+    joined.bytes = 0;
+    std::set<OpId> own;
+    for (const std::uint32_t c : pack) {
+      const graph::Collective& member = graph_.collectives[c];
+      all_came = std::max(all_came, came(c));
+      own.insert(member.arrivals.begin(), member.arrivals.end());
+      own.insert(member.transfer);
+      joined.bytes += bytes_[c];
+      if (c == pack.front()) continue;
+      joined.arrivals.insert(joined.arrivals.end(), member.arrivals.begin(), member.arrivals.end());
+    }
+    const auto estimate = links_.transfer(joined.kind, joined.ranks, joined.bytes);
+    if (!estimate) return refuse("it needs transfer times: give a table with --links");
+    const OpId transfer = joined.transfer;
+    builder_.draft().ops.duration[transfer] = estimate->time;
+    builder_.draft().ops.bytes[transfer] = joined.bytes;
+    // What went on between two members cannot wait for both. It was work on other things.
+    builder_.remove_edges_if([&](OpId source, OpId destination, const Edge&) {
+      return source == transfer &&
+             (own.contains(destination) || graph_.ops.recorded_start[destination] < all_came);
+    });
+    for (const std::uint32_t c : pack) {
+      if (c == pack.front()) continue;
+      const graph::Collective& member = graph_.collectives[c];
+      for (const OpId arrival : member.arrivals) {
+        builder_.add_edge(arrival, transfer, EdgeKind::kCollective);
+      }
+      for (const OutEdge& out : order_.out_edges(member.transfer)) {
+        if (own.contains(out.destination) ||
+            graph_.ops.recorded_start[out.destination] < all_came) {
+          continue;
+        }
+        const Edge& edge = graph_.edges[out.edge];
+        builder_.add_edge(transfer, out.destination, edge.kind, edge.delay, edge.inferred);
+      }
+      builder_.remove_op(member.transfer);
+      builder_.draft().collectives[c].transfer = graph::kNoId;
+      builder_.draft().collectives[c].arrivals.clear();
+    }
+    return {};
+  }
+
+  const graph::Graph& graph_;
+  const Bytes cap_;
+  const cost::LinkModel& links_;
+  const LaunchOrder order_;
+  graph::GraphBuilder builder_;
+  std::vector<Bytes> bytes_;  ///< by collective
+};
+
+}  // namespace
+
+Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap,
+                                const cost::LinkModel& links) {
+  return Join(graph, cap, links).run();
+}
+
+}  // namespace weft::predict
