@@ -71,10 +71,15 @@ Bytes origin_bytes(const std::vector<trace::PackedFile>& files) {
 std::string text_of(const std::vector<trace::PackedFile>& files, const std::string& out) {
   if (files.empty()) return "no recording is in the share of this process\n";
   Bytes bytes = 0;
-  for (const trace::PackedFile& file : files) bytes += file.bytes;
-  const std::string what =
-      files.size() == 1 ? fmt::format("rank {}", files.front().rank)
-                        : fmt::format("{} ranks", format_count(static_cast<int>(files.size())));
+  int ranks = 0;
+  for (const trace::PackedFile& file : files) {
+    bytes += file.bytes;
+    ranks += file.rank >= 0;
+  }
+  std::string what = files.size() == 1 ? fmt::format("rank {}", files.front().rank)
+                                       : fmt::format("{} ranks", format_count(ranks));
+  const int others = static_cast<int>(files.size()) - ranks;
+  if (others > 0) what += fmt::format(", {} servers and chiefs", format_count(others));
   return fmt::format("{}: {}, {} packed to {}\n", out, what, format_bytes(origin_bytes(files)),
                      format_bytes(bytes));
 }

@@ -302,10 +302,17 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
         return std::tuple(rank(x), x.host, x.file) < std::tuple(rank(y), y.host, y.file);
       });
       if (last - first > 1 && !named) diagnostics.add(kHostOrder, folder, last - first);
+      // Files of one device each are named after their ranks, of which not all need be here.
+      std::set<std::int32_t> names;
+      const bool rank_each = named && std::all_of(first, last, [&](const Host& host) {
+                               return host.ranks.size() == 1 &&
+                                      names.insert(rank_from_name(host.ranks.front().file)).second;
+                             });
       Group group;
       for (; first != last; ++first) {
         for (RankTrace& trace : first->ranks) {
-          trace.rank = static_cast<std::int32_t>(group.size());
+          trace.rank =
+              rank_each ? rank_from_name(trace.file) : static_cast<std::int32_t>(group.size());
           trace.counts_devices = false;
           group.push_back(std::move(trace));
         }

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kSend = ":_Send";
 constexpr std::string_view kReceive = ":_Recv";
+constexpr const char* kPull = "pull";
+constexpr const char* kPush = "push";
 
 /// An end of an exchange: TensorFlow names the two nodes of one edge "mul/_19" and "mul/_20".
 struct Node {
@@ -123,10 +125,16 @@ void find_exchanges(const RankTrace& from, Nanos from_shift, const RankTrace& to
 
 }  // namespace
 
+bool has_exchanges(const RankTrace& rank) {
+  return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const Lane& lane) {
+    return !lane.on_device && (lane.name == kPull || lane.name == kPush);
+  });
+}
+
 void add_exchanges(RankTrace& rank, const RankTrace& server, Nanos shift, bool over_network) {
   std::vector<Exchange> found;
-  find_exchanges(server, shift, rank, 0, "pull", found);
-  find_exchanges(rank, 0, server, shift, "push", found);
+  find_exchanges(server, shift, rank, 0, kPull, found);
+  find_exchanges(rank, 0, server, shift, kPush, found);
   std::sort(found.begin(), found.end(), [](const Exchange& a, const Exchange& b) {
     return std::tie(a.start, a.end, a.edge) < std::tie(b.start, b.end, b.edge);
   });

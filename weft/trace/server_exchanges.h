@@ -12,4 +12,7 @@ namespace weft::trace {
 /// `shift`: as collectives with nobody else where data crosses a network, else as work of the host.
 void add_exchanges(RankTrace& rank, const RankTrace& server, Nanos shift, bool over_network);
 
+/// Whether that was done.
+bool has_exchanges(const RankTrace& rank);
+
 }  // namespace weft::trace

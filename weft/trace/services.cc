@@ -97,13 +97,12 @@ void wait_for_all(RankTrace& rank, std::uint32_t lane, const StepMark& step) {
                   static_cast<std::uint32_t>(rank.host_ops.size() - 1));
 }
 
-void lend_steps(const RankTrace& chief, RankTrace& rank, Nanos shift, bool alone,
-                Diagnostics& diagnostics) {
+void lend_steps(const RankTrace& chief, RankTrace& rank, Nanos shift, Diagnostics& diagnostics) {
   const auto lane = static_cast<std::uint32_t>(rank.lanes.size());
   rank.lanes.push_back({false, 0, static_cast<std::int64_t>(lane), -1, "steps of the chief"});
   for (const StepMark& step : chief.steps) {
     rank.steps.push_back({step.number, lane, step.start + shift, step.end + shift});
-    if (!alone) wait_for_all(rank, lane, rank.steps.back());
+    wait_for_all(rank, lane, rank.steps.back());
   }
   diagnostics.add(kLent, "rank " + std::to_string(rank.rank) + ": " + chief.file);
 }
@@ -143,14 +142,15 @@ void join_services(Run& run, Diagnostics& diagnostics) {
                                   [](const RankTrace& s) { return !s.steps.empty(); });
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     RankTrace& rank = run.ranks[r];
-    // A packed rank was joined before it was packed.
-    if (!rank.origin.empty()) continue;
+    // A rank that was packed beside its services was joined before.
+    const bool joined = has_exchanges(rank);
     for (const RankTrace& service : run.services) {
+      if (joined) break;
       add_exchanges(rank, service, clocks.shift(r, service),
                     !ServiceClocks::same_host(rank, service));
     }
     if (chief != run.services.end() && rank.steps.empty()) {
-      lend_steps(*chief, rank, clocks.shift(r, *chief), run.ranks.size() == 1, diagnostics);
+      lend_steps(*chief, rank, clocks.shift(r, *chief), diagnostics);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "weft/base/file.h"
 #include "weft/trace/file_name.h"
 #include "weft/trace/recognise.h"
+#include "weft/trace/services.h"
 
 namespace weft::trace {
 namespace {
@@ -37,7 +38,7 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
   bool has_recording = false;
   for (const std::string& file : sorted) {
     const std::int32_t rank = rank_of(file);
-    if (rank < 0 && is_companion(file)) {
+    if (is_service_file(file) || (rank < 0 && is_companion(file))) {
       mine.push_back(file);
       continue;
     }

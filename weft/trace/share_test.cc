@@ -31,6 +31,12 @@ TEST(Share, RanksOfDifferentFoldersAreDifferent) {
   EXPECT_EQ(files_of_share(files, {1, 2}), Files{"b/r0.json"});
 }
 
+TEST(Share, ServersAndTheChiefGoToAllWhoHaveARank) {
+  const Files files{"a/chief.xplane.pb", "a/r0.xplane.pb", "a/r1.xplane.pb", "a/server0.xplane.pb"};
+  EXPECT_EQ(files_of_share(files, {1, 2}), (Files{files[0], files[2], files[3]}));
+  EXPECT_EQ(files_of_share(files, {2, 3}), Files{});
+}
+
 TEST(Share, EveryFileHasExactlyOneReader) {
   Files files;
   for (int i = 0; i < 37; ++i) files.push_back("job/worker." + std::string(1, char('A' + i % 26)));

@@ -34,7 +34,17 @@ std::string folder_name(std::string label) {
   return label.empty() || label.starts_with('.') ? "run" + label : label;
 }
 
-Result<std::vector<Job>> jobs_of(const Recording& recording, const std::string& out) {
+/// Parameter servers and the chief keep their names, by which they are known. They are no ranks and
+/// go along with the first process.
+void add_services(const Run& run, const fs::path& folder, std::vector<Job>& jobs) {
+  for (const RankTrace& service : run.services) {
+    const std::string name = fs::path(service.file).filename().string();
+    jobs.push_back({&service, folder / (name.substr(0, name.find('.')) + std::string(kEnding))});
+  }
+}
+
+Result<std::vector<Job>> jobs_of(const Recording& recording, const std::string& out,
+                                 const Share& share) {
   std::vector<Job> jobs;
   for (const Run& run : recording.runs) {
     const fs::path folder =
@@ -43,6 +53,7 @@ Result<std::vector<Job>> jobs_of(const Recording& recording, const std::string& 
       const std::string name = "r" + std::to_string(trace.rank) + std::string(kEnding);
       jobs.push_back({&trace, (folder / name).string()});
     }
+    if (share.index == 0 && !out.ends_with(kEnding)) add_services(run, folder, jobs);
   }
   if (!out.ends_with(kEnding)) return jobs;
   if (jobs.size() > 1) {
@@ -138,7 +149,7 @@ Result<std::vector<PackedFile>> pack_files(const std::vector<std::string>& input
                 "the job; pack it in one process, or put ranks into the file names",
                 recording.runs.front().ranks.front().file);
   }
-  WEFT_ASSIGN(const std::vector<Job> jobs, jobs_of(recording, out));
+  WEFT_ASSIGN(const std::vector<Job> jobs, jobs_of(recording, out, options.share));
   std::vector<Result<PackedFile>> results(jobs.size(), PackedFile{});
   parallel_for(jobs.size(),
                [&](std::size_t i) { results[i] = write_one(jobs[i], options.share.divided()); });
