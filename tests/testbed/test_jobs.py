@@ -72,3 +72,20 @@ def test_mxnet_job_is_recorded_with_its_servers(
     for server in ("server0", "server1"):
         assert (tmp_path / f"{server}.mxnet.json").exists()
     assert predicted_ms(weft, tmp_path) > 0
+
+
+def test_tensorflow_servers_exchange_tensors_with_their_workers(
+    testbed: Clusters, weft: Weft, tmp_path: Path
+) -> None:
+    style = ["--style", "tensorflow", "--servers", "1"]
+    command: list[str | Path] = [python_of("tensorflow"), JOBS / "tf_ps.py", *SMALL]
+    run = recorded(testbed, weft, tmp_path, *style, "--", *command)
+    near, far = run["ranks"]
+    assert (near["host"], far["host"]) == ("host0", "host1")
+    (exchanges,) = [entry for entry in far["collectives"] if entry["name"] == "pushpull"]
+    # Of each of three steps: two tensors there, two back, and word that all is done.
+    assert exchanges["count"] >= 15 and exchanges["with_size"] >= 12
+    assert all(entry["name"] == "barrier" for entry in near["collectives"])
+    asked = weft("replay", "--json", tmp_path, "--what-if", "network.bandwidth=0.5x")
+    answer = json.loads(asked.stdout)
+    assert answer["predicted_step_ms"] > 1.2 * answer["baseline_step_ms"]
