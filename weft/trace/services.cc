@@ -7,6 +7,7 @@
 #include <string>
 
 #include "weft/base/median.h"
+#include "weft/trace/host_name.h"
 #include "weft/trace/server_exchanges.h"
 #include "weft/trace/wire_match.h"
 
@@ -21,9 +22,6 @@ constexpr DiagnosticKind kLent{
 std::filesystem::path folder_of(const RankTrace& trace) {
   return std::filesystem::path(trace.file).parent_path();
 }
-
-/// A name without its domain.
-std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 /// How the clocks of services lie to those of ranks.
 class ServiceClocks {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "weft/trace/host_name.h"
 #include "weft/trace/probe/merge_calls.h"
 #include "weft/trace/probe/probe.h"
 #include "weft/trace/probe/wire.h"
@@ -24,9 +25,6 @@ constexpr DiagnosticKind kBystander{
 std::filesystem::path folder_of(const std::string& file) {
   return std::filesystem::path(file).parent_path();
 }
-
-/// Some recorders write the host with its domain, some without.
-std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 bool same_process(const RankTrace& trace, const ProbeLog& log) {
   const bool same_folder = folder_of(trace.file) == folder_of(log.file);
