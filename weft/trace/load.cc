@@ -14,6 +14,7 @@
 #include "weft/base/parallel.h"
 #include "weft/trace/calls.h"
 #include "weft/trace/execution_trace/execution_trace.h"
+#include "weft/trace/horovod/join.h"
 #include "weft/trace/job_facts.h"
 #include "weft/trace/probe/probe.h"
 #include "weft/trace/reader.h"
@@ -296,6 +297,7 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   }
   attach(recording.runs, std::move(logs), diagnostics);
   for (Run& run : recording.runs) join_services(run, diagnostics);
+  join_horovod(recording.runs, diagnostics);
   WEFT_TRY(choose_run(recording.runs, options.run));
   for (const Run& run : recording.runs) {
     if (!options.judge_runs) break;
