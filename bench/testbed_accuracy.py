@@ -69,23 +69,13 @@ BUCKETS = tuple(
     for size in (4, 100)
 )
 
-# Recorded with a pack for each gradient: what was sent as one cannot be divided again.
-PACKS = tuple(
-    Change(
-        f"packs of {size} MB",
-        f"allreduce.pack_mb={size}",
-        arguments=("--bytes-per-pack", str(size << 20)),
-    )
-    for size in (10, 100)
-)
-
 JOBS_HERE = (
     *(
         Job(f"PyTorch DDP, {model}", "torch", "torch_ddp.py", ("--model", model), changes=BUCKETS)
         for model in ("mlp", "cnn", "transformer")
     ),
     Job("TensorFlow MultiWorkerMirrored", "tensorflow", "tf_mwms.py", ("--bytes-per-pack", "1"),
-        style="tensorflow", changes=PACKS),  # fmt: skip
+        style="tensorflow"),  # fmt: skip
     Job("TensorFlow ParameterServer", "tensorflow", "tf_ps.py", style="tensorflow", servers=1),
     Job("MXNet dist_sync", "mxnet", "mxnet_ps.py", style="ps", servers=1),
     Job("JAX data parallel", "jax", "jax_dp.py"),
