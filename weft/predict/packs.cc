@@ -39,11 +39,6 @@ class Join {
           collective.transfer == graph::kNoId || step_of(c) < 0) {
         continue;
       }
-      if (shared_network(collective)) {
-        return refuse(
-            "its all-reduces ran at the same time, which hid work that a single larger one would "
-            "wait for");
-      }
       if (bytes_[c] < 0) return refuse("it does not tell the sizes of all-reduces");
       by_step[{step_of(c), collective.group, collective.ranks}].push_back(c);
     }
@@ -71,12 +66,6 @@ class Join {
       const auto like = known.find({c.group, c.sequence});
       bytes_.push_back(c.bytes >= 0 || like == known.end() ? c.bytes : like->second);
     }
-  }
-
-  /// Whether others moved data meanwhile.
-  bool shared_network(const graph::Collective& collective) const {
-    const Nanos took = graph_.ops.recorded_duration[collective.transfer];
-    return collective.alone >= 0 && std::abs(collective.alone - took) > took / 20;
   }
 
   std::int32_t step_of(std::uint32_t c) const {
@@ -123,8 +112,11 @@ class Join {
       if (c == pack.front()) continue;
       joined.arrivals.insert(joined.arrivals.end(), member.arrivals.begin(), member.arrivals.end());
     }
+    // Larger ones may take more for each byte than those that were recorded.
+    if (!links_.has_table(joined.kind, joined.ranks)) {
+      return refuse("it shows no all-reduces as large as that; give a table with --links");
+    }
     const auto estimate = links_.transfer(joined.kind, joined.ranks, joined.bytes);
-    if (!estimate) return refuse("it needs transfer times: give a table with --links");
     const OpId transfer = joined.transfer;
     builder_.draft().ops.duration[transfer] = estimate->time;
     builder_.draft().ops.bytes[transfer] = joined.bytes;

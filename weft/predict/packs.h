@@ -11,9 +11,9 @@ namespace weft::predict {
 
 /// By the rule of TensorFlow's bytes_per_pack: in program order, a pack takes all-reduces until it
 /// holds more than `cap` bytes. A pack moves once all of its members have come, and what waited for
-/// one of them waits for the pack. An Error (kUsage) where sizes or transfer times are unknown;
-/// where there is nothing to join, as a recording does not tell how to divide what was sent as one;
-/// and where members ran at the same time, as it does not tell what one of them would take alone.
+/// one of them waits for the pack. An Error (kUsage) where sizes are unknown; where there is
+/// nothing to join, as a recording does not tell how to divide what was sent as one; and without a
+/// table of transfer times, as it does not tell what larger ones take.
 Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links);
 
 }  // namespace weft::predict

@@ -84,14 +84,6 @@ TEST(Packs, SmallerOnesLeaveEverythingAsItWas) {
   EXPECT_EQ(last_end(*same), 51 * kMillisecond);
 }
 
-TEST(Packs, DoNotJoinWhatRanAtTheSameTime) {
-  auto together = three_gradients();
-  for (graph::Collective& c : together.collectives) c.alone = 12 * kMillisecond;
-  EXPECT_TRUE(join_packs(together, 1'000'000, links())) << "each had the network for itself";
-  together.collectives[1].alone = 4 * kMillisecond;
-  EXPECT_FALSE(join_packs(together, 1'000'000, links()));
-}
-
 TEST(Packs, NeedSizesAndSomethingToJoin) {
   EXPECT_FALSE(join_packs(three_gradients(""), 1'000'000, links()));
   EXPECT_FALSE(join_packs(three_gradients(), 10'000'000, cost::LinkModel({}, graph::Graph())));

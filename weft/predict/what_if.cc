@@ -67,8 +67,7 @@ const std::vector<WhatIfKey>& what_if_keys() {
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
       {"allreduce.pack_mb", "allreduce.pack_mb=32",
-       "all-reduces that run one after the other are joined until each moves more than this many "
-       "MiB"},
+       "all-reduces of a step are joined until each moves more than this many MiB; needs --links"},
       {"workers", "workers=4",
        "data-parallel training on 4 workers, each with as much work as now"},
   };
