@@ -274,7 +274,7 @@ class Summary:
 
 def table_of(result: dict[str, Any], summary: Summary) -> list[str]:
     lines = []
-    rows = [Row(r["setting"], r["times"], r["predicted"], r["refused"]) for r in result["rows"]]
+    rows = rows_of(result)
     for row in rows:
         remark = summary.add(result["case"], rows[0], row)
         figures = f"{row.predicted:.1f} | {row.off:+.1f} % | {row.error:.1f} %"
@@ -282,6 +282,27 @@ def table_of(result: dict[str, Any], summary: Summary) -> list[str]:
         lines.append(
             f"| {name} | {row.setting} | {row.truth:.1f} | {row.noise:.1f} % |"
             f" {'| |' if row.refused else figures} | {remark} |"
+        )
+    return lines
+
+
+def rows_of(result: dict[str, Any]) -> list[Row]:
+    return [Row(r["setting"], r["times"], r["predicted"], r["refused"]) for r in result["rows"]]
+
+
+def by_scheme(results: list[dict[str, Any]]) -> list[str]:
+    """One line a framework and scheme."""
+    lines = ["| scheme | cases | as recorded: worst | changed: mean | worst |",
+             "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    schemes: dict[str, list[dict[str, Any]]] = {}
+    for result in results:
+        schemes.setdefault(result["case"].partition(", ")[0], []).append(result)
+    for scheme, own in schemes.items():
+        same = [row.error for result in own for row in rows_of(result)[:1]]
+        changed = [row.error for result in own for row in rows_of(result)[1:] if not row.refused]
+        lines.append(
+            f"| {scheme} | {len(own)} | {max(same):.1f} % | "
+            f"{statistics.mean(changed):.1f} % of {len(changed)} | {max(changed):.1f} % |"
         )
     return lines
 
@@ -304,7 +325,8 @@ def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
         "measures the cases anew (hours on two cores) and writes this page. "
         f"So far {len(results)} of {len(list(cases()))} cases\nwere measured.\n\n"
     )
-    return intro + text + "\n\n" + "\n".join(table) + "\n", holds
+    schemes = "\n".join(by_scheme(results))
+    return f"{intro}{text}\n\n{schemes}\n\n" + "\n".join(table) + "\n", holds
 
 
 def main() -> int:
@@ -348,7 +370,7 @@ def main() -> int:
     text, holds = page(ordered)
     if options.markdown:
         options.markdown.write_text(text)
-    print(text.partition("| case")[0].partition("were measured.\n\n")[2])
+    print(text.partition("| case | setting")[0].partition("were measured.\n\n")[2])
     return 0 if holds else 1
 
 
