@@ -554,6 +554,54 @@ def test_plugin_waits_for_its_window(weft: Weft, nccl_driver: Path, tmp_path: Pa
         assert named(rank)["allreduce"] == 1
 
 
+# Loads the plug-in as NCCL does, for itself alone, before or behind the hook that opens the window;
+# prints what NCCL is asked to tell in each state.
+WINDOW = """
+import ctypes, os, sys, types
+weft = sys.modules["weft"] = types.ModuleType("weft")
+weft.__path__ = [sys.argv[1]]
+from weft._recording.probes import Probes
+
+class Profiler(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("init", ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_char_p,
+        ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p))]
+
+context, mask = ctypes.c_void_p(), ctypes.c_int()
+
+def load():
+    plugin = ctypes.CDLL(sys.argv[2], mode=os.RTLD_LOCAL | os.RTLD_NOW)
+    table = Profiler.in_dll(plugin, "ncclProfiler_v5")
+    table.init(ctypes.byref(context), 1, ctypes.byref(mask), b"world", 1, 2, 0, None)
+
+probes, told = Probes(), []
+def tell():
+    told.append(f"{'on' if mask.value else 'off'}/{os.environ['WEFT_RECORD_WAIT']}")
+
+if sys.argv[3] == "before":
+    load()
+tell()
+probes.record(True)
+if sys.argv[3] == "within":
+    load()
+tell()
+probes.record(False)
+tell()
+print(" ".join(told))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_hook_opens_the_window_of_the_plugin(tmp_path: Path, when: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WINDOW, ROOT / "python" / "weft", NCCL, when],
+        capture_output=True, text=True, timeout=60,
+        env=clean_environment(WEFT_RECORD=str(tmp_path), WEFT_RECORD_WAIT="1", RANK="0"),
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("off/1 on/0 off/1\n", "")
+    assert [log.name for log in tmp_path.iterdir()] == ["r0.nccl.weftlog"]
+
+
 def test_nccl_log_gives_its_transfers_to_the_profile(
     weft: Weft, nccl_driver: Path, tmp_path: Path
 ) -> None:

@@ -70,6 +70,38 @@ def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Pat
     assert not any(d["id"] == "collective-without-peers" for d in answer["diagnostics"])
 
 
+SPAWN = """
+import sys
+import torch
+from torch import distributed, multiprocessing
+
+def main(rank, port):
+    where = f"tcp://127.0.0.1:{port}"
+    distributed.init_process_group("gloo", init_method=where, rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(6):
+        model(torch.ones(1, 8)).sum().backward()
+        optimizer.step()
+    distributed.destroy_process_group()
+
+if __name__ == "__main__":
+    multiprocessing.spawn(main, args=(sys.argv[1],), nprocs=2)
+"""
+
+
+def test_facts_outlive_the_process_group(tmp_path: Path) -> None:
+    """No variable tells the rank here; when the process ends, the framework has forgotten it."""
+    script = tmp_path / "train.py"
+    script.write_text(SPAWN)
+    command: list[str | Path] = [python_of("torch"), script, str(free_port())]
+    done = record(tmp_path / "traces", command, "--steps", "2..3", OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        facts = facts_of(tmp_path / "traces", rank)
+        assert (facts["rank"], facts["world"]) == (rank, 2)
+
+
 def test_recording_does_not_change_the_result(tmp_path: Path) -> None:
     plain = subprocess.run(
         list(map(str, alone())), capture_output=True, text=True, timeout=120, check=True

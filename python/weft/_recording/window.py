@@ -8,7 +8,8 @@ import platform
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import files, probes, process
+from . import files, process
+from .probes import Probes
 from .recorder import Recorder
 from .settings import Settings
 
@@ -23,6 +24,7 @@ class Window:
     def __init__(self, settings: Settings, recorder: Recorder) -> None:
         self._settings = settings
         self._recorder = recorder
+        self._probes = Probes()
         self._on_first_step: List[Callable[[], None]] = []
         self.reset()
 
@@ -34,6 +36,7 @@ class Window:
         self._busy = False
         self._on_idle: Optional[Callable[[], None]] = None
         self._stem = ""
+        self._place = (0, 1)  # rank and world
         self._owner = os.getpid()
         self._recorded: List[int] = []
         self._disturbed: List[int] = []
@@ -87,7 +90,7 @@ class Window:
             self._claim()
             self._state = "warming"
             self._recorder.prepare(self._path_of)
-            probes.record(True)
+            self._probes.record(True)
             self._recorder.start()
             self._state = "serving"
         except Exception as error:
@@ -131,7 +134,7 @@ class Window:
         # Ranks start their profilers at different speed. The step before the first one to record
         # takes this up: it is recorded as well, but without a mark.
         if self._state == "warming" and begins >= first - 1:
-            probes.record(True)
+            self._probes.record(True)
             self._recorder.start()
             self._state = "recording"
         if self._state == "recording" and begins >= first:
@@ -151,6 +154,8 @@ class Window:
     def _claim(self) -> None:
         for action in self._on_first_step:
             action()
+        # Asked now: when the process ends, the job may have taken down what knows it.
+        self._place = self._recorder.rank()
         settings = self._settings
         self._hold = files.Claim(settings.folder, self._recorder.stem(), settings.exclusive)
         self._stem = self._hold.stem
@@ -160,7 +165,7 @@ class Window:
 
     def _close(self) -> None:
         self._state = "done"
-        probes.record(False)
+        self._probes.record(False)
         self._files += [os.path.basename(path) for path in self._recorder.stop()]
         self._facts = self._recorder.facts()
         self._write_job()
@@ -172,7 +177,7 @@ class Window:
         if len(self._problems) == 1:
             process.warn(f"recording ended, the job goes on: {self._problems[0]}")
         try:
-            probes.record(False)
+            self._probes.record(False)
             if was in ("warming", "recording", "serving"):
                 self._recorder.abandon()
         except Exception:
@@ -198,7 +203,7 @@ class Window:
                 self._close()
             elif self._state in ("warming", "recording"):
                 self._state = "done"
-                probes.record(False)
+                self._probes.record(False)
                 self._recorder.abandon()
             self._write_job()
         except Exception as error:
@@ -207,7 +212,7 @@ class Window:
             self._busy = False
 
     def _write_job(self) -> None:
-        rank, world = self._recorder.rank()
+        rank, world = self._place
         job: Dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "kind": "weft job",
