@@ -71,6 +71,12 @@ def test_mxnet_job_is_recorded_with_its_servers(
     assert names == ["r0.mxnet.json", "r1.mxnet.json"]
     for server in ("server0", "server1"):
         assert (tmp_path / f"{server}.mxnet.json").exists()
+    # What servers sent and got ties the clocks of workers, of which one is 50 ms ahead.
+    assert {process["role"] for process in run["bystanders"]} == {"server"}
+    hosts = [rank["host"] for rank in run["ranks"]]
+    clock = json.loads(weft("replay", "--json", tmp_path).stdout)["ranks"][1]["clock"]
+    expected = -50_000 if hosts[1] == "host1" else 50_000
+    assert abs(clock["offset_us"] - expected) < 3_000
     assert predicted_ms(weft, tmp_path) > 0
 
 

@@ -2,6 +2,7 @@
 #include "weft/trace/clock_problem.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <queue>
@@ -16,6 +17,9 @@ namespace {
 
 // Device clocks of one host differ by tens of microseconds after the profilers' conversion.
 constexpr double kHostJitter = 100e3;
+// Clocks further apart were not set by the same time; what is nearer may be the way of a message.
+constexpr Nanos kFarApart = kSecond;
+constexpr double kLeastApart = 1e6;
 // Stamps of transfers are no better than the calls around them.
 constexpr double kLeastTie = 1e3;
 
@@ -25,11 +29,16 @@ Nanos end_of(const Run& run, const Member& m) {
 
 using RankPair = std::pair<std::uint32_t, std::uint32_t>;
 
+// A server answers one worker after the other: what they exchange with it does not end together.
+bool is_exchange(const Match& match) { return match.kind == CollectiveKind::kPushPull; }
+
 // For pairs of ranks that meet in a match: end on the first minus end on the second.
 std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
-                                                   const std::vector<Match>& matches) {
+                                                   const std::vector<Match>& matches,
+                                                   bool exchanges) {
   std::map<RankPair, std::vector<Nanos>> result;
   for (const Match& match : matches) {
+    if (is_exchange(match) != exchanges) continue;
     for (std::size_t k = 1; k < match.members.size(); ++k) {
       Member a = match.members[0];
       Member b = match.members[k];
@@ -45,7 +54,7 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
                    const std::vector<ClockTie>& ties, ClockObservations& out) {
   const std::size_t ranks = run.ranks.size();
   std::vector<std::vector<std::tuple<std::size_t, std::uint32_t, Nanos>>> edges(ranks);
-  for (auto& [pair, list] : differences(run, matches)) {
+  for (auto& [pair, list] : differences(run, matches, false)) {
     const Nanos add_to_second = median(list);
     edges[pair.first].emplace_back(list.size(), pair.second, add_to_second);
     edges[pair.second].emplace_back(list.size(), pair.first, -add_to_second);
@@ -57,6 +66,15 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
     const Nanos add_to_second = median(list);
     edges[pair.first].emplace_back(1, pair.second, add_to_second);
     edges[pair.second].emplace_back(1, pair.first, -add_to_second);
+  }
+  // Those that only exchange with the same servers: unless clocks are far apart they may as well
+  // agree.
+  for (auto& [pair, list] : differences(run, matches, true)) {
+    const Nanos apart = median(list);
+    const Nanos add_to_second = std::abs(apart) < kFarApart ? 0 : apart;
+    edges[pair.first].emplace_back(0, pair.second, add_to_second);
+    edges[pair.second].emplace_back(0, pair.first, -add_to_second);
+    out.exchanged.push_back({pair.first, pair.second, std::abs(apart - add_to_second)});
   }
   // Ranks of one host that never meet: their clocks are taken to agree.
   std::map<std::string, std::uint32_t> first_on_host;
@@ -110,7 +128,7 @@ class Builder {
   Builder(const Run& run, ClockObservations& out) : run_(run), out_(out) {}
 
   void add(const Match& match) {
-    if (match.members.size() < 2) return;
+    if (match.members.size() < 2 || is_exchange(match)) return;
     const auto noise =
         noises_.emplace(noise_key(match), static_cast<std::uint32_t>(noises_.size()));
     ClockObservation o;
@@ -155,6 +173,24 @@ class Builder {
         ClockSample s;
         s.clock = r;
         s.end = static_cast<double>(out_.guess[r]);
+        out_.problem.samples.push_back(s);
+        out_.duration.push_back(0);
+      }
+      out_.problem.observations.push_back(o);
+    }
+  }
+
+  /// Clocks that nothing else ties are as they are, give or take what answers come apart.
+  void add_exchanges() {
+    for (const auto& [first, second, apart] : out_.exchanged) {
+      ClockObservation o;
+      o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+      o.count = 2;
+      o.scale = std::max(kLeastApart, static_cast<double>(apart));
+      for (const std::uint32_t r : {first, second}) {
+        ClockSample s;
+        s.clock = r;
+        s.end = 0;
         out_.problem.samples.push_back(s);
         out_.duration.push_back(0);
       }
@@ -235,6 +271,7 @@ ClockObservations observe_clocks(const Run& run, const std::vector<Match>& match
   for (const Match& match : matches) builder.add(match);
   for (const ClockTie& tie : ties) builder.add(tie);
   builder.add_hosts();
+  builder.add_exchanges();
   builder.finish();
   return out;
 }

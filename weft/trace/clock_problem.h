@@ -13,14 +13,21 @@
 
 namespace weft::trace {
 
+/// Two ranks that exchange with the same servers, whose answers come that far apart.
+struct ExchangePair {
+  std::uint32_t first = 0, second = 0;
+  Nanos apart = 0;
+};
+
 /// A clock is a rank: profilers of two processes on one host convert device time separately.
 struct ClockObservations {
   ClockProblem problem;
   std::vector<Nanos> guess;      ///< by rank: first guess, taken off the samples
   std::vector<bool> tied;        ///< by rank: connected to the first rank
   std::vector<double> duration;  ///< by sample, ns
-  Nanos origin = 0;              ///< middle of the recording on the first rank's clock
-  double half_span = 1;          ///< ns from there to either end
+  std::vector<ExchangePair> exchanged;
+  Nanos origin = 0;      ///< middle of the recording on the first rank's clock
+  double half_span = 1;  ///< ns from there to either end
 };
 
 /// `ties`: what transfers tell about the clocks of ranks.

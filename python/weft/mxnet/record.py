@@ -13,9 +13,11 @@ import glob
 import os
 import re
 import shutil
+import threading
+import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .._recording import files
+from .._recording import files, probes
 from .._recording.recorder import PathOf, Recorder
 from .._recording.rounds import Rounds
 from .._recording.settings import Settings
@@ -185,6 +187,19 @@ def install(settings: Settings) -> Window:
     return window
 
 
+def _record_transfers(told_by_worker: str) -> None:
+    """Of a server, which nobody tells when the steps begin: from its start until worker 0 has
+    written its facts. They tie the clocks of the workers, which only talk to servers."""
+    probes.record(True)
+
+    def wait() -> None:
+        while not os.path.exists(told_by_worker):
+            time.sleep(0.5)
+        probes.record(False)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def before_import(settings: Settings) -> Optional[Callable[[], None]]:
     """A server never comes back from `import mxnet`. It writes its profile where it stands, so it
     is put into a folder of its own; returned is what to do when the process ends."""
@@ -194,6 +209,7 @@ def before_import(settings: Settings) -> Optional[Callable[[], None]]:
     folder = scratch.__enter__()
     home = os.getcwd()
     os.chdir(folder)
+    _record_transfers(os.path.join(settings.folder, "r0.job.json"))
 
     def finish() -> None:
         os.chdir(home)
