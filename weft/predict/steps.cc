@@ -84,16 +84,18 @@ StepTimes step_times(const graph::Graph& graph, End end) {
       before[r] = op;
     }
   }
+  // A device still has work of the step before when the host begins a step. Where the host itself
+  // works it may have waited for others until then.
+  const auto first_begins = [&](std::size_t r) {
+    const Nanos marked = mark[r] == graph::kNoId ? -1 : end(mark[r]);
+    if (before[r] == graph::kNoId) return marked;
+    return has_device[times.ranks[r]] ? end(before[r]) : std::max(end(before[r]), marked);
+  };
   const std::vector<Nanos> begins = marked_begins(graph, times.steps, end);
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
     times.period.emplace_back(n, -1);
     times.end.emplace_back(n, -1);
-    Nanos last = -1;
-    if (before[r] != graph::kNoId) {
-      last = end(before[r]);
-    } else if (mark[r] != graph::kNoId) {
-      last = end(mark[r]);
-    }
+    Nanos last = first_begins(r);
     for (std::size_t s = 0; s < n; ++s) {
       if (ends[r][s] < 0) continue;
       Nanos pause = 0;
