@@ -261,7 +261,8 @@ class Rebucket {
     if (found == gradients_.end() || graph_.ops.step[op] != step) return false;
     const OpId launch = order_.launch_of(op);
     const Nanos issued = graph_.ops.recorded_start[launch == graph::kNoId ? op : launch];
-    return issued < graph_.ops.recorded_start[found->second.ready.back()];
+    // The last gradient is not before itself, but what it fills does not wait for it either.
+    return issued <= graph_.ops.recorded_start[found->second.ready.back()];
   }
 
   void remove_old(std::int64_t step, OpId last_transfer) {

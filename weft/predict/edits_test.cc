@@ -169,6 +169,30 @@ TEST(Rebucket, SameBucketsTakeTheSameTime) {
   EXPECT_EQ(end_of(rebucketed({}, 40 * kMega), "optimiser", 0), 86 * kMillisecond);
 }
 
+/// The last gradient is told ready only once the hook that sends its bucket has returned, which may
+/// be after the transfer.
+TEST(Rebucket, GradientsToldLateDoNotWaitForTheirOwnBucket) {
+  std::string text = "lane net link -\nstep 1\n", waits;
+  for (const std::string r : {"0", "1"}) {
+    text = "lane cpu" + r + " host " + r + "\nlane n" + r + " host " + r + "\n" + text;
+    text += "b" + r + ": host cpu" + r +
+            " 0 \"torch::autograd::AccumulateGrad\" at=1ms took=0 bytes=2000\n" + "l" + r +
+            ": launch cpu" + r + " 1ms \"launch\" at=2ms took=1ms after b" + r + "\n" + "x" + r +
+            ": arrive n" + r + " 0 \"gloo\" at=3ms took=10ms after l" + r + ":launch\n";
+    waits += "w" + r + ": host cpu" + r +
+             " 0 \"torch::autograd::AccumulateGrad\" at=14ms took=0 bytes=1000000 after l" + r +
+             ", t+1ms:thread\no" + r + ": host cpu" + r +
+             " 5ms \"optimiser\" at=15ms took=5ms after w" + r + ", t:thread\n";
+  }
+  text += "t: transfer net 10ms at=3ms took=10ms after x0:collective, x1:collective\n" + waits +
+          "c: collective allreduce ranks=2 bytes=1002000 transfer=t arrivals=x0,x1\n";
+  const auto graph = graph::parse_text(text);
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto changed = rebucket(*graph, 5 * kMega, cost::LinkModel({}, *graph));
+  ASSERT_TRUE(changed) << changed.error().text();
+  EXPECT_TRUE(graph::verify(*changed));
+}
+
 TEST(Rebucket, RefusesGradientsWithoutSizes) {
   Ddp unknown;
   unknown.gradients[2] = -1;
