@@ -78,8 +78,10 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
       const std::uint32_t c = graph.ops.collective[op];
       const OpId transfer = c == kNoId ? kNoId : graph.collectives[c].transfer;
       if (transfer == kNoId || ends[op] > starts[op]) return;
-      add(Cause::kWaiting, ends[op], starts[transfer],
-          last_rank(graph, graph.collectives[c], ends));
+      const std::int32_t last = last_rank(graph, graph.collectives[c], ends);
+      // Who is the last to come waits for nobody but the link, which is busy with others' data.
+      const Cause until_it_moves = last == graph.rank(op) ? Cause::kTransfer : Cause::kWaiting;
+      add(until_it_moves, ends[op], starts[transfer], last);
       add(Cause::kTransfer, starts[transfer], ends[transfer]);
       return;
     }

@@ -128,7 +128,13 @@ CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
       const OpKind kind = graph.ops.kind[op];
       if (kind == OpKind::kArrive) {
         const graph::OpId moves = graph.collectives[graph.ops.collective[op]].transfer;
-        note(Cause::kWaiting, end, replay.start(moves));
+        // Who comes last, of several at once the lowest, waits for the link alone.
+        const auto& arrivals = graph.collectives[graph.ops.collective[op]].arrivals;
+        const bool last = std::all_of(arrivals.begin(), arrivals.end(), [&](graph::OpId other) {
+          return std::pair{replay.end(other), -graph.rank(other)} <=
+                 std::pair{end, -graph.rank(op)};
+        });
+        note(last ? Cause::kTransfer : Cause::kWaiting, end, replay.start(moves));
         note(Cause::kTransfer, replay.start(moves), replay.end(moves));
       } else if (graph.lanes[graph.ops.lane[op]].kind == graph::LaneKind::kStream) {
         note(kind == OpKind::kCopy ? Cause::kMemoryCopy : Cause::kCompute, start, end);
