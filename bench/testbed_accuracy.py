@@ -10,7 +10,8 @@ that what else the machine does hits all alike. From the recording alone Weft pr
 each of them. Noise is how far the repeats of one run differ, and what a prediction is off beyond it
 is its error. Times and recordings are kept in DIR: an interrupted run goes on where it stopped,
 --predict asks the recordings again without measuring, --markdown writes the page from what is there.
-Exit status: 0 the bars hold, 1 they do not, 4 something is missing here.
+Exit status: 0 the bars hold, 1 they do not, 4 this is not root. Frameworks that are not installed
+are named and left out.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ NETWORK = (
     Change("links x2", "network.bandwidth=2x", rate=2.0),
     Change("links /2", "network.bandwidth=0.5x", rate=0.5),
 )
-SLOW_HOST = Change("one host at half speed", "rank:1.compute=0.5x", slow="host1=0.5")
+SLOW_HOST = Change("one host at half speed", "rank:{host1}.compute=0.5x", slow="host1=0.5")
 FOUR_WORKERS = Change("4 workers", "workers=4", hosts=4)
 BUCKETS = tuple(
     Change(f"buckets of {size} MB", f"ddp.bucket_mb={size}", arguments=("--bucket-mb", str(size)))
@@ -174,7 +175,15 @@ class Bench:
         path.write_text(json.dumps(description))
         return path
 
+    def ranks(self, case: Case) -> dict[str, int]:
+        """By host: launchers number ranks as they like."""
+        words = [str(self.weft), "info", str(self.recording(case)), "--json", "-q"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        (run,) = json.loads(done.stdout)["runs"]
+        return {rank["host"]: rank["rank"] for rank in run["ranks"]}
+
     def predict(self, case: Case, what_if: str = "") -> float:
+        what_if = what_if.format(**self.ranks(case)) if "{" in what_if else what_if
         words = [str(self.weft), "replay", str(self.recording(case)), "--json", "-q"]
         if what_if:
             words += ["--what-if", what_if]
@@ -320,7 +329,8 @@ def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
         "Each was\nrecorded once with `weft record`; every prediction comes from that recording "
         "alone. Measured is the\nmedian step without profiler, the middle of runs that took turns; "
         "noise is half of how far these\ndiffer. Compute is real where the hosts have a core each, "
-        "and emulated (a timed hold) where not.\n\n"
+        "and emulated (a timed hold) where not. A change that moved the step by less than the noise,\n"
+        "or by less than 1 %, has no direction.\n\n"
         "    bench/testbed_accuracy.py build/weft --markdown docs/reference/testbed-accuracy.md\n\n"
         "measures the cases anew (hours on two cores) and writes this page. "
         f"So far {len(results)} of {len(list(cases()))} cases\nwere measured.\n\n"
