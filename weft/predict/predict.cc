@@ -245,11 +245,18 @@ class Predictor::Core {
     return known || without_transfers ? kModelError : kModelErrorWithoutTable;
   }
 
+  /// Else the whole recording is taken for one step, which nothing says that the job repeats.
+  bool has_steps() const {
+    return job_.from_phases ||
+           std::any_of(job_.run.ranks.begin(), job_.run.ranks.end(),
+                       [](const trace::RankTrace& rank) { return !rank.steps.empty(); });
+  }
+
   Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
     const std::vector<std::int64_t>& once =
         options_.steps.empty() ? job_.graph.steps : options_.steps;
     std::vector<std::int64_t> sequence;
-    for (int i = 0; i < kRepetitions; ++i) {
+    for (int i = 0; i < (has_steps() ? kRepetitions : 1); ++i) {
       sequence.insert(sequence.end(), once.begin(), once.end());
     }
     WEFT_ASSIGN(const graph::Graph unrolled, graph::unroll(graph, sequence));
