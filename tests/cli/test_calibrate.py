@@ -138,7 +138,7 @@ def test_lines_become_tables(weft: Weft, tmp_path: Path) -> None:
     assert "unequal" not in info.stdout and "" not in info.stdout.splitlines()
     told = json.loads(weft("info", "--json", links).stdout)
     assert told["links"][0]["latency_us"] == 102
-    assert told["links"][0]["peak_mb_per_s"] == pytest.approx(2000 / 112)
+    assert told["links"][0]["mb_per_s"] == pytest.approx(2000 / 112)
 
 
 def test_slow_links_are_named(weft: Weft, tmp_path: Path) -> None:
