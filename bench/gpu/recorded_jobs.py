@@ -2,7 +2,7 @@
 """Predictions held to NCCL jobs on one GPU: recorded by the hooks of `weft record`, run without.
 
 Several NCCL ranks share one GPU (each with a host id of its own, under MPS, sockets over loopback).
-Every setting runs twice without profiler, around the recording, as the network drifts.
+Every setting runs three times without profiler, around the recording, as the network drifts.
 
     recorded_jobs.py OUT_DIR                 # on a machine with a GPU; starts its own ranks
     recorded_jobs.py --check OUT_DIR WEFT    # anywhere: the table, and whether the bar holds
