@@ -231,7 +231,7 @@ std::string lane_words(const graph::Graph& graph, graph::OpId op) {
     members.push_back(graph.rank(arrival));
   }
   std::sort(members.begin(), members.end());
-  return "ranks " + format_numbers(members);
+  return name_ranks(members);
 }
 
 /// The ops that the finding takes most time from.
@@ -288,11 +288,11 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
                              percent(finding.gain, diagnosis.step)),
                  9);
   if (const std::string where = place(finding); !where.empty()) {
-    out += wrapped(terminal,
-                   fmt::format("where:   most on {} ({} ms a step there); ranks {}", where,
-                               format_ms(finding.time),
-                               format_numbers({finding.ranks.begin(), finding.ranks.end()})),
-                   9);
+    out += wrapped(
+        terminal,
+        fmt::format("where:   most on {} ({} ms a step there); {}", where, format_ms(finding.time),
+                    name_ranks({finding.ranks.begin(), finding.ranks.end()})),
+        9);
   }
   out += wrapped(terminal, "advice:  " + finding.advice, 9);
   if (!finding.what_if.empty()) {

@@ -56,6 +56,10 @@ std::string format_numbers(const std::vector<std::int64_t>& sorted) {
   return out;
 }
 
+std::string name_ranks(const std::vector<std::int64_t>& sorted) {
+  return (sorted.size() == 1 ? "rank " : "ranks ") + format_numbers(sorted);
+}
+
 std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent) {
   if (width == 0) return {std::string(text)};
   std::vector<std::string> lines(1);

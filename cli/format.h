@@ -21,6 +21,8 @@ std::string format_time(Nanos time);
 std::string format_count(std::int64_t count);
 /// "0-3, 5, 7": sorted numbers, runs of them joined.
 std::string format_numbers(const std::vector<std::int64_t>& sorted);
+/// "rank 5" or "ranks 0-3, 5".
+std::string name_ranks(const std::vector<std::int64_t>& sorted);
 
 /// Breaks at spaces so that no line passes `width` characters (0: never breaks). Lines after the
 /// first start with `indent` spaces.

@@ -32,6 +32,8 @@ TEST(Format, JoinsNeighbouringNumbers) {
   EXPECT_EQ(format_numbers({}), "");
   EXPECT_EQ(format_numbers({5}), "5");
   EXPECT_EQ(format_numbers({0, 1, 2, 3, 5, 7, 8}), "0-3, 5, 7, 8");
+  EXPECT_EQ(name_ranks({5}), "rank 5");
+  EXPECT_EQ(name_ranks({0, 1, 2, 5}), "ranks 0-2, 5");
 }
 
 TEST(Wrap, BreaksAtSpacesAndIndents) {

@@ -85,11 +85,11 @@ Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
   for (const record::RecordedFile& file : found.traces) bytes += file.bytes;
   console.result =
       fmt::format("{}: {} files, {}", folder, found.traces.size(), format_bytes(bytes));
-  if (!ranks.empty()) console.result += fmt::format("; ranks {}", format_numbers(ranks));
+  if (!ranks.empty()) console.result += "; " + name_ranks(ranks);
   if (found.world() > 0) console.result += fmt::format(" of {}", found.world());
   console.result += "\n";
   if (!missing.empty()) {
-    console.result += fmt::format("missing: ranks {}\n", format_numbers(missing));
+    console.result += fmt::format("missing: {}\n", name_ranks(missing));
     return ExitCode::kAnswerIsNo;
   }
   return ExitCode::kDone;

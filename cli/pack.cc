@@ -76,12 +76,17 @@ std::string text_of(const std::vector<trace::PackedFile>& files, const std::stri
     bytes += file.bytes;
     ranks += file.rank >= 0;
   }
-  std::string what = files.size() == 1 ? fmt::format("rank {}", files.front().rank)
-                                       : fmt::format("{} ranks", format_count(ranks));
+  std::vector<std::string> what;
+  if (ranks == 1 && files.size() == 1) {
+    what.push_back(fmt::format("rank {}", files.front().rank));
+  } else if (ranks > 0) {
+    what.push_back(fmt::format("{} rank{}", format_count(ranks), ranks == 1 ? "" : "s"));
+  }
   const int others = static_cast<int>(files.size()) - ranks;
-  if (others > 0) what += fmt::format(", {} servers and chiefs", format_count(others));
-  return fmt::format("{}: {}, {} packed to {}\n", out, what, format_bytes(origin_bytes(files)),
-                     format_bytes(bytes));
+  if (others == 1) what.emplace_back("1 server or chief");
+  if (others > 1) what.push_back(fmt::format("{} servers and chiefs", format_count(others)));
+  return fmt::format("{}: {}, {} packed to {}\n", out, fmt::join(what, ", "),
+                     format_bytes(origin_bytes(files)), format_bytes(bytes));
 }
 
 std::string json_of(const std::vector<trace::PackedFile>& files, const Diagnostics& diagnostics) {

@@ -109,7 +109,7 @@ def test_gather_joins_folders_and_names_missing_ranks(weft: Weft, tmp_path: Path
     done = weft("gather", "-o", tmp_path / "all", tmp_path / "host0", tmp_path / "host1")
     assert done.returncode == 1
     assert done.stdout == (
-        f"{tmp_path / 'all'}: 2 files, 12 B; ranks 0, 1 of 3\nmissing: ranks 2\n"
+        f"{tmp_path / 'all'}: 2 files, 12 B; ranks 0, 1 of 3\nmissing: rank 2\n"
     )
     assert (tmp_path / "all" / "r1.kineto.json.gz").read_text() == "rank 1"
 
