@@ -15,6 +15,7 @@
 #include "weft/record/child.h"
 #include "weft/record/folder.h"
 #include "weft/record/parts.h"
+#include "weft/record/reasons.h"
 
 namespace weft::cli {
 namespace {
@@ -67,10 +68,12 @@ std::vector<std::string> own_environment() {
 }
 
 /// "torch 2.13.0", or several.
-std::string frameworks_of(const record::RecordedFolder& folder) {
+std::string what_of(const record::RecordedFolder& folder) {
+  if (!folder.has_profile()) return "calls of MPI";
   std::set<std::string> names;
   for (const record::JobFacts& job : folder.jobs) names.insert(job.framework + " " + job.version);
-  return fmt::format("{}", fmt::join(names, ", "));
+  // Facts are written last, and may have found no room.
+  return names.empty() ? "a job that tells no facts" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// What is there, and what is missing of what was asked for.
@@ -82,8 +85,8 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
     steps.insert(job.recorded_steps.begin(), job.recorded_steps.end());
   }
   const std::vector<std::int64_t> ranks = folder.ranks();
-  std::string what = folder.jobs.empty() ? "calls of MPI" : frameworks_of(folder);
-  if (!ranks.empty()) what += fmt::format(", ranks {}", format_numbers(ranks));
+  std::string what = what_of(folder);
+  if (!ranks.empty()) what += fmt::format(", {}", name_ranks(ranks));
   if (!steps.empty())
     what += fmt::format(", steps {}", format_numbers({steps.begin(), steps.end()}));
   notes.add(Tone::kGood, fmt::format("recorded {}: {} files, {} in {}", what, folder.traces.size(),
@@ -105,11 +108,11 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
     if (!std::binary_search(ranks.begin(), ranks.end(), rank)) missing.push_back(rank);
   }
   if (!missing.empty() && !ranks.empty() && folder.running == 0) {
-    notes.add(
-        Tone::kWarning,
-        fmt::format("ranks {} are not here; if they ran on other hosts: weft gather -o ALL {} "
-                    "HOST:DIR...",
-                    format_numbers(missing), path));
+    const bool one = missing.size() == 1;
+    notes.add(Tone::kWarning,
+              fmt::format("{} {} not here; if {} ran on {}: weft gather -o ALL {} HOST:DIR...",
+                          name_ranks(missing), one ? "is" : "are", one ? "it" : "they",
+                          one ? "another host" : "other hosts", path));
   }
   notes.add(Tone::kPlain, fmt::format("next: weft diagnose {}", path));
 }
@@ -139,7 +142,7 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
   record::tidy_up(request.folder);
 
   Notes notes(console.err);
-  const std::vector<std::string> reasons = record::why_empty(folder);
+  const std::vector<std::string> reasons = record::why_empty(folder, request.mpi);
   if (reasons.empty()) {
     describe(folder, notes, arguments.all("-o").back());
   } else {

@@ -157,25 +157,46 @@ def test_a_rank_that_is_killed_leaves_the_others_readable(weft: Weft, tmp_path: 
     done = record(tmp_path / "traces", torchrun("--kill-at", "13"))
     assert done.returncode != 0
     assert steps_of(weft, tmp_path / "traces") == {0: [10, 11, 12]}
-    assert "ranks 1 are not here" in done.stderr
+    assert "rank 1 is not here; if it ran on another host: weft gather" in done.stderr
 
 
-def test_a_full_disk_ends_the_recording_and_not_the_job(tmp_path: Path) -> None:
+def record_on_small_disk(
+    folder: Path, size: str, command: list[str | Path]
+) -> subprocess.CompletedProcess[str]:
     if not is_root():
         pytest.skip("a small disk can only be mounted as root")
-    folder = tmp_path / "small"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("no tmpfs can be mounted here")
     try:
-        done = record(folder, alone())
+        return record(folder, command)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_job(tmp_path: Path) -> None:
+    done = record_on_small_disk(tmp_path / "small", "64k", alone())
     assert done.returncode == 1
     assert done.stdout.startswith("loss ")
     assert done.stderr.count("weft: warning: recording ended, the job goes on: ") == 1
     assert "nothing was recorded" in done.stderr
+
+
+def test_transfers_that_fill_the_disk_are_no_recording(tmp_path: Path) -> None:
+    """Two logs of 20 KiB fit, and nothing behind them."""
+    done = record_on_small_disk(tmp_path / "small", "48k", torchrun())
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("loss ")
+    assert "recorded" not in done.stderr.replace("nothing was recorded", "")
+    assert "nothing was recorded: " in done.stderr
+
+
+def test_a_job_that_leaves_within_the_window_is_told_so(tmp_path: Path) -> None:
+    done = record(tmp_path / "traces", torchrun("--leave-at", "12"))
+    assert done.returncode == 1, done.stderr
+    assert "nothing was recorded: processes took training steps, but none wrote" in done.stderr
+    assert "os._exit()" in done.stderr
 
 
 def test_two_lines_in_a_script_record_as_well(weft: Weft, tmp_path: Path) -> None:
@@ -193,3 +214,6 @@ def test_two_lines_in_a_script_record_as_well(weft: Weft, tmp_path: Path) -> Non
     )
     subprocess.run([python_of("torch"), script], check=True, timeout=120, capture_output=True)
     assert steps_of(weft, tmp_path / "traces") == {0: [3, 4]}
+    assert sorted(file.name for file in (tmp_path / "traces").iterdir()) == [
+        "r0.job.json", "r0.kineto.json.gz",
+    ], "no claim stays"  # fmt: skip

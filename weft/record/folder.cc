@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/record/folder.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -21,8 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kFacts = ".job.json";
+constexpr std::string_view kLog = ".weftlog";
+constexpr std::string_view kMpiLog = ".mpi.weftlog";
 constexpr std::array<std::string_view, 7> kTraces = {
-    ".kineto.json.gz", ".xplane.pb", ".mxnet.json", ".weftlog", ".weft", kFacts, "horovod.json"};
+    ".kineto.json.gz", ".xplane.pb", ".mxnet.json", kLog, ".weft", kFacts, "horovod.json"};
 constexpr const char* kNotes = ".notes";
 
 std::string text_of(const JsonValue& object, std::string_view name) {
@@ -105,23 +105,18 @@ bool is_held(const fs::path& claim) {
   return held;
 }
 
+bool is_claim(std::string_view name) { return name.starts_with('.') && name.ends_with(kClaim); }
+
 /// ".r0." for each claim that is held.
 std::vector<std::string> held_prefixes(const std::vector<fs::directory_entry>& entries) {
   std::vector<std::string> held;
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with('.') && name.ends_with(kClaim) && is_held(entry.path())) {
+    if (is_claim(name) && is_held(entry.path())) {
       held.push_back(name.substr(0, name.size() - kClaim.size() + 1));
     }
   }
   return held;
-}
-
-std::string steps_wanted(const JobFacts& job) {
-  // What the job has room for: as many as asked, ending with its last step.
-  const std::int64_t last = job.steps_seen - 1;
-  const std::int64_t count = job.last_asked - job.first_asked + 1;
-  return fmt::format("--steps {}..{}", std::max<std::int64_t>(1, last - count + 1), last);
 }
 
 }  // namespace
@@ -145,6 +140,18 @@ std::vector<std::int64_t> RecordedFolder::ranks() const {
   return {found.begin(), found.end()};
 }
 
+bool RecordedFolder::has_profile() const {
+  return std::any_of(traces.begin(), traces.end(), [](const RecordedFile& file) {
+    return !std::string_view(file.name).ends_with(kLog);
+  });
+}
+
+bool RecordedFolder::has_mpi() const {
+  return std::any_of(traces.begin(), traces.end(), [](const RecordedFile& file) {
+    return std::string_view(file.name).ends_with(kMpiLog);
+  });
+}
+
 std::int64_t RecordedFolder::world() const {
   std::int64_t largest = -1;
   for (const JobFacts& job : jobs) largest = std::max(largest, job.world);
@@ -157,6 +164,7 @@ Result<RecordedFolder> look_at(const std::string& folder) {
   found.running = static_cast<std::int64_t>(held_prefixes(entries).size());
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
+    if (is_claim(name)) ++found.claims;
     if (!is_recording(name)) continue;
     if (name.ends_with(kFacts)) {
       if (const auto facts = read_json(entry.path().string())) {
@@ -206,54 +214,6 @@ void tidy_up(const std::string& folder) {
     if (is_scaffold(name) && !in_use) fs::remove_all(entry.path(), ignored);
   }
   if (held.empty()) fs::remove_all(fs::path(folder) / kNotes, ignored);
-}
-
-std::vector<std::string> why_empty(const RecordedFolder& folder) {
-  std::vector<std::string> reasons;
-  if (!folder.traces.empty()) return reasons;
-  std::set<std::string> problems;
-  for (const JobFacts& job : folder.jobs) problems.insert(job.problems.begin(), job.problems.end());
-  for (const ProcessNote& note : folder.notes) {
-    problems.insert(note.problems.begin(), note.problems.end());
-  }
-  for (const std::string& problem : problems) reasons.push_back("it went wrong: " + problem);
-  if (!reasons.empty()) return reasons;
-  if (!folder.jobs.empty()) {
-    const JobFacts& job = *std::max_element(
-        folder.jobs.begin(), folder.jobs.end(),
-        [](const JobFacts& a, const JobFacts& b) { return a.steps_seen < b.steps_seen; });
-    const bool room = job.steps_seen > 1;
-    reasons.push_back(
-        fmt::format("the job took {} step{}, and recording begins at step {}; run it "
-                    "longer{}",
-                    job.steps_seen, job.steps_seen == 1 ? "" : "s", job.first_asked,
-                    room ? ", or ask for " + steps_wanted(job) : ""));
-    return reasons;
-  }
-  std::set<std::string> imported;
-  for (const ProcessNote& note : folder.notes) {
-    imported.insert(note.frameworks.begin(), note.frameworks.end());
-  }
-  if (!imported.empty()) {
-    reasons.push_back(
-        fmt::format("{} was imported, but no training step was seen in it: steps end with calls of "
-                    "its optimizers (docs/guide/recording.md tells which); or mark steps by hand, "
-                    "as that page shows",
-                    fmt::join(imported, ", ")));
-  } else if (!folder.notes.empty()) {
-    std::set<std::string> programs;
-    for (const ProcessNote& note : folder.notes) programs.insert(note.program);
-    reasons.push_back(
-        fmt::format("Python ran ({}), but imported none of torch, tensorflow, jax "
-                    "and mxnet",
-                    fmt::join(programs, ", ")));
-  } else {
-    reasons.emplace_back(
-        "no Python process that could be recorded has come to its end: if the job runs on other "
-        "hosts or in containers, or as python -I or -E, its environment did not reach it; start "
-        "weft record there, around each rank");
-  }
-  return reasons;
 }
 
 }  // namespace weft::record

@@ -45,9 +45,14 @@ struct RecordedFolder {
   std::vector<JobFacts> jobs;        ///< by rank
   std::vector<ProcessNote> notes;
   std::int64_t running = 0;  ///< processes that record into it right now
+  std::int64_t claims = 0;   ///< processes that took a step, as long as nobody tidies up
 
   /// Numbers of ranks that have a trace of their own; sorted.
   std::vector<std::int64_t> ranks() const;
+  /// Whether a framework has written anything. Logs of probes are transfers beside profiles.
+  bool has_profile() const;
+  /// Whether there are logs of calls of MPI, which need no profile.
+  bool has_mpi() const;
   /// As the jobs say; -1 if none does.
   std::int64_t world() const;
 };
@@ -64,9 +69,5 @@ Status clear_recording(const std::string& folder);
 /// Removes what only had to be there during the recording, and leaves alone what processes that
 /// still run hold there: each locks .<stem>.claim.
 void tidy_up(const std::string& folder);
-
-/// Why there is nothing, and what to do about it: one sentence each, most telling first. Empty if
-/// something was recorded.
-std::vector<std::string> why_empty(const RecordedFolder& folder);
 
 }  // namespace weft::record

@@ -33,14 +33,19 @@ class Claim:
         self._lock(folder)
 
     def _lock(self, folder: str) -> bool:
-        path = os.path.join(folder, f".{self.stem}.claim")
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._path = os.path.join(folder, f".{self.stem}.claim")
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
             return False
         return True
+
+    def forget(self) -> None:
+        """All is written; nothing shall be left but that."""
+        with contextlib.suppress(OSError):
+            os.remove(self._path)
 
 
 @contextlib.contextmanager

@@ -210,6 +210,8 @@ class Window:
             self._give_up(error)
         finally:
             self._busy = False
+        if not self._settings.exclusive:  # weft record would tell from claims who wrote nothing
+            self._hold.forget()
 
     def _write_job(self) -> None:
         rank, world = self._place

@@ -17,6 +17,7 @@ parser.add_argument("--accumulate", type=int, default=1)
 parser.add_argument("--optimizers", type=int, default=1)
 parser.add_argument("--raise-at", type=int, default=-1)
 parser.add_argument("--kill-at", type=int, default=-1, help="kill -9 of the last rank")
+parser.add_argument("--leave-at", type=int, default=-1, help="os._exit(0) of all ranks")
 parser.add_argument("--single", action="store_true", help="without torch.distributed")
 arguments = parser.parse_args()
 
@@ -37,6 +38,8 @@ loss = torch.zeros(())
 for step in range(arguments.steps):
     if step == arguments.raise_at:
         raise RuntimeError("the script has a bug")
+    if step == arguments.leave_at:
+        os._exit(0)
     if step == arguments.kill_at:
         if rank == world - 1:
             os.kill(os.getpid(), signal.SIGKILL)

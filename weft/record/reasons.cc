@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/record/reasons.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+namespace weft::record {
+namespace {
+
+std::set<std::string> problems_in(const RecordedFolder& folder) {
+  std::set<std::string> problems;
+  for (const JobFacts& job : folder.jobs) problems.insert(job.problems.begin(), job.problems.end());
+  for (const ProcessNote& note : folder.notes) {
+    problems.insert(note.problems.begin(), note.problems.end());
+  }
+  return problems;
+}
+
+std::string steps_wanted(const JobFacts& job) {
+  // What the job has room for: as many as asked, ending with its last step.
+  const std::int64_t last = job.steps_seen - 1;
+  const std::int64_t count = job.last_asked - job.first_asked + 1;
+  return fmt::format("--steps {}..{}", std::max<std::int64_t>(1, last - count + 1), last);
+}
+
+std::string too_few_steps(const RecordedFolder& folder) {
+  const JobFacts& job = *std::max_element(
+      folder.jobs.begin(), folder.jobs.end(),
+      [](const JobFacts& a, const JobFacts& b) { return a.steps_seen < b.steps_seen; });
+  const bool room = job.steps_seen > 1;
+  return fmt::format("the job took {} step{}, and recording begins at step {}; run it longer{}",
+                     job.steps_seen, job.steps_seen == 1 ? "" : "s", job.first_asked,
+                     room ? ", or ask for " + steps_wanted(job) : "");
+}
+
+/// What the hook of a framework (python/weft/<framework>/record.py) waits for.
+std::string_view end_of_step(std::string_view framework) {
+  if (framework == "torch") return "step() of an optimizer of torch.optim";
+  if (framework == "tensorflow") {
+    return "a call of a tf.function that takes gradients, or with an optimizer that applies them";
+  }
+  if (framework == "jax") {
+    return "a call, from Python, of a function of jax.jit or jax.pmap; what lower().compile() made "
+           "is not seen";
+  }
+  return "Trainer.step(), Trainer.update() or Module.update()";
+}
+
+std::string no_step_in(const std::string& framework) {
+  return fmt::format(
+      "{} was imported, but no training step was seen: a step ends with {}; or mark steps by hand, "
+      "as docs/guide/recording.md shows",
+      framework, end_of_step(framework));
+}
+
+/// From what processes said that saw no step.
+std::vector<std::string> from_notes(const RecordedFolder& folder, bool mpi) {
+  std::set<std::string> imported;
+  std::set<std::string> programs;
+  for (const ProcessNote& note : folder.notes) {
+    imported.insert(note.frameworks.begin(), note.frameworks.end());
+    programs.insert(note.program);
+  }
+  std::vector<std::string> reasons;
+  if (mpi) reasons.emplace_back("no process has called the MPI that Weft was built with");
+  for (const std::string& framework : imported) reasons.push_back(no_step_in(framework));
+  if (!reasons.empty()) return reasons;
+  if (!programs.empty()) {
+    return {
+        fmt::format("Python ran ({}), but imported none of torch, tensorflow, jax and mxnet; "
+                    "calls of MPI are recorded with --mpi",
+                    fmt::join(programs, ", "))};
+  }
+  return {
+      "no Python process that could be recorded has come to its end: a program of MPI is recorded "
+      "with --mpi; if the job runs on other hosts or in containers, or as python -I or -E, its "
+      "environment did not reach it: start weft record there, around each rank"};
+}
+
+}  // namespace
+
+std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi) {
+  if (folder.has_profile() || (mpi && folder.has_mpi())) return {};
+  std::vector<std::string> reasons;
+  for (const std::string& problem : problems_in(folder)) {
+    reasons.push_back("it went wrong: " + problem);
+  }
+  if (!reasons.empty()) return reasons;
+  if (!folder.jobs.empty()) return {too_few_steps(folder)};
+  if (folder.running > 0) {
+    return {"processes that take training steps still run; what they write comes when they end"};
+  }
+  // Probes write as they go, profilers at the end; with --mpi, probes do so whether there are steps
+  // or not.
+  if (folder.claims > 0 || (!folder.traces.empty() && !mpi)) {
+    return {
+        "processes took training steps, but none wrote a profile: the disk may be full, or they "
+        "ended without being asked, by os._exit() or SIGKILL; profilers write when the last step "
+        "to record or the process has ended"};
+  }
+  return from_notes(folder, mpi);
+}
+
+}  // namespace weft::record
