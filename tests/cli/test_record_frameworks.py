@@ -84,6 +84,38 @@ def test_jax_processes_record_each_their_profile(weft: Weft, tmp_path: Path) -> 
     assert weft("replay", tmp_path).returncode == 0
 
 
+COPIES = """
+import copy, pickle
+import jax
+
+def loss(weight):
+    return (weight * weight).sum()
+
+def update(weight):
+    return weight - 0.1 * jax.grad(loss)(weight)
+
+compiled = copy.deepcopy(jax.jit(update))
+assert type(copy.copy(compiled)) is type(compiled)
+assert pickle.loads(pickle.dumps(jax.jit)) is jax.jit
+# What is loaded elsewhere, without Weft, is what JAX made.
+maker, (_, plain) = compiled.__reduce_ex__(4)
+assert maker.__module__ == "typing" and type(plain).__module__.startswith("jaxlib")
+weight = jax.numpy.ones(4)
+for step in range(8):
+    # A copy shares what was compiled, so that no gradients are traced again.
+    weight = copy.deepcopy(compiled)(weight) if step % 2 else compiled(weight)
+"""
+
+
+def test_copies_of_what_jax_compiled_are_seen_as_the_same(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(COPIES)
+    done = record(tmp_path / "traces", [python_of("jax"), script], "--steps", "4..6")
+    assert done.returncode == 0, done.stderr
+    facts = facts_of(tmp_path / "traces", "r0")
+    assert (facts["recorded_steps"], facts["steps_seen"]) == ([4, 5, 6], 8)
+
+
 def test_mxnet_workers_and_servers_record(weft: Weft, tmp_path: Path) -> None:
     common = {
         "DMLC_PS_ROOT_URI": "127.0.0.1",

@@ -9,9 +9,11 @@ step ends only when the next call begins: what waits for the result belongs to i
 
 from __future__ import annotations
 
+import copy
 import functools
+import itertools
 import threading
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, Type, cast
 
 from .._recording import files, process
 from .._recording.recorder import PathOf, Recorder
@@ -114,6 +116,10 @@ class _Calls:
         self._rounds = Rounds()
         self._thread = threading.local()
         self._training: Set[int] = set()
+        self._names = itertools.count()
+
+    def new_name(self) -> int:
+        return next(self._names)
 
     def run(self, name: int, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if getattr(self._thread, "outermost", None) is not None:
@@ -142,16 +148,17 @@ class _Calls:
             self._training.add(outermost)
 
 
-class _Compiled:
-    """A compiled function that tells when it was called; in all else it is that function."""
+class _Watched:
+    """A function that tells when it is called; in all else, copies too, it is what it wraps."""
 
-    def __init__(self, function: Any, calls: _Calls) -> None:
+    def __init__(self, function: Any, calls: _Calls, name: Optional[int] = None) -> None:
         functools.update_wrapper(self, function)
         self._weft_function = function
         self._weft_calls = calls
+        self._weft_name = calls.new_name() if name is None else name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._weft_calls.run(id(self), self._weft_function, args, kwargs)
+        raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Methods may be compiled, too."""
@@ -160,35 +167,45 @@ class _Compiled:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._weft_function, name)
 
+    def __copy__(self) -> Any:
+        return type(self)(copy.copy(self._weft_function), self._weft_calls, self._weft_name)
 
-def _watch_compiler(compiler: Any, calls: _Calls) -> Any:
-    """jax.jit or jax.pmap, used as function, as decorator, or as decorator with arguments."""
+    def __deepcopy__(self, memo: Any) -> Any:
+        inner = copy.deepcopy(self._weft_function, memo)
+        return type(self)(inner, self._weft_calls, self._weft_name)
 
-    @functools.wraps(compiler)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        compiled = compiler(*args, **kwargs)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Who loads it may not have Weft: cast() hands on what it is given."""
+        return cast, ("Any", self._weft_function)
+
+
+class _Compiled(_Watched):
+    """What jax.jit or jax.pmap made."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._weft_calls.run(self._weft_name, self._weft_function, args, kwargs)
+
+
+class _Gradient(_Watched):
+    """What jax.grad or jax.value_and_grad made."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self._weft_calls.gradients_taken()
+        return self._weft_function(*args, **kwargs)
+
+
+def _watch(maker: Any, watched: Type[_Watched], calls: _Calls) -> Any:
+    """A maker of functions, used as function, as decorator, or as decorator with arguments."""
+
+    @functools.wraps(maker)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = maker(*args, **kwargs)
         if not args and not kwargs.get("fun"):
-            return lambda function: _Compiled(compiled(function), calls)
-        return _Compiled(compiled, calls)
+            return lambda function: watched(made(function), calls)
+        return watched(made, calls)
 
-    return watched
-
-
-def _watch_gradient(transform: Any, calls: _Calls) -> Any:
-    """jax.grad or jax.value_and_grad."""
-
-    @functools.wraps(transform)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        function = transform(*args, **kwargs)
-
-        @functools.wraps(function)
-        def taken(*inner: Any, **named: Any) -> Any:
-            calls.gradients_taken()
-            return function(*inner, **named)
-
-        return taken
-
-    return watched
+    make.__module__ = "jax"  # where it is found, should it be pickled
+    return make
 
 
 def install(settings: Settings) -> Window:
@@ -198,8 +215,8 @@ def install(settings: Settings) -> Window:
     recorder = JaxRecorder()
     window = Window(settings, recorder)
     calls = _Calls(window, recorder)
-    jax.jit = _watch_compiler(jax.jit, calls)
-    jax.pmap = _watch_compiler(jax.pmap, calls)
-    jax.grad = _watch_gradient(jax.grad, calls)
-    jax.value_and_grad = _watch_gradient(jax.value_and_grad, calls)
+    jax.jit = _watch(jax.jit, _Compiled, calls)
+    jax.pmap = _watch(jax.pmap, _Compiled, calls)
+    jax.grad = _watch(jax.grad, _Gradient, calls)
+    jax.value_and_grad = _watch(jax.value_and_grad, _Gradient, calls)
     return window

@@ -9,6 +9,7 @@ the step. Worker 0 has the servers record meanwhile.
 from __future__ import annotations
 
 import ctypes
+import functools
 import glob
 import os
 import re
@@ -148,6 +149,7 @@ class MxnetRecorder(Recorder):
 
 
 def _before(function: Callable[..., Any], action: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         action()
         return function(*args, **kwargs)
@@ -171,6 +173,7 @@ def install(settings: Settings) -> Window:
             window.step_ended(ended)
 
     def after(update: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(update)
         def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
             tell()
             result = update(self, *args, **kwargs)

@@ -12,6 +12,7 @@ Where a step ends depends on who runs it:
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Dict, List, Optional, Set, Tuple
 
@@ -147,6 +148,7 @@ def _hook_functions(window: Window, rounds: Rounds) -> None:
     run = Function.__call__
     gradient = GradientTape.gradient
 
+    @functools.wraps(run)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         result, trains = functions.call(self, run, args, kwargs)
         if trains:
@@ -155,6 +157,7 @@ def _hook_functions(window: Window, rounds: Rounds) -> None:
                 window.step_ended(number)
         return result
 
+    @functools.wraps(gradient)
     def taken(self: Any, *args: Any, **kwargs: Any) -> Any:
         functions.gradients_taken()
         return gradient(self, *args, **kwargs)
@@ -173,6 +176,7 @@ def _hook_eager_optimizers(window: Window, rounds: Rounds, functions: _Functions
 
     apply = BaseOptimizer.apply
 
+    @functools.wraps(apply)
     def applied(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = apply(self, *args, **kwargs)
         if tensorflow.executing_eagerly() and not functions.inside():
@@ -192,6 +196,7 @@ def _hook_coordinator(window: Window, workers: int) -> None:
     lock = threading.Lock()
     done = [0]
 
+    @functools.wraps(mark_finished)
     def finished(self: Any) -> None:
         with lock:
             done[0] += 1
