@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/info_summary.h"
+#include "weft/trace/job_facts.h"
 
 namespace weft::cli {
 namespace {
@@ -24,13 +25,16 @@ constexpr const char* kCommunicationOnly =
     "NCCL sees communication only, so nothing tells what waited for it: record a few steps with "
     "torch.profiler or Nsight Systems before asking what-ifs.";
 
-constexpr Recorder kRecorders[] = {
+constexpr const char* kKinetoSizes =
+    "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution trace "
+    "(torch.profiler.ExecutionTraceObserver) beside the profile and keep both files in the folder.";
+
+/// Where the script has called the profiler itself.
+constexpr Recorder kByHand[] = {
     {"kineto", "No steps are marked: call prof.step() after every training step.",
      "Only one step was recorded: schedule=torch.profiler.schedule(wait=1, warmup=2, active=3) "
      "shows how steps vary.",
-     "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution "
-     "trace (torch.profiler.ExecutionTraceObserver) beside the profile and keep both files in the "
-     "folder.",
+     kKinetoSizes,
      "No device work was recorded. If the job uses GPUs: activities=[ProfilerActivity.CPU, "
      "ProfilerActivity.CUDA].",
      "Waits between streams were not recorded and are inferred: experimental_config="
@@ -71,17 +75,33 @@ constexpr Recorder kRecorders[] = {
      "jax.profiler.ProfileOptions."},
 };
 
+constexpr const char* kOneStep =
+    "Only one step was recorded: weft record --steps 10..14 shows how steps vary.";
+constexpr const char* kNoMemory =
+    "No allocations were recorded: weft record --memory, if memory matters.";
+
+/// Where weft record has. It marks steps, and records work and waits of devices where there are
+/// any.
+constexpr Recorder kByWeft[] = {
+    {"kineto", nullptr, kOneStep, kKinetoSizes, nullptr, nullptr,
+     "No tensor shapes were recorded: weft record without --no-shapes", kNoMemory,
+     "Python stacks make files large and steps slow: weft record without --stacks"},
+    {"mxnet", nullptr, kOneStep, nullptr, nullptr, nullptr, nullptr, kNoMemory, nullptr},
+    {"xplane", nullptr, kOneStep, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
 bool lacks_sizes(const RankSummary& rank) {
   return std::any_of(
       rank.collectives.begin(), rank.collectives.end(),
       [](const CollectiveSummary& c) { return c.with_size + c.size_inferred < c.count; });
 }
 
-void advise_users_of(const Recorder& recorder, const RunSummary& run, std::vector<Advice>& list) {
+void advise_users_of(const Recorder& recorder, const std::vector<const RankSummary*>& ranks,
+                     std::vector<Advice>& list) {
   // Whether something holds of any rank that was recorded so.
   const auto any = [&](const auto& test) {
-    return std::any_of(run.ranks.begin(), run.ranks.end(), [&](const RankSummary& rank) {
-      return rank.trace->format == recorder.format && test(rank, rank.trace->facts);
+    return std::any_of(ranks.begin(), ranks.end(), [&](const RankSummary* rank) {
+      return rank->trace->format == recorder.format && test(*rank, rank->trace->facts);
     });
   };
   const auto add = [&](const char* id, const char* text) {
@@ -122,7 +142,13 @@ std::vector<Advice> advise(const RunSummary& run) {
                     "Some ranks are missing: run the profiler on every rank and put all files into "
                     "one folder. Waiting for absent ranks cannot be told from slow transfers."});
   }
-  for (const Recorder& recorder : kRecorders) advise_users_of(recorder, run, list);
+  std::vector<const RankSummary*> by_hand;
+  std::vector<const RankSummary*> by_weft;
+  for (const RankSummary& rank : run.ranks) {
+    (trace::has_job_facts(*rank.trace) ? by_weft : by_hand).push_back(&rank);
+  }
+  for (const Recorder& recorder : kByHand) advise_users_of(recorder, by_hand, list);
+  for (const Recorder& recorder : kByWeft) advise_users_of(recorder, by_weft, list);
   return list;
 }
 

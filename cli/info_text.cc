@@ -242,8 +242,8 @@ struct Note {
   }
 };
 
-std::vector<Note> problem_notes(const Diagnostics& diagnostics, bool everything,
-                                std::size_t width) {
+std::vector<Note> diagnostic_notes(const Diagnostics& diagnostics, bool everything,
+                                   std::size_t width) {
   std::vector<Note> notes;
   for (const Diagnostic& diagnostic : diagnostics.all()) {
     const DiagnosticKind& kind = *diagnostic.kind;
@@ -275,9 +275,14 @@ Tone tone_of(Severity severity) {
   return Tone::kPlain;
 }
 
-/// Problems and advice, as many as `room` lines hold.
-std::string notes_text(const std::vector<Note>& problems, const std::vector<Note>& advice,
+/// What went wrong, advice, and what is good to know; as many as `room` lines hold.
+std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& advice,
                        std::size_t room, const Terminal& terminal) {
+  const auto first_remark = std::find_if(found.begin(), found.end(), [](const Note& note) {
+    return note.severity == Severity::kInfo;
+  });
+  const std::vector<Note> problems(found.begin(), first_remark);
+  const std::vector<Note> remarks(first_remark, found.end());
   std::string out;
   std::size_t used = 0;
   std::size_t hidden = 0;
@@ -302,6 +307,7 @@ std::string notes_text(const std::vector<Note>& problems, const std::vector<Note
   add(problems, "problems", advice.empty() ? room : room / 2 + room % 2);
   const std::size_t problems_hidden = std::exchange(hidden, 0);
   add(advice, "advice", room);
+  add(remarks, "good to know", room);
   hidden += problems_hidden;
   if (hidden > 0) out += fmt::format("... and {} more notes (--all shows them)\n", hidden);
   return out;
@@ -336,7 +342,7 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
   const std::size_t left = kPageLines > used ? kPageLines - used : 0;
   const std::size_t room = everything ? SIZE_MAX : std::max(kLeastNotes, left);
   const std::string notes =
-      notes_text(problem_notes(diagnostics, everything, width), advice_notes, room, terminal);
+      notes_text(diagnostic_notes(diagnostics, everything, width), advice_notes, room, terminal);
   if (!notes.empty()) out += "\n" + notes;
   return out;
 }

@@ -303,7 +303,7 @@ std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagno
     notes.add(
         Tone::kPlain,
         fmt::format("inferred-edges ({}x of {}): dependencies that follow from how frameworks "
-                    "use threads and streams; `enable_cuda_sync_events` records more of them",
+                    "use threads and streams",
                     summary.inferred_edges, summary.edges));
   }
   return notes.text();

@@ -81,6 +81,25 @@ def test_advice_follows_what_was_recorded(weft: Weft, job: Callable[..., Path]) 
     assert "one-step" in advice_ids(info(weft, job(ranks=1, steps=1)))
 
 
+def test_advice_is_for_who_recorded_it(weft: Weft, tmp_path: Path) -> None:
+    def told() -> str:
+        return " ".join(item["text"] for item in info(weft, tmp_path)["advice"])
+
+    (tmp_path / "r0.kineto.json").write_text(trace_text(0, 1, steps=1))
+    assert "profile_memory=True" in told() and "weft record" not in told()
+    # Facts beside it: made by weft record.
+    (tmp_path / "r0.job.json").write_text("{}")
+    assert "weft record --memory" in told() and "weft record --steps" in told()
+    assert "profile_memory" not in told() and "enable_cuda_sync_events" not in told()
+
+
+def test_facts_without_a_trace_are_no_recording(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "r0.job.json").write_text('{"framework": "torch", "rank": 0, "world": 1}')
+    done = weft("info", tmp_path)
+    assert done.returncode == 3
+    assert "record again if there is none, as nothing was recorded then" in done.stderr
+
+
 def test_recording_without_steps(weft: Weft, tmp_path: Path) -> None:
     text = trace_text(0, 1).replace("ProfilerStep#", "something ")
     (tmp_path / "a.json").write_text(text)

@@ -328,6 +328,9 @@ def test_log_joins_the_profile_of_its_process(weft: Weft, tmp_path: Path) -> Non
     assert [rank["transfers"]["sent_bytes"] for rank in run["ranks"]] == [1234, 1234]
     assert run["bystanders"] == []
     assert "transfers-attached" in ids(report)
+    page = weft("info", tmp_path).stdout
+    assert "good to know\n- transfers-attached" in page, "nothing needs to be done"
+    assert "problems" not in page
 
 
 def test_process_that_is_no_rank_stands_beside_them(weft: Weft, tmp_path: Path) -> None:

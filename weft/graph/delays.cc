@@ -15,7 +15,7 @@ constexpr DiagnosticKind kContradicted{
     "contradicted-edge", Severity::kInfo,
     "a dependency that the conventions of the framework suggest, but the recorded times exclude; "
     "left out",
-    "nothing to do; `enable_cuda_sync_events` in the profiler records the true dependencies"};
+    "nothing to do"};
 constexpr DiagnosticKind kOverlap{
     "overlapping-work", Severity::kInfo,
     "work of one stream or thread overlaps in the recording; its order was left open",

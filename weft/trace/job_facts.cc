@@ -15,16 +15,25 @@ constexpr std::string_view kEnding = ".job.json";
 /// Facts are some hundred bytes, and a number for each step of the job.
 constexpr std::uintmax_t kLargest = 16 << 20;
 
+/// "traces/r0.kineto.json.gz" -> "traces/r0.job.json".
+std::filesystem::path facts_beside(const RankTrace& trace) {
+  const std::filesystem::path file(trace.file);
+  const std::string name = file.filename().string();
+  return file.parent_path() / (name.substr(0, name.find('.')) + std::string(kEnding));
+}
+
 }  // namespace
 
 bool is_job_facts(const std::string& file) { return file.ends_with(kEnding); }
 
+bool has_job_facts(const RankTrace& trace) {
+  std::error_code ignored;
+  return std::filesystem::exists(facts_beside(trace), ignored);
+}
+
 void add_job_facts(RankTrace& trace) {
   if (!trace.host.empty() && trace.process >= 0) return;
-  const std::filesystem::path file(trace.file);
-  const std::string name = file.filename().string();
-  const std::filesystem::path facts =
-      file.parent_path() / (name.substr(0, name.find('.')) + std::string(kEnding));
+  const std::filesystem::path facts = facts_beside(trace);
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(facts, error);
   if (error || size > kLargest) return;

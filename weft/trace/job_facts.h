@@ -10,6 +10,8 @@
 namespace weft::trace {
 
 bool is_job_facts(const std::string& file);
+/// Whether there are facts beside a trace, so that weft record has made it.
+bool has_job_facts(const RankTrace& trace);
 
 /// Sets host and process where the trace itself does not tell them. Facts that are absent or cannot
 /// be read change nothing: the trace is good without.

@@ -38,9 +38,8 @@ std::string_view known_stranger(std::string_view path, std::string_view head) {
     return "this is a link table and no trace; give it to weft replay with --links";
   }
   if (path.ends_with(".job.json")) {
-    return "these are facts about a rank of a job and no trace; name the folder or the trace "
-           "beside "
-           "it";
+    return "these are facts about a rank of a job and no trace; name the trace beside them, or "
+           "record again if there is none, as nothing was recorded then";
   }
   // The report's own format is not public.
   if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep")) {
