@@ -13,7 +13,8 @@ namespace weft::testbed {
 namespace {
 
 tl::unexpected<Error> cannot_lock(const std::string& path) {
-  return fail(ErrorCode::kUnavailable, fmt::format("cannot lock: {}", std::strerror(errno)), path);
+  const char* reason = errno == EACCES ? "a testbed needs root: cannot lock" : "cannot lock";
+  return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", reason, std::strerror(errno)), path);
 }
 
 /// Not handed to programs that are started: the lock ends with this process.

@@ -39,8 +39,9 @@ def test_broken_description_names_the_file(weft: Weft, tmp_path: Path) -> None:
     assert f"{file}: rate 'fast' is nothing like" in done.stderr
 
 
-def test_without_root_one_sentence_says_so(tmp_path: Path) -> None:
-    words = [weft_command(), "testbed", "run", "2x", "--", "true"]
+@pytest.mark.parametrize("words", [["run", "2x", "--", "true"], ["list"]])
+def test_without_root_one_sentence_says_so(tmp_path: Path, words: list[str]) -> None:
+    words = [weft_command(), "testbed", *words]
     if os.geteuid() == 0:
         # A copy, since others may not be let into the folder of the build.
         command = tmp_path / "weft"
@@ -52,7 +53,7 @@ def test_without_root_one_sentence_says_so(tmp_path: Path) -> None:
         words, capture_output=True, text=True, timeout=60, env=clean_environment(), cwd="/"
     )
     assert done.returncode == 4, done.stderr
-    assert done.stderr.startswith("weft: error: a testbed needs root")
+    assert done.stderr.startswith("weft: error: ") and "a testbed needs root" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
