@@ -17,7 +17,8 @@ from tests.conftest import Weft, clean_environment
 
 QUESTIONS = [
     "network.bandwidth=2x", "network.latency=0.5x", "compute=1.5x", "rank:2.compute=0.5x",
-    "comm=off", "stragglers=off", "ddp.bucket_mb=100", "workers=4",
+    "comm=off", "stragglers=off", "ddp.bucket_mb=100", "allreduce.pack_mb=32",
+    "workers=4",
 ]  # fmt: skip
 needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 
