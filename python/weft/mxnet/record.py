@@ -18,7 +18,8 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .._recording import files, probes
+from .._recording import files
+from .._recording.probes import Probes
 from .._recording.recorder import PathOf, Recorder
 from .._recording.rounds import Rounds
 from .._recording.settings import Settings
@@ -193,6 +194,7 @@ def install(settings: Settings) -> Window:
 def _record_transfers(told_by_worker: str) -> None:
     """Of a server, which nobody tells when the steps begin: from its start until worker 0 has
     written its facts. They tie the clocks of the workers, which only talk to servers."""
+    probes = Probes()
     probes.record(True)
 
     def wait() -> None:
