@@ -18,8 +18,8 @@ namespace {
 constexpr double kUnequal = 0.8;
 constexpr std::size_t kPairsShown = 6;
 
-/// Megabytes a second: bytes of the array by time, of the largest. Small ones may go faster than the
-/// link for a while, through buffers that shape it.
+/// Megabytes a second: bytes of the array by time, of the largest. Small ones may go faster than
+/// the link for a while, through buffers that shape it.
 double bandwidth_of(const std::vector<cost::LinkRow>& rows) {
   return static_cast<double>(rows.back().bytes) * 1e3 / static_cast<double>(rows.back().time);
 }
