@@ -201,6 +201,16 @@ class MadeNccl {
   MadeLog log;
 };
 
+TEST(NcclLog, CallsThatAreStoppedOnceForEachPartAreSound) {
+  MadeNccl made(0);
+  made.start(100, 1, 9, 0, "");
+  made.stop(110, 1);
+  made.stop(112, 1);
+  Diagnostics diagnostics;
+  read(made.log, diagnostics);
+  EXPECT_EQ(diagnostics.count_of("log-damaged"), 0);
+}
+
 TEST(NcclLog, StepsOfTheProxyAreTransfers) {
   MadeNccl made(0);
   made.start(100, 1, 1, 0, MadeNccl::coll(1000, 4));

@@ -64,8 +64,10 @@ bool NcclRecords::add(LogRecord& record) {
     case RecordType::kNcclState:
       return add_state(record);
     case RecordType::kNcclStop: {
+      // NCCL 2.28 stops the call of a collective once for each of its parts.
       const std::uint64_t id = fields.number();
-      return fields.ok() && stops_.try_emplace(id, record.time).second;
+      if (fields.ok()) stops_[id] = record.time;
+      return fields.ok();
     }
     default:
       return true;
