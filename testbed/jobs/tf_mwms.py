@@ -12,7 +12,7 @@ import os
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-# The ring is this job's subject; gRPC hosts of the testbed have no names.
+# Its hosts have no GPU; where there is one, it is left alone.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf

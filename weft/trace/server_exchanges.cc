@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kSend = ":_Send";
 constexpr std::string_view kReceive = ":_Recv";
+/// Ends the names of lanes that hold nothing else.
+constexpr std::string_view kOfServers = " (parameter servers)";
 constexpr const char* kPull = "pull";
 constexpr const char* kPush = "push";
 
@@ -91,7 +93,8 @@ class Exchanges {
         std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.second <= start; });
     if (row == rows.end()) {
       const auto id = static_cast<std::uint32_t>(rank_.lanes.size());
-      rank_.lanes.push_back({false, 0, static_cast<std::int64_t>(id), -1, way});
+      rank_.lanes.push_back(
+          {false, 0, static_cast<std::int64_t>(id), -1, way + std::string(kOfServers)});
       row = rows.insert(rows.end(), {id, 0});
     }
     row->second = end;
@@ -126,9 +129,8 @@ void find_exchanges(const RankTrace& from, Nanos from_shift, const RankTrace& to
 }  // namespace
 
 bool has_exchanges(const RankTrace& rank) {
-  return std::any_of(rank.lanes.begin(), rank.lanes.end(), [](const Lane& lane) {
-    return !lane.on_device && (lane.name == kPull || lane.name == kPush);
-  });
+  return std::any_of(rank.lanes.begin(), rank.lanes.end(),
+                     [](const Lane& lane) { return lane.name.ends_with(kOfServers); });
 }
 
 void add_exchanges(RankTrace& rank, const RankTrace& server, Nanos shift, bool over_network) {
