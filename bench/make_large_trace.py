@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes a profiler trace of any size: the events of a real one again and again, each time later.
 

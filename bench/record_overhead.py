@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs: one PyTorch job on loopback, run in turn unrecorded, with PyTorch's own
 profiler alone, and under `weft record`, and the steps of each compared.

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The timeline of a report with a million spans, in headless Chromium without a GPU.
 

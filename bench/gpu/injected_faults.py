@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Records a job with known faults and without, so that findings can be held to what really happened.
 

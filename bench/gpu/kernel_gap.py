@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How long a stream pauses between kernels that wait in line, with and without the profiler.
 

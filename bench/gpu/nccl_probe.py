@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the NCCL probe costs, and whether it sees everything. Needs a GPU and PyTorch with NCCL.
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """NCCL ranks that share one GPU: each claims to be a host of its own, sockets over loopback."""
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Predictions held to NCCL jobs on one GPU: recorded by the hooks of `weft record`, run without.
 
