@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/exchange.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "weft/base/check.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Groups of `from` that each group of `to` is made of.
+std::vector<std::vector<std::int32_t>> ingredients(const Layout& from, const Layout& to) {
+  std::vector<std::vector<std::int32_t>> groups(to.groups);
+  for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
+    std::vector<std::int32_t>& list = groups[to.group_of_summand[i]];
+    const std::int32_t group = from.group_of_summand[i];
+    if (std::find(list.begin(), list.end(), group) == list.end()) list.push_back(group);
+  }
+  return groups;
+}
+
+bool among(const std::vector<std::int32_t>& list, std::int32_t item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+/// Elements that a device needs not receive, because it holds them.
+std::int64_t kept(const Layout& from, const Layout& to, Device device,
+                  const std::vector<std::int32_t>& needed) {
+  if (from.group[device] == Layout::kAbsent || !among(needed, from.group[device])) return 0;
+  std::int64_t product = 1;
+  for (std::size_t i = 0; i < from.cuts.size() && product > 0; ++i) {
+    product *= common_length(from.cuts[i]->part(device), to.cuts[i]->part(device));
+  }
+  return product;
+}
+
+/// A region of one group of the source, with all who hold it.
+struct Shard {
+  std::vector<Device> holders;
+  struct Receiver {
+    Device device;
+    std::int64_t elements;
+    bool add;
+  };
+  std::vector<Receiver> receivers;
+};
+
+/// Group, then the slot in each dimension.
+using ShardKey = std::vector<std::int32_t>;
+
+struct KeyHash {
+  std::size_t operator()(const ShardKey& key) const {
+    std::size_t hash = 1469598103934665603u;
+    for (const std::int32_t item : key) {
+      hash = (hash ^ static_cast<std::size_t>(item)) * 1099511628211u;
+    }
+    return hash;
+  }
+};
+
+class Shards {
+ public:
+  explicit Shards(const Layout& layout) {
+    ShardKey key(layout.cuts.size() + 1);
+    for (Device device = 0; device < layout.devices(); ++device) {
+      if (!layout.holds(device)) continue;
+      key[0] = layout.group[device];
+      for (std::size_t i = 0; i < layout.cuts.size(); ++i) {
+        key[i + 1] = layout.cuts[i]->slot_of[device];
+      }
+      const auto [found, fresh] = number_.emplace(key, list_.size());
+      if (fresh) list_.emplace_back();
+      list_[found->second].holders.push_back(device);
+    }
+  }
+
+  /// nullptr: nobody holds it, as may be in layouts that are no grid.
+  Shard* find(const ShardKey& key) {
+    const auto found = number_.find(key);
+    return found == number_.end() ? nullptr : &list_[found->second];
+  }
+  std::vector<Shard>& list() { return list_; }
+
+ private:
+  std::unordered_map<ShardKey, std::size_t, KeyHash> number_;
+  std::vector<Shard> list_;
+};
+
+/// take(key) for every shard of `group` that may share elements with what `device` shall hold.
+template <class Take>
+void for_each_shard(const Layout& from, const Layout& to, Device device, std::int32_t group,
+                    Meetings& meetings, const Take& take) {
+  const std::size_t dims = from.cuts.size();
+  std::vector<const std::vector<std::int32_t>*> slots(dims);
+  for (std::size_t i = 0; i < dims; ++i) {
+    slots[i] = &meetings.between(*from.cuts[i], *to.cuts[i])[to.cuts[i]->slot_of[device]];
+    if (slots[i]->empty()) return;
+  }
+  std::vector<std::size_t> at(dims, 0);
+  ShardKey key(dims + 1);
+  key[0] = group;
+  for (;;) {
+    for (std::size_t i = 0; i < dims; ++i) key[i + 1] = (*slots[i])[at[i]];
+    take(key);
+    std::size_t dim = dims;
+    while (dim > 0 && ++at[dim - 1] == slots[dim - 1]->size()) at[--dim] = 0;
+    if (dim == 0) return;
+  }
+}
+
+/// Shards that a device takes something of, its own among them.
+std::int64_t shards_met(const Layout& from, const Layout& to, Device device, Meetings& meetings,
+                        const std::vector<std::int32_t>& needed, Shards* shards) {
+  if (shards == nullptr) {
+    auto product = static_cast<std::int64_t>(needed.size());
+    for (std::size_t i = 0; i < from.cuts.size(); ++i) {
+      const auto& slots = meetings.between(*from.cuts[i], *to.cuts[i]);
+      product *= static_cast<std::int64_t>(slots[to.cuts[i]->slot_of[device]].size());
+    }
+    return product;
+  }
+  std::int64_t count = 0;
+  for (const std::int32_t group : needed) {
+    for_each_shard(from, to, device, group, meetings,
+                   [&](const ShardKey& key) { count += shards->find(key) != nullptr; });
+  }
+  return count;
+}
+
+/// Spreads the receivers of a shard over its holders: the largest piece first, each to the holder
+/// that has least to send. All pieces of a device's send come from its one shard, so balancing each
+/// shard balances the devices.
+std::vector<Device> senders(const Shard& shard) {
+  std::vector<std::size_t> order(shard.receivers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return shard.receivers[a].elements > shard.receivers[b].elements;
+  });
+  std::vector<std::int64_t> load(shard.holders.size(), 0);
+  std::vector<Device> sender(shard.receivers.size());
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end()) - load.begin();
+    load[least] += shard.receivers[i].elements;
+    sender[i] = shard.holders[least];
+  }
+  return sender;
+}
+
+std::vector<Strips> shared_region(const Layout& from, Device sender, const Layout& to,
+                                  Device receiver) {
+  std::vector<Strips> dims;
+  for (std::size_t i = 0; i < from.cuts.size(); ++i) {
+    dims.push_back(intersect(from.cuts[i]->part(sender), to.cuts[i]->part(receiver)));
+  }
+  return dims;
+}
+
+/// Tells every shard who needs a piece of it.
+void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings, Shards& shards) {
+  const auto made_of = ingredients(from, to);
+  for (Device device = 0; device < to.devices(); ++device) {
+    if (!to.holds(device)) continue;
+    const std::vector<std::int32_t>& needed = made_of[to.group[device]];
+    const bool has_own = from.holds(device) && among(needed, from.group[device]);
+    const std::int32_t base = has_own ? from.group[device] : needed.front();
+    for (const std::int32_t group : needed) {
+      for_each_shard(from, to, device, group, meetings, [&](const ShardKey& key) {
+        Shard* shard = shards.find(key);
+        if (shard == nullptr) return;
+        if (std::binary_search(shard->holders.begin(), shard->holders.end(), device)) return;
+        std::int64_t elements = 1;
+        for (std::size_t i = 0; i < from.cuts.size(); ++i) {
+          elements *= common_length(from.cuts[i]->slots[key[i + 1]], to.cuts[i]->part(device));
+        }
+        shard->receivers.push_back({device, elements, group != base});
+      });
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<std::vector<std::int32_t>>& Meetings::between(const Cut& from, const Cut& to) {
+  const auto [found, fresh] = known_.try_emplace({&from, &to});
+  std::vector<std::vector<std::int32_t>>& met = found->second;
+  if (!fresh) return met;
+  struct Piece {
+    Interval strip;
+    std::int32_t slot;
+  };
+  std::vector<Piece> pieces;
+  for (std::size_t slot = 0; slot < from.slots.size(); ++slot) {
+    for (const Interval& strip : from.slots[slot]) {
+      pieces.push_back({strip, static_cast<std::int32_t>(slot)});
+    }
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.strip.low < b.strip.low; });
+  // Slots may overlap in layouts of free boxes: how far up any piece so far reaches.
+  std::vector<std::int64_t> reach;
+  for (const Piece& piece : pieces) {
+    reach.push_back(std::max(reach.empty() ? 0 : reach.back(), piece.strip.high));
+  }
+  met.resize(to.slots.size());
+  for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
+    std::vector<std::int32_t>& list = met[slot];
+    for (const Interval& strip : to.slots[slot]) {
+      auto first = static_cast<std::size_t>(
+          std::upper_bound(reach.begin(), reach.end(), strip.low) - reach.begin());
+      for (; first < pieces.size() && pieces[first].strip.low < strip.high; ++first) {
+        if (pieces[first].strip.high > strip.low) list.push_back(pieces[first].slot);
+      }
+    }
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return met;
+}
+
+bool exchangeable(const Layout& from, const Layout& to) {
+  if (from.group_of_summand.size() != to.group_of_summand.size()) return false;
+  std::vector<std::int32_t> leads_to(from.groups, Layout::kAbsent);
+  for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
+    std::int32_t& group = leads_to[from.group_of_summand[i]];
+    if (group != Layout::kAbsent && group != to.group_of_summand[i]) return false;
+    group = to.group_of_summand[i];
+  }
+  return true;
+}
+
+Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
+  WEFT_CHECK(exchangeable(from, to));
+  Traffic sum;
+  const auto made_of = ingredients(from, to);
+  std::unique_ptr<Shards> shards;
+  if (!from.grid) shards = std::make_unique<Shards>(from);
+  for (Device device = 0; device < to.devices(); ++device) {
+    if (to.group[device] == Layout::kAbsent) continue;
+    const std::int64_t wanted = to.elements(device);
+    if (wanted == 0) continue;
+    const std::vector<std::int32_t>& needed = made_of[to.group[device]];
+    const std::int64_t own = kept(from, to, device, needed);
+    const std::int64_t received = wanted * static_cast<std::int64_t>(needed.size()) - own;
+    if (received == 0) continue;
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    const std::int64_t met = shards_met(from, to, device, meetings, needed, shards.get());
+    sum.peers_max = std::max(sum.peers_max, met - (own > 0 ? 1 : 0));
+  }
+  return sum;
+}
+
+Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
+  WEFT_CHECK(exchangeable(from, to));
+  Shards shards(from);
+  collect_receivers(from, to, meetings, shards);
+  Round round;
+  for (const Shard& shard : shards.list()) {
+    const std::vector<Device> sender = senders(shard);
+    for (std::size_t i = 0; i < sender.size(); ++i) {
+      const Shard::Receiver& receiver = shard.receivers[i];
+      for_each_box(shared_region(from, sender[i], to, receiver.device), [&](const Box& box) {
+        round.push_back({sender[i], receiver.device, box, receiver.add});
+      });
+    }
+  }
+  std::stable_sort(round.begin(), round.end(), [](const Transfer& a, const Transfer& b) {
+    return a.to != b.to ? a.to < b.to : a.from < b.from;
+  });
+  return round;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one move that every plan is made of: all devices go from one layout to the next in one round,
+// each receiving exactly what it lacks. An all-gather, an all-to-all, a permute, a reduce-scatter
+// and a direct all-to-all-v are all exchanges; only the two layouts differ.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "weft/reshard/layout.h"
+
+namespace weft::reshard {
+
+/// A box that one device sends to another. Within a round everything is sent as it was before it;
+/// what replaces is put in place before what adds.
+struct Transfer {
+  Device from = 0, to = 0;
+  Box box;           ///< global
+  bool add = false;  ///< the receiver reduces it into what it has
+};
+using Round = std::vector<Transfer>;
+
+/// What a round costs, as far as the receiving side tells.
+struct Traffic {
+  std::int64_t recv_max = 0;    ///< elements received by the device that receives most
+  std::int64_t recv_total = 0;  ///< by all
+  std::int64_t peers_max = 0;   ///< devices that the one with most of them receives from
+};
+
+/// Which parts of one dimension share elements, remembered for pairs of cuts. The cuts must outlive
+/// it.
+class Meetings {
+ public:
+  /// For each slot of `to`, the slots of `from` that it shares elements with.
+  const std::vector<std::vector<std::int32_t>>& between(const Cut& from, const Cut& to);
+
+ private:
+  std::map<std::pair<const Cut*, const Cut*>, std::vector<std::vector<std::int32_t>>> known_;
+};
+
+/// Whether an exchange can lead there: groups of summands may be joined, never be parted.
+bool exchangeable(const Layout& from, const Layout& to);
+
+/// What exchange(from, to) will be, without making it: linear in devices and dimensions.
+Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings);
+
+/// The transfers. A device takes from itself what it holds; else each piece comes from one of the
+/// copies, whose loads are balanced. Where summands are reduced, one group (the device's own where
+/// it has one) is put in place and the others are added.
+Round exchange(const Layout& from, const Layout& to, Meetings& meetings);
+
+}  // namespace weft::reshard

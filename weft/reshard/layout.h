@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who holds what: the one form that every way to distribute an array is brought into, and that
+// everything else (bounds, exchanges, replay) works on.
+//
+// Each device holds a product of parts of the dimensions, such as rows 0-3 of columns 8-15, or, of
+// a block-cyclic layout, every fourth block of both. Devices that hold the same are copies of each
+// other. The parts of one dimension are numbered (slots), so that devices refer to them by number
+// and two layouts are compared slot by slot instead of device by device.
+//
+// Partial sums: the array is the sum (or other reduction) of `summands`. A device holds, over its
+// region, the reduction of one group of them. A layout that is not partial has one group of all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/reshard/box.h"
+
+namespace weft::reshard {
+
+using Shape = std::vector<std::int64_t>;
+/// Dense, within a problem; Problem::devices tells the user's number.
+using Device = std::int32_t;
+
+/// How one dimension is distributed.
+struct Cut {
+  std::vector<Strips> slots;          ///< distinct; disjoint in the layouts of meshes
+  std::vector<std::int64_t> lengths;  ///< of slots
+  std::vector<std::int32_t> slot_of;  ///< by device
+
+  const Strips& part(Device device) const { return slots[slot_of[device]]; }
+};
+
+/// The part of each device, as a Cut: equal parts share a slot, slots are numbered as they appear.
+Cut make_cut(const std::vector<Strips>& part_of_device);
+
+struct Layout {
+  static constexpr std::int32_t kAbsent = -1;
+
+  Shape shape;
+  std::vector<std::shared_ptr<const Cut>> cuts;  ///< one a dimension
+  std::vector<std::int32_t> group;               ///< by device; kAbsent: holds nothing
+  std::vector<std::int32_t> group_of_summand = {0};
+  std::int32_t groups = 1;
+  /// By device, of a partial layout: devices of one team add up to the whole region.
+  std::vector<std::int32_t> team;
+  /// Every combination of slots is held by somebody, as in meshes and block-cyclic layouts.
+  bool grid = true;
+
+  Device devices() const { return static_cast<Device>(group.size()); }
+  bool partial() const { return groups > 1; }
+  bool holds(Device device) const { return group[device] != kAbsent && elements(device) > 0; }
+  /// Of the region of a device.
+  std::int64_t elements(Device device) const;
+  std::vector<Strips> region(Device device) const;
+  /// The largest of any device.
+  std::int64_t largest() const;
+};
+
+/// Whether both have the same regions and groups on every device.
+bool same_distribution(const Layout& a, const Layout& b);
+
+std::int64_t elements(const Shape& shape);
+
+/// One box a device; a missing or empty box holds nothing.
+Layout layout_of_boxes(const Shape& shape, const std::vector<Box>& boxes);
+
+/// ScaLAPACK's distribution of a matrix: blocks dealt out to a grid of devices in both dimensions.
+struct BlockCyclic {
+  std::int64_t block[2] = {1, 1};
+  std::int64_t grid[2] = {1, 1};
+  std::int64_t source[2] = {0, 0};  ///< grid position that owns the first block
+  bool row_major = true;            ///< order of devices in the grid
+};
+Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices);
+
+/// An Error unless every element is held, and each summand of it in one region alone (with any
+/// number of copies): what a source must be to be read from.
+Status check_source(const Layout& layout);
+
+}  // namespace weft::reshard

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/price.h"
+
+#include <array>
+#include <string>
+
+#include "weft/base/decimal.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Bytes times picoseconds do not fit 64 bits.
+__extension__ typedef __int128 Wide;
+
+struct Unit {
+  std::string_view name;
+  int digits;  ///< powers of ten that it stands for
+};
+
+/// "12.5us" in units of 10^0; nullopt where the unit or the number is none.
+template <std::size_t N>
+std::optional<std::int64_t> with_unit(std::string_view text, const std::array<Unit, N>& units) {
+  for (const Unit& unit : units) {
+    if (text.ends_with(unit.name)) {
+      const auto number = parse_scaled(text.substr(0, text.size() - unit.name.size()), unit.digits);
+      if (number && *number >= 0) return number;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Picos> parse_duration(std::string_view text) {
+  // Longer names first: every one of them ends in "s".
+  constexpr std::array<Unit, 4> units = {{{"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}}};
+  if (const auto time = with_unit(text, units)) return *time;
+  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is no time; write 10us or 500ns");
+}
+
+Result<Link> parse_link(std::string_view text) {
+  constexpr std::array<Unit, 3> units = {{{"GB/s", 9}, {"MB/s", 6}, {"kB/s", 3}}};
+  const std::size_t comma = text.find(',');
+  const auto bandwidth =
+      comma == text.npos ? std::nullopt : with_unit(text.substr(comma + 1), units);
+  if (!bandwidth || *bandwidth == 0) {
+    return fail(ErrorCode::kUsage, "'" + std::string(text) +
+                                       "' is no link; write 10us,25GB/s: cost of a step, "
+                                       "bandwidth of a device");
+  }
+  Link link;
+  WEFT_ASSIGN(link.step, parse_duration(text.substr(0, comma)));
+  link.bandwidth = *bandwidth;
+  return link;
+}
+
+Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received) {
+  const auto numerator = static_cast<Wide>(received) * link.grow * 1'000'000'000'000;
+  const auto denominator = static_cast<Wide>(link.shrink) * link.bandwidth;
+  const auto moving = static_cast<Picos>((numerator + denominator / 2) / denominator);
+  return link.step * steps + link.message * messages + moving;
+}
+
+Picos price(const Link& link, const Traffic& traffic, Bytes item_size) {
+  const std::int64_t steps = traffic.recv_max > 0 ? 1 : 0;
+  return price(link, steps, traffic.peers_max, traffic.recv_max * item_size);
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One array, how it is distributed, and how it shall be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/units.h"
+#include "weft/reshard/layout.h"
+#include "weft/reshard/sharding.h"
+
+namespace weft::reshard {
+
+struct Problem {
+  std::string id;
+  Bytes item_size = 4;
+  Shape shape;
+  std::vector<std::int64_t> devices;  ///< the user's numbers; a Device is an index into them
+  Layout source;
+  /// Of a partial target, `target.group` tells the devices that add up apart; which of them holds
+  /// which summand is the planner's choice.
+  Layout target;
+  /// Where they came from a mesh: what lets a planner think in axes instead of boxes.
+  std::optional<Sharding> source_type, target_type;
+  std::string reduction;  ///< of a partial side: "sum", "min", ...; empty: none
+};
+
+/// Fills devices, source and target from two types over meshes.
+Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
+                             const Sharding& to, SplitRule rule);
+
+/// The dense numbers of `ids`, which are among `devices` (sorted).
+std::vector<Device> dense(const std::vector<std::int64_t>& devices,
+                          const std::vector<std::int64_t>& ids);
+
+}  // namespace weft::reshard
