@@ -88,14 +88,25 @@ class Shards {
   std::vector<Shard> list_;
 };
 
+/// Meetings::between() of each dimension.
+using Met = std::vector<const std::vector<std::vector<std::int32_t>>*>;
+
+Met meet(const Layout& from, const Layout& to, Meetings& meetings) {
+  Met met;
+  for (std::size_t i = 0; i < from.cuts.size(); ++i) {
+    met.push_back(&meetings.between(*from.cuts[i], *to.cuts[i]));
+  }
+  return met;
+}
+
 /// take(key) for every shard of `group` that may share elements with what `device` shall hold.
 template <class Take>
-void for_each_shard(const Layout& from, const Layout& to, Device device, std::int32_t group,
-                    Meetings& meetings, const Take& take) {
-  const std::size_t dims = from.cuts.size();
+void for_each_shard(const Met& met, const Layout& to, Device device, std::int32_t group,
+                    const Take& take) {
+  const std::size_t dims = met.size();
   std::vector<const std::vector<std::int32_t>*> slots(dims);
   for (std::size_t i = 0; i < dims; ++i) {
-    slots[i] = &meetings.between(*from.cuts[i], *to.cuts[i])[to.cuts[i]->slot_of[device]];
+    slots[i] = &(*met[i])[to.cuts[i]->slot_of[device]];
     if (slots[i]->empty()) return;
   }
   std::vector<std::size_t> at(dims, 0);
@@ -110,20 +121,20 @@ void for_each_shard(const Layout& from, const Layout& to, Device device, std::in
   }
 }
 
-/// Shards that a device takes something of, its own among them.
-std::int64_t shards_met(const Layout& from, const Layout& to, Device device, Meetings& meetings,
+/// Shards that a device takes something of, its own among them. `shards` is null for grids, where
+/// every combination of slots is one.
+std::int64_t shards_met(const Met& met, const Layout& to, Device device,
                         const std::vector<std::int32_t>& needed, Shards* shards) {
   if (shards == nullptr) {
     auto product = static_cast<std::int64_t>(needed.size());
-    for (std::size_t i = 0; i < from.cuts.size(); ++i) {
-      const auto& slots = meetings.between(*from.cuts[i], *to.cuts[i]);
-      product *= static_cast<std::int64_t>(slots[to.cuts[i]->slot_of[device]].size());
+    for (std::size_t i = 0; i < met.size(); ++i) {
+      product *= static_cast<std::int64_t>((*met[i])[to.cuts[i]->slot_of[device]].size());
     }
     return product;
   }
   std::int64_t count = 0;
   for (const std::int32_t group : needed) {
-    for_each_shard(from, to, device, group, meetings,
+    for_each_shard(met, to, device, group,
                    [&](const ShardKey& key) { count += shards->find(key) != nullptr; });
   }
   return count;
@@ -160,13 +171,14 @@ std::vector<Strips> shared_region(const Layout& from, Device sender, const Layou
 /// Tells every shard who needs a piece of it.
 void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings, Shards& shards) {
   const auto made_of = ingredients(from, to);
+  const Met met = meet(from, to, meetings);
   for (Device device = 0; device < to.devices(); ++device) {
     if (!to.holds(device)) continue;
     const std::vector<std::int32_t>& needed = made_of[to.group[device]];
     const bool has_own = from.holds(device) && among(needed, from.group[device]);
     const std::int32_t base = has_own ? from.group[device] : needed.front();
     for (const std::int32_t group : needed) {
-      for_each_shard(from, to, device, group, meetings, [&](const ShardKey& key) {
+      for_each_shard(met, to, device, group, [&](const ShardKey& key) {
         Shard* shard = shards.find(key);
         if (shard == nullptr) return;
         if (std::binary_search(shard->holders.begin(), shard->holders.end(), device)) return;
@@ -234,6 +246,7 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   WEFT_CHECK(exchangeable(from, to));
   Traffic sum;
   const auto made_of = ingredients(from, to);
+  const Met met = meet(from, to, meetings);
   std::unique_ptr<Shards> shards;
   if (!from.grid) shards = std::make_unique<Shards>(from);
   for (Device device = 0; device < to.devices(); ++device) {
@@ -246,8 +259,8 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
     if (received == 0) continue;
     sum.recv_total += received;
     sum.recv_max = std::max(sum.recv_max, received);
-    const std::int64_t met = shards_met(from, to, device, meetings, needed, shards.get());
-    sum.peers_max = std::max(sum.peers_max, met - (own > 0 ? 1 : 0));
+    const std::int64_t peers = shards_met(met, to, device, needed, shards.get());
+    sum.peers_max = std::max(sum.peers_max, peers - (own > 0 ? 1 : 0));
   }
   return sum;
 }

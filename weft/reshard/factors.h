@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prime factors of meshes: positions of devices as numbers in mixed radix with prime digits. Axes
+// and sub-axes of both ends of a problem become runs of such digits, so that types over different
+// meshes can be compared and mixed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/reshard/problem.h"
+
+namespace weft::reshard {
+
+/// Index into Factors::radix.
+using Factor = std::uint8_t;
+
+/// Meshes that do not share all their digits have a side each. A type uses factors of one side.
+struct Factors {
+  std::vector<std::int32_t> radix;               ///< primes
+  std::vector<std::vector<std::int32_t>> digit;  ///< by factor, then device; kAbsent: not there
+  std::vector<Factor> sides[2];                  ///< of the source's mesh, of the target's
+  bool same_sides = false;
+};
+
+/// A distributed type in factors: which of them cut each dimension, most significant first, and
+/// which hold summands. Factors that are in neither mean equal copies.
+struct Type {
+  std::uint8_t side = 0;
+  std::vector<std::vector<Factor>> dims;
+  std::vector<Factor> partial;
+
+  bool operator==(const Type&) const = default;
+  /// Different for different types.
+  std::string key() const;
+};
+
+/// Factors that the type does not use, of its side.
+std::vector<Factor> unused(const Factors& factors, const Type& type);
+
+/// Both ends of a problem in common factors.
+struct FactoredProblem {
+  Factors factors;
+  Type from, to;
+};
+
+/// nullopt for layouts that do not come from meshes.
+std::optional<FactoredProblem> factor(const Problem& problem);
+
+}  // namespace weft::reshard

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a search may go from a type.
+#pragma once
+
+#include <vector>
+
+#include "weft/reshard/factors.h"
+
+namespace weft::reshard {
+
+/// Types one round away: each factor to every other place, two factors swapped, all summands
+/// scattered at once, and all ways (of a chosen few) to arrive: the target, and the target with
+/// copies still cut, to be gathered afterwards. Without repetition, without the type itself.
+std::vector<Type> moves(const FactoredProblem& factored, const Type& type);
+
+/// Types that are the target but for filling summands with neutral elements; that of the target
+/// itself where it is not partial.
+bool arrived(const FactoredProblem& factored, const Type& type);
+
+}  // namespace weft::reshard

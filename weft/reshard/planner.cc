@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/planner.h"
+
+#include <algorithm>
+
+#include "weft/reshard/bounds.h"
+#include "weft/reshard/factors.h"
+#include "weft/reshard/search.h"
+
+namespace weft::reshard {
+
+Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
+  Meetings meetings;
+  std::optional<Plan> best;
+  if (!problem.target.partial()) best = direct_plan(problem, options.link, meetings);
+  if (const auto factored = factor(problem)) {
+    SearchLimits limits;
+    limits.memory = bounds(problem).memory;
+    limits.rounds = options.search_rounds;
+    const auto found = search(problem, *factored, options.link, limits, meetings);
+    if (found && (!best || found->time < best->time)) best = found;
+  }
+  if (!best) {
+    return fail(ErrorCode::kInfeasible,
+                "no way to a partial target between these meshes: their axes share no factors");
+  }
+  return *best;
+}
+
+}  // namespace weft::reshard

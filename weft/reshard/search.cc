@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <queue>
+#include <tuple>
+#include <unordered_map>
+
+#include "weft/reshard/bounds.h"
+#include "weft/reshard/collectives.h"
+#include "weft/reshard/moves.h"
+#include "weft/reshard/type_layouts.h"
+
+namespace weft::reshard {
+namespace {
+
+constexpr Picos kNever = std::numeric_limits<Picos>::max();
+
+struct State {
+  Type type;
+  LayoutPtr layout;
+  Picos cost = 0;   ///< of the way here
+  Picos bound = 0;  ///< on the way from here
+  std::int32_t parent = -1;
+  Step step;  ///< from the parent
+  bool done = false;
+};
+
+/// Messages one after the other that it takes at least to hear from `peers` others: each round that
+/// brings m messages multiplies by m + 1 of whom a device can have heard.
+std::int64_t messages_at_least(std::int64_t peers) {
+  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(peers)));
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, const FactoredProblem& factored, const Link& link,
+         const SearchLimits& limits, Meetings& meetings)
+      : problem_(problem),
+        factored_(factored),
+        link_(link),
+        limits_(limits),
+        meetings_(meetings),
+        layouts_(problem, factored) {}
+
+  std::optional<Plan> run() {
+    if (!layouts_.consistent()) return std::nullopt;
+    State start;
+    start.type = factored_.from;
+    start.layout = layouts_.layout(start.type);
+    add(std::move(start));
+    while (!open_.empty() && limits_.rounds > priced_) {
+      const auto [estimate, depth, index] = open_.top();
+      open_.pop();
+      if (estimate >= best_) break;
+      if (states_[index].done || estimate != states_[index].cost + states_[index].bound) continue;
+      states_[index].done = true;
+      expand(index);
+    }
+    if (best_ == kNever) return std::nullopt;
+    return plan();
+  }
+
+ private:
+  /// Prices the way from a new state to the end, both exactly (in one round) and from below.
+  void add(State state) {
+    const auto index = static_cast<std::int32_t>(states_.size());
+    if (problem_.target.partial()) {
+      if (fits_target(state)) offer(state.cost, index, {});
+    } else {
+      const Traffic rest = traffic(*state.layout, problem_.target, meetings_);
+      ++priced_;
+      state.bound = lower_bound(state, rest);
+      Step step;
+      if (rest.recv_max > 0 || !same_distribution(*state.layout, problem_.target)) {
+        step.layouts = {std::make_shared<Layout>(problem_.target)};
+        step.traffic = rest;
+        step.op = recognise(factored_.factors, state.type, factored_.to, rest);
+      }
+      offer(state.cost + price(link_, rest, problem_.item_size), index, std::move(step));
+    }
+    known_[state.type.key()] = index;
+    const std::int32_t depth = state.parent < 0 ? 0 : depth_[state.parent] + 1;
+    depth_.push_back(depth);
+    if (state.cost + state.bound < best_) open_.emplace(state.cost + state.bound, depth, index);
+    states_.push_back(std::move(state));
+  }
+
+  Picos lower_bound(const State& state, const Traffic& rest) const {
+    if (rest.recv_max == 0) return 0;
+    std::int64_t received = rest.recv_max;
+    if (state.layout->partial()) {
+      received = 0;
+      for (Device device = 0; device < problem_.target.devices(); ++device) {
+        received = std::max(received, lacking(*state.layout, problem_.target, device));
+      }
+    }
+    return price(link_, 1, messages_at_least(rest.peers_max), received * problem_.item_size);
+  }
+
+  /// Whether what every device holds lies within its part of the partial target.
+  bool fits_target(const State& state) const {
+    if (!arrived(factored_, state.type)) return false;
+    for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
+      for (Device device = 0; device < problem_.target.devices(); ++device) {
+        if (!covers(problem_.target.cuts[dim]->part(device),
+                    state.layout->cuts[dim]->part(device))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  void offer(Picos cost, std::int32_t from, Step last) {
+    if (cost >= best_) return;
+    best_ = cost;
+    best_from_ = from;
+    best_step_ = std::move(last);
+  }
+
+  void expand(std::int32_t index) {
+    for (Type& type : moves(factored_, states_[index].type)) {
+      Step step;
+      step.layouts = {layouts_.layout(type)};
+      if (!exchangeable(*states_[index].layout, *step.layouts.back())) continue;
+      if (step.layouts.back()->largest() > limits_.memory) continue;
+      step.traffic = traffic(*states_[index].layout, *step.layouts.back(), meetings_);
+      ++priced_;
+      step.op = recognise(factored_.factors, states_[index].type, type, step.traffic);
+      relax(index, std::move(type), std::move(step));
+    }
+    std::vector<Factor> all = states_[index].type.partial;
+    for (const Factor factor : states_[index].type.partial) reduce(index, {factor});
+    if (all.size() > 1) reduce(index, std::move(all));
+  }
+
+  /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best.
+  void reduce(std::int32_t index, const std::vector<Factor>& over) {
+    const State& state = states_[index];
+    Type whole = state.type;
+    for (const Factor factor : over) std::erase(whole.partial, factor);
+    const LayoutPtr reduced = layouts_.layout(whole);
+    Step best;
+    for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
+      Type scattered = whole;
+      for (const Factor factor : over) scattered.dims[dim].push_back(factor);
+      const LayoutPtr between = layouts_.layout(scattered);
+      const Traffic down = traffic(*state.layout, *between, meetings_);
+      const Traffic up = traffic(*between, *reduced, meetings_);
+      priced_ += 2;
+      if (!best.layouts.empty() && down.recv_max + up.recv_max >= best.traffic.recv_max) continue;
+      best.op = Op::kAllReduce;
+      best.layouts = {between, reduced};
+      best.traffic = {down.recv_max + up.recv_max, down.recv_total + up.recv_total,
+                      down.peers_max + up.peers_max};
+    }
+    if (!best.layouts.empty()) relax(index, std::move(whole), std::move(best));
+  }
+
+  void relax(std::int32_t parent, Type type, Step step) {
+    const Picos cost = states_[parent].cost + price(link_, step.traffic, problem_.item_size);
+    if (cost >= best_) return;
+    const auto known = known_.find(type.key());
+    if (known == known_.end()) {
+      State state;
+      state.layout = step.layouts.back();
+      state.type = std::move(type);
+      state.cost = cost;
+      state.parent = parent;
+      state.step = std::move(step);
+      add(std::move(state));
+      return;
+    }
+    State& state = states_[known->second];
+    if (cost >= state.cost) return;
+    const Picos less = state.cost - cost;
+    state.cost = cost;
+    state.parent = parent;
+    state.step = std::move(step);
+    depth_[known->second] = depth_[parent] + 1;
+    // The best way through it, if it is that, gets cheaper as well.
+    if (best_from_ == known->second) best_ -= less;
+    open_.emplace(cost + state.bound, depth_[known->second], known->second);
+  }
+
+  Plan plan() const {
+    std::vector<Step> steps;
+    if (!best_step_.layouts.empty()) steps.push_back(best_step_);
+    for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
+      steps.push_back(states_[at].step);
+    }
+    std::reverse(steps.begin(), steps.end());
+    Plan plan;
+    plan.steps = std::move(steps);
+    if (problem_.target.partial()) plan.steps.push_back(make_partial());
+    settle(plan, problem_, link_);
+    return plan;
+  }
+
+  /// Copies along a partial axis of the target are one summand and zeros: the first device keeps
+  /// it.
+  Step make_partial() const {
+    const State& end = states_[best_from_];
+    auto layout = std::make_shared<Layout>(*end.layout);
+    const std::vector<Factor> free = unused(factored_.factors, end.type);
+    for (const Factor factor : factored_.to.partial) {
+      if (std::find(free.begin(), free.end(), factor) == free.end()) continue;
+      for (Device device = 0; device < layout->devices(); ++device) {
+        if (factored_.factors.digit[factor][device] > 0) layout->group[device] = Layout::kAbsent;
+      }
+    }
+    return {Op::kMakePartial, {std::move(layout)}, {}};
+  }
+
+  const Problem& problem_;
+  const FactoredProblem& factored_;
+  const Link& link_;
+  const SearchLimits& limits_;
+  Meetings& meetings_;
+  TypeLayouts layouts_;
+
+  std::vector<State> states_;
+  std::vector<std::int32_t> depth_;
+  std::unordered_map<std::string, std::int32_t> known_;
+  using Open = std::tuple<Picos, std::int32_t, std::int32_t>;  ///< estimate, depth, state
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
+  std::int64_t priced_ = 0;
+
+  Picos best_ = kNever;
+  std::int32_t best_from_ = -1;
+  Step best_step_;
+};
+
+}  // namespace
+
+std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
+                           const Link& link, const SearchLimits& limits, Meetings& meetings) {
+  return Search(problem, factored, link, limits, meetings).run();
+}
+
+}  // namespace weft::reshard

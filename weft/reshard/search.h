@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cheapest way from one type to another through types whose parts fit, each a single round away
+// from the one before.
+#pragma once
+
+#include "weft/reshard/factors.h"
+#include "weft/reshard/plan.h"
+
+namespace weft::reshard {
+
+struct SearchLimits {
+  std::int64_t memory = 0;  ///< elements that any device may hold at once
+  /// Rounds to price, at most. The best plan found until then is returned.
+  std::int64_t rounds = 20'000;
+};
+
+/// A* over types. Never worse than the direct plan where that exists; nullopt where types do not
+/// tell the layouts of the problem. Deterministic.
+std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
+                           const Link& link, const SearchLimits& limits, Meetings& meetings);
+
+}  // namespace weft::reshard

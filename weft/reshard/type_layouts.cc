@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/type_layouts.h"
+
+#include <algorithm>
+
+namespace weft::reshard {
+namespace {
+
+bool begins_with(const std::vector<Factor>& list, const std::vector<Factor>& start) {
+  return list.size() >= start.size() && std::equal(start.begin(), start.end(), list.begin());
+}
+
+/// The number that the digits of a device spell.
+std::int64_t index_of(const Factors& factors, const std::vector<Factor>& list, std::size_t first,
+                      std::size_t last, Device device) {
+  std::int64_t index = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    index = index * factors.radix[list[i]] + factors.digit[list[i]][device];
+  }
+  return index;
+}
+
+std::int64_t product(const Factors& factors, const std::vector<Factor>& list, std::size_t first) {
+  std::int64_t radix = 1;
+  for (std::size_t i = first; i < list.size(); ++i) radix *= factors.radix[list[i]];
+  return radix;
+}
+
+}  // namespace
+
+TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored)
+    : problem_(problem),
+      factors_(factored.factors),
+      ends_{{&problem.target, &factored.to}, {&problem.source, &factored.from}} {}
+
+bool TypeLayouts::consistent() const {
+  const Type &to = *ends_[0].type, &from = *ends_[1].type;
+  if (to.side != from.side) return true;
+  for (std::size_t dim = 0; dim < to.dims.size(); ++dim) {
+    if (to.dims[dim] != from.dims[dim]) continue;
+    const Cut &a = *problem_.source.cuts[dim], &b = *problem_.target.cuts[dim];
+    for (Device device = 0; device < problem_.source.devices(); ++device) {
+      if (a.part(device) != b.part(device)) return false;
+    }
+  }
+  return true;
+}
+
+std::shared_ptr<const Cut> TypeLayouts::cut(std::uint8_t side, std::size_t dim,
+                                            const std::vector<Factor>& list) {
+  std::string key{static_cast<char>(side), static_cast<char>(dim)};
+  key.append(list.begin(), list.end());
+  std::shared_ptr<const Cut>& known = cuts_[key];
+  if (known) return known;
+  // A list that an end begins with: the parts of that end that share these digits, joined.
+  for (const End& end : ends_) {
+    if (end.type->side != side || !begins_with(end.type->dims[dim], list)) continue;
+    const Device devices = end.layout->devices();
+    std::map<std::int64_t, std::vector<Interval>> joined;
+    for (Device device = 0; device < devices; ++device) {
+      if (end.layout->group[device] == Layout::kAbsent) continue;
+      const Strips& part = end.layout->cuts[dim]->part(device);
+      auto& parts = joined[index_of(factors_, list, 0, list.size(), device)];
+      parts.insert(parts.end(), part.begin(), part.end());
+    }
+    std::map<std::int64_t, Strips> strips;
+    for (auto& [index, parts] : joined) strips[index] = strips_of(std::move(parts));
+    std::vector<Strips> of_device(devices);
+    for (Device device = 0; device < devices; ++device) {
+      if (end.layout->group[device] == Layout::kAbsent) continue;
+      of_device[device] = strips[index_of(factors_, list, 0, list.size(), device)];
+    }
+    known = std::make_shared<Cut>(make_cut(of_device));
+    return known;
+  }
+  std::vector<Strips> of_device(problem_.devices.size());
+  const Layout& present = *ends_[ends_[0].type->side == side ? 0 : 1].layout;
+  for (Device device = 0; device < present.devices(); ++device) {
+    if (present.group[device] != Layout::kAbsent) of_device[device] = part(device, side, dim, list);
+  }
+  known = std::make_shared<Cut>(make_cut(of_device));
+  return known;
+}
+
+Strips TypeLayouts::part(Device device, std::uint8_t side, std::size_t dim,
+                         const std::vector<Factor>& list) const {
+  Interval whole{0, problem_.shape[dim]};
+  std::size_t first = 0;
+  for (const End& end : ends_) {
+    const std::vector<Factor>& start = end.type->dims[dim];
+    const Strips& held = end.layout->cuts[dim]->part(device);
+    if (end.type->side == side && begins_with(list, start) && held.size() <= 1) {
+      whole = held.empty() ? Interval{} : held.front();
+      first = start.size();
+      break;
+    }
+  }
+  const Digit digit{index_of(factors_, list, first, list.size(), device),
+                    product(factors_, list, first)};
+  return strips_of({split(whole, {&digit, 1}, SplitRule::kCeilFlat)});
+}
+
+std::vector<std::int32_t> TypeLayouts::groups(const Type& type,
+                                              const std::vector<Factor>& partial) const {
+  const Layout& present = *ends_[ends_[0].type->side == type.side ? 0 : 1].layout;
+  std::vector<std::int32_t> group = present.group;
+  for (Device device = 0; device < present.devices(); ++device) {
+    if (group[device] == Layout::kAbsent) continue;
+    group[device] =
+        static_cast<std::int32_t>(index_of(factors_, partial, 0, partial.size(), device));
+  }
+  return group;
+}
+
+LayoutPtr TypeLayouts::layout(const Type& type) {
+  auto layout = std::make_shared<Layout>();
+  layout->shape = problem_.shape;
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    layout->cuts.push_back(cut(type.side, dim, type.dims[dim]));
+  }
+  layout->group = groups(type, type.partial);
+  layout->groups = static_cast<std::int32_t>(product(factors_, type.partial, 0));
+  // Summands are numbered by the digits of all partial factors of the source; a type that has only
+  // some of them left has joined those that differ in the others.
+  const std::vector<Factor>& all = ends_[1].type->partial;
+  const std::int64_t summands = product(factors_, all, 0);
+  layout->group_of_summand.assign(static_cast<std::size_t>(summands), 0);
+  for (std::int64_t summand = 0; summand < summands && layout->groups > 1; ++summand) {
+    std::int64_t group = 0;
+    for (const Factor factor : type.partial) {
+      const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
+      const std::int64_t stride = product(factors_, all, static_cast<std::size_t>(at) + 1);
+      group = group * factors_.radix[factor] + summand / stride % factors_.radix[factor];
+    }
+    layout->group_of_summand[static_cast<std::size_t>(summand)] = static_cast<std::int32_t>(group);
+  }
+  return layout;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts of types: what each device holds, for every type that a search meets.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "weft/reshard/factors.h"
+#include "weft/reshard/plan.h"
+
+namespace weft::reshard {
+
+/// Remembers the cut of each dimension by each list of factors, which most types share.
+///
+/// The types of both ends have exactly the layouts of the problem. In between, where a dimension
+/// does not divide, parts keep to the edges of the ends as far as they can: a list that one end
+/// begins with joins parts of that end, and a list that begins with all of an end's divides its
+/// parts. So gathering or slicing moves nothing that an even array would not move.
+class TypeLayouts {
+ public:
+  /// Both must outlive it.
+  TypeLayouts(const Problem& problem, const FactoredProblem& factored);
+
+  /// False where the ends have types that are equal in factors and yet cut differently, as nested
+  /// rules do with x of size 4 and its two halves: then types do not tell layouts.
+  bool consistent() const;
+
+  LayoutPtr layout(const Type& type);
+
+ private:
+  struct End {
+    const Layout* layout;
+    const Type* type;
+  };
+  std::shared_ptr<const Cut> cut(std::uint8_t side, std::size_t dim,
+                                 const std::vector<Factor>& list);
+  Strips part(Device device, std::uint8_t side, std::size_t dim,
+              const std::vector<Factor>& list) const;
+  std::vector<std::int32_t> groups(const Type& type, const std::vector<Factor>& partial) const;
+
+  const Problem& problem_;
+  const Factors& factors_;
+  End ends_[2];  ///< target first: what is on its way shall fit where it goes
+  std::map<std::string, std::shared_ptr<const Cut>> cuts_;
+};
+
+}  // namespace weft::reshard
