@@ -32,7 +32,7 @@ StackChange stack_change(const Type& from, const Type& to) {
 }  // namespace
 
 std::optional<Type> all_gather(const Type& type, std::size_t dim) {
-  if (type.dims[dim].empty()) return std::nullopt;
+  if (type.dims[dim].empty() || type.frames[dim] != Frame::kPlain) return std::nullopt;
   Type next = type;
   next.dims[dim].pop_back();
   return next;

@@ -69,6 +69,7 @@ struct Side {
       type.dims.emplace_back();
       for (const Axis& axis : axes) append(axis, type.dims.back());
     }
+    type.frames.assign(type.dims.size(), Frame::kPlain);
     for (const Axis& axis : sharding.partial) append(axis, type.partial);
     return type;
   }
@@ -93,17 +94,20 @@ std::string Type::key() const {
     key.push_back('\xff');
   };
   for (const auto& list : dims) add(list);
+  for (const Frame frame : frames) key.push_back(static_cast<char>(frame));
   add(partial);
   return key;
+}
+
+bool has(const std::vector<Factor>& list, Factor factor) {
+  return std::find(list.begin(), list.end(), factor) != list.end();
 }
 
 std::vector<Factor> unused(const Factors& factors, const Type& type) {
   std::vector<Factor> free;
   for (const Factor factor : factors.sides[type.side]) {
-    const auto has = [&](const std::vector<Factor>& list) {
-      return std::find(list.begin(), list.end(), factor) != list.end();
-    };
-    if (!has(type.partial) && std::none_of(type.dims.begin(), type.dims.end(), has)) {
+    const auto used = [&](const std::vector<Factor>& list) { return has(list, factor); };
+    if (!used(type.partial) && std::none_of(type.dims.begin(), type.dims.end(), used)) {
       free.push_back(factor);
     }
   }

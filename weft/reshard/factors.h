@@ -23,11 +23,23 @@ struct Factors {
   bool same_sides = false;
 };
 
+/// How the factors of a dimension cut it.
+enum class Frame : std::uint8_t {
+  kPlain,   ///< into equal parts, by the number that the digits spell
+  kTarget,  ///< as the target does, with all parts joined that differ in the digits not in the list
+  kSource,  ///< likewise as the source does
+};
+
 /// A distributed type in factors: which of them cut each dimension, most significant first, and
 /// which hold summands. Factors that are in neither mean equal copies.
+///
+/// A dimension in the frame of an end is cut by any of that end's factors, not only by its first
+/// ones, which gives strided parts. They are what lets digits be moved one after the other in any
+/// order: from [x,y | -] to [- | x,y], y can go first, and column blocks 0 and 2 with it.
 struct Type {
   std::uint8_t side = 0;
   std::vector<std::vector<Factor>> dims;
+  std::vector<Frame> frames;  ///< one a dimension
   std::vector<Factor> partial;
 
   bool operator==(const Type&) const = default;
@@ -37,6 +49,8 @@ struct Type {
 
 /// Factors that the type does not use, of its side.
 std::vector<Factor> unused(const Factors& factors, const Type& type);
+
+bool has(const std::vector<Factor>& list, Factor factor);
 
 /// Both ends of a problem in common factors.
 struct FactoredProblem {

@@ -7,14 +7,25 @@
 namespace weft::reshard {
 namespace {
 
-bool has(const std::vector<Factor>& list, Factor factor) {
-  return std::find(list.begin(), list.end(), factor) != list.end();
+/// The list in the order of `order`, which has all of it.
+std::vector<Factor> sorted_like(const std::vector<Factor>& order, const std::vector<Factor>& list) {
+  std::vector<Factor> sorted;
+  for (const Factor factor : order) {
+    if (has(list, factor)) sorted.push_back(factor);
+  }
+  return sorted;
 }
 
-Type without(Type type, Factor factor) {
-  std::erase(type.partial, factor);
-  for (auto& list : type.dims) std::erase(list, factor);
-  return type;
+bool within(const std::vector<Factor>& list, const std::vector<Factor>& whole) {
+  return std::all_of(list.begin(), list.end(), [&](Factor factor) { return has(whole, factor); });
+}
+
+/// Puts a dimension into the frame of an end; plain where that is the same.
+void set_frame(Type& type, std::size_t dim, Frame frame, const std::vector<Factor>& order) {
+  std::vector<Factor>& list = type.dims[dim];
+  list = sorted_like(order, list);
+  const bool first_ones = std::equal(list.begin(), list.end(), order.begin());
+  type.frames[dim] = first_ones ? Frame::kPlain : frame;
 }
 
 class Collector {
@@ -30,15 +41,50 @@ class Collector {
   std::vector<Type> list_;
 };
 
+/// What a type becomes without a factor: the rest cuts anew, or stays in the frame of an end.
+std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
+  Type rest = type;
+  std::erase(rest.partial, factor);
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    if (std::erase(rest.dims[dim], factor) == 0) continue;
+    std::vector<Type> found;
+    for (const auto& [frame, end] :
+         {std::pair{Frame::kSource, &factored.from}, std::pair{Frame::kTarget, &factored.to}}) {
+      const std::vector<Factor>& order = end->dims[dim];
+      const bool framed = type.frames[dim] == frame ||
+                          (type.frames[dim] == Frame::kPlain && within(type.dims[dim], order) &&
+                           sorted_like(order, type.dims[dim]) == type.dims[dim]);
+      if (end->side != type.side || !framed) continue;
+      Type strided = rest;
+      set_frame(strided, dim, frame, order);
+      found.push_back(std::move(strided));
+    }
+    rest.frames[dim] = Frame::kPlain;
+    found.push_back(std::move(rest));
+    return found;
+  }
+  return {rest};
+}
+
 /// One factor to every other place: gathers, slices, all-to-alls, reduce-scatters.
-void move_one(const Type& type, Factor factor, Collector& found) {
-  const Type rest = without(type, factor);
-  found.add(rest);
-  for (std::size_t dim = 0; dim < rest.dims.size(); ++dim) {
-    for (std::size_t at = 0; at <= rest.dims[dim].size(); ++at) {
-      Type next = rest;
-      next.dims[dim].insert(next.dims[dim].begin() + static_cast<std::ptrdiff_t>(at), factor);
-      found.add(std::move(next));
+void move_one(const FactoredProblem& factored, const Type& type, Factor factor, Collector& found) {
+  for (const Type& rest : removals(factored, type, factor)) {
+    found.add(rest);
+    for (std::size_t dim = 0; dim < rest.dims.size(); ++dim) {
+      for (std::size_t at = 0; at <= rest.dims[dim].size(); ++at) {
+        if (rest.frames[dim] != Frame::kPlain) break;
+        Type next = rest;
+        next.dims[dim].insert(next.dims[dim].begin() + static_cast<std::ptrdiff_t>(at), factor);
+        found.add(std::move(next));
+      }
+      const std::vector<Factor>& order = factored.to.dims[dim];
+      if (rest.side == factored.to.side && rest.frames[dim] != Frame::kSource &&
+          has(order, factor) && within(rest.dims[dim], order)) {
+        Type next = rest;
+        next.dims[dim].push_back(factor);
+        set_frame(next, dim, Frame::kTarget, order);
+        found.add(std::move(next));
+      }
     }
   }
 }
@@ -47,9 +93,10 @@ void move_one(const Type& type, Factor factor, Collector& found) {
 void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
   Type next = type;
   bool cuts = false;
-  for (auto& list : next.dims) {
-    for (Factor& factor : list) {
+  for (std::size_t dim = 0; dim < next.dims.size(); ++dim) {
+    for (Factor& factor : next.dims[dim]) {
       if (factor != a && factor != b) continue;
+      if (next.frames[dim] != Frame::kPlain) return;
       factor = factor == a ? b : a;
       cuts = true;
     }
@@ -84,6 +131,7 @@ std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
   if (!type.partial.empty()) {
     for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
       Type scattered = type;
+      if (type.frames[dim] != Frame::kPlain) continue;
       for (const Factor factor : type.partial) scattered.dims[dim].push_back(factor);
       scattered.partial.clear();
       found.add(std::move(scattered));
@@ -91,7 +139,7 @@ std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
   }
   const std::vector<Factor>& side = factors.sides[type.side];
   for (const Factor factor : side) {
-    move_one(type, factor, found);
+    move_one(factored, type, factor, found);
     if (has(type.partial, factor)) continue;
     for (const Factor other : side) {
       if (other > factor && !has(type.partial, other)) swap_two(type, factor, other, found);
@@ -107,7 +155,8 @@ bool arrived(const FactoredProblem& factored, const Type& type) {
   if (!std::all_of(type.partial.begin(), type.partial.end(), adds)) return false;
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
     const std::vector<Factor>&list = type.dims[dim], &wanted = target.dims[dim];
-    if (list.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), list.begin())) {
+    if (type.frames[dim] != Frame::kPlain || list.size() < wanted.size() ||
+        !std::equal(wanted.begin(), wanted.end(), list.begin())) {
       return false;
     }
     if (!std::all_of(list.begin() + static_cast<std::ptrdiff_t>(wanted.size()), list.end(), adds)) {

@@ -145,6 +145,7 @@ class Search {
     const LayoutPtr reduced = layouts_.layout(whole);
     Step best;
     for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
+      if (whole.frames[dim] != Frame::kPlain) continue;
       Type scattered = whole;
       for (const Factor factor : over) scattered.dims[dim].push_back(factor);
       const LayoutPtr between = layouts_.layout(scattered);

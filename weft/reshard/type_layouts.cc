@@ -46,37 +46,53 @@ bool TypeLayouts::consistent() const {
   return true;
 }
 
-std::shared_ptr<const Cut> TypeLayouts::cut(std::uint8_t side, std::size_t dim,
-                                            const std::vector<Factor>& list) {
-  std::string key{static_cast<char>(side), static_cast<char>(dim)};
+const Layout& TypeLayouts::present_on(std::uint8_t side) const {
+  return *ends_[ends_[0].type->side == side ? 0 : 1].layout;
+}
+
+const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim) const {
+  if (type.frames[dim] == Frame::kTarget) return &ends_[0];
+  if (type.frames[dim] == Frame::kSource) return &ends_[1];
+  for (const End& end : ends_) {
+    if (end.type->side == type.side && begins_with(end.type->dims[dim], type.dims[dim])) {
+      return &end;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
+  const std::vector<Factor>& list = type.dims[dim];
+  std::string key{static_cast<char>(type.side), static_cast<char>(dim),
+                  static_cast<char>(type.frames[dim])};
   key.append(list.begin(), list.end());
   std::shared_ptr<const Cut>& known = cuts_[key];
   if (known) return known;
-  // A list that an end begins with: the parts of that end that share these digits, joined.
-  for (const End& end : ends_) {
-    if (end.type->side != side || !begins_with(end.type->dims[dim], list)) continue;
-    const Device devices = end.layout->devices();
+  const End* frame = frame_of(type, dim);
+  const Layout& present = frame ? *frame->layout : present_on(type.side);
+  std::vector<Strips> of_device(problem_.devices.size());
+  if (frame) {  // the parts of that end that share these digits, joined
     std::map<std::int64_t, std::vector<Interval>> joined;
-    for (Device device = 0; device < devices; ++device) {
-      if (end.layout->group[device] == Layout::kAbsent) continue;
-      const Strips& part = end.layout->cuts[dim]->part(device);
-      auto& parts = joined[index_of(factors_, list, 0, list.size(), device)];
+    std::map<std::int64_t, Strips> strips;
+    const auto index = [&](Device device) {
+      return index_of(factors_, list, 0, list.size(), device);
+    };
+    for (Device device = 0; device < present.devices(); ++device) {
+      if (present.group[device] == Layout::kAbsent) continue;
+      const Strips& part = present.cuts[dim]->part(device);
+      auto& parts = joined[index(device)];
       parts.insert(parts.end(), part.begin(), part.end());
     }
-    std::map<std::int64_t, Strips> strips;
-    for (auto& [index, parts] : joined) strips[index] = strips_of(std::move(parts));
-    std::vector<Strips> of_device(devices);
-    for (Device device = 0; device < devices; ++device) {
-      if (end.layout->group[device] == Layout::kAbsent) continue;
-      of_device[device] = strips[index_of(factors_, list, 0, list.size(), device)];
+    for (auto& [number, parts] : joined) strips[number] = strips_of(std::move(parts));
+    for (Device device = 0; device < present.devices(); ++device) {
+      if (present.group[device] != Layout::kAbsent) of_device[device] = strips[index(device)];
     }
-    known = std::make_shared<Cut>(make_cut(of_device));
-    return known;
-  }
-  std::vector<Strips> of_device(problem_.devices.size());
-  const Layout& present = *ends_[ends_[0].type->side == side ? 0 : 1].layout;
-  for (Device device = 0; device < present.devices(); ++device) {
-    if (present.group[device] != Layout::kAbsent) of_device[device] = part(device, side, dim, list);
+  } else {
+    for (Device device = 0; device < present.devices(); ++device) {
+      if (present.group[device] != Layout::kAbsent) {
+        of_device[device] = part(device, type.side, dim, list);
+      }
+    }
   }
   known = std::make_shared<Cut>(make_cut(of_device));
   return known;
@@ -102,7 +118,7 @@ Strips TypeLayouts::part(Device device, std::uint8_t side, std::size_t dim,
 
 std::vector<std::int32_t> TypeLayouts::groups(const Type& type,
                                               const std::vector<Factor>& partial) const {
-  const Layout& present = *ends_[ends_[0].type->side == type.side ? 0 : 1].layout;
+  const Layout& present = present_on(type.side);
   std::vector<std::int32_t> group = present.group;
   for (Device device = 0; device < present.devices(); ++device) {
     if (group[device] == Layout::kAbsent) continue;
@@ -116,7 +132,7 @@ LayoutPtr TypeLayouts::layout(const Type& type) {
   auto layout = std::make_shared<Layout>();
   layout->shape = problem_.shape;
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
-    layout->cuts.push_back(cut(type.side, dim, type.dims[dim]));
+    layout->cuts.push_back(cut(type, dim));
   }
   layout->group = groups(type, type.partial);
   layout->groups = static_cast<std::int32_t>(product(factors_, type.partial, 0));

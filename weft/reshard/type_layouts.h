@@ -32,8 +32,11 @@ class TypeLayouts {
     const Layout* layout;
     const Type* type;
   };
-  std::shared_ptr<const Cut> cut(std::uint8_t side, std::size_t dim,
-                                 const std::vector<Factor>& list);
+  std::shared_ptr<const Cut> cut(const Type& type, std::size_t dim);
+  /// The end whose parts are joined, or null.
+  const End* frame_of(const Type& type, std::size_t dim) const;
+  /// An end of that side: tells which devices there are.
+  const Layout& present_on(std::uint8_t side) const;
   Strips part(Device device, std::uint8_t side, std::size_t dim,
               const std::vector<Factor>& list) const;
   std::vector<std::int32_t> groups(const Type& type, const std::vector<Factor>& partial) const;
