@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
+#include "cli/format.h"
+#include "weft/base/decimal.h"
 #include "weft/base/suggest.h"
 #include "weft/cost/links.h"
 #include "weft/diagnose/diagnosis.h"
@@ -17,7 +18,6 @@ namespace weft::cli {
 namespace {
 
 constexpr std::string_view kPlaceholder = "{script}";
-constexpr Bytes kMostBytes = Bytes{1} << 40;
 constexpr std::array<std::string_view, 6> kMpiLaunchers = {"mpirun",  "mpiexec", "mpiexec.hydra",
                                                            "orterun", "prterun", "srun"};
 
@@ -29,39 +29,6 @@ std::vector<std::string> split(std::string_view text) {
     if (comma == text.npos) return parts;
     text.remove_prefix(comma + 1);
   }
-}
-
-/// A whole number at the front of `text`, and what follows it.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  return number;
-}
-
-Result<Bytes> parse_size(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    Bytes bytes;
-  };
-  constexpr std::array<Unit, 8> units = {{{"", 1},
-                                          {"B", 1},
-                                          {"KiB", 1 << 10},
-                                          {"MiB", 1 << 20},
-                                          {"GiB", 1 << 30},
-                                          {"kB", 1'000},
-                                          {"MB", 1'000'000},
-                                          {"GB", 1'000'000'000}}};
-  std::string_view rest = text;
-  const auto number = take_number(rest);
-  for (const Unit& unit : units) {
-    if (number && *number > 0 && rest == unit.name && *number <= kMostBytes / unit.bytes) {
-      return *number * unit.bytes;
-    }
-  }
-  return fail(ErrorCode::kUsage,
-              fmt::format("--sizes: '{}' is no size; write 4KiB, 1MiB or 100MB", text));
 }
 
 std::string file_name(const std::string& path) {
@@ -112,9 +79,8 @@ Result<std::vector<Bytes>> parse_sizes(std::string_view text) {
 Result<std::vector<std::int64_t>> parse_rank_counts(std::string_view text) {
   std::vector<std::int64_t> counts;
   for (const std::string& part : split(text)) {
-    std::string_view rest = part;
-    const auto count = take_number(rest);
-    if (!count || !rest.empty() || *count < 2) {
+    const auto count = parse_int(part);
+    if (!count || *count < 2) {
       return fail(ErrorCode::kUsage,
                   fmt::format("--ranks: '{}' is no number of ranks; write 2 or 2,4", part));
     }

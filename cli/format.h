@@ -7,12 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/result.h"
 #include "weft/base/units.h"
 
 namespace weft::cli {
 
 /// "596 kB", "2.4 MB": powers of 1000, as file managers and links count.
 std::string format_bytes(Bytes bytes);
+/// "64MiB", "100MB", "512"; at least 1. kUsage where it is none.
+Result<Bytes> parse_size(std::string_view text);
 /// "81.6": milliseconds without the unit, for columns that name it.
 std::string format_ms(Nanos time);
 /// "950 ns", "12.3 us", "81.57 ms", "2.21 s".

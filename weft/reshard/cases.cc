@@ -10,7 +10,6 @@
 namespace weft::reshard {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
 
 tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
@@ -31,17 +30,6 @@ Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* w
     numbers.push_back(*number);
   }
   return numbers;
-}
-
-Result<Shape> parse_shape(const JsonValue& value) {
-  WEFT_ASSIGN(const Shape shape, integers(value, "shape"));
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) {
-    if (size > kMostElements / std::max<std::int64_t>(1, count))
-      return bad("the array is too large");
-    count *= std::max<std::int64_t>(1, size);
-  }
-  return shape;
 }
 
 Result<Mesh> parse_mesh(const JsonValue& value) {
@@ -170,7 +158,8 @@ Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& sha
 }
 
 Result<Problem> parse_problem(const JsonValue& value, Bytes size) {
-  WEFT_ASSIGN(const Shape shape, parse_shape(member(value, "shape")));
+  WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
+  WEFT_TRY(check_shape(shape));
   if (size == 0) return bad("the element type '" + member(value, "dtype").text + "' is not known");
   const std::string& kind = member(value, "kind").text;
   Result<Problem> problem = kind == "mesh"    ? parse_mesh_case(value, shape)

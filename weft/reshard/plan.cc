@@ -55,6 +55,10 @@ void settle(Plan& plan, const Problem& problem, const Link& link) {
   }
 }
 
+Bytes chunk_bytes(Bytes message, Bytes budget, Bytes item_size) {
+  return std::min(message, budget / 2) / item_size * item_size;
+}
+
 std::vector<Round> rounds(const Problem& problem, const Plan& plan) {
   std::vector<Round> all;
   Meetings meetings;

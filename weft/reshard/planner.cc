@@ -13,6 +13,7 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   Meetings meetings;
   std::optional<Plan> best;
   if (!problem.target.partial()) best = direct_plan(problem, options.link, meetings);
+  if (best && options.direct) return *best;
   if (const auto factored = factor(problem)) {
     SearchLimits limits;
     limits.memory = bounds(problem).memory;

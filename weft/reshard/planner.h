@@ -8,6 +8,8 @@ namespace weft::reshard {
 
 struct PlannerOptions {
   Link link;
+  /// Only the direct plan, where there is one (a partial target needs a search).
+  bool direct = false;
   std::int64_t search_rounds = 20'000;  ///< as SearchLimits::rounds
 };
 

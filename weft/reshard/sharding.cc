@@ -142,6 +142,18 @@ Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
   return layout;
 }
 
+Status check_shape(const Shape& shape) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (size < 0 || size > kMostElements / count) {
+      return fail(ErrorCode::kBadInput, "the array is too large, or a dimension negative");
+    }
+    count *= std::max<std::int64_t>(1, size);
+  }
+  return {};
+}
+
 std::string text_of(const Sharding& sharding) {
   std::string text;
   for (const auto& axes : sharding.dims) {

@@ -59,7 +59,10 @@ Status check_sharding(const Sharding& sharding, std::size_t dims);
 Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
                  const std::vector<Device>& devices, Device universe);
 
-/// "x+y, -" : one entry a dimension.
+/// An Error where sizes are negative or there are more elements than any memory holds.
+Status check_shape(const Shape& shape);
+
+/// "x+y,-": one entry a dimension.
 std::string text_of(const Sharding& sharding);
 
 }  // namespace weft::reshard

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft reshard`: the transfers that turn one distribution of an array into another.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/loading.h"
+#include "cli/reshard_text.h"
+#include "weft/base/file.h"
+#include "weft/base/parallel.h"
+#include "weft/reshard/picture.h"
+#include "weft/reshard/text.h"
+
+namespace weft::cli {
+namespace {
+
+using reshard::Case;
+using reshard::Outcome;
+
+std::string value_of(const Arguments& arguments, const char* flag, const char* missing = "") {
+  return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
+}
+
+Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
+  reshard::PlannerOptions options;
+  WEFT_ASSIGN(options.link, reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s")));
+  WEFT_ASSIGN(options.link.message,
+              reshard::parse_duration(value_of(arguments, "--message-cost", "0us")));
+  options.direct = arguments.has("--direct");
+  return options;
+}
+
+Result<Bytes> optional_size(const Arguments& arguments, const char* flag) {
+  if (!arguments.has(flag)) return Bytes{0};
+  return parse_size(arguments.all(flag).back());
+}
+
+/// What is wrong with a flag is a matter of usage, whatever the library calls it.
+template <class T>
+Result<T> flag_value(const char* flag, Result<T> value) {
+  if (value) return value;
+  return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
+}
+
+Result<Case> case_of(const Arguments& arguments) {
+  for (const char* flag : {"--mesh", "--shape", "--from", "--to"}) {
+    if (!arguments.has(flag)) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} is missing (a problem has --mesh, --shape, --from and --to; a "
+                              "file of problems goes with --cases)",
+                              flag));
+    }
+  }
+  const auto value = [&](const char* flag) { return value_of(arguments, flag); };
+  WEFT_ASSIGN(const reshard::Mesh mesh,
+              flag_value("--mesh", reshard::parse_mesh(value("--mesh"), value("--devices"))));
+  WEFT_ASSIGN(const reshard::Mesh to_mesh,
+              flag_value("--to-mesh",
+                         reshard::parse_mesh(
+                             value_of(arguments, "--to-mesh", value("--mesh").c_str()),
+                             value_of(arguments, "--to-devices", value("--devices").c_str()))));
+  WEFT_ASSIGN(const reshard::Shape shape,
+              flag_value("--shape", reshard::parse_shape(value("--shape"))));
+  WEFT_ASSIGN(const reshard::Sharding from,
+              flag_value("--from",
+                         reshard::parse_sharding(mesh, value("--from"), value("--from-partial"))));
+  WEFT_ASSIGN(
+      const reshard::Sharding to,
+      flag_value("--to", reshard::parse_sharding(to_mesh, value("--to"), value("--to-partial"))));
+  const std::string dtype = value_of(arguments, "--dtype", "f32");
+  const Bytes size = reshard::item_size(dtype);
+  if (size == 0) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--dtype: '{}' is no element type; write f32, bf16 or c128", dtype));
+  }
+  const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
+  WEFT_ASSIGN(reshard::Problem problem,
+              flag_value("--from and --to", reshard::make_problem(shape, size, from, to, *rule)));
+  problem.id = fmt::format("{} -> {}", reshard::text_of(from), reshard::text_of(to));
+  if (!from.partial.empty() || !to.partial.empty()) problem.reduction = "sum";
+  return Case{problem.id, size, std::move(problem)};
+}
+
+std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+  std::int64_t counts[3] = {0, 0, 0};
+  for (const Outcome& outcome : outcomes) ++counts[static_cast<int>(outcome.status)];
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "reshard");
+  json.field("ok", counts[0]).field("refused", counts[1]).field("wrong", counts[2]);
+  json.key("cases").begin_array();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    reshard::write_outcome(json, cases[i], outcomes[i]);
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+Status write_plans(const std::string& path, const std::vector<Case>& cases,
+                   const std::vector<Outcome>& outcomes) {
+  std::string lines;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (outcomes[i].status == Outcome::Status::kOk) {
+      lines += reshard::plan_line(*cases[i].problem, outcomes[i]);
+    }
+  }
+  return write_file(path, lines);
+}
+
+Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
+  set_threads(arguments);
+  WEFT_ASSIGN(const reshard::PlannerOptions options, options_of(arguments));
+  WEFT_ASSIGN(const Bytes scale, optional_size(arguments, "--scale-local"));
+  WEFT_ASSIGN(const Bytes budget, optional_size(arguments, "--budget"));
+  if (arguments.has("--budget") && reshard::chunk_bytes(budget, budget, 16) == 0) {
+    return fail(ErrorCode::kUsage, "--budget: two elements must fit; write 64MB or 1MiB");
+  }
+  std::vector<Case> cases;
+  const bool many = arguments.has("--cases");
+  if (many) {
+    WEFT_ASSIGN(cases, reshard::read_cases(arguments.all("--cases").back()));
+  } else {
+    WEFT_ASSIGN(Case single, case_of(arguments));
+    cases.push_back(std::move(single));
+  }
+  std::vector<Outcome> outcomes(cases.size());
+  parallel_for(cases.size(), [&](std::size_t i) {
+    outcomes[i] = reshard::plan_and_check(cases[i], options, scale);
+    if (many && !arguments.has("--plans")) outcomes[i].rounds = {};
+  });
+  if (arguments.has("--plans")) {
+    WEFT_TRY(write_plans(arguments.all("--plans").back(), cases, outcomes));
+  }
+  if (!many && outcomes.front().status == Outcome::Status::kRefused) {
+    return fail(ErrorCode::kInfeasible, outcomes.front().reason);
+  }
+  if (arguments.has("--svg")) {
+    if (many) return fail(ErrorCode::kUsage, "--svg draws one problem, not a file of them");
+    WEFT_TRY(write_file(arguments.all("--svg").back(), reshard::picture(*cases.front().problem)));
+  }
+  if (arguments.has("--json")) {
+    console.result = json_of(cases, outcomes);
+  } else if (many) {
+    console.result = reshard_cases_text(cases, outcomes, arguments.has("--all"), console.out);
+  } else {
+    console.result =
+        reshard_text(cases.front(), outcomes.front(), options.link, budget, console.out);
+  }
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.status == Outcome::Status::kWrong) return ExitCode::kAnswerIsNo;
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand reshard_command() {
+  Subcommand command;
+  command.name = "reshard";
+  command.description = "the transfers that turn one distribution of an array into another";
+  command.max_inputs = 0;
+  command.details =
+      "Each dimension names the axes of the mesh that cut it, most significant first: 'x,y' cuts\n"
+      "rows by x and columns by y, '-,x+y' columns by both, x:(1)2 is the first half of the "
+      "digits\n"
+      "of an axis of size 4. No device ever holds more than the larger of both ends; every plan "
+      "is\n"
+      "replayed before it is shown.";
+  command.examples = {Example{"weft reshard --mesh x=2,y=4 --shape 1024,4096 --from x,y --to -,x+y",
+                              "steps, bytes a device, peak, time, bounds"},
+                      Example{"weft reshard --cases cases.json --plans plans.jsonl",
+                              "a file of problems; what moves, a line each"}};
+  command.flags = {
+      {"--mesh", "AXES", "the mesh, as x=2,y=4; devices count up along the last axis",
+       Flag::Value::kText},
+      {"--shape", "SIZES", "of the array, as 1024,4096", Flag::Value::kText},
+      {"--from", "DIMS", "what cuts each dimension now", Flag::Value::kText},
+      {"--to", "DIMS", "what shall cut it", Flag::Value::kText},
+      {"--from-partial", "AXES", "axes along which summands lie now, as x or x+y",
+       Flag::Value::kText},
+      {"--to-partial", "AXES", "and shall lie", Flag::Value::kText},
+      {"--devices", "LIST", "numbers of the devices of the mesh, in its order", Flag::Value::kText},
+      {"--to-mesh", "AXES", "another mesh for --to", Flag::Value::kText},
+      {"--to-devices", "LIST", "and its devices", Flag::Value::kText},
+      {"--dtype",
+       "TYPE",
+       "of an element; without: f32",
+       Flag::Value::kText,
+       false,
+       {"f32", "f64", "bf16", "f16", "i32", "i64", "c64", "c128"}},
+      {"--split",
+       "RULE",
+       "how what does not divide is cut; without: ceil_flat",
+       Flag::Value::kChoice,
+       false,
+       {"ceil_flat", "ceil_nested", "balanced"}},
+      {"--link", "LINK", "cost of a step, bandwidth of a device; without: 10us,25GB/s",
+       Flag::Value::kText},
+      {"--message-cost", "TIME", "of each message a device receives; without: 0us",
+       Flag::Value::kText},
+      {"--scale-local", "SIZE", "price as if the largest local part had this size",
+       Flag::Value::kText},
+      {"--budget", "SIZE", "staging memory a device; messages go in chunks that fit",
+       Flag::Value::kText},
+      {"--direct", "", "one direct exchange, without a search for cheaper plans"},
+      {"--cases", "FILE", "plan a file of problems (docs/design/reshard.md)", Flag::Value::kFile},
+      {"--all", "", "with --cases: show those that are ok, too"},
+      {"--plans", "FILE", "write what moves, a JSON line a problem", Flag::Value::kFile},
+      {"--svg", "FILE", "draw who holds what, before and after", Flag::Value::kFile},
+      {"--threads", "N", "threads to use; 0: all cores", Flag::Value::kWhole},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  command.run = run_reshard;
+  return command;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reshard_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/format.h"
+#include "weft/reshard/bounds.h"
+
+namespace weft::cli {
+namespace {
+
+using reshard::Case;
+using reshard::Outcome;
+using reshard::Picos;
+
+std::string time_text(Picos time) { return format_time((time + 500) / 1000); }
+
+/// How much more than the bound.
+std::string against(std::int64_t value, std::int64_t bound) {
+  if (value <= bound) return "which no plan beats";
+  if (bound == 0) return "where a bound of 0 is known";
+  return fmt::format("{:.1f} % above the bound",
+                     100.0 * static_cast<double>(value - bound) / static_cast<double>(bound));
+}
+
+std::string size_text(const reshard::Shape& shape) {
+  return shape.empty() ? "a scalar" : fmt::format("{}", fmt::join(shape, "x"));
+}
+
+std::string type_text(const std::optional<reshard::Sharding>& type) {
+  if (!type) return "boxes";
+  std::string text = reshard::text_of(*type);
+  for (const reshard::Axis& axis : type->partial) text += " partial " + axis.name;
+  return text.empty() ? "copies" : text;
+}
+
+/// The longest message, and how much of it is on its way at once within the budget.
+std::string staging_text(const Case& item, const Outcome& outcome, Bytes budget) {
+  std::int64_t longest = 0;
+  for (const reshard::Round& round : outcome.rounds) {
+    for (const reshard::Transfer& transfer : round) {
+      longest = std::max(longest, reshard::volume(transfer.box));
+    }
+  }
+  const Bytes message = longest * item.item_size;
+  const Bytes chunk = reshard::chunk_bytes(message, budget, item.item_size);
+  if (chunk == 0) return {};
+  return fmt::format("staging   {} a device, in chunks of {} of messages of at most {}\n",
+                     format_bytes(2 * chunk), format_bytes(chunk), format_bytes(message));
+}
+
+}  // namespace
+
+std::string reshard_text(const Case& item, const Outcome& outcome, const reshard::Link& link,
+                         Bytes budget, const Terminal& terminal) {
+  const reshard::Problem& problem = *item.problem;
+  const Bytes size = item.item_size;
+  std::string text = fmt::format("{} of {} bytes on {} devices: {} -> {}\n",
+                                 size_text(problem.shape), size, problem.devices.size(),
+                                 type_text(problem.source_type), type_text(problem.target_type));
+  Table table({{"step"}, {"what", Align::kLeft}, {"receives"}, {"messages"}, {"time"}});
+  int number = 0;
+  for (const reshard::Step& step : outcome.plan.steps) {
+    table.add_row({std::to_string(++number), std::string(reshard::op_name(step.op)),
+                   format_bytes(step.traffic.recv_max * size),
+                   std::to_string(step.traffic.peers_max),
+                   time_text(reshard::price(link, step.traffic, size))});
+  }
+  text += outcome.plan.steps.empty() ? "nothing to do\n" : table.print(terminal);
+  const reshard::Bounds least = reshard::bounds(problem);
+  const Bytes received = reshard::received(outcome.plan) * size;
+  text += fmt::format("receives  {} a device, {}\n", format_bytes(received),
+                      against(received, least.recv_max * size));
+  text += fmt::format("peak      {} a device, {}\n", format_bytes(outcome.plan.peak * size),
+                      against(outcome.plan.peak, least.memory));
+  const Picos bound = least.recv_max > 0 ? price(link, 1, 1, least.recv_max * size) : 0;
+  text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
+                      against(outcome.plan.time, bound));
+  text += staging_text(item, outcome, budget);
+  return text;
+}
+
+std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
+                               bool everything, const Terminal& terminal) {
+  Table table({{"case", Align::kLeft, true},
+               {"status", Align::kLeft},
+               {"receives"},
+               {"peak"},
+               {"time"},
+               {"steps", Align::kLeft, false, true}});
+  std::int64_t counts[3] = {0, 0, 0};
+  bool rows = false;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Outcome& outcome = outcomes[i];
+    ++counts[static_cast<int>(outcome.status)];
+    const bool planned = outcome.status == Outcome::Status::kOk;
+    if (planned && !everything) continue;
+    rows = true;
+    std::vector<std::string> cells{cases[i].id, std::string(reshard::status_name(outcome.status))};
+    if (planned) {
+      std::vector<std::string_view> steps;
+      for (const reshard::Step& step : outcome.plan.steps) {
+        steps.push_back(reshard::op_name(step.op));
+      }
+      const Bytes size = cases[i].item_size;
+      cells.push_back(format_bytes(reshard::received(outcome.plan) * size));
+      cells.push_back(format_bytes(outcome.plan.peak * size));
+      cells.push_back(time_text(outcome.plan.time));
+      cells.push_back(fmt::format("{}", fmt::join(steps, ", ")));
+    } else {
+      cells.insert(cells.end(), {"", "", "", outcome.reason});
+    }
+    table.add_row(std::move(cells));
+  }
+  return (rows ? table.print(terminal) : "") +
+         fmt::format("{} cases: {} ok, {} refused, {} wrong\n", cases.size(), counts[0], counts[1],
+                     counts[2]);
+}
+
+}  // namespace weft::cli

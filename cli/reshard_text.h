@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pages that `weft reshard` prints for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "weft/reshard/outcome.h"
+
+namespace weft::cli {
+
+/// One problem: its steps, and how far they are from the bounds.
+std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome,
+                         const reshard::Link& link, Bytes budget, const Terminal& terminal);
+
+/// Many: a line for each that is not ok (or for all of them), then the counts.
+std::string reshard_cases_text(const std::vector<reshard::Case>& cases,
+                               const std::vector<reshard::Outcome>& outcomes, bool everything,
+                               const Terminal& terminal);
+
+}  // namespace weft::cli

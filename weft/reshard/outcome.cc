@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/outcome.h"
+
+#include "weft/reshard/bounds.h"
+#include "weft/reshard/replay.h"
+
+namespace weft::reshard {
+namespace {
+
+void write_box(JsonWriter& json, const Box& box) {
+  json.begin_array();
+  for (const Interval& side : box) {
+    json.begin_array().value(side.low).value(side.high).end_array();
+  }
+  json.end_array();
+}
+
+double microseconds(Picos time) { return static_cast<double>(time) / 1e6; }
+
+Status check(const Problem& problem, const Outcome& outcome) {
+  const Layout& last = outcome.plan.last(problem);
+  WEFT_TRY(replay(problem, outcome.rounds, last));
+  if (small_enough(problem)) WEFT_TRY(run_oracle(problem, outcome.rounds, last));
+  if (outcome.plan.peak > bounds(problem).memory) {
+    return fail(ErrorCode::kInfeasible, "a part on the way is larger than both ends");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view status_name(Outcome::Status status) {
+  switch (status) {
+    case Outcome::Status::kOk:
+      return "ok";
+    case Outcome::Status::kRefused:
+      return "refused";
+    case Outcome::Status::kWrong:
+      return "wrong";
+  }
+  return "";
+}
+
+Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local) {
+  Outcome outcome;
+  if (!item.problem) {
+    outcome.reason = item.problem.error().message;
+    return outcome;
+  }
+  const Problem& problem = *item.problem;
+  const Bytes largest = bounds(problem).memory * problem.item_size;
+  if (scale_local > 0 && largest > 0) {
+    options.link.grow = scale_local;
+    options.link.shrink = largest;
+  }
+  Result<Plan> plan = make_plan(problem, options);
+  if (!plan) {
+    outcome.reason = plan.error().message;
+    return outcome;
+  }
+  outcome.plan = std::move(*plan);
+  outcome.rounds = rounds(problem, outcome.plan);
+  const Status right = check(problem, outcome);
+  outcome.status = right ? Outcome::Status::kOk : Outcome::Status::kWrong;
+  if (!right) outcome.reason = right.error().message;
+  return outcome;
+}
+
+std::int64_t received(const Plan& plan) {
+  std::int64_t sum = 0;
+  for (const Step& step : plan.steps) sum += step.traffic.recv_max;
+  return sum;
+}
+
+void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
+  json.begin_object().field("id", item.id).field("status", status_name(outcome.status));
+  json.field("reason", outcome.reason).field("itemsize", item.item_size);
+  if (outcome.status != Outcome::Status::kRefused) {
+    const Bytes size = item.item_size;
+    const Bounds least = bounds(*item.problem);
+    json.field("recv_max", received(outcome.plan) * size).field("peak", outcome.plan.peak * size);
+    json.field("recv_bound", least.recv_max * size).field("peak_bound", least.memory * size);
+    json.field("time_us", microseconds(outcome.plan.time));
+    json.key("steps").begin_array();
+    for (const Step& step : outcome.plan.steps) {
+      json.begin_object().field("op", op_name(step.op));
+      json.field("recv_max", step.traffic.recv_max * size);
+      json.field("messages", step.traffic.peers_max).end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+std::string plan_line(const Problem& problem, const Outcome& outcome) {
+  JsonWriter json;
+  json.begin_object().field("id", problem.id).key("rounds").begin_array();
+  for (const Round& round : outcome.rounds) {
+    json.begin_array();
+    for (const Transfer& transfer : round) {
+      json.begin_array().value(problem.devices[transfer.from]).value(problem.devices[transfer.to]);
+      write_box(json, transfer.box);
+      if (transfer.add) json.value("add");
+      json.end_array();
+    }
+    json.end_array();
+  }
+  json.end_array();
+  if (problem.target.partial()) {
+    const Layout& last = outcome.plan.last(problem);
+    json.key("keeps").begin_array();
+    for (Device device = 0; device < last.devices(); ++device) {
+      if (!last.holds(device)) continue;
+      for_each_box(last.region(device), [&](const Box& box) {
+        json.begin_array().value(problem.devices[device]);
+        write_box(json, box);
+        json.end_array();
+      });
+    }
+    json.end_array();
+  }
+  return json.end_object().take() + "\n";
+}
+
+}  // namespace weft::reshard

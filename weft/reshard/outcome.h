@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A case, planned and checked: what `weft reshard` tells about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/base/json_writer.h"
+#include "weft/reshard/cases.h"
+#include "weft/reshard/planner.h"
+
+namespace weft::reshard {
+
+struct Outcome {
+  enum class Status {
+    kOk,
+    kRefused,  ///< the case makes no sense; `reason` says why
+    kWrong,    ///< the plan does not do what it should; never seen, and a bug if it is
+  };
+
+  Status status = Status::kRefused;
+  std::string reason;
+  Plan plan;
+  std::vector<Round> rounds;
+};
+std::string_view status_name(Outcome::Status status);
+
+/// Plans, replays by box algebra and, where that is affordable, runs it element by element.
+/// `scale_local`: prices as if the largest part of the array on any device had that size; 0: as it
+/// is.
+Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local);
+
+/// Largest received volume of a device, added up over the steps, in elements.
+std::int64_t received(const Plan& plan);
+
+/// An object: id, status, reason, itemsize, recv_max, peak, bounds, time_us, steps.
+void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome);
+/// One line: id, rounds of [from, to, box] with "add" behind where the receiver reduces; of a
+/// partial target also `keeps`, the boxes of its summand that each device holds, the rest being
+/// neutral.
+std::string plan_line(const Problem& problem, const Outcome& outcome);
+
+}  // namespace weft::reshard
