@@ -141,8 +141,7 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   } else if (many) {
     console.result = reshard_cases_text(cases, outcomes, arguments.has("--all"), console.out);
   } else {
-    console.result =
-        reshard_text(cases.front(), outcomes.front(), options.link, budget, console.out);
+    console.result = reshard_text(cases.front(), outcomes.front(), budget, console.out);
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.status == Outcome::Status::kWrong) return ExitCode::kAnswerIsNo;

@@ -54,8 +54,8 @@ std::string staging_text(const Case& item, const Outcome& outcome, Bytes budget)
 
 }  // namespace
 
-std::string reshard_text(const Case& item, const Outcome& outcome, const reshard::Link& link,
-                         Bytes budget, const Terminal& terminal) {
+std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
+                         const Terminal& terminal) {
   const reshard::Problem& problem = *item.problem;
   const Bytes size = item.item_size;
   std::string text = fmt::format("{} of {} bytes on {} devices: {} -> {}\n",
@@ -67,7 +67,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const reshard
     table.add_row({std::to_string(++number), std::string(reshard::op_name(step.op)),
                    format_bytes(step.traffic.recv_max * size),
                    std::to_string(step.traffic.peers_max),
-                   time_text(reshard::price(link, step.traffic, size))});
+                   time_text(reshard::price(outcome.link, step.traffic, size))});
   }
   text += outcome.plan.steps.empty() ? "nothing to do\n" : table.print(terminal);
   const reshard::Bounds least = reshard::bounds(problem);
@@ -76,7 +76,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const reshard
                       against(received, least.recv_max * size));
   text += fmt::format("peak      {} a device, {}\n", format_bytes(outcome.plan.peak * size),
                       against(outcome.plan.peak, least.memory));
-  const Picos bound = least.recv_max > 0 ? price(link, 1, 1, least.recv_max * size) : 0;
+  const Picos bound = least.recv_max > 0 ? price(outcome.link, 1, 1, least.recv_max * size) : 0;
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, bound));
   text += staging_text(item, outcome, budget);

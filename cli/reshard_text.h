@@ -11,8 +11,8 @@
 namespace weft::cli {
 
 /// One problem: its steps, and how far they are from the bounds.
-std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome,
-                         const reshard::Link& link, Bytes budget, const Terminal& terminal);
+std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome, Bytes budget,
+                         const Terminal& terminal);
 
 /// Many: a line for each that is not ok (or for all of them), then the counts.
 std::string reshard_cases_text(const std::vector<reshard::Case>& cases,

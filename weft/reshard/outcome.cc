@@ -53,6 +53,7 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     options.link.grow = scale_local;
     options.link.shrink = largest;
   }
+  outcome.link = options.link;
   Result<Plan> plan = make_plan(problem, options);
   if (!plan) {
     outcome.reason = plan.error().message;

@@ -20,6 +20,7 @@ struct Outcome {
 
   Status status = Status::kRefused;
   std::string reason;
+  Link link;  ///< that it was priced with
   Plan plan;
   std::vector<Round> rounds;
 };

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of `weft reshard` beside those of XLA, Shardy and DTensor, priced by one cost model.
+
+Usage: reshard_rivals.py WEFT [--cases FILE] [--rivals FILE] [--show N]
+
+For each price (a step, a message; 25 GB/s a device) and each size (native, 64 MiB a device) all cases
+are planned anew, and every plan that a rival was recorded with is priced the same way. Bars: Weft is
+never slower than the best rival plan of a case; geometric means at 64 MiB, volume alone, over XLA at
+least 1.40, DTensor 1.85, Shardy's pass 1.10.
+
+What a rival receives is counted as whole elements: recorded all-reduces have 2 (g - 1) / g of the
+array, which of 35 elements on 4 devices is half an element that nobody can send.
+Exit status: 0 the bars hold, 1 they do not, 4 the cases are not here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "reshard"
+BANDWIDTH = 25e9
+LOCAL = 64 << 20
+PRICES = [(0.0, 0.0), (10.0, 0.0), (0.0, 2.0)]  # microseconds a step, a message
+BARS = {"xla": 1.40, "dtensor": 1.85, "shardy_pass": 1.10}
+RIVALS = ["xla", "xla_uneven", "shardy_pass", "dtensor", "dtensor_mincost", "dtensor_mincost_1g"]
+TOLERANCE = 1e-9
+
+
+def messages(op: str, group: int | None, received: float, output: float) -> int:
+    op = op.replace("-", "_")
+    if op == "collective_permute":
+        return 1
+    if op not in ("all_gather", "all_to_all", "reduce_scatter", "all_reduce"):
+        return 0
+    size = group or max(2, round(output / max(1.0, output - received)))
+    return (size - 1) * (2 if op == "all_reduce" else 1)
+
+
+def rival_us(plan: dict[str, Any], item: int, step: float, message: float, scale: float) -> float:
+    received = sum(math.ceil(op[2] / item - 1e-6) * item for op in plan["ops"])
+    count = sum(messages(*op) for op in plan["ops"])
+    return float(plan["steps"] * step + count * message + received * scale / BANDWIDTH * 1e6)
+
+
+@dataclass
+class Setting:
+    """One price, one size: how Weft and its rivals compare."""
+
+    slower: list[tuple[float, str, str]] = field(default_factory=list)  # ratio, case, rival
+    logs: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, case: str, ours: float, rivals: dict[str, float]) -> None:
+        for name, theirs in rivals.items():
+            if ours > 0 and theirs > 0:
+                self.logs.setdefault(name, []).append(math.log(theirs / ours))
+        if rivals:
+            best = min(rivals, key=lambda name: rivals[name])
+            if ours > rivals[best] * (1 + TOLERANCE):
+                self.slower.append((ours / max(rivals[best], 1e-12), case, best))
+
+    def mean(self, name: str) -> float:
+        logs = self.logs.get(name, [])
+        return math.exp(sum(logs) / len(logs)) if logs else math.nan
+
+
+def compare(
+    weft: str, cases: Path, rivals: dict[str, Any], step: float, message: float, scaled: bool
+) -> Setting:
+    words = [weft, "reshard", "--cases", str(cases), "--json", "--link", f"{step}us,25GB/s"]
+    words += ["--message-cost", f"{message}us"]
+    if scaled:
+        words += ["--scale-local", f"{LOCAL}"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"weft failed: {done.stderr}")
+    setting = Setting()
+    for case in json.loads(done.stdout)["cases"]:
+        if case["status"] != "ok":
+            continue
+        scale = LOCAL / case["peak_bound"] if scaled and case["peak_bound"] else 1.0
+        setting.add(
+            case["id"],
+            case["time_us"],
+            {
+                name: rival_us(plan, case["itemsize"], step, message, scale)
+                for name in RIVALS
+                if (plan := rivals[case["id"]].get(name, {})).get("status") == "ok"
+                and "ran" not in plan  # those were executed and gave wrong results
+            },
+        )
+    return setting
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("weft")
+    parser.add_argument("--cases", type=Path, default=SHARED / "cases.json")
+    parser.add_argument("--rivals", type=Path, default=SHARED / "rivals.jsonl.gz")
+    parser.add_argument("--show", type=int, default=5, help="cases to name where Weft is slower")
+    arguments = parser.parse_args()
+    for path in (arguments.cases, arguments.rivals):
+        if not path.exists():
+            print(f"{path} is missing", file=sys.stderr)
+            return 4
+    with gzip.open(arguments.rivals, "rt") as lines:
+        rivals = {plan["id"]: plan for plan in map(json.loads, lines)}
+    print("times of rivals over those of Weft, geometric means; cases where Weft is slower than the best")
+    print(f"{'step':>6} {'message':>8} {'local':>7} {'slower':>7} " + " ".join(f"{n:>18}" for n in RIVALS))
+    held = True
+    for step, message in PRICES:
+        for scaled in (False, True):
+            setting = compare(arguments.weft, arguments.cases, rivals, step, message, scaled)
+            size = "64 MiB" if scaled else "native"
+            means = " ".join(f"{setting.mean(name):18.3f}" for name in RIVALS)
+            print(f"{step:4.0f}us {message:6.0f}us {size:>7} {len(setting.slower):7} {means}")
+            for ratio, case, name in sorted(setting.slower, reverse=True)[: arguments.show]:
+                print(f"    {ratio:.3f}x of {name}: {case}")
+            held = held and not setting.slower
+            if scaled and (step, message) == (0.0, 0.0):
+                for name, bar in BARS.items():
+                    if not setting.mean(name) >= bar:
+                        print(f"    below the bar: {name} {setting.mean(name):.3f}, {bar} asked for")
+                        held = False
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
