@@ -3,25 +3,26 @@
 
 #include <algorithm>
 
+#include "weft/reshard/exchange.h"
+
 namespace weft::reshard {
 
-std::int64_t lacking(const Layout& from, const Layout& to, Device device) {
+std::vector<std::int64_t> lacking(const Layout& from, const Layout& to) {
+  std::vector<std::int64_t> lacks(to.devices(), 0);
   // Of a partial target a device may hold as little as nothing: others can hold its summand.
-  if (to.partial() || to.group[device] == Layout::kAbsent) return 0;
-  const std::int64_t wanted = to.elements(device);
+  if (to.partial()) return lacks;
   // Of a partial source it has one group at best; the sum of the others must come from elsewhere.
-  if (from.partial() || from.group[device] == Layout::kAbsent) return wanted;
-  std::int64_t own = 1;
-  for (std::size_t i = 0; i < from.cuts.size() && own > 0; ++i) {
-    own *= common_length(from.cuts[i]->part(device), to.cuts[i]->part(device));
+  if (!from.partial()) lacks = kept(from, to);
+  for (std::int64_t& own : lacks) own = -own;
+  for (Part part = 0; part < to.parts(); ++part) {
+    if (to.group[part] != Layout::kAbsent) lacks[to.device_of(part)] += to.elements(part);
   }
-  return wanted - own;
+  return lacks;
 }
 
 Bounds bounds(const Problem& problem) {
   Bounds bounds;
-  for (Device device = 0; device < problem.target.devices(); ++device) {
-    const std::int64_t received = lacking(problem.source, problem.target, device);
+  for (const std::int64_t received : lacking(problem.source, problem.target)) {
     bounds.recv_max = std::max(bounds.recv_max, received);
     bounds.recv_total += received;
   }

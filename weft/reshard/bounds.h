@@ -15,7 +15,8 @@ struct Bounds {
 
 Bounds bounds(const Problem& problem);
 
-/// What `device` must receive at least before it can hold its part of `to`, which may be partial.
-std::int64_t lacking(const Layout& from, const Layout& to, Device device);
+/// What each device must receive at least before it can hold its parts of `to`, which may be
+/// partial.
+std::vector<std::int64_t> lacking(const Layout& from, const Layout& to);
 
 }  // namespace weft::reshard

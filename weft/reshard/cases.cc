@@ -85,8 +85,9 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   return problem;
 }
 
-Result<std::vector<Box>> parse_boxes(const JsonValue& value, const Shape& shape) {
-  std::vector<Box> boxes;
+/// One box a device.
+Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
+  std::vector<std::vector<Box>> boxes;
   for (const JsonValue& item : value.items) {
     Box box;
     for (const JsonValue& side : item.items) {
@@ -96,8 +97,9 @@ Result<std::vector<Box>> parse_boxes(const JsonValue& value, const Shape& shape)
       const bool inside = box.size() <= shape.size() && bounds[1] <= shape[box.size() - 1];
       if (!inside) return bad("a box reaches beyond the array");
     }
-    if (!box.empty() && box.size() != shape.size()) return bad("a box has too few dimensions");
-    boxes.push_back(std::move(box));
+    if (box.size() != shape.size()) return bad("a box has a side in each dimension");
+    boxes.emplace_back();
+    if (volume(box) > 0) boxes.back().push_back(std::move(box));
   }
   if (static_cast<std::int64_t>(boxes.size()) > Mesh::kMostDevices) return bad("too many boxes");
   return boxes;
@@ -131,8 +133,8 @@ std::vector<std::int64_t> count_up(std::size_t devices) {
 }
 
 Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
-  WEFT_ASSIGN(std::vector<Box> from, parse_boxes(member(member(value, "src"), "boxes"), shape));
-  WEFT_ASSIGN(std::vector<Box> to, parse_boxes(member(member(value, "dst"), "boxes"), shape));
+  WEFT_ASSIGN(auto from, parse_boxes(member(member(value, "src"), "boxes"), shape));
+  WEFT_ASSIGN(auto to, parse_boxes(member(member(value, "dst"), "boxes"), shape));
   const std::size_t devices = std::max(from.size(), to.size());
   from.resize(devices);
   to.resize(devices);

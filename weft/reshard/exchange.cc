@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 
 #include "weft/base/check.h"
@@ -25,22 +26,29 @@ bool among(const std::vector<std::int32_t>& list, std::int32_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-/// Elements that a device needs not receive, because it holds them.
-std::int64_t kept(const Layout& from, const Layout& to, Device device,
-                  const std::vector<std::int32_t>& needed) {
-  if (from.group[device] == Layout::kAbsent || !among(needed, from.group[device])) return 0;
+/// The parts of each device, where some device has several.
+std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
+  std::vector<std::vector<Part>> parts(layout.devices());
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (layout.group[part] != Layout::kAbsent) parts[layout.device_of(part)].push_back(part);
+  }
+  return parts;
+}
+
+std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part b) {
   std::int64_t product = 1;
   for (std::size_t i = 0; i < from.cuts.size() && product > 0; ++i) {
-    product *= common_length(from.cuts[i]->part(device), to.cuts[i]->part(device));
+    product *= common_length(from.cuts[i]->piece(a), to.cuts[i]->piece(b));
   }
   return product;
 }
 
 /// A region of one group of the source, with all who hold it.
 struct Shard {
-  std::vector<Device> holders;
+  Part part;                    ///< one that has this region
+  std::vector<Device> holders;  ///< sorted
   struct Receiver {
-    Device device;
+    Part part;  ///< of the next layout
     std::int64_t elements;
     bool add;
   };
@@ -64,16 +72,18 @@ class Shards {
  public:
   explicit Shards(const Layout& layout) {
     ShardKey key(layout.cuts.size() + 1);
-    for (Device device = 0; device < layout.devices(); ++device) {
-      if (!layout.holds(device)) continue;
-      key[0] = layout.group[device];
+    for (Part part = 0; part < layout.parts(); ++part) {
+      if (!layout.holds(part)) continue;
+      key[0] = layout.group[part];
       for (std::size_t i = 0; i < layout.cuts.size(); ++i) {
-        key[i + 1] = layout.cuts[i]->slot_of[device];
+        key[i + 1] = layout.cuts[i]->slot_of[part];
       }
       const auto [found, fresh] = number_.emplace(key, list_.size());
-      if (fresh) list_.emplace_back();
-      list_[found->second].holders.push_back(device);
+      if (fresh) list_.push_back({part, {}, {}});
+      list_[found->second].holders.push_back(layout.device_of(part));
     }
+    if (layout.further.empty()) return;
+    for (Shard& shard : list_) std::sort(shard.holders.begin(), shard.holders.end());
   }
 
   /// nullptr: nobody holds it, as may be in layouts that are no grid.
@@ -89,24 +99,24 @@ class Shards {
 };
 
 /// Meetings::between() of each dimension.
-using Met = std::vector<const std::vector<std::vector<std::int32_t>>*>;
+using Met = std::vector<const Meetings::Slots*>;
 
 Met meet(const Layout& from, const Layout& to, Meetings& meetings) {
   Met met;
   for (std::size_t i = 0; i < from.cuts.size(); ++i) {
-    met.push_back(&meetings.between(*from.cuts[i], *to.cuts[i]));
+    met.push_back(&meetings.between(from.cuts[i], to.cuts[i]));
   }
   return met;
 }
 
-/// take(key) for every shard of `group` that may share elements with what `device` shall hold.
+/// take(key) for every shard of `group` that may share elements with what `part` shall hold.
 template <class Take>
-void for_each_shard(const Met& met, const Layout& to, Device device, std::int32_t group,
+void for_each_shard(const Met& met, const Layout& to, Part part, std::int32_t group,
                     const Take& take) {
   const std::size_t dims = met.size();
   std::vector<const std::vector<std::int32_t>*> slots(dims);
   for (std::size_t i = 0; i < dims; ++i) {
-    slots[i] = &(*met[i])[to.cuts[i]->slot_of[device]];
+    slots[i] = &(*met[i])[to.cuts[i]->slot_of[part]];
     if (slots[i]->empty()) return;
   }
   std::vector<std::size_t> at(dims, 0);
@@ -159,45 +169,46 @@ std::vector<Device> senders(const Shard& shard) {
   return sender;
 }
 
-std::vector<Strips> shared_region(const Layout& from, Device sender, const Layout& to,
-                                  Device receiver) {
-  std::vector<Strips> dims;
-  for (std::size_t i = 0; i < from.cuts.size(); ++i) {
-    dims.push_back(intersect(from.cuts[i]->part(sender), to.cuts[i]->part(receiver)));
-  }
-  return dims;
-}
-
 /// Tells every shard who needs a piece of it.
 void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings, Shards& shards) {
   const auto made_of = ingredients(from, to);
   const Met met = meet(from, to, meetings);
-  for (Device device = 0; device < to.devices(); ++device) {
-    if (!to.holds(device)) continue;
-    const std::vector<std::int32_t>& needed = made_of[to.group[device]];
-    const bool has_own = from.holds(device) && among(needed, from.group[device]);
+  for (Part part = 0; part < to.parts(); ++part) {
+    if (!to.holds(part)) continue;
+    const Device device = to.device_of(part);
+    const std::vector<std::int32_t>& needed = made_of[to.group[part]];
+    const bool has_own = among(needed, from.group[device]);
     const std::int32_t base = has_own ? from.group[device] : needed.front();
     for (const std::int32_t group : needed) {
-      for_each_shard(met, to, device, group, [&](const ShardKey& key) {
+      for_each_shard(met, to, part, group, [&](const ShardKey& key) {
         Shard* shard = shards.find(key);
         if (shard == nullptr) return;
         if (std::binary_search(shard->holders.begin(), shard->holders.end(), device)) return;
-        std::int64_t elements = 1;
-        for (std::size_t i = 0; i < from.cuts.size(); ++i) {
-          elements *= common_length(from.cuts[i]->slots[key[i + 1]], to.cuts[i]->part(device));
-        }
-        shard->receivers.push_back({device, elements, group != base});
+        const std::int64_t elements = common_elements(from, shard->part, to, part);
+        shard->receivers.push_back({part, elements, group != base});
       });
     }
   }
 }
 
-}  // namespace
+/// Of a round that has been made.
+Traffic measure(const Round& round, Device devices) {
+  Traffic sum;
+  std::vector<std::int64_t> received(devices, 0);
+  std::vector<std::set<Device>> peers(devices);
+  for (const Transfer& transfer : round) {
+    received[transfer.to] += volume(transfer.box);
+    peers[transfer.to].insert(transfer.from);
+  }
+  for (Device device = 0; device < devices; ++device) {
+    sum.recv_total += received[device];
+    sum.recv_max = std::max(sum.recv_max, received[device]);
+    sum.peers_max = std::max(sum.peers_max, static_cast<std::int64_t>(peers[device].size()));
+  }
+  return sum;
+}
 
-const std::vector<std::vector<std::int32_t>>& Meetings::between(const Cut& from, const Cut& to) {
-  const auto [found, fresh] = known_.try_emplace({&from, &to});
-  std::vector<std::vector<std::int32_t>>& met = found->second;
-  if (!fresh) return met;
+Meetings::Slots slots_met(const Cut& from, const Cut& to) {
   struct Piece {
     Interval strip;
     std::int32_t slot;
@@ -215,7 +226,7 @@ const std::vector<std::vector<std::int32_t>>& Meetings::between(const Cut& from,
   for (const Piece& piece : pieces) {
     reach.push_back(std::max(reach.empty() ? 0 : reach.back(), piece.strip.high));
   }
-  met.resize(to.slots.size());
+  Meetings::Slots met(to.slots.size());
   for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
     std::vector<std::int32_t>& list = met[slot];
     for (const Interval& strip : to.slots[slot]) {
@@ -231,6 +242,15 @@ const std::vector<std::vector<std::int32_t>>& Meetings::between(const Cut& from,
   return met;
 }
 
+}  // namespace
+
+const Meetings::Slots& Meetings::between(const std::shared_ptr<const Cut>& from,
+                                         const std::shared_ptr<const Cut>& to) {
+  const auto [found, fresh] = known_.try_emplace({from.get(), to.get()});
+  if (fresh) found->second = {from, to, slots_met(*from, *to)};
+  return found->second.slots;
+}
+
 bool exchangeable(const Layout& from, const Layout& to) {
   if (from.group_of_summand.size() != to.group_of_summand.size()) return false;
   std::vector<std::int32_t> leads_to(from.groups, Layout::kAbsent);
@@ -242,25 +262,55 @@ bool exchangeable(const Layout& from, const Layout& to) {
   return true;
 }
 
+std::vector<std::int64_t> kept(const Layout& from, const Layout& to) {
+  std::vector<std::int64_t> own(to.devices(), 0);
+  const auto made_of = ingredients(from, to);
+  const auto further =
+      from.further.empty() ? std::vector<std::vector<Part>>{} : parts_of_devices(from);
+  for (Part part = 0; part < to.parts(); ++part) {
+    const Device device = to.device_of(part);
+    if (to.group[part] == Layout::kAbsent || from.group[device] == Layout::kAbsent) continue;
+    if (!among(made_of[to.group[part]], from.group[device])) continue;
+    if (further.empty()) {
+      own[device] += common_elements(from, device, to, part);
+    } else {
+      for (const Part mine : further[device]) own[device] += common_elements(from, mine, to, part);
+    }
+  }
+  return own;
+}
+
+std::vector<std::int64_t> received(const Layout& from, const Layout& to) {
+  std::vector<std::int64_t> elements(to.devices(), 0);
+  const auto made_of = ingredients(from, to);
+  for (Part part = 0; part < to.parts(); ++part) {
+    if (to.group[part] == Layout::kAbsent) continue;
+    elements[to.device_of(part)] +=
+        to.elements(part) * static_cast<std::int64_t>(made_of[to.group[part]].size());
+  }
+  const std::vector<std::int64_t> own = kept(from, to);
+  for (std::size_t device = 0; device < own.size(); ++device) elements[device] -= own[device];
+  return elements;
+}
+
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   WEFT_CHECK(exchangeable(from, to));
+  if (!from.further.empty() || !to.further.empty()) {
+    return measure(exchange(from, to, meetings), to.devices());
+  }
   Traffic sum;
   const auto made_of = ingredients(from, to);
   const Met met = meet(from, to, meetings);
   std::unique_ptr<Shards> shards;
   if (!from.grid) shards = std::make_unique<Shards>(from);
+  const std::vector<std::int64_t> own = kept(from, to);
+  const std::vector<std::int64_t> elements = received(from, to);
   for (Device device = 0; device < to.devices(); ++device) {
-    if (to.group[device] == Layout::kAbsent) continue;
-    const std::int64_t wanted = to.elements(device);
-    if (wanted == 0) continue;
-    const std::vector<std::int32_t>& needed = made_of[to.group[device]];
-    const std::int64_t own = kept(from, to, device, needed);
-    const std::int64_t received = wanted * static_cast<std::int64_t>(needed.size()) - own;
-    if (received == 0) continue;
-    sum.recv_total += received;
-    sum.recv_max = std::max(sum.recv_max, received);
-    const std::int64_t peers = shards_met(met, to, device, needed, shards.get());
-    sum.peers_max = std::max(sum.peers_max, peers - (own > 0 ? 1 : 0));
+    if (elements[device] == 0) continue;
+    sum.recv_total += elements[device];
+    sum.recv_max = std::max(sum.recv_max, elements[device]);
+    const std::int64_t peers = shards_met(met, to, device, made_of[to.group[device]], shards.get());
+    sum.peers_max = std::max(sum.peers_max, peers - (own[device] > 0 ? 1 : 0));
   }
   return sum;
 }
@@ -272,10 +322,15 @@ Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
   Round round;
   for (const Shard& shard : shards.list()) {
     const std::vector<Device> sender = senders(shard);
+    const std::vector<Strips> region = from.region(shard.part);
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
-      for_each_box(shared_region(from, sender[i], to, receiver.device), [&](const Box& box) {
-        round.push_back({sender[i], receiver.device, box, receiver.add});
+      std::vector<Strips> shared;
+      for (std::size_t dim = 0; dim < region.size(); ++dim) {
+        shared.push_back(intersect(region[dim], to.cuts[dim]->piece(receiver.part)));
+      }
+      for_each_box(shared, [&](const Box& box) {
+        round.push_back({sender[i], to.device_of(receiver.part), box, receiver.add});
       });
     }
   }

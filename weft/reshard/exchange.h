@@ -28,21 +28,33 @@ struct Traffic {
   std::int64_t peers_max = 0;   ///< devices that the one with most of them receives from
 };
 
-/// Which parts of one dimension share elements, remembered for pairs of cuts. The cuts must outlive
-/// it.
+/// Which pieces of one dimension share elements, remembered for pairs of cuts.
 class Meetings {
  public:
   /// For each slot of `to`, the slots of `from` that it shares elements with.
-  const std::vector<std::vector<std::int32_t>>& between(const Cut& from, const Cut& to);
+  using Slots = std::vector<std::vector<std::int32_t>>;
+  const Slots& between(const std::shared_ptr<const Cut>& from,
+                       const std::shared_ptr<const Cut>& to);
 
  private:
-  std::map<std::pair<const Cut*, const Cut*>, std::vector<std::vector<std::int32_t>>> known_;
+  struct Known {
+    std::shared_ptr<const Cut> from, to;  ///< kept, so that no other cut gets their address
+    Slots slots;
+  };
+  std::map<std::pair<const Cut*, const Cut*>, Known> known_;
 };
 
 /// Whether an exchange can lead there: groups of summands may be joined, never be parted.
 bool exchangeable(const Layout& from, const Layout& to);
 
-/// What exchange(from, to) will be, without making it: linear in devices and dimensions.
+/// Elements of what each device shall hold that it has already, of whatever group of summands it
+/// has.
+std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
+/// Elements that each device receives in exchange(from, to).
+std::vector<std::int64_t> received(const Layout& from, const Layout& to);
+
+/// What exchange(from, to) will be. Where both have one part a device, without making it: linear in
+/// devices and dimensions.
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings);
 
 /// The transfers. A device takes from itself what it holds; else each piece comes from one of the

@@ -17,55 +17,56 @@ struct ByBounds {
   }
 };
 
-bool overlap(const Layout& layout, Device a, Device b) {
+bool overlap(const Layout& layout, Part a, Part b) {
   return std::all_of(layout.cuts.begin(), layout.cuts.end(), [&](const auto& cut) {
-    return common_length(cut->part(a), cut->part(b)) > 0;
+    return common_length(cut->piece(a), cut->piece(b)) > 0;
   });
 }
 
 }  // namespace
 
-Cut make_cut(const std::vector<Strips>& part_of_device) {
+Cut make_cut(const std::vector<Strips>& piece_of_part) {
   Cut cut;
   std::map<Strips, std::int32_t, ByBounds> number;
-  cut.slot_of.reserve(part_of_device.size());
-  for (const Strips& part : part_of_device) {
-    const auto [found, fresh] = number.emplace(part, static_cast<std::int32_t>(cut.slots.size()));
+  cut.slot_of.reserve(piece_of_part.size());
+  for (const Strips& piece : piece_of_part) {
+    const auto [found, fresh] = number.emplace(piece, static_cast<std::int32_t>(cut.slots.size()));
     if (fresh) {
-      cut.slots.push_back(part);
-      cut.lengths.push_back(length(part));
+      cut.slots.push_back(piece);
+      cut.lengths.push_back(length(piece));
     }
     cut.slot_of.push_back(found->second);
   }
   return cut;
 }
 
-std::int64_t Layout::elements(Device device) const {
+std::int64_t Layout::elements(Part part) const {
   std::int64_t product = 1;
-  for (const auto& cut : cuts) product *= cut->lengths[cut->slot_of[device]];
+  for (const auto& cut : cuts) product *= cut->lengths[cut->slot_of[part]];
   return product;
 }
 
-std::vector<Strips> Layout::region(Device device) const {
+std::vector<Strips> Layout::region(Part part) const {
   std::vector<Strips> dims;
-  for (const auto& cut : cuts) dims.push_back(cut->part(device));
+  for (const auto& cut : cuts) dims.push_back(cut->piece(part));
   return dims;
 }
 
 std::int64_t Layout::largest() const {
-  std::int64_t most = 0;
-  for (Device device = 0; device < devices(); ++device) {
-    if (group[device] != kAbsent) most = std::max(most, elements(device));
+  std::vector<std::int64_t> held(devices(), 0);
+  for (Part part = 0; part < parts(); ++part) {
+    if (group[part] != kAbsent) held[device_of(part)] += elements(part);
   }
-  return most;
+  return held.empty() ? 0 : *std::max_element(held.begin(), held.end());
 }
 
 bool same_distribution(const Layout& a, const Layout& b) {
-  if (a.shape != b.shape || a.devices() != b.devices() || a.groups != b.groups) return false;
-  for (Device device = 0; device < a.devices(); ++device) {
-    if (a.holds(device) != b.holds(device)) return false;
-    if (!a.holds(device)) continue;
-    if (a.group[device] != b.group[device] || a.region(device) != b.region(device)) return false;
+  if (a.shape != b.shape || a.further != b.further || a.groups != b.groups) return false;
+  if (a.parts() != b.parts()) return false;
+  for (Part part = 0; part < a.parts(); ++part) {
+    if (a.holds(part) != b.holds(part)) return false;
+    if (!a.holds(part)) continue;
+    if (a.group[part] != b.group[part] || a.region(part) != b.region(part)) return false;
   }
   return true;
 }
@@ -76,21 +77,57 @@ std::int64_t elements(const Shape& shape) {
   return product;
 }
 
-Layout layout_of_boxes(const Shape& shape, const std::vector<Box>& boxes) {
+Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes) {
   Layout layout;
   layout.shape = shape;
   layout.grid = false;
-  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    std::vector<Strips> parts;
-    for (const Box& box : boxes) {
-      parts.push_back(box.empty() ? Strips{} : strips_of({box[dim]}));
+  std::vector<const Box*> part_boxes;  // null: the device has none
+  for (const auto& list : boxes) part_boxes.push_back(list.empty() ? nullptr : &list.front());
+  for (std::size_t device = 0; device < boxes.size(); ++device) {
+    for (std::size_t i = 1; i < boxes[device].size(); ++i) {
+      part_boxes.push_back(&boxes[device][i]);
+      layout.further.push_back(static_cast<Device>(device));
     }
-    layout.cuts.push_back(std::make_shared<Cut>(make_cut(parts)));
   }
-  for (const Box& box : boxes) {
-    layout.group.push_back(box.empty() && !shape.empty() ? Layout::kAbsent : 0);
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    std::vector<Strips> pieces;
+    for (const Box* box : part_boxes) {
+      pieces.push_back(box ? strips_of({(*box)[dim]}) : Strips{});
+    }
+    layout.cuts.push_back(std::make_shared<Cut>(make_cut(pieces)));
   }
+  for (const Box* box : part_boxes) layout.group.push_back(box ? 0 : Layout::kAbsent);
   return layout;
+}
+
+std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high) {
+  high = std::min(high, volume(box));
+  if (low >= high) return {};
+  if (box.empty()) return {box};
+  const Box inner(box.begin() + 1, box.end());
+  const std::int64_t row = volume(inner);
+  const auto with_rows = [&](Interval rows, const Box& rest) {
+    Box whole{{box[0].low + rows.low, box[0].low + rows.high}};
+    whole.insert(whole.end(), rest.begin(), rest.end());
+    return whole;
+  };
+  // The end of a first row, whole rows, the start of a last one.
+  std::vector<Box> boxes;
+  const std::int64_t first = low / row, last = high / row;
+  const auto part_of_row = [&](std::int64_t at, std::int64_t begin, std::int64_t end) {
+    for (const Box& rest : flat_range(inner, begin, end)) {
+      boxes.push_back(with_rows({at, at + 1}, rest));
+    }
+  };
+  if (first == last) {
+    part_of_row(first, low % row, high % row);
+    return boxes;
+  }
+  const std::int64_t whole = low % row == 0 ? first : first + 1;
+  if (whole > first) part_of_row(first, low % row, row);
+  if (whole < last) boxes.push_back(with_rows({whole, last}, inner));
+  part_of_row(last, 0, high % row);
+  return boxes;
 }
 
 Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices) {
@@ -117,17 +154,17 @@ Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices) {
 }
 
 Status check_source(const Layout& layout) {
-  // One device for each distinct part of each group.
+  // One of each distinct part of each group.
   std::set<std::vector<std::int32_t>> seen;
-  std::vector<Device> distinct;
+  std::vector<Part> distinct;
   std::int64_t held = 0;
-  for (Device device = 0; device < layout.devices(); ++device) {
-    if (!layout.holds(device)) continue;
-    std::vector<std::int32_t> key{layout.group[device]};
-    for (const auto& cut : layout.cuts) key.push_back(cut->slot_of[device]);
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (!layout.holds(part)) continue;
+    std::vector<std::int32_t> key{layout.group[part]};
+    for (const auto& cut : layout.cuts) key.push_back(cut->slot_of[part]);
     if (!seen.insert(key).second) continue;
-    distinct.push_back(device);
-    held += layout.elements(device);
+    distinct.push_back(part);
+    held += layout.elements(part);
   }
   if (!layout.grid) {  // a grid is disjoint by construction
     for (std::size_t i = 0; i < distinct.size(); ++i) {

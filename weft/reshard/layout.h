@@ -24,24 +24,28 @@ using Shape = std::vector<std::int64_t>;
 /// Dense, within a problem; Problem::devices tells the user's number.
 using Device = std::int32_t;
 
+/// Index of a part in a layout. Part d is the first of device d; further ones follow behind.
+using Part = std::int32_t;
+
 /// How one dimension is distributed.
 struct Cut {
   std::vector<Strips> slots;          ///< distinct; disjoint in the layouts of meshes
   std::vector<std::int64_t> lengths;  ///< of slots
-  std::vector<std::int32_t> slot_of;  ///< by device
+  std::vector<std::int32_t> slot_of;  ///< by part
 
-  const Strips& part(Device device) const { return slots[slot_of[device]]; }
+  const Strips& piece(Part part) const { return slots[slot_of[part]]; }
 };
 
-/// The part of each device, as a Cut: equal parts share a slot, slots are numbered as they appear.
-Cut make_cut(const std::vector<Strips>& part_of_device);
+/// The piece of each part, as a Cut: equal ones share a slot, slots are numbered as they appear.
+Cut make_cut(const std::vector<Strips>& piece_of_part);
 
 struct Layout {
   static constexpr std::int32_t kAbsent = -1;
 
   Shape shape;
   std::vector<std::shared_ptr<const Cut>> cuts;  ///< one a dimension
-  std::vector<std::int32_t> group;               ///< by device; kAbsent: holds nothing
+  std::vector<std::int32_t> group;               ///< by part; kAbsent: there is none
+  std::vector<Device> further;                   ///< devices of the parts behind the first ones
   std::vector<std::int32_t> group_of_summand = {0};
   std::int32_t groups = 1;
   /// By device, of a partial layout: devices of one team add up to the whole region.
@@ -49,13 +53,14 @@ struct Layout {
   /// Every combination of slots is held by somebody, as in meshes and block-cyclic layouts.
   bool grid = true;
 
-  Device devices() const { return static_cast<Device>(group.size()); }
+  Part parts() const { return static_cast<Part>(group.size()); }
+  Device devices() const { return static_cast<Device>(group.size() - further.size()); }
+  Device device_of(Part part) const { return part < devices() ? part : further[part - devices()]; }
   bool partial() const { return groups > 1; }
-  bool holds(Device device) const { return group[device] != kAbsent && elements(device) > 0; }
-  /// Of the region of a device.
-  std::int64_t elements(Device device) const;
-  std::vector<Strips> region(Device device) const;
-  /// The largest of any device.
+  bool holds(Part part) const { return group[part] != kAbsent && elements(part) > 0; }
+  std::int64_t elements(Part part) const;
+  std::vector<Strips> region(Part part) const;
+  /// Elements of all parts of the device that has most.
   std::int64_t largest() const;
 };
 
@@ -64,8 +69,11 @@ bool same_distribution(const Layout& a, const Layout& b);
 
 std::int64_t elements(const Shape& shape);
 
-/// One box a device; a missing or empty box holds nothing.
-Layout layout_of_boxes(const Shape& shape, const std::vector<Box>& boxes);
+/// Any number of boxes a device, which do not overlap; empty ones hold nothing.
+Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
+
+/// Elements [low, high) of a box in row-major order, as boxes: what ragged shards hold.
+std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high);
 
 /// ScaLAPACK's distribution of a matrix: blocks dealt out to a grid of devices in both dimensions.
 struct BlockCyclic {

@@ -38,9 +38,11 @@ void for_each_element(const Shape& shape, const Box& box, const Take& take) {
 
 template <class Take>
 void for_each_element(const Layout& layout, Device device, const Take& take) {
-  if (!layout.holds(device)) return;
-  for_each_box(layout.region(device),
-               [&](const Box& box) { for_each_element(layout.shape, box, take); });
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (layout.device_of(part) != device || !layout.holds(part)) continue;
+    for_each_box(layout.region(part),
+                 [&](const Box& box) { for_each_element(layout.shape, box, take); });
+  }
 }
 
 void apply(const Shape& shape, const Round& round, std::vector<Numbers>& arrays) {
@@ -88,7 +90,6 @@ Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, cons
   for (const Round& round : rounds) apply(problem.shape, round, arrays);
 
   for (Device device = 0; device < target.devices(); ++device) {
-    if (!target.holds(device)) continue;
     Numbers sum(count, 0);
     for (Device other = 0; other < target.devices(); ++other) {
       const bool adds =

@@ -110,10 +110,10 @@ std::string plan_line(const Problem& problem, const Outcome& outcome) {
   if (problem.target.partial()) {
     const Layout& last = outcome.plan.last(problem);
     json.key("keeps").begin_array();
-    for (Device device = 0; device < last.devices(); ++device) {
-      if (!last.holds(device)) continue;
-      for_each_box(last.region(device), [&](const Box& box) {
-        json.begin_array().value(problem.devices[device]);
+    for (Part part = 0; part < last.parts(); ++part) {
+      if (!last.holds(part)) continue;
+      for_each_box(last.region(part), [&](const Box& box) {
+        json.begin_array().value(problem.devices[last.device_of(part)]);
         write_box(json, box);
         json.end_array();
       });

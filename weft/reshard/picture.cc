@@ -46,12 +46,14 @@ std::map<Piece, std::vector<Device>> pieces(const Layout& layout,
                                             const std::vector<std::size_t>& dims) {
   std::map<Piece, std::vector<Device>> found;
   const Strips one{{0, 1}};
-  for (Device device = 0; device < layout.devices(); ++device) {
-    if (!layout.holds(device)) continue;
-    const Strips& rows = dims.size() == 2 ? layout.cuts[dims[0]]->part(device) : one;
-    const Strips& columns = dims.empty() ? one : layout.cuts[dims.back()]->part(device);
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (!layout.holds(part)) continue;
+    const Strips& rows = dims.size() == 2 ? layout.cuts[dims[0]]->piece(part) : one;
+    const Strips& columns = dims.empty() ? one : layout.cuts[dims.back()]->piece(part);
     for (const Interval& row : rows) {
-      for (const Interval& column : columns) found[{row, column}].push_back(device);
+      for (const Interval& column : columns) {
+        found[{row, column}].push_back(layout.device_of(part));
+      }
     }
   }
   return found;

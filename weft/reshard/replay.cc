@@ -150,9 +150,10 @@ std::vector<std::vector<std::int64_t>> touched_cells(const Problem& problem,
     cells.for_each(box, [&](std::int64_t cell) { touched[device].push_back(cell); });
   };
   for (const Layout* layout : {&problem.source, &problem.target}) {
-    for (Device device = 0; device < layout->devices(); ++device) {
-      if (!layout->holds(device)) continue;
-      for_each_box(layout->region(device), [&](const Box& box) { touch(device, box); });
+    for (Part part = 0; part < layout->parts(); ++part) {
+      if (!layout->holds(part)) continue;
+      for_each_box(layout->region(part),
+                   [&](const Box& box) { touch(layout->device_of(part), box); });
     }
   }
   for (const Round& round : rounds) {
@@ -200,27 +201,27 @@ Status apply(const Round& round, const Cells& cells, Holdings& held, std::size_t
   return {};
 }
 
-/// Devices that add up to their region; each alone where the target is not partial.
-std::map<std::int32_t, std::vector<Device>> teams(const Layout& target) {
-  std::map<std::int32_t, std::vector<Device>> teams;
-  for (Device device = 0; device < target.devices(); ++device) {
-    if (target.holds(device)) {
-      teams[target.partial() ? target.team[device] : device].push_back(device);
-    }
+/// Parts of devices that add up to their region; those of one device where it is not partial.
+std::map<std::int32_t, std::vector<Part>> teams(const Layout& target) {
+  std::map<std::int32_t, std::vector<Part>> teams;
+  for (Part part = 0; part < target.parts(); ++part) {
+    const Device device = target.device_of(part);
+    if (target.holds(part)) teams[target.partial() ? target.team[device] : device].push_back(part);
   }
   return teams;
 }
 
-/// The boxes of what `device` contributes to its team: what it holds of the target's region.
+/// The boxes of what a device has of a part of the target, in `last`.
 template <class Take>
-void for_each_contribution(const Layout& target, const Layout& last, Device device,
-                           const Take& take) {
-  if (!last.holds(device)) return;
-  std::vector<Strips> dims;
-  for (std::size_t i = 0; i < target.cuts.size(); ++i) {
-    dims.push_back(intersect(target.cuts[i]->part(device), last.cuts[i]->part(device)));
+void for_each_contribution(const Layout& target, Part part, const Layout& last, const Take& take) {
+  for (Part mine = 0; mine < last.parts(); ++mine) {
+    if (last.device_of(mine) != target.device_of(part) || !last.holds(mine)) continue;
+    std::vector<Strips> dims;
+    for (std::size_t i = 0; i < target.cuts.size(); ++i) {
+      dims.push_back(intersect(target.cuts[i]->piece(part), last.cuts[i]->piece(mine)));
+    }
+    for_each_box(dims, take);
   }
-  for_each_box(dims, take);
 }
 
 }  // namespace
@@ -230,12 +231,14 @@ Status replay(const Problem& problem, const std::vector<Round>& rounds, const La
   const Layout &source = problem.source, &target = problem.target;
   const std::size_t summands = source.group_of_summand.size();
   Holdings held(touched_cells(problem, rounds, cells), summands);
-  for (Device device = 0; device < source.devices(); ++device) {
-    if (!source.holds(device)) continue;
-    for_each_box(source.region(device), [&](const Box& box) {
+  for (Part part = 0; part < source.parts(); ++part) {
+    if (!source.holds(part)) continue;
+    for_each_box(source.region(part), [&](const Box& box) {
       cells.for_each(box, [&](std::int64_t cell) {
         for (std::size_t i = 0; i < summands; ++i) {
-          if (source.group_of_summand[i] == source.group[device]) held.insert(device, cell, i);
+          if (source.group_of_summand[i] == source.group[part]) {
+            held.insert(source.device_of(part), cell, i);
+          }
         }
       });
     });
@@ -244,24 +247,32 @@ Status replay(const Problem& problem, const std::vector<Round>& rounds, const La
     WEFT_TRY(apply(rounds[number], cells, held, number));
   }
   for (const auto& [number, team] : teams(target)) {
-    // What the team has of each cell of its region, which is the same for all of it.
+    // What the team has of each cell that it shall have.
     std::map<std::int64_t, std::vector<std::uint64_t>> sums;
-    for_each_box(target.region(team.front()), [&](const Box& box) {
-      cells.for_each(box, [&](std::int64_t cell) { sums[cell].resize(held.words()); });
-    });
     bool once = true;
-    for (const Device device : team) {
-      for_each_contribution(target, target.partial() ? last : target, device, [&](const Box& box) {
-        cells.for_each(box, [&](std::int64_t cell) {
-          once = Holdings::unite(sums[cell].data(), held.at(device, cell), held.words()) && once;
-        });
+    for (const Part part : team) {
+      for_each_box(target.region(part), [&](const Box& box) {
+        cells.for_each(box, [&](std::int64_t cell) { sums[cell].resize(held.words()); });
       });
+      const auto add = [&](const Box& box) {
+        cells.for_each(box, [&](std::int64_t cell) {
+          once = Holdings::unite(sums[cell].data(), held.at(target.device_of(part), cell),
+                                 held.words()) &&
+                 once;
+        });
+      };
+      if (target.partial()) {
+        for_each_contribution(target, part, last, add);
+      } else {
+        for_each_box(target.region(part), add);
+      }
     }
     const bool whole = std::all_of(sums.begin(), sums.end(), [&](const auto& sum) {
       return held.complete(sum.second.data());
     });
     if (!once || !whole) {
-      return wrong("device " + std::to_string(team.front()) + " and those it adds up with " +
+      return wrong("device " + std::to_string(target.device_of(team.front())) +
+                   " and those it adds up with " +
                    (once ? "lack a part of the target" : "count a summand twice"));
     }
   }

@@ -90,14 +90,12 @@ class Search {
 
   Picos lower_bound(const State& state, const Traffic& rest) const {
     if (rest.recv_max == 0) return 0;
-    std::int64_t received = rest.recv_max;
+    std::int64_t least = rest.recv_max;
     if (state.layout->partial()) {
-      received = 0;
-      for (Device device = 0; device < problem_.target.devices(); ++device) {
-        received = std::max(received, lacking(*state.layout, problem_.target, device));
-      }
+      const std::vector<std::int64_t> lacks = lacking(*state.layout, problem_.target);
+      least = *std::max_element(lacks.begin(), lacks.end());
     }
-    return price(link_, 1, messages_at_least(rest.peers_max), received * problem_.item_size);
+    return price(link_, 1, messages_at_least(rest.peers_max), least * problem_.item_size);
   }
 
   /// Whether what every device holds lies within its part of the partial target.
@@ -105,8 +103,8 @@ class Search {
     if (!arrived(factored_, state.type)) return false;
     for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
       for (Device device = 0; device < problem_.target.devices(); ++device) {
-        if (!covers(problem_.target.cuts[dim]->part(device),
-                    state.layout->cuts[dim]->part(device))) {
+        if (!covers(problem_.target.cuts[dim]->piece(device),
+                    state.layout->cuts[dim]->piece(device))) {
           return false;
         }
       }
@@ -137,28 +135,41 @@ class Search {
     if (all.size() > 1) reduce(index, std::move(all));
   }
 
-  /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best.
+  /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
+  /// of them flattened where none divides.
   void reduce(std::int32_t index, const std::vector<Factor>& over) {
-    const State& state = states_[index];
-    Type whole = state.type;
+    Type whole = states_[index].type;
     for (const Factor factor : over) std::erase(whole.partial, factor);
-    const LayoutPtr reduced = layouts_.layout(whole);
-    Step best;
+    std::vector<LayoutPtr> ways;
     for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
       if (whole.frames[dim] != Frame::kPlain) continue;
       Type scattered = whole;
       for (const Factor factor : over) scattered.dims[dim].push_back(factor);
-      const LayoutPtr between = layouts_.layout(scattered);
-      const Traffic down = traffic(*state.layout, *between, meetings_);
-      const Traffic up = traffic(*between, *reduced, meetings_);
-      priced_ += 2;
-      if (!best.layouts.empty() && down.recv_max + up.recv_max >= best.traffic.recv_max) continue;
-      best.op = Op::kAllReduce;
-      best.layouts = {between, reduced};
-      best.traffic = {down.recv_max + up.recv_max, down.recv_total + up.recv_total,
-                      down.peers_max + up.peers_max};
+      ways.push_back(layouts_.layout(scattered));
+    }
+    if (const LayoutPtr flat = layouts_.flattened(whole, over)) ways.push_back(flat);
+    const LayoutPtr reduced = layouts_.layout(whole);
+    Step best;
+    for (const LayoutPtr& way : ways) {
+      Step step = all_reduce_through(states_[index].layout, way, reduced);
+      if (best.layouts.empty() || step.traffic.recv_max < best.traffic.recv_max) {
+        best = std::move(step);
+      }
     }
     if (!best.layouts.empty()) relax(index, std::move(whole), std::move(best));
+  }
+
+  Step all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
+    const Traffic down = traffic(*from, *between, meetings_);
+    const Traffic up = traffic(*between, *to, meetings_);
+    priced_ += 2;
+    std::vector<std::int64_t> both = received(*from, *between);
+    const std::vector<std::int64_t> more = received(*between, *to);
+    for (std::size_t i = 0; i < both.size(); ++i) both[i] += more[i];
+    const std::int64_t most = *std::max_element(both.begin(), both.end());
+    return {Op::kAllReduce,
+            {between, to},
+            {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max}};
   }
 
   void relax(std::int32_t parent, Type type, Step step) {

@@ -40,7 +40,7 @@ bool TypeLayouts::consistent() const {
     if (to.dims[dim] != from.dims[dim]) continue;
     const Cut &a = *problem_.source.cuts[dim], &b = *problem_.target.cuts[dim];
     for (Device device = 0; device < problem_.source.devices(); ++device) {
-      if (a.part(device) != b.part(device)) return false;
+      if (a.piece(device) != b.piece(device)) return false;
     }
   }
   return true;
@@ -79,7 +79,7 @@ std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
     };
     for (Device device = 0; device < present.devices(); ++device) {
       if (present.group[device] == Layout::kAbsent) continue;
-      const Strips& part = present.cuts[dim]->part(device);
+      const Strips& part = present.cuts[dim]->piece(device);
       auto& parts = joined[index(device)];
       parts.insert(parts.end(), part.begin(), part.end());
     }
@@ -104,7 +104,7 @@ Strips TypeLayouts::part(Device device, std::uint8_t side, std::size_t dim,
   std::size_t first = 0;
   for (const End& end : ends_) {
     const std::vector<Factor>& start = end.type->dims[dim];
-    const Strips& held = end.layout->cuts[dim]->part(device);
+    const Strips& held = end.layout->cuts[dim]->piece(device);
     if (end.type->side == side && begins_with(list, start) && held.size() <= 1) {
       whole = held.empty() ? Interval{} : held.front();
       first = start.size();
@@ -151,6 +151,30 @@ LayoutPtr TypeLayouts::layout(const Type& type) {
     layout->group_of_summand[static_cast<std::size_t>(summand)] = static_cast<std::int32_t>(group);
   }
   return layout;
+}
+
+LayoutPtr TypeLayouts::flattened(const Type& type, const std::vector<Factor>& over) {
+  const LayoutPtr whole = layout(type);
+  const std::int64_t count = product(factors_, over, 0);
+  std::vector<std::vector<Box>> boxes(whole->devices());
+  for (Device device = 0; device < whole->devices(); ++device) {
+    if (!whole->holds(device)) continue;
+    Box box;
+    for (const Strips& piece : whole->region(device)) {
+      if (piece.size() != 1) return nullptr;
+      box.push_back(piece.front());
+    }
+    const Digit digit{index_of(factors_, over, 0, over.size(), device), count};
+    const Interval range = split({0, volume(box)}, {&digit, 1}, SplitRule::kBalanced);
+    boxes[device] = flat_range(box, range.low, range.high);
+  }
+  auto flat = std::make_shared<Layout>(layout_of_boxes(problem_.shape, boxes));
+  flat->group_of_summand = whole->group_of_summand;
+  flat->groups = whole->groups;
+  for (Part part = 0; part < flat->parts(); ++part) {
+    flat->group[part] = whole->group[flat->device_of(part)];
+  }
+  return flat;
 }
 
 }  // namespace weft::reshard

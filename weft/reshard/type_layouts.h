@@ -26,6 +26,9 @@ class TypeLayouts {
   bool consistent() const;
 
   LayoutPtr layout(const Type& type);
+  /// The parts of the type, flattened and divided by `over`, which the type does not use, as evenly
+  /// as elements can be; what they are no longer is boxes of a mesh. Null where parts are strided.
+  LayoutPtr flattened(const Type& type, const std::vector<Factor>& over);
 
  private:
   struct End {
