@@ -53,12 +53,13 @@ const Layout& TypeLayouts::present_on(std::uint8_t side) const {
 const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim) const {
   if (type.frames[dim] == Frame::kTarget) return &ends_[0];
   if (type.frames[dim] == Frame::kSource) return &ends_[1];
+  const End* frame = nullptr;
   for (const End& end : ends_) {
-    if (end.type->side == type.side && begins_with(end.type->dims[dim], type.dims[dim])) {
-      return &end;
-    }
+    if (end.type->side != type.side) continue;
+    if (end.type->dims[dim] == type.dims[dim]) return &end;  // an end is what it is
+    if (!frame && begins_with(end.type->dims[dim], type.dims[dim])) frame = &end;
   }
-  return nullptr;
+  return frame;
 }
 
 std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {

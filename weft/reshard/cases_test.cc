@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/cases.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::reshard {
+namespace {
+
+Case only(const std::string& text) {
+  auto cases = parse_cases("{\"cases\": [" + text + "]}", "test");
+  EXPECT_TRUE(cases) << cases.error().text();
+  EXPECT_EQ(cases->size(), 1u);
+  return std::move(cases->front());
+}
+
+constexpr const char* kMesh = R"({"id": "a", "kind": "mesh", "dtype": "bf16", "shape": [4, 4],
+  "split_rule": "ceil_flat", "src": {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [["x"], []]},
+  "dst": {"mesh": {"axes": [["x", 2], ["y", 2]], "devices": [4, 5, 6, 7]}, "dims": [[], ["x", "y"]]}})";
+
+TEST(Cases, MeshesNameTheirDevices) {
+  const Case item = only(kMesh);
+  ASSERT_TRUE(item.problem) << item.problem.error().text();
+  EXPECT_EQ(item.id, "a");
+  EXPECT_EQ(item.item_size, 2);
+  EXPECT_EQ(item.problem->devices.size(), 8u);
+  EXPECT_FALSE(item.problem->source.holds(4));
+  EXPECT_EQ(item.problem->target.elements(7), 4);
+}
+
+TEST(Cases, BoxesAndBlockCyclicGridsAreRead) {
+  const Case boxes = only(R"({"kind": "boxes", "dtype": "f32", "shape": [4],
+      "src": {"boxes": [[[0, 4]]]}, "dst": {"boxes": [[[0, 1]], [[1, 1]], [[1, 4]]]}})");
+  ASSERT_TRUE(boxes.problem) << boxes.problem.error().text();
+  EXPECT_EQ(boxes.problem->devices.size(), 3u);
+  const Case dealt = only(R"({"kind": "block_cyclic", "dtype": "f64", "shape": [4, 4],
+      "src": {"block": [2, 2], "grid": [2, 2], "src": [0, 0], "order": "R"},
+      "dst": {"block": [2, 2], "grid": [2, 2], "src": [0, 0], "order": "C"}})");
+  ASSERT_TRUE(dealt.problem) << dealt.problem.error().text();
+  EXPECT_EQ(dealt.problem->source.region(1)[1], (Strips{{2, 4}}));
+  EXPECT_EQ(dealt.problem->target.region(1)[0], (Strips{{2, 4}}));
+}
+
+TEST(Cases, TwoReductionsInOneLayoutAreRefused) {
+  const Case item = only(R"({"kind": "mesh", "dtype": "f32", "shape": [4],
+      "split_rule": "balanced", "src": {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [[]],
+      "partial": {"x": "sum", "y": "min"}},
+      "dst": {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [[]]}})");
+  ASSERT_FALSE(item.problem);
+  EXPECT_NE(item.problem.error().message.find("two different reductions"), std::string::npos);
+}
+
+TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
+  for (const char* bad :
+       {R"({"kind": "mesh"})", R"({"kind": "tree", "dtype": "f32", "shape": []})",
+        R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 5]]]}})",
+        R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 3]]]}})",
+        R"({"kind": "boxes", "dtype": "f32", "shape": [-4]})", "7"}) {
+    const auto cases = parse_cases(std::string("{\"cases\": [") + bad + "," + kMesh + "]}", "test");
+    ASSERT_TRUE(cases);
+    EXPECT_FALSE((*cases)[0].problem) << bad;
+    EXPECT_TRUE((*cases)[1].problem);
+  }
+}
+
+TEST(Cases, AFileWithoutCasesIsNone) {
+  EXPECT_FALSE(parse_cases("[]", "test"));
+  EXPECT_FALSE(parse_cases("{\"cases\": 3}", "test"));
+}
+
+}  // namespace
+}  // namespace weft::reshard

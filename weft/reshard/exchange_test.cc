@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "weft/reshard/bounds.h"
+#include "weft/reshard/plan.h"
+#include "weft/reshard/random_problem.h"
+#include "weft/reshard/replay.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Counted from the transfers themselves.
+Traffic counted(const Round& round) {
+  std::map<Device, std::int64_t> received;
+  std::map<Device, std::set<Device>> peers;
+  Traffic sum;
+  for (const Transfer& transfer : round) {
+    EXPECT_NE(transfer.from, transfer.to);
+    EXPECT_GT(volume(transfer.box), 0);
+    received[transfer.to] += volume(transfer.box);
+    peers[transfer.to].insert(transfer.from);
+    sum.recv_total += volume(transfer.box);
+  }
+  for (const auto& [device, elements] : received) {
+    sum.recv_max = std::max(sum.recv_max, elements);
+    sum.peers_max = std::max(sum.peers_max, static_cast<std::int64_t>(peers[device].size()));
+  }
+  return sum;
+}
+
+TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    const Problem problem =
+        random_problem(seed, {.even = seed % 3 == 0, .other_mesh = seed % 2 == 0});
+    Meetings meetings;
+    const Traffic told = traffic(problem.source, problem.target, meetings);
+    const Traffic real = counted(exchange(problem.source, problem.target, meetings));
+    EXPECT_EQ(told.recv_max, real.recv_max) << seed;
+    EXPECT_EQ(told.recv_total, real.recv_total) << seed;
+    EXPECT_EQ(told.peers_max, real.peers_max) << seed;
+  }
+}
+
+TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
+  for (unsigned seed = 0; seed < 600; ++seed) {
+    const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
+    Meetings meetings;
+    const Traffic real = counted(exchange(problem.source, problem.target, meetings));
+    EXPECT_EQ(real.recv_max, bounds(problem).recv_max) << seed;
+    EXPECT_EQ(real.recv_total, bounds(problem).recv_total) << seed;
+  }
+}
+
+TEST(Exchange, CopiesShareTheSending) {
+  // One row block on devices 0-3, the other on 4-7; everybody wants everything.
+  const Problem problem = parsed("x=2,y=4", "8,8", "x,-", "-,-");
+  Meetings meetings;
+  std::map<Device, std::int64_t> sent;
+  for (const Transfer& transfer : exchange(problem.source, problem.target, meetings)) {
+    sent[transfer.from] += volume(transfer.box);
+  }
+  EXPECT_EQ(sent.size(), 8u);
+  for (const auto& [device, elements] : sent) EXPECT_EQ(elements, 32) << device;
+}
+
+TEST(Exchange, SummandsAreAddedToTheOneThatIsThere) {
+  const Problem problem = parsed("x=2", "4", "-", "x", "x");
+  Meetings meetings;
+  const Round round = exchange(problem.source, problem.target, meetings);
+  ASSERT_EQ(round.size(), 2u);
+  EXPECT_TRUE(round[0].add && round[1].add);
+  EXPECT_EQ(round[0].box, (Box{{0, 2}}));
+}
+
+TEST(Exchange, RaggedShardsGoAnywhere) {
+  Problem problem;
+  problem.shape = {5, 7};
+  problem.devices = {0, 1, 2};
+  const Box all{{0, 5}, {0, 7}};
+  problem.source = layout_of_boxes(
+      problem.shape, {flat_range(all, 0, 3), flat_range(all, 3, 31), flat_range(all, 31, 35)});
+  problem.target =
+      layout_of_boxes(problem.shape, {flat_range(all, 0, 20), {}, flat_range(all, 20, 35)});
+  ASSERT_TRUE(check_source(problem.source));
+  Meetings meetings;
+  const Round round = exchange(problem.source, problem.target, meetings);
+  EXPECT_TRUE(replay(problem, {round}, problem.target));
+  EXPECT_TRUE(run_oracle(problem, {round}, problem.target));
+  EXPECT_EQ(traffic(problem.source, problem.target, meetings).recv_max, 17);
+  EXPECT_EQ(bounds(problem).recv_max, 17);
+}
+
+TEST(Exchange, GroupsOfSummandsAreNeverParted) {
+  const Problem problem = parsed("x=2", "4", "-", "-", "x");
+  EXPECT_TRUE(exchangeable(problem.source, problem.target));
+  EXPECT_FALSE(exchangeable(problem.target, problem.source));
+}
+
+}  // namespace
+}  // namespace weft::reshard
