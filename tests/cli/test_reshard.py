@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft reshard`: single problems, files of them, plans that a checker outside of Weft replays."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, Weft
+
+SHARED = ROOT.parent / "shared"
+SMALL = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--from", "x+y,-", "--to", "-,x+y"]
+CASE: dict[str, Any] = {
+    "id": "rows-to-columns",
+    "kind": "mesh",
+    "dtype": "f32",
+    "shape": [8, 8],
+    "split_rule": "ceil_flat",
+    "src": {"mesh": {"axes": [["x", 4]]}, "dims": [["x"], []]},
+    "dst": {"mesh": {"axes": [["x", 4]]}, "dims": [[], ["x"]]},
+}
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.json"
+    odd = {**CASE, "id": "odd", "src": {**CASE["src"], "partial": {"x": "sum"}, "dims": [[], []]},
+           "dst": {**CASE["dst"], "partial": {"x": "min"}, "dims": [[], []]}}  # fmt: skip
+    path.write_text(json.dumps({"cases": [CASE, odd]}))
+    return path
+
+
+def replay(case: dict[str, Any], rounds: list[list[list[Any]]]) -> dict[int, set[tuple[int, int]]]:
+    """Who has which element at the end; fails where something is sent that is not there."""
+    rows, columns = case["shape"]
+    have = {d: {(2 * d + r, c) for r in range(2) for c in range(columns)} for d in range(4)}
+    for transfers in rounds:
+        before = {device: set(elements) for device, elements in have.items()}
+        for sender, receiver, ((low, high), (left, right)) in transfers:
+            box = {(r, c) for r in range(low, high) for c in range(left, right)}
+            assert box <= before[sender]
+            have[receiver] |= box
+    return have
+
+
+def test_a_problem_is_told_in_steps_bytes_and_bounds(weft: Weft) -> None:
+    done = weft(*SMALL)
+    assert done.returncode == 0, done.stderr
+    assert "exchange" in done.stdout and "which no plan beats" in done.stdout
+
+
+def test_prices_decide_the_plan(weft: Weft) -> None:
+    words = [*SMALL, "--json", "--link", "0us,25GB/s"]
+    direct = json.loads(weft(*words).stdout)["cases"][0]
+    assert [step["messages"] for step in direct["steps"]] == [3]
+    assert direct["recv_max"] == direct["recv_bound"] == 48
+    cheap = json.loads(weft(*words, "--message-cost", "2us").stdout)["cases"][0]
+    assert [step["messages"] for step in cheap["steps"]] == [1, 1]
+    assert cheap["peak"] == cheap["peak_bound"]
+    assert cheap["time_us"] == pytest.approx(4 + 64 / 25e3)
+
+
+def test_sizes_are_priced_as_if_they_were_larger(weft: Weft) -> None:
+    words = [*SMALL, "--json", "--link", "0us,25GB/s", "--scale-local", "64MiB"]
+    scaled = json.loads(weft(*words).stdout)["cases"][0]
+    assert scaled["time_us"] == pytest.approx((64 << 20) * 3 / 4 / 25e3)
+
+
+def test_a_file_of_problems_is_planned_and_counted(weft: Weft, cases: Path) -> None:
+    done = weft("reshard", "--cases", cases)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("2 cases: 1 ok, 1 refused, 0 wrong\n")
+    assert "two different reductions" in done.stdout
+    result = json.loads(weft("reshard", "--cases", cases, "--json").stdout)
+    assert (result["ok"], result["refused"], result["wrong"]) == (1, 1, 0)
+    assert [case["status"] for case in result["cases"]] == ["ok", "refused"]
+
+
+@pytest.mark.parametrize("price", ["0us", "2us"])
+def test_plans_are_what_moves(weft: Weft, cases: Path, tmp_path: Path, price: str) -> None:
+    plans = tmp_path / "plans.jsonl"
+    assert weft("reshard", "--cases", cases, "--plans", plans, "--message-cost", price).returncode == 0
+    (line,) = plans.read_text().splitlines()
+    plan = json.loads(line)
+    assert plan["id"] == CASE["id"]
+    have = replay(CASE, plan["rounds"])
+    for device in range(4):
+        wanted = {(r, c) for r in range(8) for c in range(2 * device, 2 * device + 2)}
+        assert wanted <= have[device]
+
+
+def test_summands_are_added_and_kept(weft: Weft, tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    words = ["reshard", "--mesh", "x=2", "--shape", "4", "--plans", plans]
+    assert weft(*words, "--from", "-", "--from-partial", "x", "--to", "x").returncode == 0
+    rounds = json.loads(plans.read_text())["rounds"]
+    assert rounds == [[[1, 0, [[0, 2]], "add"], [0, 1, [[2, 4]], "add"]]]
+    assert weft(*words, "--from", "x", "--to", "-", "--to-partial", "x").returncode == 0
+    plan = json.loads(plans.read_text())
+    assert plan["rounds"] == [] and plan["keeps"] == [[0, [[0, 2]]], [1, [[2, 4]]]]
+
+
+def test_the_result_does_not_depend_on_threads(weft: Weft, cases: Path) -> None:
+    words = ["reshard", "--cases", cases, "--json"]
+    assert weft(*words, "--threads", "1").stdout == weft(*words, "--threads", "4").stdout
+
+
+def test_a_picture_shows_both_ends(weft: Weft, tmp_path: Path) -> None:
+    picture = tmp_path / "picture.svg"
+    assert weft(*SMALL, "--svg", picture).returncode == 0
+    text = picture.read_text()
+    assert text.startswith("<svg") and text.count("<rect") == 8
+
+
+def test_a_budget_divides_messages(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2", "--shape", "1048576", "--from", "x", "--to", "-"]
+    assert "in chunks of 500 kB" in weft(*words, "--budget", "1MB").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--shape", "4"], 2, "--mesh is missing"),
+        (["--mesh", "x", "--shape", "4", "--from", "x", "--to", "-"], 2, "write x=2,y=4"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "z", "--to", "-"], 2, "no axis 'z'"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "x,x", "--to", "-"], 2, "as many entries"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "x+x", "--to", "-"], 2, "used twice"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "x", "--to", "-", "--dtype", "f3"], 2, "f3"),
+        (["--link", "fast"], 2, "write 10us,25GB/s"),
+        (["--message-cost", "2"], 2, "is no time"),
+        (["--budget", "few"], 2, "is no size"),
+        (["--cases", "missing.json"], 3, "missing.json"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    weft: Weft, words: list[str], code: int, message: str
+) -> None:
+    done = weft("reshard", *words)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+
+
+def test_plans_of_shared_cases_pass_the_checker_outside(weft: Weft, tmp_path: Path) -> None:
+    checker, file = SHARED / "tools" / "reshard_check.py", SHARED / "reshard" / "cases.json"
+    if not checker.exists() or not file.exists():
+        pytest.skip("the shared cases and their checker are not beside this checkout")
+    sys.path.insert(0, str(checker.parent))
+    import reshard_check  # type: ignore[import-not-found]
+
+    plans = tmp_path / "plans.jsonl"
+    done = weft("reshard", "--cases", file, "--plans", plans, "--message-cost", "2us")
+    assert done.returncode == 0, done.stderr
+    known = {case["id"]: case for case in json.loads(file.read_text())["cases"]}
+    replayed = 0
+    for plan in map(json.loads, plans.read_text().splitlines()):
+        case = known[plan["id"]]
+        if reshard_check.checkable(case) and case["facts"]["devices"] <= 64:
+            assert reshard_check.replay(case, plan["rounds"]) is None, plan["id"]
+            replayed += 1
+    assert replayed > 500
