@@ -20,12 +20,24 @@ std::vector<std::int64_t> lacking(const Layout& from, const Layout& to) {
   return lacks;
 }
 
+std::int64_t least_received(const Layout& from, const Layout& to) {
+  const std::vector<std::int64_t> lacks = lacking(from, to);
+  const std::int64_t most = lacks.empty() ? 0 : *std::max_element(lacks.begin(), lacks.end());
+  if (!from.partial() || to.partial()) return most;
+  const std::int64_t count = elements(to.shape);
+  std::int64_t wanted = 0;  // by all devices together
+  for (const std::int64_t lack : lacks) wanted += lack;
+  const std::int64_t total = (from.groups - 1) * count + std::max<std::int64_t>(0, wanted - count);
+  const std::int64_t devices = std::max(1, to.devices());
+  return std::max(most, (total + devices - 1) / devices);
+}
+
 Bounds bounds(const Problem& problem) {
   Bounds bounds;
   for (const std::int64_t received : lacking(problem.source, problem.target)) {
-    bounds.recv_max = std::max(bounds.recv_max, received);
     bounds.recv_total += received;
   }
+  bounds.recv_max = least_received(problem.source, problem.target);
   bounds.memory = std::max(problem.source.largest(), problem.target.largest());
   return bounds;
 }

@@ -19,4 +19,10 @@ Bounds bounds(const Problem& problem);
 /// partial.
 std::vector<std::int64_t> lacking(const Layout& from, const Layout& to);
 
+/// What the device that receives most must receive at least to get from `from` to `to`, which is
+/// not partial. Beyond what single devices lack: to add up the groups of an element takes as many
+/// transfers as there are groups less one, and each further device that wants the sum takes one
+/// more; so many transfers do not fit onto fewer devices than there are.
+std::int64_t least_received(const Layout& from, const Layout& to);
+
 }  // namespace weft::reshard

@@ -50,6 +50,7 @@ Strips intersect(const Strips& a, const Strips& b) {
 }
 
 std::int64_t common_length(const Strips& a, const Strips& b) {
+  if (a.size() == 1 && b.size() == 1) return intersect(a[0], b[0]).length();
   std::int64_t sum = 0;
   meet(a, b, [&](const Interval& piece) { sum += piece.length(); });
   return sum;

@@ -53,11 +53,18 @@ std::vector<Strips> Layout::region(Part part) const {
 }
 
 std::int64_t Layout::largest() const {
+  if (further.empty()) {
+    std::int64_t most = 0;
+    for (Part part = 0; part < parts(); ++part) {
+      if (group[part] != kAbsent) most = std::max(most, elements(part));
+    }
+    return most;
+  }
   std::vector<std::int64_t> held(devices(), 0);
   for (Part part = 0; part < parts(); ++part) {
     if (group[part] != kAbsent) held[device_of(part)] += elements(part);
   }
-  return held.empty() ? 0 : *std::max_element(held.begin(), held.end());
+  return *std::max_element(held.begin(), held.end());
 }
 
 bool same_distribution(const Layout& a, const Layout& b) {

@@ -8,6 +8,15 @@
 #include "weft/reshard/search.h"
 
 namespace weft::reshard {
+namespace {
+
+/// To price a round takes a few tens of nanoseconds a device.
+std::int64_t affordable_rounds(const Problem& problem) {
+  constexpr std::int64_t kDeviceRounds = 40'000, kLeast = 300;
+  return std::max(kLeast, kDeviceRounds / static_cast<std::int64_t>(problem.devices.size()));
+}
+
+}  // namespace
 
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   Meetings meetings;
@@ -17,7 +26,7 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   if (const auto factored = factor(problem)) {
     SearchLimits limits;
     limits.memory = bounds(problem).memory;
-    limits.rounds = options.search_rounds;
+    limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
     const auto found = search(problem, *factored, options.link, limits, meetings);
     if (found && (!best || found->time < best->time)) best = found;
   }

@@ -10,7 +10,8 @@ struct PlannerOptions {
   Link link;
   /// Only the direct plan, where there is one (a partial target needs a search).
   bool direct = false;
-  std::int64_t search_rounds = 20'000;  ///< as SearchLimits::rounds
+  /// Rounds that a search may price, at most; 0: as many as take about a millisecond.
+  std::int64_t search_rounds = 0;
 };
 
 /// An Error (kInfeasible) with the reason where there is none. The plan's peak is at most the

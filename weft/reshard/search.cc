@@ -52,7 +52,7 @@ class Search {
     start.layout = layouts_.layout(start.type);
     add(std::move(start));
     while (!open_.empty() && limits_.rounds > priced_) {
-      const auto [estimate, depth, index] = open_.top();
+      const auto [estimate, left, index] = open_.top();
       open_.pop();
       if (estimate >= best_) break;
       if (states_[index].done || estimate != states_[index].cost + states_[index].bound) continue;
@@ -82,19 +82,16 @@ class Search {
       offer(state.cost + price(link_, rest, problem_.item_size), index, std::move(step));
     }
     known_[state.type.key()] = index;
-    const std::int32_t depth = state.parent < 0 ? 0 : depth_[state.parent] + 1;
-    depth_.push_back(depth);
-    if (state.cost + state.bound < best_) open_.emplace(state.cost + state.bound, depth, index);
+    if (state.cost + state.bound < best_) {
+      open_.emplace(state.cost + state.bound, state.bound, index);
+    }
     states_.push_back(std::move(state));
   }
 
   Picos lower_bound(const State& state, const Traffic& rest) const {
     if (rest.recv_max == 0) return 0;
-    std::int64_t least = rest.recv_max;
-    if (state.layout->partial()) {
-      const std::vector<std::int64_t> lacks = lacking(*state.layout, problem_.target);
-      least = *std::max_element(lacks.begin(), lacks.end());
-    }
+    const std::int64_t least =
+        state.layout->partial() ? least_received(*state.layout, problem_.target) : rest.recv_max;
     return price(link_, 1, messages_at_least(rest.peers_max), least * problem_.item_size);
   }
 
@@ -121,6 +118,7 @@ class Search {
 
   void expand(std::int32_t index) {
     for (Type& type : moves(factored_, states_[index].type)) {
+      if (!worth_pricing(index, type)) continue;
       Step step;
       step.layouts = {layouts_.layout(type)};
       if (!exchangeable(*states_[index].layout, *step.layouts.back())) continue;
@@ -135,26 +133,44 @@ class Search {
     if (all.size() > 1) reduce(index, std::move(all));
   }
 
+  /// False where the type is known to be reached as cheaply, or has a part that cannot fit: one of
+  /// n elements cut by k has at least n / k.
+  bool worth_pricing(std::int32_t index, const Type& type) const {
+    const auto known = known_.find(type.key());
+    if (known != known_.end() && states_[known->second].cost <= states_[index].cost) return false;
+    std::int64_t largest = 1;
+    const std::vector<std::int64_t> parts = divisors(factored_.factors, type);
+    for (std::size_t dim = 0; dim < parts.size(); ++dim) {
+      largest *= (problem_.shape[dim] + parts[dim] - 1) / parts[dim];
+    }
+    return largest <= limits_.memory;
+  }
+
   /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
   /// of them flattened where none divides.
   void reduce(std::int32_t index, const std::vector<Factor>& over) {
     Type whole = states_[index].type;
     for (const Factor factor : over) std::erase(whole.partial, factor);
-    std::vector<LayoutPtr> ways;
-    for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
-      if (whole.frames[dim] != Frame::kPlain) continue;
-      Type scattered = whole;
-      for (const Factor factor : over) scattered.dims[dim].push_back(factor);
-      ways.push_back(layouts_.layout(scattered));
-    }
-    if (const LayoutPtr flat = layouts_.flattened(whole, over)) ways.push_back(flat);
     const LayoutPtr reduced = layouts_.layout(whole);
     Step best;
-    for (const LayoutPtr& way : ways) {
-      Step step = all_reduce_through(states_[index].layout, way, reduced);
+    const auto consider = [&](const LayoutPtr& between) {
+      Step step = all_reduce_through(states_[index].layout, between, reduced);
       if (best.layouts.empty() || step.traffic.recv_max < best.traffic.recv_max) {
         best = std::move(step);
       }
+    };
+    std::int64_t ranks = 1;
+    for (const Factor factor : over) ranks *= factored_.factors.radix[factor];
+    const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
+    for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
+      if (!best.layouts.empty() && best.traffic.recv_max <= ideal) break;
+      if (whole.frames[dim] != Frame::kPlain) continue;
+      Type scattered = whole;
+      for (const Factor factor : over) scattered.dims[dim].push_back(factor);
+      consider(layouts_.layout(scattered));
+    }
+    if (best.layouts.empty() || best.traffic.recv_max > ideal) {
+      if (const LayoutPtr flat = layouts_.flattened(whole, over)) consider(flat);
     }
     if (!best.layouts.empty()) relax(index, std::move(whole), std::move(best));
   }
@@ -192,10 +208,9 @@ class Search {
     state.cost = cost;
     state.parent = parent;
     state.step = std::move(step);
-    depth_[known->second] = depth_[parent] + 1;
     // The best way through it, if it is that, gets cheaper as well.
     if (best_from_ == known->second) best_ -= less;
-    open_.emplace(cost + state.bound, depth_[known->second], known->second);
+    open_.emplace(cost + state.bound, state.bound, known->second);
   }
 
   Plan plan() const {
@@ -235,9 +250,9 @@ class Search {
   TypeLayouts layouts_;
 
   std::vector<State> states_;
-  std::vector<std::int32_t> depth_;
   std::unordered_map<std::string, std::int32_t> known_;
-  using Open = std::tuple<Picos, std::int32_t, std::int32_t>;  ///< estimate, depth, state
+  /// Estimate, how much of it is still ahead, state: of equal ones, the nearest to the end.
+  using Open = std::tuple<Picos, Picos, std::int32_t>;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
   std::int64_t priced_ = 0;
 

@@ -11,7 +11,7 @@ namespace weft::reshard {
 struct SearchLimits {
   std::int64_t memory = 0;  ///< elements that any device may hold at once
   /// Rounds to price, at most. The best plan found until then is returned.
-  std::int64_t rounds = 20'000;
+  std::int64_t rounds = 0;
 };
 
 /// A* over types. Never worse than the direct plan where that exists; nullopt where types do not
