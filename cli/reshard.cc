@@ -6,6 +6,7 @@
 #include "cli/format.h"
 #include "cli/loading.h"
 #include "cli/reshard_text.h"
+#include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/parallel.h"
 #include "weft/reshard/picture.h"
@@ -33,6 +34,29 @@ Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
 Result<Bytes> optional_size(const Arguments& arguments, const char* flag) {
   if (!arguments.has(flag)) return Bytes{0};
   return parse_size(arguments.all(flag).back());
+}
+
+/// "4,50GB/s": devices a node, bandwidth into a node.
+struct Topology {
+  std::int64_t node_size = 0, bandwidth = 0;
+};
+
+Result<Topology> topology_of(const Arguments& arguments) {
+  Topology topology;
+  if (!arguments.has("--topology")) return topology;
+  const std::string_view text = arguments.all("--topology").back();
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto size = parse_int(text.substr(0, comma));
+  if (!size || *size < 1 || comma == text.size()) {
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("--topology: '{}' is none; write 4,50GB/s: devices of a node, bandwidth "
+                    "into it",
+                    text));
+  }
+  topology.node_size = *size;
+  WEFT_ASSIGN(topology.bandwidth, reshard::parse_bandwidth(text.substr(comma + 1)));
+  return topology;
 }
 
 /// What is wrong with a flag is a matter of usage, whatever the library calls it.
@@ -107,7 +131,9 @@ Status write_plans(const std::string& path, const std::vector<Case>& cases,
 
 Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   set_threads(arguments);
-  WEFT_ASSIGN(const reshard::PlannerOptions options, options_of(arguments));
+  WEFT_ASSIGN(reshard::PlannerOptions options, options_of(arguments));
+  WEFT_ASSIGN(const Topology topology, topology_of(arguments));
+  options.link.node_bandwidth = topology.bandwidth;
   WEFT_ASSIGN(const Bytes scale, optional_size(arguments, "--scale-local"));
   WEFT_ASSIGN(const Bytes budget, optional_size(arguments, "--budget"));
   if (arguments.has("--budget") && reshard::chunk_bytes(budget, budget, 16) == 0) {
@@ -120,6 +146,9 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   } else {
     WEFT_ASSIGN(Case single, case_of(arguments));
     cases.push_back(std::move(single));
+  }
+  for (Case& item : cases) {
+    if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
   }
   std::vector<Outcome> outcomes(cases.size());
   parallel_for(cases.size(), [&](std::size_t i) {
@@ -194,6 +223,8 @@ Subcommand reshard_command() {
       {"--link", "LINK", "cost of a step, bandwidth of a device; without: 10us,25GB/s",
        Flag::Value::kText},
       {"--message-cost", "TIME", "of each message a device receives; without: 0us",
+       Flag::Value::kText},
+      {"--topology", "NODES", "devices of a node and bandwidth into it from others, as 4,50GB/s",
        Flag::Value::kText},
       {"--scale-local", "SIZE", "price as if the largest local part had this size",
        Flag::Value::kText},

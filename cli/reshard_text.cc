@@ -74,9 +74,17 @@ std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
   const Bytes received = reshard::received(outcome.plan) * size;
   text += fmt::format("receives  {} a device, {}\n", format_bytes(received),
                       against(received, least.recv_max * size));
+  if (!problem.node_of.empty()) {
+    Bytes into_node = 0;
+    for (const reshard::Step& step : outcome.plan.steps) {
+      into_node += step.traffic.node_recv_max * size;
+    }
+    text += fmt::format("nodes     {} from other nodes, {}\n", format_bytes(into_node),
+                        against(into_node, least.node_recv_max * size));
+  }
   text += fmt::format("peak      {} a device, {}\n", format_bytes(outcome.plan.peak * size),
                       against(outcome.plan.peak, least.memory));
-  const Picos bound = least.recv_max > 0 ? price(outcome.link, 1, 1, least.recv_max * size) : 0;
+  const Picos bound = least_time(problem, outcome.link);
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, bound));
   text += staging_text(item, outcome, budget);

@@ -8,9 +8,10 @@ namespace weft::reshard {
 
 /// In elements. Of a partial side only what holds for every choice of summands.
 struct Bounds {
-  std::int64_t recv_max = 0;    ///< some device must receive this much
-  std::int64_t recv_total = 0;  ///< all devices together
-  std::int64_t memory = 0;      ///< some device must hold this much: the larger of both ends
+  std::int64_t recv_max = 0;       ///< some device must receive this much
+  std::int64_t recv_total = 0;     ///< all devices together
+  std::int64_t node_recv_max = 0;  ///< some node must get this much from others; 0: one node
+  std::int64_t memory = 0;         ///< some device must hold this much: the larger of both ends
 };
 
 Bounds bounds(const Problem& problem);

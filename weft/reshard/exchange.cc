@@ -35,14 +35,6 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part b) {
-  std::int64_t product = 1;
-  for (std::size_t i = 0; i < from.cuts.size() && product > 0; ++i) {
-    product *= common_length(from.cuts[i]->piece(a), to.cuts[i]->piece(b));
-  }
-  return product;
-}
-
 /// A region of one group of the source, with all who hold it.
 struct Shard {
   Part part;                    ///< one that has this region
@@ -150,10 +142,11 @@ std::int64_t shards_met(const Met& met, const Layout& to, Device device,
   return count;
 }
 
-/// Spreads the receivers of a shard over its holders: the largest piece first, each to the holder
-/// that has least to send. All pieces of a device's send come from its one shard, so balancing each
-/// shard balances the devices.
-std::vector<Device> senders(const Shard& shard) {
+/// Spreads the receivers of a shard over its holders, those of the receiver's node if there are
+/// any: the largest piece first, each to the holder that has least to send. All pieces that a
+/// device sends come from its one shard, so balancing each shard balances the devices.
+std::vector<Device> senders(const Shard& shard, const std::vector<Device>& receivers,
+                            const std::vector<std::int32_t>& node_of) {
   std::vector<std::size_t> order(shard.receivers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -162,7 +155,15 @@ std::vector<Device> senders(const Shard& shard) {
   std::vector<std::int64_t> load(shard.holders.size(), 0);
   std::vector<Device> sender(shard.receivers.size());
   for (const std::size_t i : order) {
-    const auto least = std::min_element(load.begin(), load.end()) - load.begin();
+    // Other nodes come behind all of the own one.
+    const auto cost = [&](std::size_t holder) {
+      const bool far = !node_of.empty() && node_of[shard.holders[holder]] != node_of[receivers[i]];
+      return std::pair{far, load[holder]};
+    };
+    std::size_t least = 0;
+    for (std::size_t holder = 1; holder < load.size(); ++holder) {
+      if (cost(holder) < cost(least)) least = holder;
+    }
     load[least] += shard.receivers[i].elements;
     sender[i] = shard.holders[least];
   }
@@ -192,13 +193,20 @@ void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings,
 }
 
 /// Of a round that has been made.
-Traffic measure(const Round& round, Device devices) {
+Traffic measure(const Round& round, Device devices, const std::vector<std::int32_t>& node_of) {
   Traffic sum;
+  std::map<std::int32_t, std::int64_t> into_node;
   std::vector<std::int64_t> received(devices, 0);
   std::vector<std::set<Device>> peers(devices);
   for (const Transfer& transfer : round) {
     received[transfer.to] += volume(transfer.box);
     peers[transfer.to].insert(transfer.from);
+    if (!node_of.empty() && node_of[transfer.from] != node_of[transfer.to]) {
+      into_node[node_of[transfer.to]] += volume(transfer.box);
+    }
+  }
+  for (const auto& [node, elements] : into_node) {
+    sum.node_recv_max = std::max(sum.node_recv_max, elements);
   }
   for (Device device = 0; device < devices; ++device) {
     sum.recv_total += received[device];
@@ -295,8 +303,8 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to) {
 
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   WEFT_CHECK(exchangeable(from, to));
-  if (!from.further.empty() || !to.further.empty()) {
-    return measure(exchange(from, to, meetings), to.devices());
+  if (!from.further.empty() || !to.further.empty() || !meetings.node_of().empty()) {
+    return measure(exchange(from, to, meetings), to.devices(), meetings.node_of());
   }
   Traffic sum;
   const auto made_of = ingredients(from, to);
@@ -326,7 +334,11 @@ Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
   collect_receivers(from, to, meetings, shards);
   Round round;
   for (const Shard& shard : shards.list()) {
-    const std::vector<Device> sender = senders(shard);
+    std::vector<Device> receivers;
+    for (const Shard::Receiver& receiver : shard.receivers) {
+      receivers.push_back(to.device_of(receiver.part));
+    }
+    const std::vector<Device> sender = senders(shard, receivers, meetings.node_of());
     const std::vector<Strips> region = from.region(shard.part);
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
@@ -335,7 +347,7 @@ Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
         shared.push_back(intersect(region[dim], to.cuts[dim]->piece(receiver.part)));
       }
       for_each_box(shared, [&](const Box& box) {
-        round.push_back({sender[i], to.device_of(receiver.part), box, receiver.add});
+        round.push_back({sender[i], receivers[i], box, receiver.add});
       });
     }
   }

@@ -26,11 +26,20 @@ struct Traffic {
   std::int64_t recv_max = 0;    ///< elements received by the device that receives most
   std::int64_t recv_total = 0;  ///< by all
   std::int64_t peers_max = 0;   ///< devices that the one with most of them receives from
+  /// Elements that come into the node that gets most of them from others; 0 where nodes are not
+  /// told apart.
+  std::int64_t node_recv_max = 0;
 };
 
-/// Which pieces of one dimension share elements, remembered for pairs of cuts.
+/// What exchanges share: the nodes of devices, and which pieces of one dimension share elements,
+/// remembered for pairs of cuts.
 class Meetings {
  public:
+  /// `node_of`: by device; empty where all devices are alike.
+  explicit Meetings(std::vector<std::int32_t> node_of = {}) : node_of_(std::move(node_of)) {}
+
+  const std::vector<std::int32_t>& node_of() const { return node_of_; }
+
   /// For each slot of `to`, the slots of `from` that it shares elements with.
   using Slots = std::vector<std::vector<std::int32_t>>;
   const Slots& between(const std::shared_ptr<const Cut>& from,
@@ -41,6 +50,7 @@ class Meetings {
     std::shared_ptr<const Cut> from, to;  ///< kept, so that no other cut gets their address
     Slots slots;
   };
+  std::vector<std::int32_t> node_of_;
   std::map<std::pair<const Cut*, const Cut*>, Known> known_;
 };
 
@@ -53,13 +63,14 @@ std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
 /// Elements that each device receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 
-/// What exchange(from, to) will be. Where both have one part a device, without making it: linear in
-/// devices and dimensions.
+/// What exchange(from, to) will be. Where both have one part a device and nodes are not told apart,
+/// without making it: linear in devices and dimensions.
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings);
 
 /// The transfers. A device takes from itself what it holds; else each piece comes from one of the
-/// copies, whose loads are balanced. Where summands are reduced, one group (the device's own where
-/// it has one) is put in place and the others are added.
+/// copies, from one of the same node if there is any, and loads of copies are balanced. Where
+/// summands are reduced, one group (the device's own where it has one) is put in place and the
+/// others are added.
 Round exchange(const Layout& from, const Layout& to, Meetings& meetings);
 
 }  // namespace weft::reshard

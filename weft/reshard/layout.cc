@@ -78,6 +78,14 @@ bool same_distribution(const Layout& a, const Layout& b) {
   return true;
 }
 
+std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part b) {
+  std::int64_t product = 1;
+  for (std::size_t i = 0; i < from.cuts.size() && product > 0; ++i) {
+    product *= common_length(from.cuts[i]->piece(a), to.cuts[i]->piece(b));
+  }
+  return product;
+}
+
 std::int64_t elements(const Shape& shape) {
   std::int64_t product = 1;
   for (const std::int64_t size : shape) product *= size;

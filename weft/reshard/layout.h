@@ -67,6 +67,9 @@ struct Layout {
 /// Whether both have the same regions and groups on every device.
 bool same_distribution(const Layout& a, const Layout& b);
 
+/// That both parts have.
+std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part b);
+
 std::int64_t elements(const Shape& shape);
 
 /// Any number of boxes a device, which do not overlap; empty ones hold nothing.

@@ -120,6 +120,22 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
   }
 }
 
+/// Everything that can be sliced off towards the target at once, for nothing.
+void slice_all(const FactoredProblem& factored, const Type& type, Collector& found) {
+  if (type.side != factored.to.side) return;
+  const std::vector<Factor> free = unused(factored.factors, type);
+  Type next = type;
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    const std::vector<Factor>& order = factored.to.dims[dim];
+    if (type.frames[dim] == Frame::kSource || !within(type.dims[dim], order)) continue;
+    for (const Factor factor : order) {
+      if (has(free, factor)) next.dims[dim].push_back(factor);
+    }
+    set_frame(next, dim, Frame::kTarget, order);
+  }
+  found.add(std::move(next));
+}
+
 }  // namespace
 
 std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
@@ -128,6 +144,7 @@ std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
   Type target = factored.to;
   target.partial.clear();
   arrive(factored, target, found);
+  slice_all(factored, type, found);
   if (!type.partial.empty()) {
     for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
       Type scattered = type;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "weft/reshard/bounds.h"
 #include "weft/reshard/collectives.h"
+#include "weft/reshard/type_layouts.h"
 
 namespace weft::reshard {
 namespace {
@@ -114,6 +116,23 @@ std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factore
   steps.insert(steps.end(), late.begin(), late.end());
   steps.insert(steps.end(), gathers.begin(), gathers.end());
   return steps;
+}
+
+std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
+                                const Link& link, Meetings& meetings) {
+  const auto steps = normal_form(factored);
+  TypeLayouts layouts(problem, factored);
+  if (!steps || !layouts.consistent()) return std::nullopt;
+  Plan plan;
+  LayoutPtr at = layouts.layout(factored.from);
+  for (const TypedStep& step : *steps) {
+    const LayoutPtr next = layouts.layout(step.type);
+    plan.steps.push_back({step.op, {next}, traffic(*at, *next, meetings)});
+    at = next;
+  }
+  settle(plan, problem, link);
+  if (plan.peak > bounds(problem).memory) return std::nullopt;
+  return plan;
 }
 
 }  // namespace weft::reshard

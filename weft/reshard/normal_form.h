@@ -23,4 +23,9 @@ struct TypedStep {
 /// keeps sizes; never are there two such steps.
 std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factored);
 
+/// The same as a plan. Steps of one digit each: few messages, many steps. nullopt also where parts
+/// do not divide and one on the way is larger than the larger end.
+std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
+                                const Link& link, Meetings& meetings);
+
 }  // namespace weft::reshard

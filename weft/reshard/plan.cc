@@ -61,7 +61,7 @@ Bytes chunk_bytes(Bytes message, Bytes budget, Bytes item_size) {
 
 std::vector<Round> rounds(const Problem& problem, const Plan& plan) {
   std::vector<Round> all;
-  Meetings meetings;
+  Meetings meetings(problem.node_of);
   const Layout* at = &problem.source;
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {

@@ -5,6 +5,7 @@
 
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/factors.h"
+#include "weft/reshard/normal_form.h"
 #include "weft/reshard/search.h"
 
 namespace weft::reshard {
@@ -12,27 +13,36 @@ namespace {
 
 /// To price a round takes a few tens of nanoseconds a device.
 std::int64_t affordable_rounds(const Problem& problem) {
-  constexpr std::int64_t kDeviceRounds = 40'000, kLeast = 300;
+  constexpr std::int64_t kDeviceRounds = 30'000, kLeast = 60;
   return std::max(kLeast, kDeviceRounds / static_cast<std::int64_t>(problem.devices.size()));
 }
 
 }  // namespace
 
+Picos least_time(const Problem& problem, const Link& link) {
+  const Bounds least = bounds(problem);
+  if (least.recv_max == 0) return 0;
+  return price(link, {least.recv_max, 0, 1, least.node_recv_max}, problem.item_size);
+}
+
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
-  Meetings meetings;
+  Meetings meetings(problem.node_of);
   std::optional<Plan> best;
-  if (!problem.target.partial()) best = direct_plan(problem, options.link, meetings);
-  if (best && options.direct) return *best;
+  const auto offer = [&](std::optional<Plan> plan) {
+    if (plan && (!best || plan->time < best->time)) best = std::move(plan);
+  };
+  if (!problem.target.partial()) offer(direct_plan(problem, options.link, meetings));
+  if (best && (options.direct || best->time <= least_time(problem, options.link))) return *best;
   if (const auto factored = factor(problem)) {
     SearchLimits limits;
     limits.memory = bounds(problem).memory;
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
-    const auto found = search(problem, *factored, options.link, limits, meetings);
-    if (found && (!best || found->time < best->time)) best = found;
+    offer(search(problem, *factored, options.link, limits, meetings));
+    offer(normal_plan(problem, *factored, options.link, meetings));
   }
   if (!best) {
     return fail(ErrorCode::kInfeasible,
-                "no way to a partial target between these meshes: their axes share no factors");
+                "no way to a partial target: the axes of the meshes share no factors");
   }
   return *best;
 }

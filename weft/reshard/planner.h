@@ -14,6 +14,10 @@ struct PlannerOptions {
   std::int64_t search_rounds = 0;
 };
 
+/// What no plan can beat: one step that brings the busiest device what it lacks, as far as that is
+/// known; 0 where nothing has to move.
+Picos least_time(const Problem& problem, const Link& link);
+
 /// An Error (kInfeasible) with the reason where there is none. The plan's peak is at most the
 /// larger of both ends.
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options);

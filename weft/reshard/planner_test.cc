@@ -103,6 +103,28 @@ TEST(Planner, UnevenNestedGathersAreRight) {
           messages_too());
 }
 
+TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
+  Problem problem = parsed("n=2,d=4", "64,64", "n,-", "-,-");
+  set_nodes(problem, 4);
+  Link link = volume_alone();
+  link.node_bandwidth = link.bandwidth / 4;
+  const Plan plan = planned(problem, link);
+  std::int64_t into_node = 0;
+  for (const Step& step : plan.steps) into_node += step.traffic.node_recv_max;
+  EXPECT_EQ(into_node, bounds(problem).node_recv_max);
+  EXPECT_EQ(into_node, 32 * 64);
+  // A direct exchange would bring the same half to each of the four.
+  Meetings meetings(problem.node_of);
+  EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 4 * 32 * 64);
+}
+
+TEST(Planner, CopiesOfTheOwnNodeAreAskedFirst) {
+  Problem problem = parsed("n=2,d=4", "8,8", "d,-", "-,-");
+  set_nodes(problem, 4);
+  Meetings meetings(problem.node_of);
+  EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 0);
+}
+
 TEST(Planner, TheSameProblemGivesTheSamePlan) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const Problem problem = random_problem(seed, {.partial = true, .other_mesh = seed % 2 == 0});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/reshard/price.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -29,7 +30,21 @@ std::optional<std::int64_t> with_unit(std::string_view text, const std::array<Un
   return std::nullopt;
 }
 
+Picos moving(const Link& link, Bytes received, std::int64_t bandwidth) {
+  const auto numerator = static_cast<Wide>(received) * link.grow * 1'000'000'000'000;
+  const auto denominator = static_cast<Wide>(link.shrink) * bandwidth;
+  return static_cast<Picos>((numerator + denominator / 2) / denominator);
+}
+
+constexpr std::array<Unit, 3> kBandwidths = {{{"GB/s", 9}, {"MB/s", 6}, {"kB/s", 3}}};
+
 }  // namespace
+
+Result<std::int64_t> parse_bandwidth(std::string_view text) {
+  const auto bandwidth = with_unit(text, kBandwidths);
+  if (bandwidth && *bandwidth > 0) return *bandwidth;
+  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is no bandwidth; write 25GB/s");
+}
 
 Result<Picos> parse_duration(std::string_view text) {
   // Longer names first: every one of them ends in "s".
@@ -39,31 +54,29 @@ Result<Picos> parse_duration(std::string_view text) {
 }
 
 Result<Link> parse_link(std::string_view text) {
-  constexpr std::array<Unit, 3> units = {{{"GB/s", 9}, {"MB/s", 6}, {"kB/s", 3}}};
   const std::size_t comma = text.find(',');
-  const auto bandwidth =
-      comma == text.npos ? std::nullopt : with_unit(text.substr(comma + 1), units);
-  if (!bandwidth || *bandwidth == 0) {
-    return fail(ErrorCode::kUsage, "'" + std::string(text) +
-                                       "' is no link; write 10us,25GB/s: cost of a step, "
-                                       "bandwidth of a device");
+  if (comma == text.npos) {
+    return fail(ErrorCode::kUsage,
+                "'" + std::string(text) +
+                    "' is no link; write 10us,25GB/s: cost of a step, bandwidth of a device");
   }
   Link link;
   WEFT_ASSIGN(link.step, parse_duration(text.substr(0, comma)));
-  link.bandwidth = *bandwidth;
+  WEFT_ASSIGN(link.bandwidth, parse_bandwidth(text.substr(comma + 1)));
   return link;
 }
 
 Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received) {
-  const auto numerator = static_cast<Wide>(received) * link.grow * 1'000'000'000'000;
-  const auto denominator = static_cast<Wide>(link.shrink) * link.bandwidth;
-  const auto moving = static_cast<Picos>((numerator + denominator / 2) / denominator);
-  return link.step * steps + link.message * messages + moving;
+  return link.step * steps + link.message * messages + moving(link, received, link.bandwidth);
 }
 
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size) {
-  const std::int64_t steps = traffic.recv_max > 0 ? 1 : 0;
-  return price(link, steps, traffic.peers_max, traffic.recv_max * item_size);
+  if (traffic.recv_max == 0) return 0;
+  const Picos alone = price(link, 1, traffic.peers_max, traffic.recv_max * item_size);
+  if (link.node_bandwidth == 0) return alone;
+  // All of a node's devices share its way in.
+  return std::max(alone, price(link, 1, traffic.peers_max, 0) +
+                             moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
 }
 
 }  // namespace weft::reshard

@@ -18,12 +18,16 @@ struct Link {
   Picos message = 0;        ///< each message that a device receives, one after the other
   std::int64_t bandwidth = 25'000'000'000;  ///< bytes a second into a device
 
+  std::int64_t node_bandwidth = 0;  ///< bytes a second into a node from others; 0: no limit
+
   /// Sizes are priced times grow / shrink, as if the array were larger.
   Bytes grow = 1, shrink = 1;
 };
 
 /// "10us,25GB/s"; the message cost stays 0.
 Result<Link> parse_link(std::string_view text);
+/// "25GB/s".
+Result<std::int64_t> parse_bandwidth(std::string_view text);
 /// "2us", "500ns", "0us".
 Result<Picos> parse_duration(std::string_view text);
 

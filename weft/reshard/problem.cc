@@ -16,6 +16,13 @@ std::vector<Device> dense(const std::vector<std::int64_t>& devices,
   return numbers;
 }
 
+void set_nodes(Problem& problem, std::int64_t size) {
+  problem.node_of.clear();
+  for (const std::int64_t id : problem.devices) {
+    problem.node_of.push_back(static_cast<std::int32_t>(id / size));
+  }
+}
+
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule) {
   WEFT_TRY(check_sharding(from, shape.size()));

@@ -17,6 +17,7 @@ struct Problem {
   Bytes item_size = 4;
   Shape shape;
   std::vector<std::int64_t> devices;  ///< the user's numbers; a Device is an index into them
+  std::vector<std::int32_t> node_of;  ///< by device; empty: all alike
   Layout source;
   /// Of a partial target, `target.group` tells the devices that add up apart; which of them holds
   /// which summand is the planner's choice.
@@ -29,6 +30,9 @@ struct Problem {
 /// Fills devices, source and target from two types over meshes.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule);
+
+/// Nodes of `size` devices each, by the user's numbers.
+void set_nodes(Problem& problem, std::int64_t size);
 
 /// The dense numbers of `ids`, which are among `devices` (sorted).
 std::vector<Device> dense(const std::vector<std::int64_t>& devices,

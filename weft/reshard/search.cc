@@ -118,6 +118,7 @@ class Search {
 
   void expand(std::int32_t index) {
     for (Type& type : moves(factored_, states_[index].type)) {
+      if (priced_ >= limits_.rounds) return;
       if (!worth_pricing(index, type)) continue;
       Step step;
       step.layouts = {layouts_.layout(type)};
@@ -185,7 +186,8 @@ class Search {
     const std::int64_t most = *std::max_element(both.begin(), both.end());
     return {Op::kAllReduce,
             {between, to},
-            {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max}};
+            {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
+             down.node_recv_max + up.node_recv_max}};
   }
 
   void relax(std::int32_t parent, Type type, Step step) {

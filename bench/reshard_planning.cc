@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long does planning take? Random types over meshes of 64 and 4,096 devices at three prices,
+// and all parameters of a model of 70 billion from tensor and pipeline parallelism (8 x 4) to
+// shards over 64 devices. Bars: 1 ms a plan at 64 devices, 50 ms at 4,096, 1 s for the model;
+// medians are held to them. Processor time, since the machine may be busy. Exit status: 0 the bars
+// hold, 1 they do not.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "weft/reshard/planner.h"
+#include "weft/reshard/random_problem.h"
+
+namespace {
+
+using namespace weft::reshard;
+
+double now_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+struct Price {
+  const char* name;
+  Picos step, message;
+};
+
+double plan_ms(const Problem& problem, const Price& price) {
+  PlannerOptions options;
+  options.link.step = price.step;
+  options.link.message = price.message;
+  const double begin = now_ms();
+  const auto plan = make_plan(problem, options);
+  WEFT_CHECK(plan.has_value());
+  return now_ms() - begin;
+}
+
+/// Whether the median is within the bar.
+bool random_types(const char* axes, const Price& price, bool partial, double bar) {
+  constexpr unsigned kProblems = 25;
+  const auto mesh = parse_mesh(axes, "");
+  std::vector<double> times;
+  for (unsigned seed = 0; seed < kProblems; ++seed) {
+    std::mt19937 random(seed);
+    const Sharding from = random_sharding(random, *mesh, 3, partial);
+    const Sharding to = random_sharding(random, *mesh, 3, false);
+    const auto problem = make_problem({8192, 8192, 64}, 4, from, to, SplitRule::kCeilFlat);
+    times.push_back(plan_ms(*problem, price));
+  }
+  std::sort(times.begin(), times.end());
+  const double median = times[kProblems / 2];
+  std::printf("%-26s %-14s %-9s %10.3f %10.3f %8.0f\n", axes, price.name, partial ? "partial" : "",
+              median, times.back(), bar);
+  return median <= bar;
+}
+
+/// One parameter: its shape, and what cuts it under tensor parallelism.
+struct Parameter {
+  Shape shape;
+  const char* dims;
+};
+
+/// 80 layers over 4 stages of 8 devices, then dimension 0 over 64 devices.
+double model_ms(const Price& price) {
+  const std::vector<Parameter> layer = {
+      {{8192, 8192}, "t,-"},  {{1024, 8192}, "t,-"},  {{1024, 8192}, "t,-"},
+      {{8192, 8192}, "-,t"},  {{28672, 8192}, "t,-"}, {{28672, 8192}, "t,-"},
+      {{8192, 28672}, "-,t"}, {{8192}, "-"},          {{8192}, "-"}};
+  const auto to_mesh = parse_mesh("f=64", "");
+  double sum = 0;
+  for (std::int64_t number = 0; number < 80; ++number) {
+    std::string devices;
+    for (std::int64_t i = 0; i < 8; ++i) {
+      devices += (i > 0 ? "," : "") + std::to_string(number / 20 * 8 + i);
+    }
+    const auto mesh = parse_mesh("t=8", devices);
+    for (const Parameter& parameter : layer) {
+      const auto from = parse_sharding(*mesh, parameter.dims, "");
+      const auto to = parse_sharding(*to_mesh, parameter.shape.size() == 1 ? "f" : "f,-", "");
+      const double begin = now_ms();
+      const auto problem = make_problem(parameter.shape, 2, *from, *to, SplitRule::kCeilFlat);
+      sum += now_ms() - begin + plan_ms(*problem, price);
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main() {
+  const Price prices[] = {
+      {"volume", 0, 0}, {"10us a step", 10'000'000, 0}, {"2us a message", 0, 2'000'000}};
+  std::printf("%-26s %-14s %-9s %10s %10s %8s\n", "mesh", "price", "", "median ms", "longest ms",
+              "bar ms");
+  bool held = true;
+  for (const Price& price : prices) {
+    for (const char* axes : {"x=8,y=8", "x=4,y=4,z=4", "a=2,b=2,c=2,d=2,e=2,f=2"}) {
+      held = random_types(axes, price, false, 1) && held;
+    }
+    held = random_types("x=64,y=64", price, false, 50) && held;
+    held = random_types("x=16,y=16,z=16", price, false, 50) && held;
+    random_types("x=8,y=8", price, true, 1);
+    const double model = model_ms(price);
+    std::printf("%-26s %-14s %-9s %10.3f %10s %8.0f\n", "70B, 720 parameters", price.name, "",
+                model, "", 1000.0);
+    held = model <= 1000 && held;
+  }
+  return held ? 0 : 1;
+}
