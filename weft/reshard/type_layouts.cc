@@ -71,31 +71,35 @@ std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
   if (known) return known;
   const End* frame = frame_of(type, dim);
   const Layout& present = frame ? *frame->layout : present_on(type.side);
-  std::vector<Strips> of_device(problem_.devices.size());
-  if (frame) {  // the parts of that end that share these digits, joined
-    std::map<std::int64_t, std::vector<Interval>> joined;
-    std::map<std::int64_t, Strips> strips;
-    const auto index = [&](Device device) {
-      return index_of(factors_, list, 0, list.size(), device);
-    };
-    for (Device device = 0; device < present.devices(); ++device) {
-      if (present.group[device] == Layout::kAbsent) continue;
-      const Strips& part = present.cuts[dim]->piece(device);
-      auto& parts = joined[index(device)];
-      parts.insert(parts.end(), part.begin(), part.end());
+  // Devices with the same digits have the same piece: one is made for each number they spell.
+  auto made = std::make_shared<Cut>();
+  std::vector<std::int32_t> slot_of_index(static_cast<std::size_t>(product(factors_, list, 0)) + 1,
+                                          Layout::kAbsent);
+  std::vector<std::vector<Interval>> joined;
+  for (Device device = 0; device < present.devices(); ++device) {
+    const bool absent = present.group[device] == Layout::kAbsent;
+    const auto index =
+        absent ? slot_of_index.size() - 1
+               : static_cast<std::size_t>(index_of(factors_, list, 0, list.size(), device));
+    std::int32_t& slot = slot_of_index[index];
+    if (slot == Layout::kAbsent) {
+      slot = static_cast<std::int32_t>(made->slots.size());
+      made->slots.push_back(frame || absent ? Strips{} : part(device, type.side, dim, list));
+      joined.emplace_back();
     }
-    for (auto& [number, parts] : joined) strips[number] = strips_of(std::move(parts));
-    for (Device device = 0; device < present.devices(); ++device) {
-      if (present.group[device] != Layout::kAbsent) of_device[device] = strips[index(device)];
-    }
-  } else {
-    for (Device device = 0; device < present.devices(); ++device) {
-      if (present.group[device] != Layout::kAbsent) {
-        of_device[device] = part(device, type.side, dim, list);
+    made->slot_of.push_back(slot);
+    if (frame && !absent) {  // the pieces of that end that share these digits, joined
+      const Strips& piece = present.cuts[dim]->piece(device);
+      if (!piece.empty() && (joined[slot].empty() || joined[slot].back() != piece.back())) {
+        joined[slot].insert(joined[slot].end(), piece.begin(), piece.end());
       }
     }
   }
-  known = std::make_shared<Cut>(make_cut(of_device));
+  for (std::size_t slot = 0; slot < made->slots.size(); ++slot) {
+    if (!joined[slot].empty()) made->slots[slot] = strips_of(std::move(joined[slot]));
+    made->lengths.push_back(length(made->slots[slot]));
+  }
+  known = std::move(made);
   return known;
 }
 
