@@ -9,6 +9,7 @@
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/parallel.h"
+#include "weft/reshard/measured_link.h"
 #include "weft/reshard/picture.h"
 #include "weft/reshard/text.h"
 
@@ -24,7 +25,15 @@ std::string value_of(const Arguments& arguments, const char* flag, const char* m
 
 Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
   reshard::PlannerOptions options;
-  WEFT_ASSIGN(options.link, reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s")));
+  if (arguments.has("--links")) {
+    if (arguments.has("--link")) {
+      return fail(ErrorCode::kUsage, "--link and --links both tell what a step costs; give one");
+    }
+    WEFT_ASSIGN(const auto tables, cost::read_links(arguments.all("--links")));
+    WEFT_ASSIGN(options.link, reshard::link_of(tables));
+  } else {
+    WEFT_ASSIGN(options.link, reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s")));
+  }
   WEFT_ASSIGN(options.link.message,
               reshard::parse_duration(value_of(arguments, "--message-cost", "0us")));
   options.direct = arguments.has("--direct");
@@ -222,6 +231,8 @@ Subcommand reshard_command() {
        {"ceil_flat", "ceil_nested", "balanced"}},
       {"--link", "LINK", "cost of a step, bandwidth of a device; without: 10us,25GB/s",
        Flag::Value::kText},
+      {"--links", "FILE", "take both from a link table of weft calibrate", Flag::Value::kFile,
+       true},
       {"--message-cost", "TIME", "of each message a device receives; without: 0us",
        Flag::Value::kText},
       {"--topology", "NODES", "devices of a node and bandwidth into it from others, as 4,50GB/s",

@@ -11,10 +11,12 @@
 namespace weft::reshard {
 namespace {
 
-/// To price a round takes a few tens of nanoseconds a device.
+/// About a millisecond at 64 devices. The fewer devices, the smaller their parts and the more there
+/// is to gain from fewer messages, and the more rounds can be looked at.
 std::int64_t affordable_rounds(const Problem& problem) {
-  constexpr std::int64_t kDeviceRounds = 30'000, kLeast = 60;
-  return std::max(kLeast, kDeviceRounds / static_cast<std::int64_t>(problem.devices.size()));
+  constexpr std::int64_t kMost = 20'000, kLeast = 60, kWork = 2'000'000;
+  const auto devices = static_cast<std::int64_t>(problem.devices.size());
+  return std::clamp(kWork / std::max<std::int64_t>(1, devices * devices), kLeast, kMost);
 }
 
 }  // namespace
