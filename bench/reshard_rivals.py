@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of `weft reshard` beside those of XLA, Shardy and DTensor, priced by one cost model.
 
-Usage: reshard_rivals.py WEFT [--cases FILE] [--rivals FILE] [--show N]
+Usage: reshard_rivals.py WEFT [--live] [--cases FILE] [--rivals FILE] [--show N]
 
 For each price (a step, a message; 25 GB/s a device) and each size (native, 64 MiB a device) all cases
 are planned anew, and every plan that a rival was recorded with is priced the same way. Bars: Weft is
 never slower than the best rival plan of a case; geometric means at 64 MiB, volume alone, over XLA at
 least 1.40, DTensor 1.85, Shardy's pass 1.10.
+
+With --live the JAX and torch of .venvs are asked again (reshard_live.py), for even cases over one mesh; their
+answers replace the recorded ones, and how many are the same is told.
 
 What a rival receives is counted as whole elements: recorded all-reduces have 2 (g - 1) / g of the
 array, which of 35 elements on 4 devices is half an element that nobody can send.
@@ -101,9 +104,36 @@ def compare(
     return setting
 
 
+def ask_again(cases: Path, rivals: dict[str, Any]) -> None:
+    """Puts what the installed planners say in place of what was recorded."""
+    script = Path(__file__).with_name("reshard_live.py")
+    for name, framework in (("xla", "jax"), ("dtensor", "torch")):
+        python = ROOT / ".venvs" / framework / "bin" / "python"
+        if not python.exists():
+            print(f"{name}: no {framework} here (tools/frameworks.sh {framework}); the recorded plans stay")
+            continue
+        done = subprocess.run([python, script, name, cases], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{name} failed: {done.stderr[-2000:]}")
+        same = asked = 0
+        for plan in map(json.loads, done.stdout.splitlines()):
+            if plan["status"] != "ok":
+                continue
+            recorded = rivals[plan["id"]].get(name, {})
+            if recorded.get("status") == "ok":
+                asked += 1
+                same += (
+                    recorded["steps"] == plan["steps"]
+                    and abs(recorded["recv_bytes"] - plan["recv_bytes"]) < 1
+                )
+            rivals[plan["id"]][name] = plan
+        print(f"{name}: {asked} plans made again, {same} as recorded")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("weft")
+    parser.add_argument("--live", action="store_true", help="ask the installed JAX and torch again")
     parser.add_argument("--cases", type=Path, default=SHARED / "cases.json")
     parser.add_argument("--rivals", type=Path, default=SHARED / "rivals.jsonl.gz")
     parser.add_argument("--show", type=int, default=5, help="cases to name where Weft is slower")
@@ -114,6 +144,8 @@ def main() -> int:
             return 4
     with gzip.open(arguments.rivals, "rt") as lines:
         rivals = {plan["id"]: plan for plan in map(json.loads, lines)}
+    if arguments.live:
+        ask_again(arguments.cases, rivals)
     print("times of rivals over those of Weft, geometric means; cases where Weft is slower than the best")
     print(f"{'step':>6} {'message':>8} {'local':>7} {'slower':>7} " + " ".join(f"{n:>18}" for n in RIVALS))
     held = True
