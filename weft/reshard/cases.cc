@@ -136,6 +136,7 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto from, parse_boxes(member(member(value, "src"), "boxes"), shape));
   WEFT_ASSIGN(auto to, parse_boxes(member(member(value, "dst"), "boxes"), shape));
   const std::size_t devices = std::max(from.size(), to.size());
+  if (devices == 0) return bad("there are no boxes");
   from.resize(devices);
   to.resize(devices);
   Problem problem;

@@ -54,7 +54,8 @@ TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
        {R"({"kind": "mesh"})", R"({"kind": "tree", "dtype": "f32", "shape": []})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 5]]]}})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 3]]]}})",
-        R"({"kind": "boxes", "dtype": "f32", "shape": [-4]})", "7"}) {
+        R"({"kind": "boxes", "dtype": "f32", "shape": [-4]})",
+        R"({"kind": "boxes", "dtype": "f32", "shape": [0]})", "7"}) {
     const auto cases = parse_cases(std::string("{\"cases\": [") + bad + "," + kMesh + "]}", "test");
     ASSERT_TRUE(cases);
     EXPECT_FALSE((*cases)[0].problem) << bad;

@@ -4,11 +4,10 @@
 // and a direct all-to-all-v are all exchanges; only the two layouts differ.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <vector>
 
 #include "weft/reshard/layout.h"
+#include "weft/reshard/meetings.h"
 
 namespace weft::reshard {
 
@@ -29,29 +28,6 @@ struct Traffic {
   /// Elements that come into the node that gets most of them from others; 0 where nodes are not
   /// told apart.
   std::int64_t node_recv_max = 0;
-};
-
-/// What exchanges share: the nodes of devices, and which pieces of one dimension share elements,
-/// remembered for pairs of cuts.
-class Meetings {
- public:
-  /// `node_of`: by device; empty where all devices are alike.
-  explicit Meetings(std::vector<std::int32_t> node_of = {}) : node_of_(std::move(node_of)) {}
-
-  const std::vector<std::int32_t>& node_of() const { return node_of_; }
-
-  /// For each slot of `to`, the slots of `from` that it shares elements with.
-  using Slots = std::vector<std::vector<std::int32_t>>;
-  const Slots& between(const std::shared_ptr<const Cut>& from,
-                       const std::shared_ptr<const Cut>& to);
-
- private:
-  struct Known {
-    std::shared_ptr<const Cut> from, to;  ///< kept, so that no other cut gets their address
-    Slots slots;
-  };
-  std::vector<std::int32_t> node_of_;
-  std::map<std::pair<const Cut*, const Cut*>, Known> known_;
 };
 
 /// Whether an exchange can lead there: groups of summands may be joined, never be parted.

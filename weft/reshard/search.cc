@@ -210,6 +210,7 @@ class Search {
     state.cost = cost;
     state.parent = parent;
     state.step = std::move(step);
+    state.done = false;
     // The best way through it, if it is that, gets cheaper as well.
     if (best_from_ == known->second) best_ -= less;
     open_.emplace(cost + state.bound, state.bound, known->second);

@@ -24,9 +24,6 @@ struct Axis {
   std::int64_t stride = 1;  ///< product of what is less significant
   std::int64_t radix = 1;   ///< its size
   std::int64_t digit(std::int64_t position) const { return position / stride % radix; }
-  bool same_digits(const Axis& other) const {
-    return stride == other.stride && radix == other.radix;
-  }
 };
 
 struct Mesh {
