@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A box copied between two arrays in memory, each with strides of its own: what packs parts of an
+// array into a message and unpacks them again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace weft::reshard {
+
+/// One dimension of the box: how often, and how many bytes further each time.
+struct CopyLoop {
+  std::int64_t extent = 0;
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+
+  bool operator==(const CopyLoop&) const = default;
+};
+
+/// Prepared once for a shape, run for many arrays of it. Strides must be such that no two elements
+/// are written to the same place, and the arrays must not overlap.
+class StridedCopy {
+ public:
+  /// `element`: bytes of one. Loops may come in any order.
+  StridedCopy(std::vector<CopyLoop> loops, std::int64_t element);
+
+  void run(const std::byte* from, std::byte* to) const;
+
+  std::int64_t bytes() const { return bytes_; }
+  /// How many of them lie side by side in both arrays.
+  std::int64_t run_bytes() const { return run_; }
+  /// What is left to be done for each such run, outermost first.
+  const std::vector<CopyLoop>& loops() const { return loops_; }
+
+ private:
+  std::vector<CopyLoop> loops_;
+  std::int64_t run_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace weft::reshard

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/strided_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "weft/reshard/copy_rows.h"
+
+namespace weft::reshard {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes numbered(std::size_t size) {
+  std::mt19937 random(static_cast<unsigned>(size));
+  Bytes bytes(size);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+/// Element by element.
+void copy_plainly(const std::vector<CopyLoop>& loops, std::size_t depth, std::int64_t element,
+                  const std::byte* from, std::byte* to) {
+  if (depth == loops.size()) {
+    std::copy(from, from + element, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < loops[depth].extent; ++i) {
+    copy_plainly(loops, depth + 1, element, from + i * loops[depth].from, to + i * loops[depth].to);
+  }
+}
+
+/// A box within two row-major arrays that are larger than it by up to 3 a dimension, or by nothing.
+struct MadeBox {
+  std::vector<CopyLoop> loops;
+  std::int64_t from_size, to_size;
+};
+MadeBox make_box(const std::vector<std::int64_t>& extents, std::int64_t element,
+                 std::mt19937& random) {
+  MadeBox box{{}, element, element};
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    box.loops.insert(box.loops.begin(), {extents[d], box.from_size, box.to_size});
+    box.from_size *= extents[d] + (random() % 2 ? random() % 4 : 0);
+    box.to_size *= extents[d] + (random() % 2 ? random() % 4 : 0);
+  }
+  return box;
+}
+
+TEST(StridedCopy, WritesTheBoxAndNothingElse) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 400; ++trial) {
+    const std::int64_t element = std::int64_t{1} << random() % 5;
+    std::vector<std::int64_t> extents(random() % 5);
+    for (std::int64_t& extent : extents) extent = 1 + random() % 9;
+    if (!extents.empty()) extents.back() = 1 + random() % 70;
+    MadeBox box = make_box(extents, element, random);
+    const std::size_t shift = random() % 64;  // alignment is the user's
+    const Bytes from = numbered(static_cast<std::size_t>(box.from_size) + shift);
+    Bytes expected(static_cast<std::size_t>(box.to_size) + shift), found = expected;
+    copy_plainly(box.loops, 0, element, from.data() + shift, expected.data() + shift);
+    std::shuffle(box.loops.begin(), box.loops.end(), random);
+    const StridedCopy copy(box.loops, element);
+    copy.run(from.data() + shift, found.data() + shift);
+    ASSERT_EQ(found, expected) << "trial " << trial;
+    EXPECT_EQ(copy.bytes(), std::accumulate(extents.begin(), extents.end(), element,
+                                            std::multiplies<std::int64_t>()));
+  }
+}
+
+TEST(StridedCopy, JoinsWhatLiesSideBySide) {
+  const StridedCopy whole({{4, 96, 96}, {6, 16, 16}, {4, 4, 4}}, 4);
+  EXPECT_EQ(whole.run_bytes(), 384);
+  EXPECT_TRUE(whole.loops().empty());
+  const StridedCopy part({{4, 96, 48}, {3, 16, 16}, {4, 4, 4}}, 4);
+  EXPECT_EQ(part.run_bytes(), 48);
+  EXPECT_EQ(part.loops(), (std::vector<CopyLoop>{{4, 96, 48}}));
+}
+
+TEST(StridedCopy, TransposesToo) {
+  const Bytes from = numbered(12);
+  Bytes to(12);
+  StridedCopy({{3, 4, 1}, {4, 1, 3}}, 1).run(from.data(), to.data());
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(to[c * 3 + r], from[r * 4 + c]);
+  }
+}
+
+TEST(StridedCopy, EmptyBoxesAreNoWork) {
+  const StridedCopy none({{0, 4, 4}, {4, 1, 1}}, 1);
+  EXPECT_EQ(none.bytes(), 0);
+  none.run(nullptr, nullptr);
+}
+
+/// All that is large goes another way than what the random boxes above take.
+TEST(CopyRows, EveryWayDoesTheSame) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40;
+  for (const std::int64_t bytes : {1, 3, 16, 31, 32, 33, 63, 64, 65, 100, 128, 1000, 4096, 5000}) {
+    for (const std::int64_t gap : {0, 1, 64}) {
+      for (const std::size_t shift : {0, 1, 32, 63}) {
+        const std::int64_t count = 37, step = bytes + gap;
+        const Bytes from = numbered(static_cast<std::size_t>(step * count) + 64);
+        Bytes expected(from.size()), found(from.size());
+        for (std::int64_t i = 0; i < count; ++i) {
+          std::copy_n(from.data() + i * step, bytes, expected.data() + shift + i * step);
+        }
+        for (const std::int64_t all : {std::int64_t{0}, kLarge}) {
+          std::fill(found.begin(), found.end(), std::byte{});
+          choose_copy_rows(bytes, step, all)(from.data(), step, found.data() + shift, step, bytes,
+                                             count);
+          ASSERT_EQ(found, expected) << bytes << " bytes, gap " << gap << ", shift " << shift;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::reshard
