@@ -7,6 +7,7 @@
 #include <string>
 
 #include "weft/base/median.h"
+#include "weft/trace/host_collective.h"
 #include "weft/trace/host_name.h"
 #include "weft/trace/server_exchanges.h"
 #include "weft/trace/wire_match.h"
@@ -81,18 +82,13 @@ Nanos work_ends(const RankTrace& rank, const StepMark& step) {
 
 /// The chief ends a step when all ranks have done what it gave them.
 void wait_for_all(RankTrace& rank, std::uint32_t lane, const StepMark& step) {
-  HostOpDetail detail;
-  detail.collective = static_cast<std::uint32_t>(rank.collectives.size());
   CollectiveDetail barrier;
   barrier.name = rank.names.intern("barrier");
   barrier.group = rank.names.intern("chief");
   barrier.sequence = step.number;
-  rank.collectives.push_back(barrier);
-  rank.host_ops.push_back(detail);
   const Nanos start = work_ends(rank, step);
-  rank.events.add(EventKind::kAnnotation, start, step.end - start,
-                  rank.names.intern("chief waits for all"), lane, 0,
-                  static_cast<std::uint32_t>(rank.host_ops.size() - 1));
+  add_host_collective(rank, barrier, rank.names.intern("chief waits for all"), lane, start,
+                      step.end - start);
 }
 
 void lend_steps(const RankTrace& chief, RankTrace& rank, Nanos shift, Diagnostics& diagnostics) {

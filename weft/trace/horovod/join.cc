@@ -7,6 +7,7 @@
 
 #include "weft/base/median.h"
 #include "weft/trace/calls.h"
+#include "weft/trace/host_collective.h"
 #include "weft/trace/host_name.h"
 #include "weft/trace/wire_match.h"
 
@@ -75,12 +76,7 @@ void add_collectives(const RankTrace& timeline, Nanos shift, RankTrace& rank) {
     collective.name = copied(collective.name);
     collective.dtype = copied(collective.dtype);
     collective.group = copied(collective.group);
-    HostOpDetail detail;
-    detail.collective = static_cast<std::uint32_t>(rank.collectives.size());
-    rank.collectives.push_back(collective);
-    rank.events.add(EventKind::kAnnotation, start, e.duration[i], copied(e.name[i]), lane, 0,
-                    static_cast<std::uint32_t>(rank.host_ops.size()));
-    rank.host_ops.push_back(detail);
+    add_host_collective(rank, collective, copied(e.name[i]), lane, start, e.duration[i]);
   }
   rank.facts.collective_args = true;
 }
