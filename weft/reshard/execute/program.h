@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one device does to carry out plans: which bytes of its buffers go to whom, and where what
+// comes is put. A program knows no transport and no memory: host, GPU, threads, MPI, NCCL and
+// torch.distributed all run the same one.
+//
+// One program moves any number of arrays, since a model's parameters share rounds and messages.
+//
+// Buffers: 2 i is what the device holds of array i before, 2 i + 1 what it shall hold of it, and
+// the last is staging, for arrays that rest between two rounds. A device's parts of an array lie
+// one after the other in its buffer, each dense in row-major order; of a part that is made of
+// strips, the strips of each dimension lie side by side.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/units.h"
+#include "weft/reshard/plan.h"
+#include "weft/reshard/problem.h"
+
+namespace weft::reshard::execute {
+
+/// A loop over bytes of a buffer.
+struct Loop {
+  std::int64_t extent = 0;
+  std::int64_t stride = 0;  ///< bytes
+
+  bool operator==(const Loop&) const = default;
+};
+
+/// A box inside a buffer, walked in row-major order of the array, so that sender and receiver agree
+/// on the order of what is between them. Loops that go on where the one inside them ends are joined
+/// only as far as that order stays; no loops: one element.
+struct Region {
+  std::int32_t buffer = 0;
+  std::int32_t array = 0;
+  Bytes offset = 0;
+  Bytes element = 0;        ///< bytes of one
+  std::vector<Loop> loops;  ///< outermost first
+
+  Bytes bytes() const;
+  /// Whether its bytes lie side by side, in order: such a region needs no packing.
+  bool dense() const;
+};
+
+/// What one device sends to another in a round, or receives from it: regions, one behind the other.
+/// The k-th message from a to b in the program of a is the k-th from a to b in that of b, with
+/// regions of the same sizes, also where the budget has cut what would be one message into several.
+struct Message {
+  Device peer = 0;
+  bool add = false;  ///< the receiver reduces it into what it has
+  Bytes bytes = 0;
+  std::vector<Region> regions;
+};
+
+/// What stays on the device.
+struct Move {
+  Region from, to;
+};
+
+/// A device's part of a round. Everything is read as it was before the round; moves and messages
+/// that replace are put in place before those that add.
+struct Turn {
+  std::vector<Move> moves;
+  std::vector<Message> sends;     ///< in the order in which to start them, see make_program
+  std::vector<Message> receives;  ///< likewise
+};
+
+/// What an array's bytes mean, for whoever adds them up or fills in neutral elements.
+struct Elements {
+  std::string type = "f32";    ///< as in problems: f32, bf16, i64, c128, ...
+  std::string reduction = "";  ///< sum, min, max, prod, avg; empty: nothing is added up
+};
+
+struct Program {
+  Device self = 0;
+  std::vector<Bytes> buffers;      ///< sizes
+  std::vector<Elements> elements;  ///< by array
+  std::vector<Turn> turns;
+  /// Filled with the neutral element before the first round: the rest of a summand.
+  std::vector<Region> neutral;
+  /// The same on every device that takes part, and nowhere else: what lets a transport find out
+  /// that two ranks are about to run different programs.
+  std::uint64_t fingerprint = 0;
+};
+
+/// An array to be moved: its problem, and the plan for it.
+struct Array {
+  const Problem* problem = nullptr;
+  const Plan* plan = nullptr;
+  Elements elements;
+};
+
+struct ProgramOptions {
+  /// Bytes that a device may hold beside both ends: arrays between rounds, and messages on their
+  /// way. Messages are cut so that two of the longest a direction fit in what is left. 0: no limit.
+  Bytes budget = 0;
+};
+
+/// Messages of a round are ordered by distance, (to - from) mod devices, then by number: a device
+/// that starts its sends in order and its receives in order, each as soon as there is staging for
+/// it, never waits for itself in a circle. Rounds of several arrays are run side by side: round k
+/// of the program is round k of every array. An Error (kInfeasible) where the budget does not hold
+/// what rests between rounds.
+Result<Program> make_program(const std::vector<Array>& arrays, Device self,
+                             const ProgramOptions& options);
+
+}  // namespace weft::reshard::execute
