@@ -37,9 +37,10 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-/// A region of one group of the source, with all who hold it.
+/// A region of one group of a layout, with all who hold it.
 struct Shard {
-  Part part;                    ///< one that has this region
+  Part part;                    ///< the first that has this region
+  std::vector<Part> parts;      ///< all that have it
   std::vector<Device> holders;  ///< sorted
   struct Receiver {
     Part part;  ///< of the next layout
@@ -73,7 +74,8 @@ class Shards {
         key[i + 1] = layout.cuts[i]->slot_of[part];
       }
       const auto [found, fresh] = number_.emplace(key, list_.size());
-      if (fresh) list_.push_back({part, {}, {}});
+      if (fresh) list_.push_back({part, {}, {}, {}});
+      list_[found->second].parts.push_back(part);
       list_[found->second].holders.push_back(layout.device_of(part));
     }
     if (layout.further.empty()) return;
@@ -147,7 +149,7 @@ std::int64_t shards_met(const Met& met, const Layout& to, Device device,
 /// Spreads the receivers of a shard over its holders, those of the receiver's node if there are
 /// any: the largest piece first, each to the holder that has least to send. All pieces that a
 /// device sends come from its one shard, so balancing each shard balances the devices.
-std::vector<Device> senders(const Shard& shard, const std::vector<Device>& receivers,
+std::vector<Device> senders(const Shard& shard, const Layout& to,
                             const std::vector<std::int32_t>& node_of) {
   std::vector<std::size_t> order(shard.receivers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -157,9 +159,10 @@ std::vector<Device> senders(const Shard& shard, const std::vector<Device>& recei
   std::vector<std::int64_t> load(shard.holders.size(), 0);
   std::vector<Device> sender(shard.receivers.size());
   for (const std::size_t i : order) {
+    const Device receiver = to.device_of(shard.receivers[i].part);
     // Other nodes come behind all of the own one.
     const auto cost = [&](std::size_t holder) {
-      const bool far = !node_of.empty() && node_of[shard.holders[holder]] != node_of[receivers[i]];
+      const bool far = !node_of.empty() && node_of[shard.holders[holder]] != node_of[receiver];
       return std::pair{far, load[holder]};
     };
     std::size_t least = 0;
@@ -172,26 +175,35 @@ std::vector<Device> senders(const Shard& shard, const std::vector<Device>& recei
   return sender;
 }
 
+/// Tells a shard that `part` of the new layout needs a piece of it, unless its device holds it.
+void add_receiver(const Layout& from, const Layout& to,
+                  const std::vector<std::vector<std::int32_t>>& made_of, Part part, Shard& shard) {
+  const Device device = to.device_of(part);
+  if (std::binary_search(shard.holders.begin(), shard.holders.end(), device)) return;
+  const std::vector<std::int32_t>& needed = made_of[to.group[part]];
+  const bool has_own = among(needed, from.group[device]);
+  const std::int32_t base = has_own ? from.group[device] : needed.front();
+  const std::int64_t elements = common_elements(from, shard.part, to, part);
+  shard.receivers.push_back({part, elements, from.group[shard.part] != base});
+}
+
 /// Tells every shard who needs a piece of it.
 void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings, Shards& shards) {
   const auto made_of = ingredients(from, to);
   const Met met = meet(from, to, meetings);
   for (Part part = 0; part < to.parts(); ++part) {
     if (!to.holds(part)) continue;
-    const Device device = to.device_of(part);
-    const std::vector<std::int32_t>& needed = made_of[to.group[part]];
-    const bool has_own = among(needed, from.group[device]);
-    const std::int32_t base = has_own ? from.group[device] : needed.front();
-    for (const std::int32_t group : needed) {
+    for (const std::int32_t group : made_of[to.group[part]]) {
       for_each_shard(met, to, part, group, [&](const ShardKey& key) {
         Shard* shard = shards.find(key);
-        if (shard == nullptr) return;
-        if (std::binary_search(shard->holders.begin(), shard->holders.end(), device)) return;
-        const std::int64_t elements = common_elements(from, shard->part, to, part);
-        shard->receivers.push_back({part, elements, group != base});
+        if (shard != nullptr) add_receiver(from, to, made_of, part, *shard);
       });
     }
   }
+}
+
+bool by_parts(const Piece& a, const Piece& b) {
+  return a.to_part != b.to_part ? a.to_part < b.to_part : a.from_part < b.from_part;
 }
 
 /// Of a round that has been made.
@@ -289,28 +301,97 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   return sum;
 }
 
-Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
+std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetings) {
   WEFT_CHECK(exchangeable(from, to));
   Shards shards(from);
   collect_receivers(from, to, meetings, shards);
-  Round round;
+  std::vector<Piece> all;
   for (const Shard& shard : shards.list()) {
-    std::vector<Device> receivers;
-    for (const Shard::Receiver& receiver : shard.receivers) {
-      receivers.push_back(to.device_of(receiver.part));
-    }
-    const std::vector<Device> sender = senders(shard, receivers, meetings.node_of());
-    const std::vector<Strips> region = from.region(shard.part);
+    const std::vector<Device> sender = senders(shard, to, meetings.node_of());
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
-      std::vector<Strips> shared;
-      for (std::size_t dim = 0; dim < region.size(); ++dim) {
-        shared.push_back(intersect(region[dim], to.cuts[dim]->piece(receiver.part)));
-      }
-      for_each_box(shared, [&](const Box& box) {
-        round.push_back({sender[i], receivers[i], box, receiver.add});
+      all.push_back(
+          {sender[i], to.device_of(receiver.part), shard.part, receiver.part, receiver.add});
+    }
+  }
+  std::sort(all.begin(), all.end(), by_parts);
+  return all;
+}
+
+std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
+                             Meetings& meetings) {
+  WEFT_CHECK(exchangeable(from, to));
+  Shards shards(from);
+  const auto made_of = ingredients(from, to);
+  const Met met = meet(from, to, meetings);
+  const Met met_back = meet(to, from, meetings);
+  // Parts of the new layout by group and slots, to find out who wants something of a shard.
+  Shards wanted(to);
+  std::vector<std::int32_t> leads_to(from.groups);
+  for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
+    leads_to[from.group_of_summand[i]] = to.group_of_summand[i];
+  }
+  std::vector<Piece> own;
+  const auto settle = [&](Shard& shard) {
+    for_each_shard(met_back, from, shard.part, leads_to[from.group[shard.part]],
+                   [&](const ShardKey& key) {
+                     if (Shard* found = wanted.find(key)) {
+                       for (const Part part : found->parts) {
+                         add_receiver(from, to, made_of, part, shard);
+                       }
+                     }
+                   });
+    std::sort(shard.receivers.begin(), shard.receivers.end(),
+              [](const auto& a, const auto& b) { return a.part < b.part; });
+    const std::vector<Device> sender = senders(shard, to, meetings.node_of());
+    for (std::size_t i = 0; i < sender.size(); ++i) {
+      const Shard::Receiver& receiver = shard.receivers[i];
+      const Device device = to.device_of(receiver.part);
+      if (sender[i] != self && device != self) continue;
+      own.push_back({sender[i], device, shard.part, receiver.part, receiver.add});
+    }
+    shard.receivers.clear();
+  };
+  std::set<const Shard*> settled;
+  for (Shard& shard : shards.list()) {
+    if (!std::binary_search(shard.holders.begin(), shard.holders.end(), self)) continue;
+    settle(shard);
+    settled.insert(&shard);
+  }
+  for (Part part = 0; part < to.parts(); ++part) {
+    if (to.device_of(part) != self || !to.holds(part)) continue;
+    for (const std::int32_t group : made_of[to.group[part]]) {
+      for_each_shard(met, to, part, group, [&](const ShardKey& key) {
+        Shard* shard = shards.find(key);
+        if (shard == nullptr || settled.count(shard) != 0) return;
+        if (shard->holders.size() > 1) {
+          settle(*shard);
+          settled.insert(shard);
+          return;
+        }
+        // The only holder sends it, whoever else wants something of it.
+        add_receiver(from, to, made_of, part, *shard);
+        const Shard::Receiver& receiver = shard->receivers.back();
+        own.push_back({shard->holders[0], self, shard->part, part, receiver.add});
+        shard->receivers.clear();
       });
     }
+  }
+  std::sort(own.begin(), own.end(), by_parts);
+  return own;
+}
+
+Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
+  Round round;
+  for (const Piece& piece : pieces(from, to, meetings)) {
+    std::vector<Strips> shared;
+    for (std::size_t dim = 0; dim < from.cuts.size(); ++dim) {
+      shared.push_back(
+          intersect(from.cuts[dim]->piece(piece.from_part), to.cuts[dim]->piece(piece.to_part)));
+    }
+    for_each_box(shared, [&](const Box& box) {
+      round.push_back({piece.from, piece.to, box, piece.add});
+    });
   }
   std::stable_sort(round.begin(), round.end(), [](const Transfer& a, const Transfer& b) {
     return a.to != b.to ? a.to < b.to : a.from < b.from;

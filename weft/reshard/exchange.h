@@ -20,6 +20,17 @@ struct Transfer {
 };
 using Round = std::vector<Transfer>;
 
+/// What one device sends to another out of one part of the old layout, for one part of the new: the
+/// elements that both parts have.
+struct Piece {
+  Device from = 0, to = 0;
+  Part from_part = 0;  ///< of the old layout: the first that has the sender's region and group
+  Part to_part = 0;    ///< of the new layout
+  bool add = false;
+
+  bool operator==(const Piece&) const = default;
+};
+
 /// What a round costs, as far as the receiving side tells.
 struct Traffic {
   std::int64_t recv_max = 0;    ///< elements received by the device that receives most
@@ -48,5 +59,10 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings);
 /// summands are reduced, one group (the device's own where it has one) is put in place and the
 /// others are added.
 Round exchange(const Layout& from, const Layout& to, Meetings& meetings);
+
+/// The same as pieces, in the order of to_part, from_part.
+std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetings);
+/// Those that `self` sends or receives, without making all others.
+std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to, Meetings& meetings);
 
 }  // namespace weft::reshard

@@ -46,6 +46,22 @@ TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
   }
 }
 
+TEST(Exchange, ADeviceFindsItsOwnPiecesWithoutAllOthers) {
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    Problem problem = random_problem(seed, {.partial = seed % 2 == 1, .other_mesh = true});
+    if (problem.target.partial()) problem.target = problem.source;
+    if (seed % 3 == 0) set_nodes(problem, 2);
+    Meetings meetings(problem.node_of);
+    const std::vector<Piece> all = pieces(problem.source, problem.target, meetings);
+    for (Device self = 0; self < problem.source.devices(); ++self) {
+      std::vector<Piece> own = all;
+      std::erase_if(own,
+                    [&](const Piece& piece) { return piece.from != self && piece.to != self; });
+      EXPECT_EQ(pieces_of(self, problem.source, problem.target, meetings), own) << seed;
+    }
+  }
+}
+
 TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
   for (unsigned seed = 0; seed < 600; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/program.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "weft/base/check.h"
+#include "weft/reshard/execute/fingerprint.h"
+#include "weft/reshard/execute/homes.h"
+#include "weft/reshard/execute/region.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+using Where = Home::Where;
+
+/// Which message of a turn a region belongs to.
+struct Address {
+  bool send = false;
+  std::int64_t distance = 0;
+  bool add = false;
+  Device peer = 0;
+
+  auto operator<=>(const Address&) const = default;
+};
+
+/// All regions between two devices in one turn, before they are cut into messages.
+using Mail = std::map<Address, std::vector<Region>>;
+
+/// What a device does for one array.
+class Author {
+ public:
+  Author(const Course& course, const Homes& homes, Device self, std::int32_t array)
+      : course_(course), homes_(homes), self_(self), array_(array) {}
+
+  /// Adds the array's part of each turn. `staging`: number of that buffer.
+  void write(std::int32_t staging, std::vector<Turn>& turns, std::vector<Mail>& mail) {
+    staging_ = staging;
+    Meetings meetings(course_.problem->node_of);
+    for (std::size_t way = 0; way < course_.ways.size(); ++way) {
+      if (course_.turn[way] == Course::kNoTurn) continue;
+      write_moves(way, turns[course_.turn[way]]);
+      write_messages(way, meetings, mail[course_.turn[way]]);
+    }
+  }
+
+  /// The rest of the summand of a partial target.
+  void write_neutral(std::vector<Region>& neutral) const {
+    const Layout &target = course_.problem->target, &last = *course_.last;
+    if (!target.partial() || !target.holds(self_)) return;
+    const Place place = place_of({self_, Where::kTarget, 0, self_, 0});
+    if (!last.holds(self_)) {
+      add_regions(place, place.dims, {}, neutral);
+      return;
+    }
+    // All outside in one dimension, then outside in the next of what is inside in it.
+    std::vector<Strips> dims = place.dims;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      const Strips inside = intersect(dims[i], last.cuts[i]->piece(self_));
+      dims[i] = without(dims[i], inside);
+      add_regions(place, dims, {}, neutral);
+      dims[i] = inside;
+    }
+  }
+
+  /// Whether the parts that end up in the target buffer are all of it.
+  bool complete() const {
+    std::int64_t lacking = 0;
+    const Layout& target = course_.problem->target;
+    for (Part part = 0; part < target.parts(); ++part) {
+      if (target.device_of(part) == self_ && target.holds(part)) lacking += target.elements(part);
+    }
+    for (const Home& home : homes_.of_layout.back()) {
+      if (home.where == Where::kTarget) lacking -= course_.layouts.back()->elements(home.part);
+    }
+    return target.partial() || lacking == 0;
+  }
+
+ private:
+  static Strips without(const Strips& whole, const Strips& part) {
+    Strips rest;
+    for (const Interval& strip : whole) {
+      std::int64_t low = strip.low;
+      for (const Interval& hole : part) {
+        if (hole.low < strip.low || hole.high > strip.high) continue;
+        rest.push_back({low, hole.low});
+        low = hole.high;
+      }
+      rest.push_back({low, strip.high});
+    }
+    return strips_of(std::move(rest));
+  }
+
+  /// Bytes of the parts of the same buffer that lie before `part`.
+  static Bytes offset_in(const Layout& layout, Part part) {
+    std::int64_t before = 0;
+    const Device device = layout.device_of(part);
+    if (part != device && layout.holds(device)) before += layout.elements(device);
+    for (Part other = layout.devices(); other < part; ++other) {
+      if (layout.device_of(other) == device && layout.holds(other)) {
+        before += layout.elements(other);
+      }
+    }
+    return before;
+  }
+
+  Place place_of(const Home& home) const {
+    const Problem& problem = *course_.problem;
+    const Bytes item = problem.item_size;
+    switch (home.where) {
+      case Where::kSource:
+        return {2 * array_, array_, offset_in(problem.source, home.held) * item, item,
+                problem.source.region(home.held)};
+      case Where::kTarget:
+        return {2 * array_ + 1, array_, offset_in(problem.target, home.held) * item, item,
+                problem.target.region(home.held)};
+      case Where::kStaging:
+        break;
+    }
+    return {staging_, array_, homes_.blocks[home.block].offset, item,
+            course_.layouts[home.layout]->region(home.held)};
+  }
+
+  /// Strips of dimension `dim` in any storage that a device may keep its part in.
+  void add_parts(Device device, std::size_t dim, std::vector<const Strips*>& parts) const {
+    const auto add = [&](const Layout& layout) {
+      if (layout.further.empty() && layout.holds(device)) {
+        parts.push_back(&layout.cuts[dim]->piece(device));
+      }
+    };
+    for (const Layout* layout : course_.layouts) add(*layout);
+    add(course_.problem->target);
+  }
+
+  /// Regions of `place` for the product of `dims`, as `devices` have to agree on them.
+  void add_regions(const Place& place, const std::vector<Strips>& dims,
+                   const std::vector<Device>& devices, std::vector<Region>& regions) const {
+    std::vector<std::vector<Span>> spans(dims.size());
+    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+      std::vector<const Strips*> parts{&place.dims[dim]};
+      if (dims[dim].size() > 2) {
+        for (const Device device : devices) add_parts(device, dim, parts);
+        std::erase_if(parts, [&](const Strips* part) { return !covers(*part, dims[dim]); });
+      }
+      spans[dim] = spans_of(dims[dim], parts);
+      if (spans[dim].empty()) return;
+    }
+    std::vector<std::size_t> at(dims.size(), 0);
+    std::vector<Span> product(dims.size());
+    for (;;) {
+      for (std::size_t i = 0; i < dims.size(); ++i) product[i] = spans[i][at[i]];
+      regions.push_back(region_in(place, product));
+      std::size_t dim = dims.size();
+      while (dim > 0 && ++at[dim - 1] == spans[dim - 1].size()) at[--dim] = 0;
+      if (dim == 0) return;
+    }
+  }
+
+  std::vector<Strips> shared(std::size_t way, Part from, Part to) const {
+    std::vector<Strips> dims;
+    for (std::size_t i = 0; i < course_.problem->shape.size(); ++i) {
+      dims.push_back(intersect(course_.layouts[way]->cuts[i]->piece(from),
+                               course_.layouts[way + 1]->cuts[i]->piece(to)));
+    }
+    return dims;
+  }
+
+  void write_moves(std::size_t way, Turn& turn) const {
+    for (const Home& to : homes_.of_layout[way + 1]) {
+      if (!course_.carries_on(way, self_, to.part)) continue;
+      for (const Home& from : homes_.of_layout[way]) {
+        if (from.where == to.where && from.where != Where::kStaging) continue;
+        if (from.where == to.where && from.block == to.block) continue;
+        const std::vector<Strips> dims = shared(way, from.part, to.part);
+        std::vector<Region> before, after;
+        add_regions(place_of(from), dims, {self_}, before);
+        add_regions(place_of(to), dims, {self_}, after);
+        for (std::size_t i = 0; i < before.size(); ++i) {
+          turn.moves.push_back({joined(before[i]), joined(after[i])});
+        }
+      }
+    }
+  }
+
+  /// The device's own part that has the region and group of `part`.
+  const Home& home_like(std::size_t way, Part part) const {
+    const Layout& layout = *course_.layouts[way];
+    const auto& homes = homes_.of_layout[way];
+    const auto found = std::find_if(homes.begin(), homes.end(), [&](const Home& home) {
+      return std::all_of(layout.cuts.begin(), layout.cuts.end(), [&](const auto& cut) {
+        return cut->slot_of[home.part] == cut->slot_of[part];
+      });
+    });
+    WEFT_CHECK(found != homes.end());
+    return *found;
+  }
+
+  void write_messages(std::size_t way, Meetings& meetings, Mail& mail) const {
+    const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
+    const std::int64_t devices = to.devices();
+    for (const Piece& piece : pieces_of(self_, from, to, meetings)) {
+      const bool send = piece.from == self_;
+      const std::int64_t distance = (piece.to - piece.from + devices) % devices;
+      const Home* home = send ? &home_like(way, piece.from_part) : nullptr;
+      for (const Home& mine : homes_.of_layout[way + 1]) {
+        if (!send && mine.part == piece.to_part) home = &mine;
+      }
+      add_regions(place_of(*home), shared(way, piece.from_part, piece.to_part),
+                  {piece.from, piece.to},
+                  mail[{send, distance, piece.add, send ? piece.to : piece.from}]);
+    }
+  }
+
+  const Course& course_;
+  const Homes& homes_;
+  Device self_;
+  std::int32_t array_;
+  std::int32_t staging_ = 0;
+};
+
+/// Cuts what goes between two devices into messages; `limit` 0: it is one.
+void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
+  for (const auto& [address, regions] : mail) {
+    std::vector<Message>& list = address.send ? turn.sends : turn.receives;
+    Message message{address.peer, address.add, 0, {}};
+    const auto finish = [&] {
+      if (!message.regions.empty()) list.push_back(std::move(message));
+      message = {address.peer, address.add, 0, {}};
+    };
+    for (const Region& whole : regions) {
+      for (Region& region : limit > 0 ? cut(whole, limit) : std::vector<Region>{whole}) {
+        if (limit > 0 && message.bytes + region.bytes() > limit) finish();
+        message.bytes += region.bytes();
+        message.regions.push_back(joined(std::move(region)));
+      }
+    }
+    finish();
+  }
+}
+
+Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
+  std::int64_t elements = layout.holds(device) ? layout.elements(device) : 0;
+  for (Part part = layout.devices(); part < layout.parts(); ++part) {
+    if (layout.device_of(part) == device && layout.holds(part)) elements += layout.elements(part);
+  }
+  return elements * item;
+}
+
+std::vector<Homes> homes_of(const std::vector<Course>& courses, Device device) {
+  std::vector<Homes> all;
+  for (const Course& course : courses) all.push_back(find_homes(course, device));
+  return all;
+}
+
+/// Gives all blocks of a device their offsets; returns the size of its staging.
+Bytes arrange(std::vector<Homes>& homes) {
+  std::vector<Block*> blocks;
+  for (Homes& item : homes) {
+    for (Block& block : item.blocks) blocks.push_back(&block);
+  }
+  return arrange(blocks);
+}
+
+/// The longest message that the budget allows, or why there is none. What rests on any device
+/// decides, since sender and receiver must agree.
+Result<Bytes> message_limit(const std::vector<Course>& courses, Bytes budget) {
+  Bytes rests = 0, item = 1;
+  const bool several_turns = std::any_of(courses.begin(), courses.end(),
+                                         [](const Course& course) { return course.turns > 1; });
+  for (const Course& course : courses) item = std::max(item, course.problem->item_size);
+  for (Device device = 0; several_turns && device < courses[0].problem->source.devices();
+       ++device) {
+    std::vector<Homes> homes = homes_of(courses, device);
+    rests = std::max(rests, arrange(homes));
+  }
+  const Bytes limit = (budget - rests) / 4;
+  if (limit >= item) return limit;
+  return fail(ErrorCode::kInfeasible,
+              "a budget of " + std::to_string(budget) + " bytes does not hold the " +
+                  std::to_string(rests) + " bytes that rest between rounds and four messages of " +
+                  std::to_string(item) + "; allow at least " + std::to_string(rests + 4 * item));
+}
+
+Status check(const std::vector<Array>& arrays, Device self) {
+  for (const Array& array : arrays) {
+    if (array.problem->devices != arrays[0].problem->devices) {
+      return fail(ErrorCode::kUsage, "arrays of one program must share their devices");
+    }
+    if (self < 0 || self >= array.problem->source.devices()) {
+      return fail(ErrorCode::kUsage, "device " + std::to_string(self) + " is none of " +
+                                         std::to_string(array.problem->source.devices()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Program> make_program(const std::vector<Array>& arrays, Device self,
+                             const ProgramOptions& options) {
+  WEFT_TRY(check(arrays, self));
+  Program program;
+  program.self = self;
+  program.fingerprint = fingerprint(arrays, options);
+  std::vector<Course> courses;
+  std::int32_t turns = 0;
+  for (const Array& array : arrays) {
+    courses.push_back(make_course(*array.problem, *array.plan));
+    turns = std::max(turns, courses.back().turns);
+  }
+  Bytes limit = 0;
+  if (options.budget > 0) {
+    WEFT_ASSIGN(limit, message_limit(courses, options.budget));
+  }
+  std::vector<Homes> homes = homes_of(courses, self);
+  const Bytes staging = arrange(homes);
+  program.turns.resize(turns);
+  std::vector<Mail> mail(turns);
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const Problem& problem = *arrays[i].problem;
+    Author author(courses[i], homes[i], self, static_cast<std::int32_t>(i));
+    if (!author.complete()) {
+      return fail(ErrorCode::kInfeasible, "the plan does not lead to the target");
+    }
+    author.write(static_cast<std::int32_t>(2 * arrays.size()), program.turns, mail);
+    author.write_neutral(program.neutral);
+    program.buffers.push_back(bytes_of(problem.source, self, problem.item_size));
+    program.buffers.push_back(bytes_of(problem.target, self, problem.item_size));
+    program.elements.push_back(arrays[i].elements);
+    if (program.elements[i].reduction.empty()) program.elements[i].reduction = problem.reduction;
+  }
+  program.buffers.push_back(staging);
+  for (Region& region : program.neutral) region = joined(std::move(region));
+  for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
+  return program;
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/program.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "weft/reshard/cases.h"
+#include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/planner.h"
+#include "weft/reshard/random_problem.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+namespace fs = std::filesystem;
+
+Plan planned(const Problem& problem, Picos message, bool direct = false) {
+  PlannerOptions options;
+  options.link.step = 0;
+  options.link.message = message;
+  options.direct = direct;
+  auto plan = make_plan(problem, options);
+  EXPECT_TRUE(plan) << plan.error().message;
+  return *plan;
+}
+
+/// Programs of all devices; none where the budget is too small.
+std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
+  std::vector<Program> programs;
+  for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
+    auto program = make_program(arrays, device, {.budget = budget});
+    if (!program) {
+      EXPECT_EQ(program.error().code, ErrorCode::kInfeasible);
+      EXPECT_GT(budget, 0) << program.error().message;
+      EXPECT_TRUE(programs.empty()) << "a budget that is too small is so on all devices";
+      return {};
+    }
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+Bytes longest_message(const Program& program) {
+  Bytes longest = 0;
+  for (const Turn& turn : program.turns) {
+    for (const auto* list : {&turn.sends, &turn.receives}) {
+      for (const Message& message : *list) longest = std::max(longest, message.bytes);
+    }
+  }
+  return longest;
+}
+
+void expect_right(const std::vector<Array>& arrays, Bytes budget) {
+  const std::vector<Program> programs = programs_for(arrays, budget);
+  if (programs.empty()) return;
+  for (const Program& program : programs) {
+    if (budget > 0) {
+      EXPECT_LE(program.buffers.back() + 4 * longest_message(program), budget);
+    }
+    const auto again = make_program(arrays, program.self, {.budget = budget});
+    EXPECT_EQ(again->buffers, program.buffers);
+  }
+  for (const bool backwards : {false, true}) {
+    std::vector<naive::Memory> memory = naive::fill(programs, arrays);
+    ASSERT_EQ(naive::run(programs, memory, backwards), "");
+    ASSERT_EQ(naive::check(memory, arrays), "");
+  }
+}
+
+Array array_of(const Problem& problem, const Plan& plan) { return {&problem, &plan, {}}; }
+
+TEST(Program, MovesRandomProblemsRightWithinAnyBudget) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    const RandomShape kind{
+        .even = seed % 5 == 0, .partial = seed % 2 == 1, .other_mesh = seed % 3 == 0};
+    const Problem problem = random_problem(seed, kind);
+    if (elements(problem.shape) > 20'000) continue;
+    SCOPED_TRACE(seed);
+    for (const Picos message : {0, 2'000'000}) {
+      const Plan plan = planned(problem, message);
+      const std::vector<Array> arrays{array_of(problem, plan)};
+      for (const Bytes budget : {0, 16, 100, 1000}) expect_right(arrays, budget);
+    }
+  }
+}
+
+TEST(Program, MovesManyArraysSideBySide) {
+  // The same devices and different shapes and plans.
+  std::vector<Problem> problems{
+      parsed("x=2,y=4", "8,8", "x,y", "-,x+y"), parsed("x=2,y=4", "9,7", "x,-", "y,x"),
+      parsed("x=2,y=4", "5", "-", "x"), parsed("x=2,y=4", "16,3", "-,-", "y,-", "x"),
+      parsed("x=2,y=4", "16,3", "x,-", "-,-", "", "y")};
+  for (const Picos message : {0, 2'000'000}) {
+    std::vector<Plan> plans;
+    std::vector<Array> arrays;
+    for (const Problem& problem : problems) plans.push_back(planned(problem, message));
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      arrays.push_back(array_of(problems[i], plans[i]));
+    }
+    for (const Bytes budget : {0, 64, 4000}) expect_right(arrays, budget);
+  }
+}
+
+TEST(Program, ASliceIsNoCopyUntilTheEnd) {
+  // Rows are sliced, then columns exchanged: what is sent comes straight from the source.
+  const Problem problem = parsed("x=2,y=2", "8,8", "-,y", "x,y");
+  const Plan plan = planned(problem, 0);
+  const auto program = make_program({array_of(problem, plan)}, 3, {});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->buffers, (std::vector<Bytes>{128, 64, 0}));
+  ASSERT_EQ(program->turns.size(), 1u);
+  ASSERT_EQ(program->turns[0].moves.size(), 1u);
+  EXPECT_EQ(program->turns[0].moves[0].from.bytes(), 64);
+  EXPECT_TRUE(program->turns[0].moves[0].from.dense());
+}
+
+TEST(Program, GathersAndAllReducesRestInTheTarget) {
+  // Three rounds that double what a device has, and a scatter with a gather behind it.
+  const Problem gather = parsed("x=8", "64", "x", "-");
+  const Plan doubling = planned(gather, 2'000'000);
+  const auto gathers = make_program({array_of(gather, doubling)}, 5, {});
+  ASSERT_TRUE(gathers);
+  EXPECT_EQ(gathers->turns.size(), 3u);
+  EXPECT_EQ(gathers->buffers.back(), 0);
+  const Problem sum = parsed("x=4", "16", "-", "-", "x");
+  const Plan scattered = planned(sum, 0);
+  const auto reduces = make_program({array_of(sum, scattered)}, 2, {});
+  ASSERT_TRUE(reduces);
+  EXPECT_EQ(reduces->turns.size(), 2u);
+  EXPECT_EQ(reduces->buffers.back(), 0);
+}
+
+TEST(Program, MessagesAreOrderedByDistance) {
+  const Problem problem = parsed("x=5", "10", "x", "-");
+  const Plan plan = planned(problem, 0, true);
+  const auto program = make_program({array_of(problem, plan)}, 3, {});
+  ASSERT_TRUE(program);
+  std::vector<Device> to, from;
+  for (const Message& message : program->turns[0].sends) to.push_back(message.peer);
+  for (const Message& message : program->turns[0].receives) from.push_back(message.peer);
+  EXPECT_EQ(to, (std::vector<Device>{4, 0, 1, 2}));
+  EXPECT_EQ(from, (std::vector<Device>{2, 1, 0, 4}));
+}
+
+TEST(Program, EqualStripsAreOneRegion) {
+  Problem problem;
+  problem.shape = {64, 64};
+  problem.devices = {0, 1, 2, 3};
+  const BlockCyclic rows{{4, 64}, {4, 1}, {0, 0}, true}, columns{{64, 4}, {1, 4}, {0, 0}, true};
+  problem.source = layout_of(problem.shape, rows, 4);
+  problem.target = layout_of(problem.shape, columns, 4);
+  const Plan plan = planned(problem, 0);
+  const auto program = make_program({array_of(problem, plan)}, 1, {});
+  ASSERT_TRUE(program);
+  for (const Message& message : program->turns[0].sends) {
+    EXPECT_EQ(message.bytes, 16 * 16 * 4);
+    EXPECT_EQ(message.regions.size(), 1u);
+  }
+  expect_right({array_of(problem, plan)}, 0);
+  expect_right({array_of(problem, plan)}, 400);
+}
+
+TEST(Program, FingerprintsTellPlansApart) {
+  const Problem a = parsed("x=4", "16,4", "x,-", "-,x"), b = parsed("x=4", "16,4", "-,x", "x,-");
+  const Plan plan_a = planned(a, 0), plan_b = planned(b, 0);
+  const auto first = make_program({array_of(a, plan_a)}, 0, {});
+  EXPECT_EQ(first->fingerprint, make_program({array_of(a, plan_a)}, 3, {})->fingerprint);
+  EXPECT_NE(first->fingerprint, make_program({array_of(b, plan_b)}, 0, {})->fingerprint);
+  EXPECT_NE(first->fingerprint,
+            make_program({array_of(a, plan_a)}, 0, {.budget = 4096})->fingerprint);
+}
+
+TEST(Program, SharedCasesAreRight) {
+  const fs::path path = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "reshard" / "cases.json";
+  if (!fs::exists(path)) GTEST_SKIP() << "the shared cases are not beside this checkout";
+  auto cases = read_cases(path.string());
+  ASSERT_TRUE(cases) << cases.error().text();
+  std::size_t run = 0;
+  for (Case& item : *cases) {
+    if (!item.problem) continue;
+    Problem& problem = *item.problem;
+    const std::int64_t work = elements(problem.shape) * problem.source.devices();
+    if (work > 40'000) continue;
+    problem.item_size = sizeof(naive::Number);
+    SCOPED_TRACE(item.id);
+    const Plan plan = planned(problem, run % 2 == 0 ? 0 : 2'000'000);
+    expect_right({array_of(problem, plan)}, 0);
+    expect_right({array_of(problem, plan)}, 400);
+    ++run;
+  }
+  EXPECT_GT(run, 300u);
+}
+
+}  // namespace
+}  // namespace weft::reshard::execute
