@@ -20,6 +20,7 @@ Subcommand info_command();
 Subcommand list_command();
 Subcommand man_command();
 Subcommand pack_command();
+Subcommand pipeline_command();
 Subcommand record_command();
 Subcommand replay_command();
 Subcommand report_command();
@@ -27,10 +28,11 @@ Subcommand reshard_command();
 Subcommand testbed_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {record_command(), gather_command(),      info_command(),      diagnose_command(),
-          replay_command(), diff_command(),        report_command(),    export_command(),
-          pack_command(),   reshard_command(),     calibrate_command(), testbed_command(),
-          list_command(),   completions_command(), man_command(),       help_command()};
+  return {record_command(),  gather_command(),  info_command(),        diagnose_command(),
+          replay_command(),  diff_command(),    report_command(),      export_command(),
+          pack_command(),    reshard_command(), pipeline_command(),    calibrate_command(),
+          testbed_command(), list_command(),    completions_command(), man_command(),
+          help_command()};
 }
 
 /// nullptr if there is none of this name.

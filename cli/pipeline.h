@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of `weft pipeline` share: a verb with several questions, one file each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/subcommand.h"
+
+namespace weft::cli {
+
+/// The value of a flag, or `missing`.
+std::string value_or(const Arguments& arguments, const char* flag, const char* missing = "");
+/// "8e9,1.25e9" or "8GB/s,10Gbit": bytes a second. kUsage where it is none.
+Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text);
+
+/// PROFILE --model pipedream.
+Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
+
+}  // namespace weft::cli

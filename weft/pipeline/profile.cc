@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "weft/base/file.h"
+#include "weft/pipeline/profiles/formats.h"
+
+namespace weft::pipeline {
+namespace {
+
+tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
+
+using Neighbours = std::vector<std::vector<std::int32_t>>;
+
+/// Layers left over once all that can be ordered is: they lie on cycles or behind them.
+std::vector<std::int32_t> unordered(const Profile& profile) {
+  const Neighbours next = profile.successors();
+  std::vector<std::int32_t> missing(profile.layers.size(), 0), ready;
+  for (const LayerEdge& edge : profile.edges) ++missing[edge.to];
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) ready.push_back(static_cast<std::int32_t>(i));
+  }
+  while (!ready.empty()) {
+    const std::int32_t layer = ready.back();
+    ready.pop_back();
+    for (const std::int32_t to : next[layer]) {
+      if (--missing[to] == 0) ready.push_back(to);
+    }
+  }
+  std::vector<std::int32_t> left;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] > 0) left.push_back(static_cast<std::int32_t>(i));
+  }
+  return left;
+}
+
+}  // namespace
+
+Neighbours Profile::successors() const {
+  Neighbours next(layers.size());
+  for (const LayerEdge& edge : edges) next[edge.from].push_back(edge.to);
+  return next;
+}
+
+Neighbours Profile::predecessors() const {
+  Neighbours before(layers.size());
+  for (const LayerEdge& edge : edges) before[edge.to].push_back(edge.from);
+  return before;
+}
+
+Status check_profile(Profile& profile) {
+  if (profile.layers.empty()) return bad("there is no layer in it");
+  std::unordered_map<std::string_view, int> ids;
+  for (const Layer& layer : profile.layers) {
+    if (++ids[layer.id] > 1) return bad(fmt::format("layer '{}' is there twice", layer.id));
+    if (layer.forward < 0 || layer.backward < 0 || layer.weight < 0) {
+      return bad(fmt::format("layer '{}' has a negative time; profile it again", layer.id));
+    }
+    if (layer.activation < 0 || layer.parameters < 0 || layer.stash < 0) {
+      return bad(fmt::format("layer '{}' has a negative size", layer.id));
+    }
+    if (layer.weight > layer.backward) {
+      return bad(
+          fmt::format("layer '{}': weight gradients take longer than all of backward", layer.id));
+    }
+  }
+  const auto key = [](const LayerEdge& edge) { return std::tie(edge.from, edge.to); };
+  std::set<std::tuple<std::int32_t, std::int32_t>> seen;
+  std::erase_if(profile.edges,
+                [&](const LayerEdge& edge) { return !seen.insert(key(edge)).second; });
+  const std::vector<std::int32_t> left = unordered(profile);
+  if (!left.empty()) {
+    return bad(
+        fmt::format("the layers have a cycle (through or before '{}'); a pipeline needs an "
+                    "order",
+                    profile.layers[left.front()].id));
+  }
+  return {};
+}
+
+std::vector<std::int32_t> linear_order(const Profile& profile) {
+  const Neighbours next = profile.successors(), before = profile.predecessors();
+  std::vector<std::int32_t> missing(profile.layers.size(), 0), readers(profile.layers.size());
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    missing[i] = static_cast<std::int32_t>(before[i].size());
+    readers[i] = static_cast<std::int32_t>(next[i].size());
+  }
+  // Bytes alive after the layer, less those before.
+  const auto growth = [&](std::int32_t layer) {
+    Bytes bytes = next[layer].empty() ? 0 : profile.layers[layer].activation;
+    for (const std::int32_t from : before[layer]) {
+      if (readers[from] == 1) bytes -= profile.layers[from].activation;
+    }
+    return bytes;
+  };
+  std::vector<std::int32_t> order, ready;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) ready.push_back(static_cast<std::int32_t>(i));
+  }
+  while (!ready.empty()) {
+    auto best = ready.begin();
+    for (auto at = ready.begin(); at != ready.end(); ++at) {
+      if (std::pair(growth(*at), *at) < std::pair(growth(*best), *best)) best = at;
+    }
+    const std::int32_t layer = *best;
+    ready.erase(best);
+    order.push_back(layer);
+    for (const std::int32_t from : before[layer]) --readers[from];
+    for (const std::int32_t to : next[layer]) {
+      if (--missing[to] == 0) ready.push_back(to);
+    }
+  }
+  return order;
+}
+
+Result<Profile> parse_profile(std::string_view text, const std::string& name) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  Result<Profile> profile = first == std::string_view::npos
+                                ? Result<Profile>(bad("the file is empty"))
+                            : text[first] == '{' ? profiles::parse_json_profile(text, name)
+                                                 : profiles::parse_pipedream(text);
+  Status checked = profile ? check_profile(*profile) : Status(tl::unexpected(profile.error()));
+  if (!checked) {
+    Error error = checked.error();
+    if (error.file.empty()) error.file = name;
+    return tl::unexpected(std::move(error));
+  }
+  if (profile->name.empty()) {
+    const std::size_t slash = name.find_last_of('/');
+    profile->name = slash == std::string::npos ? name : name.substr(slash + 1);
+  }
+  return profile;
+}
+
+Result<Profile> read_profile(const std::string& path) {
+  WEFT_ASSIGN(const std::string text, read_file(path));
+  return parse_profile(text, path);
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/profile.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::pipeline {
+namespace {
+
+constexpr const char* kDiamond =
+    "nodeA -- Conv2d(3, 8) -- forward_compute_time=1.5, backward_compute_time=3.000, "
+    "activation_size=100.000, parameter_size=40.000\n"
+    "nodeB -- x -- y -- forward_compute_time=0.001, backward_compute_time=0, "
+    "activation_size=[60.0; 4.0], parameter_size=0.000 -- stage_id=0\n"
+    "nodeC -- Input -- forward_compute_time=2, backward_compute_time=2, activation_size=1e3, "
+    "parameter_size=8\n"
+    "\tnodeC -- nodeA\n"
+    "  nodeA -- nodeB\n"
+    " nodeC -- nodeB\n"
+    "\tnodeC -- nodeB\n";
+
+std::string why(const char* text) {
+  const auto profile = parse_profile(text, "p.txt");
+  return profile ? "no error" : profile.error().text();
+}
+
+TEST(Profile, PipedreamLinesMayBeIndentedAnyhowAndListOutputs) {
+  const auto profile = parse_profile(kDiamond, "dir/p.txt");
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->name, "p.txt");
+  ASSERT_EQ(profile->layers.size(), 3u);
+  EXPECT_EQ(profile->layers[0].forward, 1'500'000);
+  EXPECT_EQ(profile->layers[0].backward, 3'000'000);
+  EXPECT_EQ(profile->layers[0].parameters, 40);
+  EXPECT_EQ(profile->layers[1].name, "x -- y");
+  EXPECT_EQ(profile->layers[1].forward, 1000);
+  EXPECT_EQ(profile->layers[1].activation, 64);
+  EXPECT_EQ(profile->layers[1].parameters, 0);
+  EXPECT_EQ(profile->layers[2].activation, 1000);
+  EXPECT_EQ(profile->edges.size(), 3u) << "the repeated edge counts once";
+  EXPECT_EQ(linear_order(*profile), (std::vector<std::int32_t>{2, 0, 1}));
+}
+
+TEST(Profile, JsonWithoutEdgesIsAChain) {
+  const auto profile = parse_profile(
+      R"({"name": "two", "layers": [
+           {"name": "a", "forward_ms": 1, "backward_ms": 2.5, "weight_ms": 1, "activation_bytes": 7},
+           {"id": "b", "forward_ms": 0.5, "backward_ms": 1, "parameter_bytes": 9, "stash_bytes": 3}]})",
+      "p.json");
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->layers[0].weight, 1'000'000);
+  EXPECT_EQ(profile->layers[0].stash, 7);
+  EXPECT_EQ(profile->layers[1].stash, 3);
+  ASSERT_EQ(profile->edges.size(), 1u);
+  EXPECT_EQ(profile->edges[0].to, 1);
+}
+
+TEST(Profile, LayersOfSppAreFourNumbersEach) {
+  const auto profile = parse_profile(R"({"conv": [1.5, 3, 100, 40], "fc": [2, 2, 8, 400]})", "p");
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->layers[0].forward, 1500);
+  EXPECT_EQ(profile->layers[1].parameters, 400);
+  EXPECT_EQ(profile->edges.size(), 1u);
+}
+
+TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
+  EXPECT_NE(why("").find("empty"), std::string::npos);
+  EXPECT_NE(why("hello").find("line 1: this is no profile"), std::string::npos);
+  EXPECT_NE(why("a -- b -- forward_compute_time=1, activation_size=1, parameter_size=1")
+                .find("no backward_compute_time"),
+            std::string::npos);
+  EXPECT_NE(why("a -- b -- forward_compute_time=-1, backward_compute_time=1, activation_size=1, "
+                "parameter_size=1")
+                .find("'a' has a negative time"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"layers": [{"id": "x", "backward_ms": 1}]})").find("no 'forward_ms'"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1, "backward_ms": 1},
+                               {"id": "y", "forward_ms": 1, "backward_ms": 1}],
+                    "edges": [["x", "y"], ["y", "x"]]})")
+                .find("cycle"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1, "backward_ms": 1}],
+                    "edges": [["x", "z"]]})")
+                .find("'z'"),
+            std::string::npos);
+  EXPECT_NE(why("{}").find("no list 'layers'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::pipeline
