@@ -7,12 +7,33 @@
 
 namespace weft::reshard {
 
-/// `count` rows of `bytes` bytes; `from_step` and `to_step` lead from one row to the next.
-using CopyRows = void (*)(const std::byte* from, std::int64_t from_step, std::byte* to,
-                          std::int64_t to_step, std::int64_t bytes, std::int64_t count);
+struct Rows {
+  const std::byte* from = nullptr;
+  std::int64_t from_step = 0;  ///< from a row to the next
+  std::byte* to = nullptr;
+  std::int64_t to_step = 0;
+  std::int64_t bytes = 0;  ///< of a row
+  std::int64_t count = 0;
+  /// As many rows at the same distance, which will be copied soon and are to be fetched meanwhile;
+  /// null: none.
+  const std::byte* soon = nullptr;
+};
+using CopyRows = void (*)(const Rows& rows);
+
+/// Rows are best asked for when this many bytes of others are to be copied before them: pages have
+/// to be looked up, too. Farther than that they might leave the cache again.
+constexpr std::int64_t kSoonBytes = 16 << 10;
+
+/// What the processor offers, the best of these.
+enum class Vectors { kNone, kAvx2, kAvx512 };
+Vectors available_vectors();
 
 /// The fastest for rows of that length and distance, of which there are `all` bytes in the end. All
 /// do the same.
-CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t all);
+CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t all,
+                          Vectors vectors);
+
+/// To be called after the last of them, before anybody else reads what was written.
+void finish_copies();
 
 }  // namespace weft::reshard

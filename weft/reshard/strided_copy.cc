@@ -2,6 +2,7 @@
 #include "weft/reshard/strided_copy.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 
 #include "weft/reshard/copy_rows.h"
@@ -29,6 +30,76 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   return found;
 }
 
+/// Where in the outer loops a copy is.
+class Walk {
+ public:
+  Walk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
+      : from(first), to(place), loops_(loops), at_(loops.size(), 0) {}
+
+  /// False where there is no next.
+  bool next() {
+    for (std::size_t d = loops_.size(); d > 0; --d) {
+      const CopyLoop& loop = loops_[d - 1];
+      from += loop.from;
+      to += loop.to;
+      if (++at_[d - 1] < loop.extent) return true;
+      from -= loop.from * loop.extent;
+      to -= loop.to * loop.extent;
+      at_[d - 1] = 0;
+    }
+    return false;
+  }
+
+  const std::byte* from;
+  std::byte* to;
+
+ private:
+  std::span<const CopyLoop> loops_;
+  std::vector<std::int64_t> at_;
+};
+
+/// Squares small enough that all lines of both sides stay in the first cache.
+constexpr std::int64_t kTile = 32;
+
+void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Rows rows) {
+  const std::byte* from = rows.from;
+  std::byte* to = rows.to;
+  for (std::int64_t i = 0; i < outer.extent; i += kTile) {
+    for (std::int64_t j = 0; j < inner.extent; j += kTile) {
+      rows.count = std::min(kTile, inner.extent - j);
+      for (std::int64_t k = i; k < std::min(i + kTile, outer.extent); ++k) {
+        rows.from = from + k * outer.from + j * inner.from;
+        rows.to = to + k * outer.to + j * inner.to;
+        copy(rows);
+      }
+    }
+  }
+}
+
+/// The innermost loop again and again, while the rows of later ones are fetched.
+void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+  const std::int64_t ahead = 1 + kSoonBytes / rows.bytes;
+  // Rows closer than a line are fetched anyway.
+  const bool asks = rows.from_step >= 64 || rows.from_step <= -64;
+  Walk now(outer, rows.from, rows.to), later = now;
+  bool more = true;
+  for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
+  const std::int64_t count = rows.count;
+  do {
+    // The last rows of a long loop ask for the first ones of the next.
+    const std::int64_t alone = std::max<std::int64_t>(0, count - ahead);
+    rows = {now.from, rows.from_step, now.to, rows.to_step, rows.bytes, alone, nullptr};
+    if (asks) rows.soon = now.from + ahead * rows.from_step;
+    if (alone > 0) copy(rows);
+    rows.from += alone * rows.from_step;
+    rows.to += alone * rows.to_step;
+    rows.count = count - alone;
+    rows.soon = asks && more ? later.from : nullptr;
+    copy(rows);
+    if (more) more = later.next();
+  } while (now.next());
+}
+
 }  // namespace
 
 StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element)
@@ -43,28 +114,59 @@ StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element)
     run_ *= loops_.back().extent;
     loops_.pop_back();
   }
+  if (loops_.size() < 2 || run_ >= 64) return;
+  // The loop that lies closest where the array is read goes next to the innermost one.
+  const auto closest = std::min_element(
+      loops_.begin(), loops_.end(),
+      [](const CopyLoop& a, const CopyLoop& b) { return std::abs(a.from) < std::abs(b.from); });
+  crossed_ = closest + 1 != loops_.end();
+  if (crossed_) std::rotate(closest, closest + 1, loops_.end() - 1);
+}
+
+void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* from,
+                            std::byte* to) const {
+  const CopyLoop once{1, 0, 0};
+  const CopyLoop& inner = loops.empty() ? once : loops.back();
+  const CopyRows copy = choose_copy_rows(run_, inner.to, bytes_, available_vectors());
+  Rows rows{from, inner.from, to, inner.to, run_, inner.extent, nullptr};
+  if (!crossed_) {
+    copy_loops(loops.first(loops.empty() ? 0 : loops.size() - 1), copy, rows);
+  } else {
+    Walk walk(loops.first(loops.size() - 2), from, to);
+    do {
+      rows.from = walk.from;
+      rows.to = walk.to;
+      copy_tiles(loops[loops.size() - 2], inner, copy, rows);
+    } while (walk.next());
+  }
+  finish_copies();
 }
 
 void StridedCopy::run(const std::byte* from, std::byte* to) const {
+  if (bytes_ > 0) run_loops(loops_, from, to);
+}
+
+void StridedCopy::run_share(const std::byte* from, std::byte* to, std::int64_t share,
+                            std::int64_t shares) const {
   if (bytes_ == 0) return;
-  const CopyLoop once{1, 0, 0};
-  const CopyLoop& inner = loops_.empty() ? once : loops_.back();
-  const CopyRows rows = choose_copy_rows(run_, inner.to, bytes_);
-  const std::size_t outer = loops_.empty() ? 0 : loops_.size() - 1;
-  std::vector<std::int64_t> at(outer, 0);
-  while (true) {
-    rows(from, inner.from, to, inner.to, run_, inner.extent);
-    std::size_t d = outer;
-    for (; d > 0; --d) {
-      const CopyLoop& loop = loops_[d - 1];
-      from += loop.from;
-      to += loop.to;
-      if (++at[d - 1] < loop.extent) break;
-      from -= loop.from * loop.extent;
-      to -= loop.to * loop.extent;
-      at[d - 1] = 0;
-    }
-    if (d == 0) return;
+  std::vector<CopyLoop> loops = loops_;
+  if (loops.empty()) loops = {{1, 0, 0}};
+  CopyLoop& outermost = loops.front();
+  const std::int64_t begin = outermost.extent * share / shares;
+  outermost.extent = outermost.extent * (share + 1) / shares - begin;
+  if (outermost.extent == 0) return;
+  run_loops(loops, from + begin * outermost.from, to + begin * outermost.to);
+}
+
+void run_together(std::span<const CopyJob> jobs) {
+  // More than the second cache holds and far less than the third; shorter slices spend more time
+  // where nothing has been asked for yet.
+  constexpr std::int64_t kSlice = 2 << 20;
+  std::int64_t bytes = 0;
+  for (const CopyJob& job : jobs) bytes += job.copy->bytes();
+  const std::int64_t shares = std::max<std::int64_t>(1, bytes / kSlice);
+  for (std::int64_t share = 0; share < shares; ++share) {
+    for (const CopyJob& job : jobs) job.copy->run_share(job.from, job.to, share, shares);
   }
 }
 

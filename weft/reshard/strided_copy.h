@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weft::reshard {
@@ -33,10 +34,29 @@ class StridedCopy {
   /// What is left to be done for each such run, outermost first.
   const std::vector<CopyLoop>& loops() const { return loops_; }
 
+  /// The part of it that lies between two fractions of the outermost loop, `share` of `shares`.
+  void run_share(const std::byte* from, std::byte* to, std::int64_t share,
+                 std::int64_t shares) const;
+
  private:
+  /// Rows that are the innermost loop, or tiles of the two innermost ones where one side counts
+  /// them the other way round.
+  void run_loops(std::span<const CopyLoop> loops, const std::byte* from, std::byte* to) const;
+
   std::vector<CopyLoop> loops_;
   std::int64_t run_ = 0;
   std::int64_t bytes_ = 0;
+  bool crossed_ = false;  ///< the innermost loop of one array is not that of the other
 };
+
+struct CopyJob {
+  const StridedCopy* copy = nullptr;
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+};
+
+/// All of them, a slice of each at a time: boxes that interleave in an array, such as those for all
+/// receivers of it, then meet in the cache, instead of fetching each line of the array once a box.
+void run_together(std::span<const CopyJob> jobs);
 
 }  // namespace weft::reshard

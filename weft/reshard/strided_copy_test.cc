@@ -93,6 +93,40 @@ TEST(StridedCopy, EmptyBoxesAreNoWork) {
   none.run(nullptr, nullptr);
 }
 
+TEST(StridedCopy, TransposesMoreThanATile) {
+  constexpr std::int64_t kRows = 70, kColumns = 45, kDepth = 3;
+  const Bytes from = numbered(kRows * kColumns * kDepth * 4);
+  Bytes to(from.size()), expected(from.size());
+  const std::vector<CopyLoop> loops = {{kDepth, kRows * kColumns * 4, kRows * kColumns * 4},
+                                       {kRows, kColumns * 4, 4},
+                                       {kColumns, 4, kRows * 4}};
+  copy_plainly(loops, 0, 4, from.data(), expected.data());
+  StridedCopy(loops, 4).run(from.data(), to.data());
+  EXPECT_EQ(to, expected);
+}
+
+TEST(StridedCopy, AllTogetherWritesWhatEachWrites) {
+  // Columns of an array of 3 x 500 rows to messages, more than a slice of them.
+  constexpr std::int64_t kRun = 400, kReceivers = 5, kRows = 2500;
+  const StridedCopy copy({{3, kRows * kReceivers * kRun, kRows * kRun},
+                          {kRows, kReceivers * kRun, kRun},
+                          {kRun / 4, 4, 4}},
+                         4);
+  const Bytes array = numbered(static_cast<std::size_t>(kReceivers * copy.bytes()));
+  Bytes each(array.size()), together(array.size());
+  std::vector<CopyJob> jobs;
+  for (std::int64_t i = 0; i < kReceivers; ++i) {
+    copy.run(array.data() + i * kRun, each.data() + i * copy.bytes());
+    jobs.push_back({&copy, array.data() + i * kRun, together.data() + i * copy.bytes()});
+  }
+  const StridedCopy whole({{7, 1, 1}}, 1);
+  Bytes rest(7);
+  jobs.push_back({&whole, array.data(), rest.data()});
+  run_together(jobs);
+  EXPECT_EQ(together, each);
+  EXPECT_TRUE(std::equal(rest.begin(), rest.end(), array.begin()));
+}
+
 /// All that is large goes another way than what the random boxes above take.
 TEST(CopyRows, EveryWayDoesTheSame) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 40;
@@ -101,15 +135,21 @@ TEST(CopyRows, EveryWayDoesTheSame) {
       for (const std::size_t shift : {0, 1, 32, 63}) {
         const std::int64_t count = 37, step = bytes + gap;
         const Bytes from = numbered(static_cast<std::size_t>(step * count) + 64);
-        Bytes expected(from.size()), found(from.size());
+        // What lies around the rows stays as it is.
+        Bytes expected(from.size() + 64, std::byte{7});
         for (std::int64_t i = 0; i < count; ++i) {
           std::copy_n(from.data() + i * step, bytes, expected.data() + shift + i * step);
         }
         for (const std::int64_t all : {std::int64_t{0}, kLarge}) {
-          std::fill(found.begin(), found.end(), std::byte{});
-          choose_copy_rows(bytes, step, all)(from.data(), step, found.data() + shift, step, bytes,
-                                             count);
-          ASSERT_EQ(found, expected) << bytes << " bytes, gap " << gap << ", shift " << shift;
+          for (const Vectors vectors : {Vectors::kNone, Vectors::kAvx2, Vectors::kAvx512}) {
+            if (vectors > available_vectors()) continue;
+            Bytes found(expected.size(), std::byte{7});
+            choose_copy_rows(bytes, step, all, vectors)(
+                {from.data(), step, found.data() + shift, step, bytes, count, from.data()});
+            finish_copies();
+            ASSERT_EQ(found, expected) << bytes << " bytes, gap " << gap << ", shift " << shift
+                                       << ", vectors " << static_cast<int>(vectors);
+          }
         }
       }
     }
