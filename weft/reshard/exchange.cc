@@ -2,9 +2,11 @@
 #include "weft/reshard/exchange.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <queue>
 #include <set>
 #include <unordered_map>
 
@@ -156,13 +158,26 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return shard.receivers[a].elements > shard.receivers[b].elements;
   });
-  std::vector<std::int64_t> load(shard.holders.size(), 0);
   std::vector<Device> sender(shard.receivers.size());
+  if (node_of.empty()) {
+    // The holder with least to send, the first of them where several have.
+    using Load = std::pair<std::int64_t, std::size_t>;
+    std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
+    for (std::size_t holder = 0; holder < shard.holders.size(); ++holder) loads.push({0, holder});
+    for (const std::size_t i : order) {
+      const auto [load, holder] = loads.top();
+      loads.pop();
+      loads.push({load + shard.receivers[i].elements, holder});
+      sender[i] = shard.holders[holder];
+    }
+    return sender;
+  }
+  std::vector<std::int64_t> load(shard.holders.size(), 0);
   for (const std::size_t i : order) {
     const Device receiver = to.device_of(shard.receivers[i].part);
     // Other nodes come behind all of the own one.
     const auto cost = [&](std::size_t holder) {
-      const bool far = !node_of.empty() && node_of[shard.holders[holder]] != node_of[receiver];
+      const bool far = node_of[shard.holders[holder]] != node_of[receiver];
       return std::pair{far, load[holder]};
     };
     std::size_t least = 0;

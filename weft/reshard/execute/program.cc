@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "weft/base/check.h"
+#include "weft/reshard/cases.h"
 #include "weft/reshard/execute/fingerprint.h"
 #include "weft/reshard/execute/homes.h"
 #include "weft/reshard/execute/region.h"
@@ -262,24 +263,47 @@ Bytes arrange(std::vector<Homes>& homes) {
   return arrange(blocks);
 }
 
+/// The same, for the device that needs most.
+Bytes resting(const std::vector<Course>& courses) {
+  const bool several_turns = std::any_of(courses.begin(), courses.end(),
+                                         [](const Course& course) { return course.turns > 1; });
+  if (!several_turns) return 0;
+  Bytes most = 0;
+  for (Device device = 0; device < courses[0].problem->source.devices(); ++device) {
+    std::vector<Homes> homes = homes_of(courses, device);
+    most = std::max(most, arrange(homes));
+  }
+  return most;
+}
+
 /// The longest message that the budget allows, or why there is none. What rests on any device
 /// decides, since sender and receiver must agree.
 Result<Bytes> message_limit(const std::vector<Course>& courses, Bytes budget) {
-  Bytes rests = 0, item = 1;
-  const bool several_turns = std::any_of(courses.begin(), courses.end(),
-                                         [](const Course& course) { return course.turns > 1; });
+  const Bytes rests = resting(courses);
+  Bytes item = 1;
   for (const Course& course : courses) item = std::max(item, course.problem->item_size);
-  for (Device device = 0; several_turns && device < courses[0].problem->source.devices();
-       ++device) {
-    std::vector<Homes> homes = homes_of(courses, device);
-    rests = std::max(rests, arrange(homes));
-  }
   const Bytes limit = (budget - rests) / 4;
   if (limit >= item) return limit;
   return fail(ErrorCode::kInfeasible,
               "a budget of " + std::to_string(budget) + " bytes does not hold the " +
                   std::to_string(rests) + " bytes that rest between rounds and four messages of " +
                   std::to_string(item) + "; allow at least " + std::to_string(rests + 4 * item));
+}
+
+/// Takes from the problem what the caller left out of an array that is added up somewhere.
+Status complete(const Problem& problem, Elements& elements) {
+  if (!problem.source.partial() && !problem.target.partial()) return {};
+  if (elements.reduction.empty()) elements.reduction = problem.reduction;
+  if (elements.reduction.empty()) elements.reduction = "sum";
+  if (elements.reduction == "avg") {
+    elements.times = problem.target.groups;
+    elements.over = problem.source.groups;
+  }
+  const Bytes size = item_size(elements.type);
+  if (size == 0 || size == problem.item_size) return {};
+  return fail(ErrorCode::kUsage, "elements of " + std::to_string(problem.item_size) +
+                                     " bytes are said to be of type '" + elements.type +
+                                     "', which has " + std::to_string(size));
 }
 
 Status check(const std::vector<Array>& arrays, Device self) {
@@ -328,12 +352,28 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
     program.buffers.push_back(bytes_of(problem.source, self, problem.item_size));
     program.buffers.push_back(bytes_of(problem.target, self, problem.item_size));
     program.elements.push_back(arrays[i].elements);
-    if (program.elements[i].reduction.empty()) program.elements[i].reduction = problem.reduction;
+    WEFT_TRY(complete(problem, program.elements[i]));
   }
   program.buffers.push_back(staging);
   for (Region& region : program.neutral) region = joined(std::move(region));
   for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
   return program;
+}
+
+Bytes resting_bytes(const std::vector<Array>& arrays) {
+  std::vector<Course> courses;
+  for (const Array& array : arrays) courses.push_back(make_course(*array.problem, *array.plan));
+  return resting(courses);
+}
+
+Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {
+  WEFT_ASSIGN(Plan plan, make_plan(problem, options));
+  const bool fits =
+      budget == 0 || resting_bytes({{&problem, &plan, {}}}) + 4 * problem.item_size <= budget;
+  if (fits || options.direct || problem.target.partial()) return plan;
+  PlannerOptions direct = options;
+  direct.direct = true;
+  return make_plan(problem, direct);
 }
 
 }  // namespace weft::reshard::execute

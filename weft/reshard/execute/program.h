@@ -18,6 +18,7 @@
 #include "weft/base/result.h"
 #include "weft/base/units.h"
 #include "weft/reshard/plan.h"
+#include "weft/reshard/planner.h"
 #include "weft/reshard/problem.h"
 
 namespace weft::reshard::execute {
@@ -72,6 +73,9 @@ struct Turn {
 struct Elements {
   std::string type = "f32";    ///< as in problems: f32, bf16, i64, c128, ...
   std::string reduction = "";  ///< sum, min, max, prod, avg; empty: nothing is added up
+  /// What the target is multiplied with after the last round, times / over: summands of an average
+  /// are added up on the way. Set by make_program.
+  std::int64_t times = 1, over = 1;
 };
 
 struct Program {
@@ -106,5 +110,12 @@ struct ProgramOptions {
 /// what rests between rounds.
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options);
+
+/// Bytes that rest in staging between rounds, on the device that has most.
+Bytes resting_bytes(const std::vector<Array>& arrays);
+
+/// The cheapest plan, or the direct one where the budget does not hold what rests between rounds of
+/// the cheapest: there nothing rests. 0: no limit.
+Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
 }  // namespace weft::reshard::execute

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/run_all.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "weft/base/parallel.h"
+#include "weft/reshard/execute/pairing.h"
+#include "weft/reshard/execute/task.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+/// Copies are divided for several threads down to this: small beside a cache, large beside the cost
+/// of a task.
+constexpr Bytes kGrain = 1 << 19;
+
+/// Only its memory is used.
+class HostMemory final : public Transport {
+ public:
+  Status round(const Program&, const Turn&, const Buffers&) override { return {}; }
+};
+
+Status check(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
+  if (programs.size() != buffers.size()) {
+    return fail(ErrorCode::kUsage, "as many sets of buffers as programs are needed");
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(check_buffers(programs[i], buffers[i]));
+    if (programs[i].self != static_cast<Device>(i) ||
+        programs[i].fingerprint != programs[0].fingerprint ||
+        programs[i].turns.size() != programs[0].turns.size()) {
+      return fail(ErrorCode::kUsage,
+                  "program " + std::to_string(i) + " is not that of device " + std::to_string(i) +
+                      " for the same arrays, plans and budget as those before it");
+    }
+  }
+  return {};
+}
+
+void run_side_by_side(std::vector<Task>& tasks) {
+  std::vector<Task> pieces;
+  for (Task& task : tasks) {
+    for (Task& piece : split(task, kGrain)) pieces.push_back(std::move(piece));
+  }
+  parallel_for(pieces.size(), [&](std::size_t i) { pieces[i].run(); });
+  tasks.clear();
+}
+
+Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
+                std::size_t number) {
+  std::vector<Task> tasks;
+  // What adds goes after all that replaces, and one message of a device after the other, since sums
+  // of rounded numbers depend on their order.
+  std::vector<std::vector<Task>> adding;
+  for (std::size_t self = 0; self < programs.size(); ++self) {
+    const Program& program = programs[self];
+    const Turn& turn = program.turns[number];
+    for (const Move& move : turn.moves) {
+      tasks.push_back(make_task(program, move.from, buffers[self], move.to, buffers[self], false));
+    }
+    std::size_t adds = 0;
+    Pairing pairing;
+    for (const Message& message : turn.receives) {
+      WEFT_ASSIGN(const Message* sent,
+                  pairing.match(program.self, message, programs[message.peer].turns[number]));
+      if (message.add && adding.size() <= adds) adding.emplace_back();
+      std::vector<Task>& list = message.add ? adding[adds++] : tasks;
+      for (std::size_t i = 0; i < message.regions.size(); ++i) {
+        list.push_back(make_task(program, sent->regions[i], buffers[message.peer],
+                                 message.regions[i], buffers[self], message.add));
+      }
+    }
+  }
+  run_side_by_side(tasks);
+  for (std::vector<Task>& list : adding) run_side_by_side(list);
+  return {};
+}
+
+}  // namespace
+
+Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
+  WEFT_TRY(check(programs, buffers));
+  HostMemory host;
+  std::vector<Staging> staging;
+  std::vector<Buffers> all = buffers;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_ASSIGN(Staging memory, Staging::of(host, programs[i].buffers.back()));
+    all[i].push_back(memory.data());
+    staging.push_back(std::move(memory));
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(host.fill_neutral(programs[i], all[i]));
+  }
+  const std::size_t turns = programs.empty() ? 0 : programs[0].turns.size();
+  for (std::size_t turn = 0; turn < turns; ++turn) WEFT_TRY(run_turn(programs, all, turn));
+  for (std::size_t i = 0; i < programs.size(); ++i) WEFT_TRY(host.finish(programs[i], all[i]));
+  return Usage{host.take_peak()};
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A region of memory copied or added to another: what host transports do, alone or on several
+// threads.
+#pragma once
+
+#include <vector>
+
+#include "weft/reshard/execute/combine.h"
+#include "weft/reshard/execute/transport.h"
+
+namespace weft::reshard::execute {
+
+struct Task {
+  StridedCopy copy;
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  CombineRows add = nullptr;  ///< nullptr: what is there is replaced
+
+  void run() const;
+};
+
+/// From a region of one device's buffers to one of another's, or the same. `add`: reduces. The
+/// reduction must be one that combine_rows() knows.
+Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
+               const Buffers& target, bool add);
+
+/// The task as several of about `grain` bytes or more, which may run at the same time.
+std::vector<Task> split(const Task& task, Bytes grain);
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/transport.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "weft/reshard/execute/combine.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+constexpr auto kAlign = std::align_val_t{64};
+
+}  // namespace
+
+Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
+  // Whatever cannot be added up is found out on all devices alike, before anything moves.
+  for (const Elements& elements : program.elements) {
+    if (!elements.reduction.empty()) WEFT_TRY(combine_rows(elements));
+  }
+  for (const Region& region : program.neutral) {
+    WEFT_ASSIGN(const Pattern pattern, neutral_element(program.elements[region.array]));
+    fill(region, pattern, buffers[region.buffer]);
+  }
+  return {};
+}
+
+Status Transport::finish(const Program& program, const Buffers& buffers) {
+  for (std::size_t i = 0; i < program.elements.size(); ++i) {
+    WEFT_TRY(scale(program.elements[i], buffers[2 * i + 1], program.buffers[2 * i + 1]));
+  }
+  return {};
+}
+
+Result<std::byte*> Transport::allocate(Bytes bytes) {
+  std::byte* memory = take_memory(bytes);
+  if (memory == nullptr) {
+    return fail(ErrorCode::kUnavailable,
+                "no memory for " + std::to_string(bytes) + " bytes of staging: set a budget");
+  }
+  allocated_[memory] = bytes;
+  live_ += bytes;
+  peak_ = std::max(peak_, live_);
+  return memory;
+}
+
+void Transport::release(std::byte* memory) {
+  const auto found = allocated_.find(memory);
+  if (found == allocated_.end()) return;
+  live_ -= found->second;
+  allocated_.erase(found);
+  return_memory(memory);
+}
+
+Bytes Transport::take_peak() { return std::exchange(peak_, live_); }
+
+std::byte* Transport::take_memory(Bytes bytes) {
+  return static_cast<std::byte*>(
+      ::operator new(static_cast<std::size_t>(bytes), kAlign, std::nothrow));
+}
+
+void Transport::return_memory(std::byte* memory) { ::operator delete(memory, kAlign); }
+
+Result<Staging> Staging::of(Transport& transport, Bytes bytes) {
+  if (bytes == 0) return Staging(transport, nullptr);
+  WEFT_ASSIGN(std::byte * memory, transport.allocate(bytes));
+  return Staging(transport, memory);
+}
+
+}  // namespace weft::reshard::execute
