@@ -16,17 +16,18 @@ constexpr Bytes kAlign = 64;
 
 /// Where the buffers of one device are among those of its process.
 struct Shift {
-  std::int32_t before = 0;   ///< buffers of devices before it
+  std::int32_t arrays = 0;   ///< of devices before it
   std::int32_t staging = 0;  ///< its own staging buffer, as its own program numbers it
   std::int32_t shared = 0;   ///< the staging buffer of the process
   Bytes offset = 0;          ///< of its staging in the shared one
 
   void apply(Region& region) const {
+    region.array += arrays;
     if (region.buffer == staging) {
       region.buffer = shared;
       region.offset += offset;
     } else {
-      region.buffer += before;
+      region.buffer += 2 * arrays;
     }
   }
   template <class Regions>
@@ -40,13 +41,13 @@ struct Mail {
   Message message;          ///< between processes
 };
 
-/// In the order that program.h promises, of processes; between two of them by devices, so that both
-/// have the same.
+/// In the order that program.h promises, of processes. Between two of them what replaces comes
+/// first, then by devices, so that both have the same order.
 void put_in_order(std::vector<Mail>& mail, Device self, Device processes, bool sends,
                   std::vector<Message>& messages) {
   const auto key = [&](const Mail& item) {
     const Device ahead = sends ? item.message.peer - self : self - item.message.peer;
-    return std::tuple{(ahead + processes) % processes, item.from, item.to};
+    return std::tuple{(ahead + processes) % processes, item.message.add, item.from, item.to};
   };
   std::stable_sort(mail.begin(), mail.end(),
                    [&](const Mail& a, const Mail& b) { return key(a) < key(b); });
@@ -126,17 +127,17 @@ Result<Program> merge_programs(const std::vector<Program>& programs,
   Program merged;
   merged.self = process_of[static_cast<std::size_t>(first.self)];
   merged.fingerprint = first.fingerprint;
-  merged.elements = first.elements;
-  const auto ends = static_cast<std::int32_t>(first.buffers.size()) - 1;
-  const std::int32_t shared = ends * static_cast<std::int32_t>(programs.size());
+  const auto arrays = static_cast<std::int32_t>(first.elements.size());
+  const std::int32_t shared = 2 * arrays * static_cast<std::int32_t>(programs.size());
   std::vector<Shift> shifts;
   Bytes staging = 0;
   for (const Program& program : programs) {
     WEFT_CHECK(program.fingerprint == first.fingerprint);
-    const auto before = static_cast<std::int32_t>(merged.buffers.size());
-    shifts.push_back({before, ends, shared, staging});
+    const auto before = static_cast<std::int32_t>(merged.elements.size());
+    shifts.push_back({before, 2 * arrays, shared, staging});
     staging += (program.buffers.back() + kAlign - 1) / kAlign * kAlign;
     merged.buffers.insert(merged.buffers.end(), program.buffers.begin(), program.buffers.end() - 1);
+    merged.elements.insert(merged.elements.end(), program.elements.begin(), program.elements.end());
     std::vector<Region> neutral = program.neutral;
     shifts.back().apply_all(neutral);
     merged.neutral.insert(merged.neutral.end(), neutral.begin(), neutral.end());
