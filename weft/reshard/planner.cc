@@ -6,6 +6,7 @@
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/factors.h"
 #include "weft/reshard/normal_form.h"
+#include "weft/reshard/relay.h"
 #include "weft/reshard/search.h"
 
 namespace weft::reshard {
@@ -41,6 +42,9 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
     offer(search(problem, *factored, options.link, limits, meetings));
     offer(normal_plan(problem, *factored, options.link, meetings));
+  }
+  if (best && !options.direct && options.link.message > 0) {
+    offer(relay_plan(problem, options.link, bounds(problem).memory, best->time, meetings));
   }
   if (!best) {
     return fail(ErrorCode::kInfeasible,
