@@ -19,8 +19,8 @@ using Where = Home::Where;
 /// Which message of a turn a region belongs to.
 struct Address {
   bool send = false;
-  std::int64_t distance = 0;
   bool add = false;
+  std::int64_t distance = 0;
   Device peer = 0;
 
   auto operator<=>(const Address&) const = default;
@@ -209,7 +209,7 @@ class Author {
       }
       add_regions(place_of(*home), shared(way, piece.from_part, piece.to_part),
                   {piece.from, piece.to},
-                  mail[{send, distance, piece.add, send ? piece.to : piece.from}]);
+                  mail[{send, piece.add, distance, send ? piece.to : piece.from}]);
     }
   }
 
@@ -355,6 +355,7 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
     WEFT_TRY(complete(problem, program.elements[i]));
   }
   program.buffers.push_back(staging);
+  if (options.budget > 0) program.message_budget = options.budget - staging;
   for (Region& region : program.neutral) region = joined(std::move(region));
   for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
   return program;

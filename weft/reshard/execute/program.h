@@ -85,6 +85,9 @@ struct Program {
   std::vector<Turn> turns;
   /// Filled with the neutral element before the first round: the rest of a summand.
   std::vector<Region> neutral;
+  /// Of the budget, what messages on their way may take on this device: at least four of the
+  /// longest; 0: no limit.
+  Bytes message_budget = 0;
   /// The same on every device that takes part, and nowhere else: what lets a transport find out
   /// that two ranks are about to run different programs.
   std::uint64_t fingerprint = 0;
@@ -103,11 +106,11 @@ struct ProgramOptions {
   Bytes budget = 0;
 };
 
-/// Messages of a round are ordered by distance, (to - from) mod devices, then by number: a device
-/// that starts its sends in order and its receives in order, each as soon as there is staging for
-/// it, never waits for itself in a circle. Rounds of several arrays are run side by side: round k
-/// of the program is round k of every array. An Error (kInfeasible) where the budget does not hold
-/// what rests between rounds.
+/// Messages of a round are ordered alike on all devices: those that replace first, then by
+/// distance, (to - from) mod devices, then by number. So a device that starts its sends in order
+/// and its receives in order, each as soon as there is staging for it, never waits for itself in a
+/// circle. Rounds of several arrays are run side by side: round k of the program is round k of
+/// every array. An Error (kInfeasible) where the budget does not hold what rests between rounds.
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options);
 

@@ -104,6 +104,48 @@ std::vector<Region> cut(const Region& region, Bytes limit) {
   return pieces;
 }
 
+std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t high) {
+  const std::int64_t all = region.bytes() / region.element;
+  if (low >= high) return {};
+  if (low == 0 && high == all) return {region};
+  // The end of a first turn of the outermost loop, whole turns, the start of a last one.
+  const Loop outer = region.loops.front();
+  const std::int64_t inside = all / outer.extent;
+  Region inner = region;
+  inner.loops.erase(inner.loops.begin());
+  std::vector<Region> pieces;
+  const auto part_of_turn = [&](std::int64_t turn, std::int64_t begin, std::int64_t end) {
+    inner.offset = region.offset + turn * outer.stride;
+    for (Region& piece : slice(inner, begin, end)) pieces.push_back(std::move(piece));
+  };
+  const std::int64_t first = low / inside, last = high / inside;
+  if (first == last) {
+    part_of_turn(first, low % inside, high % inside);
+    return pieces;
+  }
+  const std::int64_t whole = low % inside == 0 ? first : first + 1;
+  if (whole > first) part_of_turn(first, low % inside, inside);
+  if (whole < last) {
+    pieces.push_back(region);
+    pieces.back().offset += whole * outer.stride;
+    pieces.back().loops.front().extent = last - whole;
+  }
+  part_of_turn(last, 0, high % inside);
+  return pieces;
+}
+
+Region packed(const Region& region, std::int32_t buffer, Bytes offset) {
+  Region dense = region;
+  dense.buffer = buffer;
+  dense.offset = offset;
+  Bytes stride = region.element;
+  for (std::size_t i = dense.loops.size(); i-- > 0;) {
+    dense.loops[i].stride = stride;
+    stride *= dense.loops[i].extent;
+  }
+  return dense;
+}
+
 Region joined(Region region) {
   std::vector<Loop> loops;
   for (const Loop& loop : region.loops) {

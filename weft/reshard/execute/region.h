@@ -36,6 +36,12 @@ Region region_in(const Place& place, std::span<const Span> spans);
 /// The region in pieces of at most `limit` bytes, or of one element; only extents decide how.
 std::vector<Region> cut(const Region& region, Bytes limit);
 
+/// Elements [low, high) of the region in the order in which it is walked.
+std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t high);
+
+/// A region with the same loops whose bytes lie side by side, from `offset` of a buffer on.
+Region packed(const Region& region, std::int32_t buffer, Bytes offset);
+
 /// Without loops that the one outside can do as well.
 Region joined(Region region);
 

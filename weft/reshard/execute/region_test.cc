@@ -38,6 +38,24 @@ TEST(Region, PiecesFitAndFollowEachOther) {
   }
 }
 
+TEST(Region, SlicesAreWhatIsWalked) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<std::int64_t> extents(1 + random() % 4);
+    for (auto& extent : extents) extent = 1 + random() % 5;
+    const Region region = joined(box_of(random, extents));
+    const auto all = naive::numbers_in(region);
+    const auto low = static_cast<std::int64_t>(random() % (all.size() + 1));
+    const auto high = low + static_cast<std::int64_t>(random() % (all.size() + 1 - low));
+    std::vector<std::size_t> places;
+    for (const Region& piece : slice(region, low, high)) {
+      EXPECT_TRUE(packed(piece, 0, 0).dense());
+      for (const std::size_t place : naive::numbers_in(piece)) places.push_back(place);
+    }
+    EXPECT_EQ(places, std::vector<std::size_t>(all.begin() + low, all.begin() + high));
+  }
+}
+
 TEST(Region, CopiesBetweenWhatIsJoinedInDifferentWays) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 200; ++trial) {

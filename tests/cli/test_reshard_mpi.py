@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPI transport of redistributions, with real ranks: right, and an error where a rank is lost."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import clean_environment, weft_command
+
+LOOPBACK = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def rank_program() -> Path:
+    build = Path(weft_command()).resolve().parent.parent
+    program = build / "weft" / "reshard" / "execute" / "mpi" / "reshard_mpi_rank"
+    if not program.exists() or shutil.which("mpirun") is None:
+        pytest.skip("no MPI here, or built without tests")
+    return program
+
+
+def mpirun(ranks: int, *words: str | Path, wires: str) -> subprocess.CompletedProcess[str]:
+    # With recovery, mpirun leaves survivors alone when a rank dies.
+    return subprocess.run(
+        ["mpirun", "-q", "--oversubscribe", "--enable-recovery", "-n", str(ranks), *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=clean_environment(OMPI_MCA_btl=f"self,{wires}", **LOOPBACK),
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(("ranks", "wires"), [(4, "vader"), (3, "vader"), (4, "tcp")])
+def test_random_problems_are_right(rank_program: Path, ranks: int, wires: str) -> None:
+    done = mpirun(ranks, rank_program, "right", "60", wires=wires)
+    assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr
+
+
+@pytest.mark.parametrize("wires", ["vader", "tcp"])
+def test_a_killed_rank_is_an_error_on_every_survivor(rank_program: Path, wires: str) -> None:
+    begin = time.monotonic()
+    done = mpirun(4, rank_program, "killed", "2", wires=wires)
+    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert sorted(line.split(":")[0] for line in said) == ["rank 0", "rank 1", "rank 3"], done.stderr
+    assert time.monotonic() - begin < 30
+
+
+def test_a_rank_with_another_program_is_an_error_everywhere(rank_program: Path) -> None:
+    done = mpirun(4, rank_program, "different", "1", wires="vader")
+    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert len(said) == 4, done.stderr
+    assert sum("another program" in line for line in said) >= 3

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/messages.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <thread>
+
+#include "weft/reshard/execute/region.h"
+#include "weft/reshard/execute/task.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+/// A piece of a message, as long as the wire takes.
+struct Chunk {
+  Device peer = 0;
+  bool add = false;
+  Bytes bytes = 0;
+  std::vector<Region> regions;
+  std::optional<std::size_t> slot;  ///< of staging; none: its bytes lie side by side where they are
+  bool done = false;
+};
+
+/// The chunks of a turn's messages in one direction, one after the other.
+class Chunks {
+ public:
+  Chunks(const std::vector<Message>& messages, Bytes longest)
+      : messages_(messages), longest_(longest) {}
+
+  bool empty() const { return message_ == messages_.size(); }
+
+  Chunk next() {
+    const Message& message = messages_[message_];
+    Chunk chunk{message.peer, message.add, 0, {}, {}, false};
+    while (region_ < message.regions.size() && chunk.bytes < longest_) {
+      const Region& region = message.regions[region_];
+      const std::int64_t all = region.bytes() / region.element;
+      const std::int64_t fits = (longest_ - chunk.bytes) / region.element;
+      if (fits == 0) break;
+      const std::int64_t end = std::min(all, element_ + fits);
+      for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));
+      chunk.bytes += (end - element_) * region.element;
+      element_ = end;
+      if (element_ == all) {
+        ++region_;
+        element_ = 0;
+      }
+    }
+    if (region_ == message.regions.size()) {
+      ++message_;
+      region_ = 0;
+    }
+    return chunk;
+  }
+
+ private:
+  const std::vector<Message>& messages_;
+  Bytes longest_;
+  std::size_t message_ = 0, region_ = 0;
+  std::int64_t element_ = 0;
+};
+
+/// Numbered pieces of staging, all of one size.
+class Slots {
+ public:
+  void reset(std::byte* memory, Bytes bytes, std::size_t count) {
+    memory_ = memory;
+    bytes_ = bytes;
+    free_.clear();
+    for (std::size_t i = count; i-- > 0;) free_.push_back(i);
+  }
+  bool empty() const { return free_.empty(); }
+  std::size_t take() {
+    const std::size_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  void give_back(std::size_t slot) { free_.push_back(slot); }
+  std::byte* at(std::size_t slot) const { return memory_ + static_cast<Bytes>(slot) * bytes_; }
+
+ private:
+  std::byte* memory_ = nullptr;
+  Bytes bytes_ = 0;
+  std::vector<std::size_t> free_;
+};
+
+class MessageTransport final : public Transport {
+ public:
+  MessageTransport(std::unique_ptr<Wire> wire, const MessageOptions& options)
+      : wire_(std::move(wire)), options_(options) {}
+  ~MessageTransport() override {
+    // After a failure a wire may still write to what it was given.
+    if (!failed_) drop_staging();
+  }
+
+  Status round(const Program& program, const Turn& turn, const Buffers& buffers) override {
+    if (failed_) return tl::unexpected(*failed_);
+    const Status status = take_part(program, turn, buffers);
+    if (!status) {
+      failed_ = status.error();
+      wire_->abort(*failed_);
+    }
+    return status;
+  }
+
+  Status finish(const Program& program, const Buffers& buffers) override {
+    drop_staging();
+    return Transport::finish(program, buffers);
+  }
+
+ private:
+  void drop_staging() {
+    release(staging_);
+    staging_ = nullptr;
+    staged_ = 0;
+  }
+
+  Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
+    program_ = &program;
+    buffers_ = &buffers;
+    sent_ = taken_ = 0;
+    wire_->enter(program.fingerprint);
+    WEFT_TRY(prepare_staging(turn));
+    Chunks sends(turn.sends, options_.chunk), receives(turn.receives, options_.chunk);
+    WEFT_TRY(start_receives(receives));
+    WEFT_TRY(start_sends(sends));
+    for (const Move& move : turn.moves) {
+      make_task(program, move.from, buffers, move.to, buffers, false).run();
+    }
+    auto last = std::chrono::steady_clock::now();
+    for (std::size_t idle = 0; !finished(sends, receives);) {
+      WEFT_ASSIGN(const std::vector<Wire::Ticket> done, wire_->done());
+      if (done.empty()) {
+        std::this_thread::yield();
+        // Reading the clock costs as much as asking the wire.
+        if (++idle % 64 == 0 && std::chrono::steady_clock::now() - last > options_.timeout) {
+          return fail(ErrorCode::kPeerFailed, overdue());
+        }
+        continue;
+      }
+      for (const Wire::Ticket ticket : done) chunk_of(ticket).done = true;
+      finish_sends();
+      WEFT_TRY(start_sends(sends));
+      finish_receives();
+      WEFT_TRY(start_receives(receives));
+      last = std::chrono::steady_clock::now();
+    }
+    return {};
+  }
+
+  /// As many slots as the budget allows, if anything has to be packed at all.
+  Status prepare_staging(const Turn& turn) {
+    Bytes longest = 0;
+    for (const auto* list : {&turn.sends, &turn.receives}) {
+      for (const Message& message : *list) {
+        if (message.regions.size() == 1 && message.regions[0].dense() && !message.add) continue;
+        longest = std::max(longest, std::min(message.bytes, options_.chunk));
+      }
+    }
+    constexpr Bytes kAlign = 16;
+    std::size_t window = options_.window;
+    Bytes slot = (longest + kAlign - 1) / kAlign * kAlign;
+    if (program_->message_budget > 0 && longest > 0) {
+      const Bytes half = program_->message_budget / 2;
+      if (half / slot < 2) slot = longest;
+      window = std::min(window, static_cast<std::size_t>(half / slot));
+    }
+    const Bytes bytes = 2 * static_cast<Bytes>(window) * slot;
+    if (bytes > staged_) {
+      drop_staging();
+      WEFT_ASSIGN(staging_, allocate(bytes));
+      staged_ = bytes;
+    }
+    send_slots_.reset(staging_, slot, window);
+    receive_slots_.reset(staging_ + static_cast<Bytes>(window) * slot, slot, window);
+    return {};
+  }
+
+  /// Where the bytes of a chunk lie side by side without packing; nullptr: nowhere.
+  std::byte* dense_place(const Chunk& chunk) const {
+    if (chunk.regions.size() != 1 || !chunk.regions[0].dense()) return nullptr;
+    return (*buffers_)[chunk.regions[0].buffer] + chunk.regions[0].offset;
+  }
+
+  /// Tickets are even for sends and odd for receives, numbered through the turn.
+  Chunk& chunk_of(Wire::Ticket ticket) {
+    return ticket % 2 == 0 ? sending_[ticket / 2 - sent_] : receiving_[ticket / 2 - taken_];
+  }
+
+  bool finished(const Chunks& sends, const Chunks& receives) const {
+    return sends.empty() && receives.empty() && sending_.empty() && receiving_.empty() &&
+           !waiting_send_ && !waiting_receive_;
+  }
+
+  Status start_sends(Chunks& chunks) {
+    while (sending_.size() < options_.window && (waiting_send_ || !chunks.empty())) {
+      if (!waiting_send_) waiting_send_ = chunks.next();
+      std::byte* data = dense_place(*waiting_send_);
+      if (data == nullptr) {
+        if (send_slots_.empty()) return {};
+        waiting_send_->slot = send_slots_.take();
+        data = send_slots_.at(*waiting_send_->slot);
+        pack(*waiting_send_, data);
+      }
+      const Wire::Ticket ticket = 2 * (sent_ + sending_.size());
+      sending_.push_back(std::move(*waiting_send_));
+      waiting_send_.reset();
+      WEFT_TRY(wire_->send(sending_.back().peer, data, sending_.back().bytes, ticket));
+    }
+    return {};
+  }
+
+  Status start_receives(Chunks& chunks) {
+    while (receiving_.size() < options_.window && (waiting_receive_ || !chunks.empty())) {
+      if (!waiting_receive_) waiting_receive_ = chunks.next();
+      std::byte* data = waiting_receive_->add ? nullptr : dense_place(*waiting_receive_);
+      if (data == nullptr) {
+        if (receive_slots_.empty()) return {};
+        waiting_receive_->slot = receive_slots_.take();
+        data = receive_slots_.at(*waiting_receive_->slot);
+      }
+      const Wire::Ticket ticket = 2 * (taken_ + receiving_.size()) + 1;
+      receiving_.push_back(std::move(*waiting_receive_));
+      waiting_receive_.reset();
+      WEFT_TRY(wire_->receive(receiving_.back().peer, data, receiving_.back().bytes, ticket));
+    }
+    return {};
+  }
+
+  void finish_sends() {
+    for (Chunk& chunk : sending_) {
+      if (!chunk.done || !chunk.slot) continue;
+      send_slots_.give_back(*chunk.slot);
+      chunk.slot.reset();
+    }
+    for (; !sending_.empty() && sending_.front().done; ++sent_) sending_.pop_front();
+  }
+
+  /// What replaces is put in place as it comes; what adds, after all before it: sums of rounded
+  /// numbers depend on their order.
+  void finish_receives() {
+    bool all_before = true;
+    for (Chunk& chunk : receiving_) {
+      if (chunk.done && chunk.slot && (!chunk.add || all_before)) {
+        unpack(chunk, receive_slots_.at(*chunk.slot));
+        receive_slots_.give_back(*chunk.slot);
+        chunk.slot.reset();
+      }
+      all_before = all_before && chunk.done && !chunk.slot;
+    }
+    for (; !receiving_.empty() && receiving_.front().done && !receiving_.front().slot; ++taken_) {
+      receiving_.pop_front();
+    }
+  }
+
+  /// Between the regions of a chunk and its bytes, which lie side by side at `data`.
+  void pack(const Chunk& chunk, std::byte* data) const {
+    const Buffers there{data};
+    Bytes at = 0;
+    for (const Region& region : chunk.regions) {
+      make_task(*program_, region, *buffers_, packed(region, 0, at), there, false).run();
+      at += region.bytes();
+    }
+  }
+  void unpack(const Chunk& chunk, std::byte* data) const {
+    const Buffers there{data};
+    Bytes at = 0;
+    for (const Region& region : chunk.regions) {
+      make_task(*program_, packed(region, 0, at), there, region, *buffers_, chunk.add).run();
+      at += region.bytes();
+    }
+  }
+
+  std::string overdue() const {
+    const auto waits = [](const std::deque<Chunk>& chunks) {
+      const auto first = std::find_if(chunks.begin(), chunks.end(),
+                                      [](const Chunk& chunk) { return !chunk.done; });
+      return first == chunks.end() ? "" : "device " + std::to_string(first->peer);
+    };
+    std::string whom = waits(receiving_);
+    if (whom.empty()) whom = waits(sending_);
+    return "nothing came from or went to " + whom + " for " +
+           std::to_string(options_.timeout.count()) + " ms";
+  }
+
+  std::unique_ptr<Wire> wire_;
+  MessageOptions options_;
+  std::optional<Error> failed_;
+  std::byte* staging_ = nullptr;
+  Bytes staged_ = 0;
+
+  const Program* program_ = nullptr;
+  const Buffers* buffers_ = nullptr;
+  Slots send_slots_, receive_slots_;
+  std::deque<Chunk> sending_, receiving_;  ///< under way, in the order in which they were started
+  std::size_t sent_ = 0, taken_ = 0;       ///< chunks of the turn before those
+  std::optional<Chunk> waiting_send_, waiting_receive_;  ///< the next, for which there is no slot
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_message_transport(std::unique_ptr<Wire> wire,
+                                                  const MessageOptions& options) {
+  return std::make_unique<MessageTransport>(std::move(wire), options);
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "weft/reshard/execute/execute.h"
+#include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/random_problem.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What all ends of wires in memory share: bytes under way, by sender and receiver.
+struct Ether {
+  std::mutex mutex;
+  struct Letter {
+    const std::byte* data;
+    Bytes bytes;
+    std::uint64_t fingerprint;
+    bool* taken;
+  };
+  std::map<std::pair<Device, Device>, std::deque<Letter>> letters;
+  bool aborted = false;
+};
+
+/// Nothing is buffered: a message is copied when its receive is there.
+class MemoryWire final : public Wire {
+ public:
+  MemoryWire(std::shared_ptr<Ether> ether, Device self) : ether_(std::move(ether)), self_(self) {}
+
+  void enter(std::uint64_t fingerprint) override { fingerprint_ = fingerprint; }
+
+  Status send(Device to, const std::byte* data, Bytes bytes, Ticket ticket) override {
+    const std::lock_guard lock(ether_->mutex);
+    sent_.push_back({ticket, std::make_unique<bool>(false)});
+    ether_->letters[{self_, to}].push_back({data, bytes, fingerprint_, sent_.back().taken.get()});
+    return {};
+  }
+  Status receive(Device from, std::byte* data, Bytes bytes, Ticket ticket) override {
+    awaited_.push_back({from, data, bytes, ticket});
+    return {};
+  }
+  Result<std::vector<Ticket>> done() override {
+    const std::lock_guard lock(ether_->mutex);
+    if (ether_->aborted) return fail(ErrorCode::kPeerFailed, "a device gave up");
+    std::vector<Ticket> tickets;
+    for (auto item = awaited_.begin(); item != awaited_.end();) {
+      auto& letters = ether_->letters[{item->from, self_}];
+      const bool first = std::none_of(
+          awaited_.begin(), item, [&](const Awaited& other) { return other.from == item->from; });
+      if (letters.empty() || !first) {
+        ++item;
+        continue;
+      }
+      const Ether::Letter letter = letters.front();
+      if (letter.bytes != item->bytes || letter.fingerprint != fingerprint_) {
+        return fail(ErrorCode::kPeerFailed, "another program");
+      }
+      std::memcpy(item->data, letter.data, static_cast<std::size_t>(letter.bytes));
+      *letter.taken = true;
+      letters.pop_front();
+      tickets.push_back(item->ticket);
+      item = awaited_.erase(item);
+    }
+    std::erase_if(sent_, [&](const Sent& item) {
+      if (*item.taken) tickets.push_back(item.ticket);
+      return *item.taken;
+    });
+    return tickets;
+  }
+  void abort(const Error&) override {
+    const std::lock_guard lock(ether_->mutex);
+    ether_->aborted = true;
+  }
+
+ private:
+  struct Sent {
+    Ticket ticket;
+    std::unique_ptr<bool> taken;
+  };
+  struct Awaited {
+    Device from;
+    std::byte* data;
+    Bytes bytes;
+    Ticket ticket;
+  };
+  std::shared_ptr<Ether> ether_;
+  Device self_;
+  std::uint64_t fingerprint_ = 0;
+  std::vector<Sent> sent_;
+  std::deque<Awaited> awaited_;
+};
+
+struct Ran {
+  std::vector<Result<Usage>> results;
+  std::vector<naive::Memory> memory;
+};
+
+/// Runs programs over wires in memory. `lost`: that device does not take part.
+Ran run(const std::vector<Program>& programs, const std::vector<Array>& arrays,
+        const MessageOptions& options, Device lost = -1) {
+  Ran run;
+  run.memory = naive::fill(programs, arrays);
+  const auto ether = std::make_shared<Ether>();
+  std::vector<std::future<Result<Usage>>> futures;
+  for (const Program& program : programs) {
+    if (program.self == lost) continue;
+    futures.push_back(std::async(std::launch::async, [&] {
+      const auto transport =
+          make_message_transport(std::make_unique<MemoryWire>(ether, program.self), options);
+      Buffers buffers;
+      naive::Memory& memory = run.memory[program.self];
+      for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
+        buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
+      }
+      auto result = execute(program, buffers, *transport);
+      // Twice, since what the first run left behind must not matter.
+      if (result) result = execute(program, buffers, *transport);
+      return result;
+    }));
+  }
+  for (auto& future : futures) run.results.push_back(future.get());
+  return run;
+}
+
+std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
+  std::vector<Program> programs;
+  for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
+    auto program = make_program(arrays, device, {.budget = budget});
+    if (!program) return {};
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+TEST(Messages, MoveRandomProblemsRightInChunksOfAnySize) {
+  int runs = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    const Problem problem =
+        random_problem(seed, {.partial = seed % 2 == 1, .other_mesh = seed % 3 == 0});
+    PlannerOptions options;
+    options.link.step = 0;
+    options.link.message = seed % 4 < 2 ? 0 : 2'000'000;
+    const Plan plan = *make_plan(problem, options);
+    const std::vector<Array> arrays{{&problem, &plan, {"u32", ""}}};
+    const Bytes budgets[] = {0, 32, 1000};
+    const Bytes budget = budgets[seed % 3];
+    const std::vector<Program> programs = programs_for(arrays, budget);
+    if (programs.empty()) continue;
+    const MessageOptions how{30s, seed % 5 == 0 ? 16 : 200, 1 + seed % 3};
+    const Ran result = run(programs, arrays, how);
+    for (const auto& usage : result.results) {
+      ASSERT_TRUE(usage) << seed << ": " << usage.error().message;
+      if (budget > 0) {
+        EXPECT_LE(usage->staging_peak, budget) << seed;
+      }
+    }
+    EXPECT_EQ(naive::check(result.memory, arrays), "") << seed;
+    ++runs;
+  }
+  EXPECT_GT(runs, 80);
+}
+
+TEST(Messages, WhatLiesSideBySideIsNotPacked) {
+  const Problem problem = parsed("x=4", "64,8", "x,-", "-,-");
+  const Plan plan = *make_plan(problem, {});
+  const std::vector<Array> arrays{{&problem, &plan, {"u32", ""}}};
+  const Ran result = run(programs_for(arrays, 0), arrays, {});
+  for (const auto& usage : result.results) EXPECT_EQ(usage->staging_peak, 0);
+  EXPECT_EQ(naive::check(result.memory, arrays), "");
+}
+
+TEST(Messages, ADeviceThatDoesNotComeIsAnErrorOnAllOthers) {
+  const Problem problem = parsed("x=4", "64,8", "x,-", "-,x");
+  const Plan plan = *make_plan(problem, {});
+  const std::vector<Array> arrays{{&problem, &plan, {"u32", ""}}};
+  const Ran result = run(programs_for(arrays, 0), arrays, {100ms, 64, 2}, 2);
+  ASSERT_EQ(result.results.size(), 3u);
+  for (const auto& usage : result.results) {
+    ASSERT_FALSE(usage);
+    EXPECT_EQ(usage.error().code, ErrorCode::kPeerFailed);
+  }
+}
+
+}  // namespace
+}  // namespace weft::reshard::execute

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank does in tests of the MPI transport (tests/cli/test_reshard_mpi.py):
+//
+//   reshard_mpi_rank right SEEDS     random problems over all ranks, each held to the truth
+//   reshard_mpi_rank killed RANK     that rank is killed in the middle of a run
+//   reshard_mpi_rank different RANK  that rank runs another program than the others
+#include <mpi.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string_view>
+#include <thread>
+
+#include "weft/reshard/execute/execute.h"
+#include "weft/reshard/execute/mpi/mpi.h"
+#include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/planner.h"
+#include "weft/reshard/random_problem.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+using namespace std::chrono_literals;
+
+int rank = 0, ranks = 1;
+
+Problem some_problem(unsigned seed) {
+  std::mt19937 random(seed);
+  const std::int64_t size = ranks;
+  const Mesh flat = *make_mesh({{"x", size}}, {});
+  const Mesh square = size % 2 == 0 ? *make_mesh({{"x", size / 2}, {"y", 2}}, {}) : flat;
+  Shape shape(1 + random() % 3);
+  for (std::int64_t& extent : shape) extent = static_cast<std::int64_t>(random() % 30);
+  const bool partial = random() % 2 == 0;
+  const Mesh& from = random() % 2 == 0 ? flat : square;
+  const Mesh& to = random() % 2 == 0 ? flat : square;
+  return *make_problem(shape, sizeof(naive::Number),
+                       random_sharding(random, from, shape.size(), partial),
+                       random_sharding(random, to, shape.size(), partial), SplitRule::kCeilFlat);
+}
+
+struct Job {
+  Job(Problem given, Picos message, Bytes budget) : problem(std::move(given)) {
+    PlannerOptions options;
+    options.link.step = 0;
+    options.link.message = message;
+    plan = *make_plan_within(problem, options, budget);
+    arrays = {{&problem, &plan, {"u32", ""}}};
+    program = make_program(arrays, rank, {.budget = budget});
+    if (program) memory = naive::fill({*program}, arrays).front();
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  Result<Usage> run(Transport& transport) {
+    Buffers buffers;
+    for (int i = 0; i < 2; ++i) buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
+    return execute(*program, buffers, transport);
+  }
+
+  /// On rank 0: what is wrong with the targets of all ranks.
+  std::string check() {
+    std::vector<naive::Memory> all(ranks);
+    for (int sender = 0; sender < ranks; ++sender) {
+      auto count = static_cast<std::int64_t>(memory[1].size());
+      MPI_Bcast(&count, 1, MPI_INT64_T, sender, MPI_COMM_WORLD);
+      std::vector<naive::Number> target = memory[1];
+      target.resize(static_cast<std::size_t>(count));
+      MPI_Bcast(target.data(), static_cast<int>(count), MPI_UINT32_T, sender, MPI_COMM_WORLD);
+      all[sender] = {{}, target};
+    }
+    return rank == 0 ? naive::check(all, arrays) : "";
+  }
+
+  Problem problem;
+  Plan plan;
+  std::vector<Array> arrays;
+  Result<Program> program;
+  naive::Memory memory;
+};
+
+int run_right(Transport& transport, unsigned seeds) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    const Bytes budget = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 100 : 3000;
+    Job job(some_problem(seed), seed % 2 == 0 ? 0 : 2'000'000, budget);
+    if (!job.program) continue;  // the same on all ranks
+    const auto usage = job.run(transport);
+    if (!usage || (budget > 0 && usage->staging_peak > budget)) {
+      std::printf("seed %u: %s\n", seed,
+                  usage ? "too much staging" : usage.error().message.c_str());
+      return 1;
+    }
+    const std::string wrong = job.check();
+    if (!wrong.empty()) {
+      std::printf("seed %u: %s\n", seed, wrong.c_str());
+      return 1;
+    }
+  }
+  if (rank == 0) std::printf("right\n");
+  return 0;
+}
+
+/// Until an Error comes, which is printed. Without MPI_Finalize, which would wait for the lost.
+[[noreturn]] void run_until_error(Job& job, Transport& transport) {
+  for (;;) {
+    const auto usage = job.run(transport);
+    if (usage) continue;
+    std::printf("rank %d: %s\n", rank, usage.error().message.c_str());
+    std::fflush(stdout);
+    // Others hear of it as long as this process makes progress.
+    std::this_thread::sleep_for(200ms);
+    _exit(usage.error().code == ErrorCode::kPeerFailed ? 0 : 1);
+  }
+}
+
+int run(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const std::string_view mode = argv[1];
+  const int number = std::atoi(argv[2]);
+  MessageOptions options;
+  options.timeout = mode == "right" ? 60s : 2s;
+  auto transport = connect_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), options);
+  if (!transport) return 1;
+  const std::string mesh = "x=" + std::to_string(ranks);
+  if (mode == "right") return run_right(**transport, static_cast<unsigned>(number));
+  if (mode == "killed") {
+    std::thread killer;
+    if (rank == number) {
+      killer = std::thread([] {
+        std::this_thread::sleep_for(300ms);
+        kill(getpid(), SIGKILL);
+      });
+      killer.detach();
+    }
+    Job job(parsed(mesh.c_str(), "1024,1024", "x,-", "-,x"), 0, 0);
+    run_until_error(job, **transport);
+  }
+  const char* to = rank == number ? "-,-" : "-,x";
+  Job job(parsed(mesh.c_str(), "64,64", "x,-", to), 0, 0);
+  run_until_error(job, **transport);
+}
+
+}  // namespace
+}  // namespace weft::reshard::execute
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &weft::reshard::execute::rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &weft::reshard::execute::ranks);
+  const int code = weft::reshard::execute::run(argc, argv);
+  MPI_Finalize();
+  return code;
+}
