@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/cuda/copies.h"
+
+#include <algorithm>
+
+namespace weft::reshard::execute::cuda {
+namespace {
+
+/// What is wrong with one copy, whose loops are checked apart.
+std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers) {
+  const std::int64_t element = head[4], type = head[5], operation = head[6];
+  const bool has_source = head[0] != Copy::kNoBuffer;
+  if (has_source && (head[0] < 0 || head[0] >= buffers)) return "no such source buffer";
+  if (head[2] < 0 || head[2] >= buffers) return "no such target buffer";
+  if ((has_source && head[1] < 0) || head[3] < 0) return "an offset is negative";
+  if (element <= 0 || element > 16 || (element & (element - 1)) != 0) {
+    return "elements have 1, 2, 4, 8 or 16 bytes";
+  }
+  if (type < 0 || type > static_cast<int>(Type::kBool)) return "no such type";
+  if (operation < 0 || operation > static_cast<int>(Operation::kScale)) return "no such operation";
+  const auto known = static_cast<Operation>(operation);
+  if (known == Operation::kCopy) return "";
+  if ((known == Operation::kScale) == has_source) return "scaled is what has no source";
+  if (known == Operation::kScale && head[7] == 0) return "nothing is divided by 0";
+  if (!can_combine(static_cast<Type>(type), known)) return "this type cannot be combined so";
+  if (size_of(static_cast<Type>(type)) != element) return "its type has elements of another size";
+  return "";
+}
+
+}  // namespace
+
+Type type_of(std::string_view name) {
+  const auto is = [&](auto... names) { return ((name == names) || ...); };
+  if (is("f16", "float16")) return Type::kF16;
+  if (is("bf16", "bfloat16")) return Type::kBf16;
+  if (is("f32", "float32")) return Type::kF32;
+  if (is("f64", "float64")) return Type::kF64;
+  if (is("i8", "s8", "int8")) return Type::kI8;
+  if (is("i16", "s16", "int16")) return Type::kI16;
+  if (is("i32", "s32", "int32", "int")) return Type::kI32;
+  if (is("i64", "s64", "int64")) return Type::kI64;
+  if (is("u8", "ui8", "uint8")) return Type::kU8;
+  if (is("u16", "ui16", "uint16")) return Type::kU16;
+  if (is("u32", "ui32", "uint32")) return Type::kU32;
+  if (is("u64", "ui64", "uint64")) return Type::kU64;
+  if (is("c64", "complex64")) return Type::kC64;
+  if (is("c128", "complex128")) return Type::kC128;
+  if (is("bool", "pred")) return Type::kBool;
+  return Type::kBytes;
+}
+
+Operation operation_of(std::string_view name) {
+  if (name == "sum" || name == "avg") return Operation::kSum;
+  if (name == "min") return Operation::kMin;
+  if (name == "max") return Operation::kMax;
+  if (name == "prod") return Operation::kProd;
+  if (name == "scale") return Operation::kScale;
+  return Operation::kCopy;
+}
+
+std::int64_t size_of(Type type) {
+  switch (type) {
+    case Type::kBytes:
+      return 0;
+    case Type::kI8:
+    case Type::kU8:
+    case Type::kBool:
+      return 1;
+    case Type::kF16:
+    case Type::kBf16:
+    case Type::kI16:
+    case Type::kU16:
+      return 2;
+    case Type::kF32:
+    case Type::kI32:
+    case Type::kU32:
+      return 4;
+    case Type::kF64:
+    case Type::kI64:
+    case Type::kU64:
+    case Type::kC64:
+      return 8;
+    case Type::kC128:
+      return 16;
+  }
+  return 0;
+}
+
+bool can_combine(Type type, Operation operation) {
+  if (type == Type::kBytes || operation == Operation::kCopy) return false;
+  const bool complex = type == Type::kC64 || type == Type::kC128;
+  const bool ordered = operation == Operation::kMin || operation == Operation::kMax;
+  return !(complex && ordered);
+}
+
+std::vector<std::int64_t> encode(const std::vector<Copy>& copies) {
+  std::vector<std::int64_t> numbers;
+  for (const Copy& copy : copies) {
+    numbers.insert(numbers.end(),
+                   {copy.from_buffer, copy.from, copy.to_buffer, copy.to, copy.element,
+                    static_cast<std::int64_t>(copy.type), static_cast<std::int64_t>(copy.operation),
+                    copy.more, static_cast<std::int64_t>(copy.loops.size())});
+    for (const CopyLoop& loop : copy.loops) {
+      numbers.insert(numbers.end(), {loop.extent, loop.from, loop.to});
+    }
+  }
+  return numbers;
+}
+
+std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
+                   std::vector<Copy>& copies) {
+  for (std::size_t at = 0; at < numbers.size();) {
+    const auto wrong = [&](std::string_view what) {
+      return "copy " + std::to_string(copies.size()) + ": " + std::string(what);
+    };
+    if (numbers.size() - at < kHead) return wrong("its head is cut off");
+    const std::span head = numbers.subspan(at, kHead);
+    at += kHead;
+    if (const std::string_view what = fault(head, buffers); !what.empty()) return wrong(what);
+    Copy copy{static_cast<std::int32_t>(head[0]),
+              static_cast<std::int32_t>(head[2]),
+              head[1],
+              head[3],
+              head[4],
+              static_cast<Type>(head[5]),
+              static_cast<Operation>(head[6]),
+              head[7],
+              {}};
+    const std::int64_t loops = head[8];
+    if (loops < 0 || loops > static_cast<std::int64_t>((numbers.size() - at) / 3)) {
+      return wrong("its loops are cut off");
+    }
+    for (std::int64_t i = 0; i < loops; ++i, at += 3) {
+      if (std::min({numbers[at], numbers[at + 1], numbers[at + 2]}) < 0) {
+        return wrong("an extent or a stride is negative");
+      }
+      copy.loops.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
+    }
+    copies.push_back(std::move(copy));
+  }
+  return {};
+}
+
+}  // namespace weft::reshard::execute::cuda

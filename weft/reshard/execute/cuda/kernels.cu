@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/cuda/combine.cuh"
+#include "weft/reshard/execute/cuda/kernels.cuh"
+
+namespace weft::reshard::execute::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+/// Slots that a thread has under way at a time: enough loads to hide the way to memory, few enough
+/// registers that three blocks fit on a multiprocessor. Found by measuring, see
+/// bench/gpu/reshard_pack.py; with 8 a warp goes once through its share.
+constexpr int kUnitsAtOnce = 8;
+constexpr int kShiftsAtOnce = 4;
+constexpr int kBlocks = 3;
+
+__device__ inline std::uint32_t divided(std::uint32_t number, const Divisor& by) {
+  return (__umulhi(number, by.multiplier) + number) >> by.shift;
+}
+
+/// Where the slots of a thread lie in the box, and which slots of their rows they are.
+template <int kCount>
+struct Places {
+  std::uint32_t from[kCount];
+  std::uint32_t to[kCount];
+  std::uint32_t slot[kCount];
+  bool live[kCount];
+};
+
+template <int kCount>
+__device__ inline Places<kCount> find_places(const Job& job, std::uint32_t first,
+                                             std::uint32_t end) {
+  Places<kCount> places;
+  std::uint32_t row[kCount];
+  const Divisor slots_of_row = job.slots_of_row;
+  const std::uint32_t width = job.width;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const std::uint32_t number = first + i * kWarp;
+    places.live[i] = number < end;
+    row[i] = divided(number, slots_of_row);
+    places.slot[i] = number - row[i] * slots_of_row.divisor;
+    places.from[i] = places.to[i] = places.slot[i] * width;
+  }
+#pragma unroll 1
+  for (int l = 0; l < job.loops; ++l) {
+    const JobLoop loop = job.loop[l];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const std::uint32_t next = divided(row[i], loop.extent);
+      const std::uint32_t at = row[i] - next * loop.extent.divisor;
+      places.from[i] += at * loop.from;
+      places.to[i] += at * loop.to;
+      row[i] = next;
+    }
+  }
+  return places;
+}
+
+template <class T, int kCount>
+__device__ inline void copy_units(const char* from, char* to, const Places<kCount>& places) {
+  T values[kCount] = {};  // else registers would keep what they had, all through the loop
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (places.live[i]) values[i] = __ldcs(reinterpret_cast<const T*>(from + places.from[i]));
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (places.live[i]) __stcs(reinterpret_cast<T*>(to + places.to[i]), values[i]);
+  }
+}
+
+/// The 16 aligned bytes of the target that a slot covers, which of them belong to the row, and
+/// where what goes there begins in the source.
+struct Window {
+  char* to;
+  const char* from;
+  int low, high;
+};
+
+__device__ inline Window window_of(const char* from, char* to, std::uint32_t slot,
+                                   std::uint32_t run) {
+  const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) & 15);
+  const std::int64_t left = static_cast<std::int64_t>(run) + before - slot * std::int64_t{16};
+  return {to - before, from - before, slot == 0 ? before : 0,
+          left < 16 ? static_cast<int>(left) : 16};
+}
+
+/// The bytes of the source that belong into a window. Both aligned blocks that they lie in are read
+/// only if they have any, so nothing is read beyond the 16 bytes around the first and the last.
+struct Blocks {
+  uint4 first, second;
+  int shift;
+};
+
+__device__ inline Blocks load_blocks(const Window& window) {
+  Blocks blocks{{}, {}, static_cast<int>(reinterpret_cast<std::uintptr_t>(window.from) & 15)};
+  const uint4* at = reinterpret_cast<const uint4*>(window.from - blocks.shift);
+  if (blocks.shift + window.low < 16) blocks.first = __ldg(at);
+  if (blocks.shift + window.high > 16) blocks.second = __ldg(at + 1);
+  return blocks;
+}
+
+__device__ inline uint4 shifted(const Blocks& blocks) {
+  const uint4 &a = blocks.first, &b = blocks.second;
+  const bool by8 = blocks.shift & 8, by4 = blocks.shift & 4;
+  const std::uint32_t w0 = by8 ? a.z : a.x, w1 = by8 ? a.w : a.y, w2 = by8 ? b.x : a.z;
+  const std::uint32_t w3 = by8 ? b.y : a.w, w4 = by8 ? b.z : b.x, w5 = by8 ? b.w : b.y;
+  const std::uint32_t v0 = by4 ? w1 : w0, v1 = by4 ? w2 : w1, v2 = by4 ? w3 : w2;
+  const std::uint32_t v3 = by4 ? w4 : w3, v4 = by4 ? w5 : w4;
+  const int bits = (blocks.shift & 3) * 8;
+  return {__funnelshift_r(v0, v1, bits), __funnelshift_r(v1, v2, bits),
+          __funnelshift_r(v2, v3, bits), __funnelshift_r(v3, v4, bits)};
+}
+
+/// Some bytes of a word.
+__device__ inline void store_bytes(char* to, int at, std::uint32_t value, int low, int high) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if (low <= at + i && at + i < high) to[at + i] = static_cast<char>(value >> (8 * i));
+  }
+}
+
+/// Some bytes of 8 that are aligned, in as few pieces as possible.
+__device__ inline void store_half(char* to, int at, std::uint32_t first, std::uint32_t second,
+                                  int low, int high) {
+  if (low <= at && at + 8 <= high) {
+    *reinterpret_cast<uint2*>(to + at) = {first, second};
+    return;
+  }
+  if (low <= at && at + 4 <= high) {
+    *reinterpret_cast<std::uint32_t*>(to + at) = first;
+  } else {
+    store_bytes(to, at, first, low, high);
+  }
+  if (low <= at + 4 && at + 8 <= high) {
+    *reinterpret_cast<std::uint32_t*>(to + at + 4) = second;
+  } else {
+    store_bytes(to, at + 4, second, low, high);
+  }
+}
+
+__device__ inline void store(const Window& window, const uint4& value) {
+  if (window.low == 0 && window.high == 16) {
+    __stcs(reinterpret_cast<uint4*>(window.to), value);
+    return;
+  }
+  store_half(window.to, 0, value.x, value.y, window.low, window.high);
+  store_half(window.to, 8, value.z, value.w, window.low, window.high);
+}
+
+template <int kCount>
+__device__ inline void copy_shifted(const char* from, char* to, const Places<kCount>& places,
+                                    std::uint32_t run) {
+  Window windows[kCount];
+  Blocks blocks[kCount] = {};
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    windows[i] = window_of(from + places.from[i], to + places.to[i], places.slot[i], run);
+    if (places.live[i] && windows[i].low < windows[i].high) blocks[i] = load_blocks(windows[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (places.live[i] && windows[i].low < windows[i].high) store(windows[i], shifted(blocks[i]));
+  }
+}
+
+__global__ __launch_bounds__(kThreads, kBlocks) void copy_boxes(const DeviceWork work) {
+  const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
+  if (warp >= work.share_count) return;
+  const Share share = work.shares[warp];
+  const Job& job = work.jobs[share.job];
+  const char* from = work.buffers[job.from_buffer] + job.from;
+  char* to = work.buffers[job.to_buffer] + job.to;
+  const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
+  const std::uint32_t lane = threadIdx.x % kWarp;
+  if (job.way == Way::kShifted) {
+    const std::uint32_t run = job.run;
+#pragma unroll 1
+    for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
+      copy_shifted(from, to, find_places<kShiftsAtOnce>(job, first + lane, end), run);
+    }
+    return;
+  }
+#pragma unroll 1
+  for (std::uint32_t first = share.first; first < end; first += kWarp * kUnitsAtOnce) {
+    const auto places = find_places<kUnitsAtOnce>(job, first + lane, end);
+    switch (job.width) {
+      case 16:
+        copy_units<uint4>(from, to, places);
+        break;
+      case 8:
+        copy_units<uint2>(from, to, places);
+        break;
+      case 4:
+        copy_units<std::uint32_t>(from, to, places);
+        break;
+      case 2:
+        copy_units<std::uint16_t>(from, to, places);
+        break;
+      default:
+        copy_units<std::uint8_t>(from, to, places);
+    }
+  }
+}
+
+/// What the window holds, combined with every source in order; without sources filled or scaled.
+__device__ inline uint4 combined_sources(const DeviceWork& work, const Job& job,
+                                         const Window& window, std::int64_t at) {
+  const auto type = static_cast<Type>(job.type);
+  const auto operation = static_cast<Operation>(job.operation);
+  if (operation == Operation::kCopy) return *reinterpret_cast<const uint4*>(job.constant);
+  uint4 value = *reinterpret_cast<const uint4*>(window.to);
+  if (operation == Operation::kScale) {
+    return scaled16(type, value, job.constant[0], job.constant[1]);
+  }
+  for (std::uint32_t i = 0; i < job.sources; ++i) {
+    const Source source = work.sources[job.first_source + i];
+    Window of_source = window;
+    of_source.from = work.buffers[source.buffer] + source.offset + at;
+    value = combined16(type, operation, value, shifted(load_blocks(of_source)));
+  }
+  return value;
+}
+
+__global__ __launch_bounds__(kThreads) void combine_boxes(const DeviceWork work) {
+  const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
+  if (warp >= work.share_count) return;
+  const Share share = work.shares[warp];
+  const Job& job = work.jobs[share.job];
+  const char* from = reinterpret_cast<const char*>(job.from);  // of each source, see Source
+  char* to = work.buffers[job.to_buffer] + job.to;
+  const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
+  const std::uint32_t lane = threadIdx.x % kWarp;
+  for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
+    const auto places = find_places<kShiftsAtOnce>(job, first + lane, end);
+#pragma unroll
+    for (int i = 0; i < kShiftsAtOnce; ++i) {
+      const Window window =
+          window_of(from + places.from[i], to + places.to[i], places.slot[i], job.run);
+      if (!places.live[i] || window.low >= window.high) continue;
+      const auto at = reinterpret_cast<std::int64_t>(window.from);
+      store(window, combined_sources(work, job, window, at));
+    }
+  }
+}
+
+template <class Kernel>
+cudaError_t launch(Kernel kernel, const DeviceWork& work, cudaStream_t stream) {
+  constexpr std::uint32_t kWarps = kThreads / kWarp;
+  kernel<<<(work.share_count + kWarps - 1) / kWarps, kThreads, 0, stream>>>(work);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_copy(const DeviceWork& work, cudaStream_t stream) {
+  return launch(copy_boxes, work, stream);
+}
+
+cudaError_t launch_combine(const DeviceWork& work, cudaStream_t stream) {
+  return launch(combine_boxes, work, stream);
+}
+
+}  // namespace weft::reshard::execute::cuda

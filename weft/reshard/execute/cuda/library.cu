@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/cuda/library.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/reshard/execute/cuda/kernels.cuh"
+#include "weft/reshard/execute/cuda/work.h"
+
+using namespace weft::reshard::execute::cuda;
+
+namespace {
+
+std::int32_t fail(char* error, const std::string& sentence) {
+  std::snprintf(error, kErrorBytes, "%s", sentence.c_str());
+  return 1;
+}
+
+std::int32_t check(cudaError_t status, const char* what, char* error) {
+  if (status == cudaSuccess) return 0;
+  return fail(error, std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+struct DeviceFree {
+  void operator()(char* memory) const { cudaFree(memory); }
+};
+using DeviceMemory = std::unique_ptr<char, DeviceFree>;
+
+/// Launches in the memory of the device, for one alignment of the buffers.
+struct Uploaded {
+  std::vector<DeviceWork> works;
+  std::vector<char> combines;
+  DeviceMemory memory;
+};
+
+/// Lays tables out one behind the other, each at a multiple of 16 bytes.
+class Image {
+ public:
+  template <class T>
+  std::size_t add(const std::vector<T>& table) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize((at + table.size() * sizeof(T) + 15) / 16 * 16);
+    if (!table.empty()) std::memcpy(bytes_.data() + at, table.data(), table.size() * sizeof(T));
+    return at;
+  }
+  const std::vector<char>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+std::int32_t allocate(std::size_t bytes, DeviceMemory& memory, char* error) {
+  void* raw = nullptr;
+  const std::int32_t failed = check(cudaMalloc(&raw, bytes), "no memory on the GPU", error);
+  memory.reset(static_cast<char*>(raw));
+  return failed;
+}
+
+std::int32_t upload(const std::vector<Launch>& launches, cudaStream_t stream, Uploaded& uploaded,
+                    char* error) {
+  Image image;
+  struct At {
+    std::size_t jobs, sources, shares;
+  };
+  std::vector<At> at;
+  for (const Launch& launch : launches) {
+    at.push_back({image.add(launch.jobs), image.add(launch.sources), image.add(launch.shares)});
+  }
+  if (image.bytes().empty()) return 0;
+  if (allocate(image.bytes().size(), uploaded.memory, error) != 0) return 1;
+  char* base = uploaded.memory.get();
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const Launch& launch = launches[i];
+    uploaded.works.push_back({reinterpret_cast<const Job*>(base + at[i].jobs),
+                              reinterpret_cast<const Source*>(base + at[i].sources),
+                              reinterpret_cast<const Share*>(base + at[i].shares),
+                              static_cast<std::uint32_t>(launch.shares.size()), nullptr});
+    uploaded.combines.push_back(launch.combines);
+  }
+  // From memory that is not pinned this returns when the bytes have been taken over.
+  return check(cudaMemcpyAsync(base, image.bytes().data(), image.bytes().size(),
+                               cudaMemcpyHostToDevice, stream),
+               "the work list does not get to the GPU", error);
+}
+
+}  // namespace
+
+struct WeftCudaPlan {
+  std::vector<Copy> copies;
+  std::int32_t buffers = 0;
+  int device = -1;  ///< of the first run
+  std::map<std::vector<int>, Uploaded> uploaded;
+  DeviceMemory table;           ///< addresses of the buffers
+  std::vector<void*> in_table;  ///< what it holds
+};
+
+extern "C" {
+
+std::int32_t weft_cuda_abi() { return kAbi; }
+std::int32_t weft_cuda_type(const char* name) { return static_cast<std::int32_t>(type_of(name)); }
+std::int32_t weft_cuda_operation(const char* name) {
+  return static_cast<std::int32_t>(operation_of(name));
+}
+
+std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
+                                 std::int32_t buffers, WeftCudaPlan** plan, char* error) {
+  auto made = std::make_unique<WeftCudaPlan>();
+  made->buffers = buffers;
+  const std::string wrong =
+      decode({numbers, static_cast<std::size_t>(count)}, buffers, made->copies);
+  if (!wrong.empty()) return fail(error, wrong);
+  *plan = made.release();
+  return 0;
+}
+
+std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* stream,
+                                char* error) {
+  auto* queue = static_cast<cudaStream_t>(stream);
+  int device = 0;
+  if (check(cudaGetDevice(&device), "there is no GPU", error) != 0) return 1;
+  if (plan->device >= 0 && plan->device != device) {
+    return fail(error, "the plan belongs to another GPU: make one for each");
+  }
+  plan->device = device;
+
+  const std::vector<void*> now(buffers, buffers + plan->buffers);
+  std::vector<int> alignment;
+  for (void* buffer : now) {
+    const auto address = reinterpret_cast<std::uintptr_t>(buffer) | 16;
+    alignment.push_back(static_cast<int>(address & -address));
+  }
+  auto found = plan->uploaded.find(alignment);
+  if (found == plan->uploaded.end()) {
+    Uploaded uploaded;
+    if (upload(make_work(plan->copies, alignment), queue, uploaded, error) != 0) return 1;
+    found = plan->uploaded.emplace(std::move(alignment), std::move(uploaded)).first;
+  }
+  if (found->second.works.empty()) return 0;
+  if (now != plan->in_table) {
+    const std::size_t bytes = now.size() * sizeof(void*);
+    if (!plan->table && allocate(bytes, plan->table, error) != 0) return 1;
+    if (check(cudaMemcpyAsync(plan->table.get(), now.data(), bytes, cudaMemcpyHostToDevice, queue),
+              "the addresses do not get to the GPU", error) != 0) {
+      return 1;
+    }
+    plan->in_table = now;
+  }
+  for (std::size_t i = 0; i < found->second.works.size(); ++i) {
+    DeviceWork work = found->second.works[i];
+    work.buffers = reinterpret_cast<char* const*>(plan->table.get());
+    const cudaError_t status =
+        found->second.combines[i] ? launch_combine(work, queue) : launch_copy(work, queue);
+    if (check(status, "the kernel does not start", error) != 0) return 1;
+  }
+  return 0;
+}
+
+std::int32_t weft_cuda_plan_launches(const WeftCudaPlan* plan) {
+  const std::vector<int> aligned(static_cast<std::size_t>(plan->buffers), 16);
+  return static_cast<std::int32_t>(make_work(plan->copies, aligned).size());
+}
+
+void weft_cuda_plan_free(WeftCudaPlan* plan) { delete plan; }
+
+std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error) {
+  return check(cudaMalloc(memory, static_cast<std::size_t>(bytes)), "no memory on the GPU", error);
+}
+
+void weft_cuda_release(void* memory) { cudaFree(memory); }
+
+std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes, void* stream,
+                             char* error) {
+  return check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes),
+                               cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
+               "nothing comes back from the GPU", error);
+}
+
+std::int32_t weft_cuda_put(void* device, const void* host, std::int64_t bytes, void* stream,
+                           char* error) {
+  return check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes),
+                               cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)),
+               "nothing gets to the GPU", error);
+}
+
+std::int32_t weft_cuda_event_make(void** event, char* error) {
+  return check(
+      cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming),
+      "no event", error);
+}
+
+std::int32_t weft_cuda_event_record(void* event, void* stream, char* error) {
+  return check(cudaEventRecord(static_cast<cudaEvent_t>(event), static_cast<cudaStream_t>(stream)),
+               "the stream has failed", error);
+}
+
+std::int32_t weft_cuda_event_done(void* event, std::int32_t* done, char* error) {
+  const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
+  *done = status == cudaSuccess;
+  return status == cudaErrorNotReady ? 0 : check(status, "the GPU has failed", error);
+}
+
+void weft_cuda_event_free(void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+
+std::int32_t weft_cuda_stream_make(void** stream, char* error) {
+  return check(
+      cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(stream), cudaStreamNonBlocking),
+      "no stream", error);
+}
+
+void weft_cuda_stream_free(void* stream) { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }
+
+}  // extern "C"

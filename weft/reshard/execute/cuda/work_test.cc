@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/cuda/work.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace weft::reshard::execute::cuda {
+namespace {
+
+using Memory = std::vector<std::uint8_t>;
+
+std::uint32_t divided(std::uint32_t number, const Divisor& by) {
+  const std::uint64_t high = (std::uint64_t{number} * by.multiplier) >> 32;
+  return static_cast<std::uint32_t>((high + number) >> by.shift);
+}
+
+/// Bytes [low, high) of a row that a slot stands for, as the kernels find them.
+struct Slot {
+  std::int64_t from, to, low, high;
+};
+Slot slot_of(const Job& job, std::uint32_t number, std::size_t to_address) {
+  std::uint32_t row = divided(number, job.slots_of_row);
+  const std::int64_t slot = number - row * job.slots_of_row.divisor;
+  std::int64_t from = job.from, to = job.to;
+  for (int i = 0; i < job.loops; ++i) {
+    const std::uint32_t next = divided(row, job.loop[i].extent);
+    const std::uint32_t at = row - next * job.loop[i].extent.divisor;
+    from += std::int64_t{at} * job.loop[i].from;
+    to += std::int64_t{at} * job.loop[i].to;
+    row = next;
+  }
+  const std::int64_t width = job.width;
+  if (job.way == Way::kUnits) return {from, to, slot * width, (slot + 1) * width};
+  const auto before = static_cast<std::int64_t>((to_address + to) % 16);
+  return {from, to, std::max<std::int64_t>(0, slot * 16 - before),
+          std::min<std::int64_t>(job.run, slot * 16 - before + 16)};
+}
+
+/// Runs copies as the kernel would, and counts how often each byte of the target is written.
+/// `address`: where the target would begin.
+std::vector<int> run_copies(const Launch& launch, const Memory& from, Memory& to,
+                            std::size_t address) {
+  std::vector<int> written(to.size(), 0);
+  for (const Share& share : launch.shares) {
+    const Job& job = launch.jobs[share.job];
+    const std::uint32_t end = std::min(share.first + kSlotsOfShare, job.slots);
+    for (std::uint32_t number = share.first; number < end; ++number) {
+      const Slot slot = slot_of(job, number, address);
+      for (std::int64_t byte = slot.low; byte < slot.high; ++byte) {
+        to[slot.to + byte] = from[slot.from + byte];
+        ++written[slot.to + byte];
+      }
+    }
+  }
+  return written;
+}
+
+TEST(Work, DivisorsAreExact) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    const auto any = static_cast<std::uint32_t>(random() >> 1);
+    const std::uint32_t divisor = 1 + (any >> random() % 31) % 0x7fffffffu;
+    const Divisor by = make_divisor(divisor);
+    for (const std::uint32_t number :
+         {0u, 1u, divisor - 1, divisor, divisor + 1, any, 0x7fffffffu,
+          0x7fffffffu / divisor * divisor, 0x7fffffffu / divisor * divisor - 1}) {
+      if (number > 0x7fffffffu) continue;
+      ASSERT_EQ(divided(number, by), number / divisor) << number << " / " << divisor;
+    }
+  }
+}
+
+struct RandomCopies {
+  std::vector<Copy> copies;
+  std::int64_t from = 0, to = 0;  ///< bytes of the buffers
+};
+
+/// Boxes of random arrays into boxes of others, none over another.
+RandomCopies random_copies(std::mt19937& random) {
+  RandomCopies made;
+  const std::int64_t element = std::int64_t{1} << random() % 5;
+  const int count = 1 + static_cast<int>(random() % 4);
+  for (int i = 0; i < count; ++i) {
+    Copy copy{0, 1, made.from, made.to, element, Type::kBytes, Operation::kCopy, 0, {}};
+    std::int64_t from = element, to = element;
+    const int rank = static_cast<int>(random() % 8);
+    for (int dim = 0; dim < rank; ++dim) {
+      const std::int64_t extent = rank > 4 ? 1 + random() % 3 : 1 + random() % 12;
+      copy.loops.push_back({extent, from, to});
+      from *= extent + static_cast<std::int64_t>(random() % 3 == 0 ? random() % 5 : 0);
+      to *= extent + static_cast<std::int64_t>(random() % 3 == 0 ? random() % 5 : 0);
+    }
+    made.from += from + element * static_cast<std::int64_t>(random() % 3);
+    made.to += to + element * static_cast<std::int64_t>(random() % 3);
+    made.copies.push_back(std::move(copy));
+  }
+  return made;
+}
+
+TEST(Work, CopiesEveryByteOnceWhateverTheAlignment) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 600; ++i) {
+    const RandomCopies made = random_copies(random);
+    Memory from(made.from), expected(made.to, 0xaa), to(made.to, 0xaa);
+    for (std::uint8_t& byte : from) byte = static_cast<std::uint8_t>(random());
+    for (const Copy& copy : made.copies) {
+      StridedCopy(copy.loops, copy.element)
+          .run(reinterpret_cast<const std::byte*>(from.data()) + copy.from,
+               reinterpret_cast<std::byte*>(expected.data()) + copy.to);
+    }
+    const auto element = static_cast<int>(made.copies[0].element);
+    const bool aligned = random() % 2 == 0;
+    const std::vector<Launch> launches =
+        make_work(made.copies, {aligned ? 16 : element, aligned ? 16 : element});
+    ASSERT_LE(launches.size(), 1u);
+    if (launches.empty()) continue;
+    const std::size_t address = aligned ? 0 : element * (random() % 16);
+    for (const int times : run_copies(launches[0], from, to, address)) ASSERT_LE(times, 1);
+    ASSERT_EQ(to, expected) << "case " << i;
+  }
+}
+
+TEST(Work, LongRowsOfWholeBlocksAreCopiedBySixteenBytes) {
+  const Copy copy{0, 1, 0, 64, 4, Type::kBytes, Operation::kCopy, 0, {{1000, 512, 64}, {16, 4, 4}}};
+  const std::vector<Launch> launches = make_work({copy}, {16, 16});
+  ASSERT_EQ(launches.size(), 1u);
+  ASSERT_EQ(launches[0].jobs.size(), 1u);
+  const Job& job = launches[0].jobs[0];
+  EXPECT_EQ(job.way, Way::kUnits);
+  EXPECT_EQ(job.width, 16);
+  EXPECT_EQ(job.loops, 1);
+  EXPECT_EQ(job.slots, 4000u);
+  EXPECT_EQ(launches[0].shares.size(), 16u);
+  // With an address that is aligned for floats alone, blocks have to be shifted.
+  EXPECT_EQ(make_work({copy}, {4, 16})[0].jobs[0].way, Way::kShifted);
+}
+
+TEST(Work, BoxesAdvanceTogether) {
+  const Copy copy{0, 1, 0, 0, 4, Type::kBytes, Operation::kCopy, 0, {{1024, 512, 64}, {16, 4, 4}}};
+  Copy other = copy;
+  other.from = 64;
+  other.to = 1 << 16;
+  const Launch launch = make_work({copy, other}, {16, 16})[0];
+  ASSERT_EQ(launch.shares.size(), 32u);
+  for (std::size_t i = 0; i < launch.shares.size(); ++i) {
+    EXPECT_EQ(launch.shares[i].job, i % 2);
+    EXPECT_EQ(launch.shares[i].first, i / 2 * kSlotsOfShare);
+  }
+}
+
+TEST(Work, BoxesTooLargeForNumbersOf32BitsAreDivided) {
+  const std::int64_t gigabyte = std::int64_t{1} << 30;
+  const Copy copy{0,
+                  1,
+                  0,
+                  0,
+                  2,
+                  Type::kBytes,
+                  Operation::kCopy,
+                  0,
+                  {{5, 9 * gigabyte, 4 * gigabyte}, {2 * gigabyte, 2, 2}}};
+  const std::vector<Launch> launches = make_work({copy}, {16, 16});
+  std::int64_t bytes = 0;
+  for (const Job& job : launches[0].jobs) {
+    EXPECT_LE(job.slots, 1u << 30);
+    std::int64_t span = job.run;
+    for (int i = 0; i < job.loops; ++i) {
+      span += std::int64_t{job.loop[i].extent.divisor - 1} * job.loop[i].from;
+    }
+    EXPECT_LT(span, std::int64_t{1} << 32);
+    bytes += std::int64_t{job.slots} * job.width;
+  }
+  EXPECT_EQ(bytes, 20 * gigabyte);
+}
+
+TEST(Work, AddendsOfOneBoxAreOneJobAndOverlapsWait) {
+  const Copy first{1, 0, 0, 0, 4, Type::kF32, Operation::kSum, 0, {{8, 64, 128}, {16, 4, 4}}};
+  Copy second = first;
+  second.from_buffer = 2;
+  Copy beside = first;  // the other half of the same rows
+  beside.to = 64;
+  Copy over = first;  // half a row to the right
+  over.to = 32;
+  const std::vector<Launch> launches = make_work({first, beside, second, over}, {16, 16, 16});
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_TRUE(launches[0].combines);
+  ASSERT_EQ(launches[0].jobs.size(), 2u);
+  EXPECT_EQ(launches[0].jobs[0].sources, 2u);
+  EXPECT_EQ(launches[0].sources[0].buffer, 1);
+  EXPECT_EQ(launches[0].sources[1].buffer, 2);
+  EXPECT_EQ(launches[0].jobs[1].sources, 1u);
+  ASSERT_EQ(launches[1].jobs.size(), 1u);
+  EXPECT_EQ(launches[1].jobs[0].to, 32);
+
+  // What comes after the overlapping one must not be added before it.
+  const std::vector<Launch> ordered = make_work({first, over, second}, {16, 16, 16});
+  ASSERT_EQ(ordered.size(), 3u);
+  EXPECT_EQ(ordered[2].sources[0].buffer, 2);
+}
+
+TEST(Work, FillsComeFirstAndScalesLast) {
+  const std::int64_t one = 0x3f800000;
+  const Copy fill{Copy::kNoBuffer, 0, one, 0, 4, Type::kBytes, Operation::kCopy, 0, {{16, 0, 4}}};
+  const Copy copy{1, 0, 0, 64, 4, Type::kBytes, Operation::kCopy, 0, {{16, 4, 4}}};
+  const Copy add{1, 0, 0, 0, 4, Type::kF32, Operation::kSum, 0, {{16, 4, 4}}};
+  const Copy scale{Copy::kNoBuffer, 0, 1, 0, 4, Type::kF32, Operation::kScale, 8, {{16, 0, 4}}};
+  const std::vector<Launch> launches = make_work({scale, add, copy, fill}, {16, 16});
+  ASSERT_EQ(launches.size(), 4u);
+  std::uint32_t pattern[4];
+  std::memcpy(pattern, launches[0].jobs[0].constant, sizeof pattern);
+  for (const std::uint32_t word : pattern) EXPECT_EQ(word, one);
+  EXPECT_EQ(launches[0].jobs[0].loops, 0) << "a row that is filled is one run";
+  EXPECT_FALSE(launches[1].combines);
+  EXPECT_EQ(launches[2].jobs[0].sources, 1u);
+  EXPECT_EQ(launches[3].jobs[0].constant[1], 8);
+}
+
+TEST(Work, NothingToDoIsNoLaunch) {
+  EXPECT_TRUE(make_work({}, {}).empty());
+  const Copy empty{0, 1, 0, 0, 4, Type::kBytes, Operation::kCopy, 0, {{0, 4, 4}, {7, 4, 4}}};
+  EXPECT_TRUE(make_work({empty}, {16, 16}).empty());
+}
+
+}  // namespace
+}  // namespace weft::reshard::execute::cuda
