@@ -46,4 +46,5 @@ run "the whole import against HTA and Python's json" \
 run "diagnose and report as whole commands, against HTA's import" \
   .venv/bin/python bench/commands.py "$dir/bin/weft" --venv "$dir/hta-venv"
 run "a report with a million spans" .venv/bin/python bench/report_timeline.py "$dir/bin/weft"
+run "redistribution over MPI against MPI_Alltoallw" bench/reshard_mpi.sh "$dir"
 exit $failed

@@ -22,7 +22,15 @@ struct Chunk {
   bool done = false;
 };
 
-/// The chunks of a turn's messages in one direction, one after the other.
+/// Chunks a direction that are under way at once, whether they need staging or not.
+constexpr std::size_t kMostUnderWay = 64;
+
+/// A region that lies side by side on both devices goes alone from this size on, and in longer
+/// pieces: below, one message less is worth a copy.
+constexpr Bytes kWorthGoingAlone = 32 << 10, kLongestAlone = 256 << 20;
+
+/// The chunks of a turn's messages in one direction, one after the other. Sender and receiver see
+/// the same regions, and so the same chunks.
 class Chunks {
  public:
   Chunks(const std::vector<Message>& messages, Bytes longest)
@@ -33,18 +41,11 @@ class Chunks {
   Chunk next() {
     const Message& message = messages_[message_];
     Chunk chunk{message.peer, message.add, 0, {}, {}, false};
-    while (region_ < message.regions.size() && chunk.bytes < longest_) {
-      const Region& region = message.regions[region_];
-      const std::int64_t all = region.bytes() / region.element;
-      const std::int64_t fits = (longest_ - chunk.bytes) / region.element;
-      if (fits == 0) break;
-      const std::int64_t end = std::min(all, element_ + fits);
-      for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));
-      chunk.bytes += (end - element_) * region.element;
-      element_ = end;
-      if (element_ == all) {
-        ++region_;
-        element_ = 0;
+    if (goes_alone(message)) {
+      take(message, kLongestAlone, chunk);
+    } else {
+      while (region_ < message.regions.size() && !goes_alone(message) &&
+             take(message, longest_, chunk)) {
       }
     }
     if (region_ == message.regions.size()) {
@@ -55,6 +56,27 @@ class Chunks {
   }
 
  private:
+  bool goes_alone(const Message& message) const {
+    const Region& region = message.regions[region_];
+    return region.direct && !message.add && region.bytes() >= kWorthGoingAlone;
+  }
+
+  /// As much of the region as fits; false where nothing does.
+  bool take(const Message& message, Bytes longest, Chunk& chunk) {
+    const Region& region = message.regions[region_];
+    const std::int64_t all = region.bytes() / region.element;
+    const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
+    if (end == element_) return false;
+    for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));
+    chunk.bytes += (end - element_) * region.element;
+    element_ = end;
+    if (element_ == all) {
+      ++region_;
+      element_ = 0;
+    }
+    return true;
+  }
+
   const std::vector<Message>& messages_;
   Bytes longest_;
   std::size_t message_ = 0, region_ = 0;
@@ -194,7 +216,7 @@ class MessageTransport final : public Transport {
   }
 
   Status start_sends(Chunks& chunks) {
-    while (sending_.size() < options_.window && (waiting_send_ || !chunks.empty())) {
+    while (sending_.size() < kMostUnderWay && (waiting_send_ || !chunks.empty())) {
       if (!waiting_send_) waiting_send_ = chunks.next();
       std::byte* data = dense_place(*waiting_send_);
       if (data == nullptr) {
@@ -212,7 +234,7 @@ class MessageTransport final : public Transport {
   }
 
   Status start_receives(Chunks& chunks) {
-    while (receiving_.size() < options_.window && (waiting_receive_ || !chunks.empty())) {
+    while (receiving_.size() < kMostUnderWay && (waiting_receive_ || !chunks.empty())) {
       if (!waiting_receive_) waiting_receive_ = chunks.next();
       std::byte* data = waiting_receive_->add ? nullptr : dense_place(*waiting_receive_);
       if (data == nullptr) {

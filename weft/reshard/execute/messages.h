@@ -17,7 +17,7 @@ struct MessageOptions {
   std::chrono::milliseconds timeout{30'000};
   /// Longest piece that a message is sent in, at least an element; the same on all devices.
   Bytes chunk = 256 << 10;
-  /// Chunks a direction that may be under way, where the program's budget allows it.
+  /// Chunks a direction that staging is taken for, where the program's budget allows it.
   std::size_t window = 8;
 };
 

@@ -207,10 +207,40 @@ class Author {
       for (const Home& mine : homes_.of_layout[way + 1]) {
         if (!send && mine.part == piece.to_part) home = &mine;
       }
-      add_regions(place_of(*home), shared(way, piece.from_part, piece.to_part),
-                  {piece.from, piece.to},
-                  mail[{send, piece.add, distance, send ? piece.to : piece.from}]);
+      const std::vector<Strips> dims = shared(way, piece.from_part, piece.to_part);
+      std::vector<Region>& regions =
+          mail[{send, piece.add, distance, send ? piece.to : piece.from}];
+      const std::size_t before = regions.size();
+      add_regions(place_of(*home), dims, {piece.from, piece.to}, regions);
+      const bool direct = regions.size() == before + 1 && regions.back().dense();
+      if (direct) regions.back().direct = lies_dense(way, piece, dims);
     }
+  }
+
+  /// Whether a box lies side by side wherever the two devices of a piece may keep it.
+  bool lies_dense(std::size_t way, const Piece& piece, const std::vector<Strips>& dims) const {
+    const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
+    const auto dense = [&](const Layout& layout, Part part) {
+      // From the inside out: whole dimensions, then a part of one, then single indices.
+      bool whole = true;
+      for (std::size_t i = dims.size(); i-- > 0;) {
+        const Strips& strips = layout.cuts[i]->piece(part);
+        if (!covers(strips, dims[i])) return true;  // it cannot lie there
+        const std::int64_t length = reshard::length(dims[i]);
+        if (!whole && length > 1) return false;
+        whole = whole && length == reshard::length(strips);
+      }
+      return true;
+    };
+    if (!dense(from, piece.from_part) || !dense(to, piece.to_part)) return false;
+    const auto everywhere = [&](const Layout& layout) {
+      if (!layout.further.empty()) return true;  // boxes, at one end alone
+      return (!layout.holds(piece.from) || dense(layout, piece.from)) &&
+             (!layout.holds(piece.to) || dense(layout, piece.to));
+    };
+    return std::all_of(course_.layouts.begin(), course_.layouts.end(),
+                       [&](const Layout* layout) { return everywhere(*layout); }) &&
+           everywhere(course_.problem->target);
   }
 
   const Course& course_;

@@ -40,6 +40,8 @@ struct Region {
   Bytes offset = 0;
   Bytes element = 0;        ///< bytes of one
   std::vector<Loop> loops;  ///< outermost first
+  /// Of a message: its bytes lie side by side on both devices, and both know.
+  bool direct = false;
 
   Bytes bytes() const;
   /// Whether its bytes lie side by side, in order: such a region needs no packing.

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weft over MPI against MPI_Alltoallw with subarray types, on problems from the tests of other
+// projects: array in to array out, both planned and typed before, in turns within one run. Started
+// by bench/reshard_mpi.sh on several numbers of ranks. Exit status: 0 at least parity in the
+// geometric mean, 1 below, 4 no cases for so many ranks.
+//
+//   mpirun -n 8 reshard_mpi CASES.json [BYTES A DEVICE [CASES [REPEATS]]]
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/base/median.h"
+#include "weft/reshard/bounds.h"
+#include "weft/reshard/cases.h"
+#include "weft/reshard/execute/execute.h"
+#include "weft/reshard/execute/mpi/mpi.h"
+#include "weft/reshard/planner.h"
+
+namespace {
+
+using namespace weft;
+using namespace weft::reshard;
+
+int rank = 0, ranks = 1;
+
+/// The problem with so many bytes a device or a little more, if it is even, over all ranks, and
+/// something moves.
+std::optional<Problem> scaled(const Problem& problem, Bytes local) {
+  if (!problem.source_type || !problem.target_type) return {};
+  if (problem.source.partial() || problem.target.partial()) return {};
+  if (problem.devices.size() != static_cast<std::size_t>(ranks) || problem.shape.empty()) return {};
+  if (elements(problem.shape) == 0 || bounds(problem).recv_max == 0) return {};
+  Shape shape = problem.shape;
+  for (std::size_t dim = 0;; dim = (dim + 1) % shape.size()) {
+    auto larger = make_problem(shape, problem.item_size, *problem.source_type, *problem.target_type,
+                               SplitRule::kCeilFlat);
+    if (!larger || larger->devices != problem.devices) return {};
+    for (const Layout* layout : {&larger->source, &larger->target}) {
+      for (const auto& cut : layout->cuts) {
+        for (const std::int64_t length : cut->lengths) {
+          if (length != cut->lengths[0]) return {};  // uneven, or not held by all
+        }
+      }
+    }
+    if (bounds(*larger).memory * problem.item_size >= local) return *larger;
+    shape[dim] *= 2;
+  }
+}
+
+/// The boxes of a part of `whole` as a type of MPI.
+MPI_Datatype type_of(const Layout& layout, Part whole, const std::vector<Strips>& part,
+                     Bytes item) {
+  std::vector<MPI_Datatype> types;
+  MPI_Datatype element = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(static_cast<int>(item), MPI_BYTE, &element);
+  for_each_box(part, [&](const Box& box) {
+    std::vector<int> sizes, extents, starts;
+    for (std::size_t i = 0; i < box.size(); ++i) {
+      const Strips& strips = layout.cuts[i]->piece(whole);
+      std::int64_t start = 0;
+      for (const Interval& strip : strips) {
+        start += std::max<std::int64_t>(0, std::min(strip.high, box[i].low) - strip.low);
+      }
+      sizes.push_back(static_cast<int>(length(strips)));
+      extents.push_back(static_cast<int>(box[i].length()));
+      starts.push_back(static_cast<int>(start));
+    }
+    MPI_Type_create_subarray(static_cast<int>(box.size()), sizes.data(), extents.data(),
+                             starts.data(), MPI_ORDER_C, element, &types.emplace_back());
+  });
+  const std::vector<int> ones(types.size(), 1);
+  const std::vector<MPI_Aint> nowhere(types.size(), 0);
+  MPI_Datatype all = MPI_DATATYPE_NULL;
+  if (types.size() == 1) {
+    all = types[0];
+  } else {
+    MPI_Type_create_struct(static_cast<int>(types.size()), ones.data(), nowhere.data(),
+                           types.data(), &all);
+  }
+  MPI_Type_commit(&all);
+  return all;
+}
+
+/// Everything in one MPI_Alltoallw, each piece from the copy that Weft would ask.
+struct Alltoallw {
+  explicit Alltoallw(const Problem& problem) : send(side()), receive(side()) {
+    Meetings meetings(problem.node_of);
+    const auto shared = [&](Part from, Part to) {
+      std::vector<Strips> dims;
+      for (std::size_t i = 0; i < problem.shape.size(); ++i) {
+        dims.push_back(
+            intersect(problem.source.cuts[i]->piece(from), problem.target.cuts[i]->piece(to)));
+      }
+      return dims;
+    };
+    const auto add = [&](Device from, Device to) {
+      const std::vector<Strips> dims = shared(from, to);
+      if (std::any_of(dims.begin(), dims.end(), [](const Strips& s) { return s.empty(); })) return;
+      if (from == rank) send.set(to, type_of(problem.source, from, dims, problem.item_size));
+      if (to == rank) receive.set(from, type_of(problem.target, to, dims, problem.item_size));
+    };
+    for (const Piece& piece : pieces_of(rank, problem.source, problem.target, meetings)) {
+      add(piece.from, piece.to);
+    }
+    add(rank, rank);
+  }
+
+  void run(const std::byte* source, std::byte* target) const {
+    MPI_Alltoallw(source, send.counts.data(), send.offsets.data(), send.types.data(), target,
+                  receive.counts.data(), receive.offsets.data(), receive.types.data(),
+                  MPI_COMM_WORLD);
+  }
+
+  struct Side {
+    std::vector<int> counts, offsets;
+    std::vector<MPI_Datatype> types;
+    void set(Device peer, MPI_Datatype type) {
+      counts[peer] = 1;
+      types[peer] = type;
+    }
+  };
+  static Side side() {
+    return {std::vector<int>(ranks, 0), std::vector<int>(ranks, 0),
+            std::vector<MPI_Datatype>(ranks, MPI_BYTE)};
+  }
+  Side send, receive;
+};
+
+/// Seconds of the slowest rank.
+template <class Work>
+double timed(const Work& work) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = MPI_Wtime();
+  work();
+  double seconds = MPI_Wtime() - begin;
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+/// How many times as long MPI takes; rank 0 prints it.
+double compare(const std::string& name, const Problem& problem, int repeats,
+               execute::Transport& transport) {
+  const auto plan = make_plan(problem, {});
+  const auto program = execute::make_program({{&problem, &*plan, {}}}, rank, {});
+  std::vector<std::byte> source(program->buffers[0]), target(program->buffers[1]), other = target;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    source[i] = static_cast<std::byte>(i * 131 + static_cast<std::size_t>(rank) * 17);
+  }
+  const Alltoallw rival(problem);
+  const auto weft = [&] {
+    const auto done = execute::execute(*program, {source.data(), target.data()}, transport);
+    if (!done) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), done.error().message.c_str());
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+  };
+  const auto mpi = [&] { rival.run(source.data(), other.data()); };
+  weft();
+  mpi();
+  if (target != other) {
+    std::fprintf(stderr, "%s: the results differ\n", name.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  std::vector<double> weft_times, mpi_times;
+  for (int i = 0; i < repeats; ++i) {
+    weft_times.push_back(timed(weft));
+    mpi_times.push_back(timed(mpi));
+  }
+  const double ours = median(weft_times), theirs = median(mpi_times);
+  if (rank == 0) {
+    const double gigabytes =
+        static_cast<double>(bounds(problem).recv_total * problem.item_size) * 1e-9;
+    std::printf("| %s | %zu | %.1f | %.2f | %.2f | %.2f |\n", name.c_str(), plan->steps.size(),
+                1e3 * gigabytes, 1e3 * ours, 1e3 * theirs, theirs / ours);
+    std::fflush(stdout);
+  }
+  return theirs / ours;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const Bytes local = argc > 2 ? std::atoll(argv[2]) : 8 << 20;
+  const std::size_t most = argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 12;
+  const int repeats = argc > 4 ? std::atoi(argv[4]) : 7;
+  const auto cases = read_cases(argv[1]);
+  if (!cases) {
+    if (rank == 0) std::fprintf(stderr, "%s\n", cases.error().text().c_str());
+    return 4;
+  }
+  std::vector<std::pair<std::string, Problem>> problems;
+  std::set<std::pair<Shape, Bytes>> seen;  // one of each size is enough
+  for (const Case& item : *cases) {
+    if (!item.problem) continue;
+    if (auto problem = scaled(*item.problem, local)) {
+      if (seen.insert({item.problem->shape, bounds(*problem).recv_total}).second) {
+        problems.emplace_back(item.id, std::move(*problem));
+      }
+    }
+  }
+  if (problems.empty()) {
+    if (rank == 0) std::printf("no even cases for %d ranks\n", ranks);
+    return 4;
+  }
+  auto transport = execute::connect_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), {});
+  if (!transport) return 1;
+  if (rank == 0) {
+    std::printf("\n%d ranks, %zu of %zu even cases, %.1f MiB a device\n\n", ranks,
+                std::min(most, problems.size()), problems.size(),
+                static_cast<double>(local) / (1 << 20));
+    std::printf("| case | steps | received MB | Weft ms | Alltoallw ms | ratio |\n");
+    std::printf("| --- | --- | --- | --- | --- | --- |\n");
+  }
+  double logs = 0, worst = 1e9;
+  const std::size_t count = std::min(most, problems.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& [name, problem] = problems[i * problems.size() / count];
+    const double ratio = compare(name, problem, repeats, **transport);
+    logs += std::log(ratio);
+    worst = std::min(worst, ratio);
+  }
+  const double mean = std::exp(logs / static_cast<double>(count));
+  if (rank == 0) std::printf("\ngeometric mean %.2f, least %.2f\n", mean, worst);
+  return mean >= 1 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int code = run(argc, argv);
+  MPI_Finalize();
+  return code;
+}
