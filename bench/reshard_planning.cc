@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/reshard/joint.h"
 #include "weft/reshard/planner.h"
 #include "weft/reshard/random_problem.h"
 
@@ -28,13 +29,18 @@ struct Price {
   Picos step, message;
 };
 
-double plan_ms(const Problem& problem, const Price& price) {
+Plan planned(const Problem& problem, const Price& price) {
   PlannerOptions options;
   options.link.step = price.step;
   options.link.message = price.message;
-  const double begin = now_ms();
-  const auto plan = make_plan(problem, options);
+  auto plan = make_plan(problem, options);
   WEFT_CHECK(plan.has_value());
+  return std::move(*plan);
+}
+
+double plan_ms(const Problem& problem, const Price& price) {
+  const double begin = now_ms();
+  planned(problem, price);
   return now_ms() - begin;
 }
 
@@ -63,14 +69,17 @@ struct Parameter {
   const char* dims;
 };
 
-/// 80 layers over 4 stages of 8 devices, then dimension 0 over 64 devices.
+/// 80 layers over 4 stages of 8 devices, then dimension 0 over 64 devices: each planned, then all
+/// senders balanced together.
 double model_ms(const Price& price) {
   const std::vector<Parameter> layer = {
       {{8192, 8192}, "t,-"},  {{1024, 8192}, "t,-"},  {{1024, 8192}, "t,-"},
       {{8192, 8192}, "-,t"},  {{28672, 8192}, "t,-"}, {{28672, 8192}, "t,-"},
       {{8192, 28672}, "-,t"}, {{8192}, "-"},          {{8192}, "-"}};
   const auto to_mesh = parse_mesh("f=64", "");
-  double sum = 0;
+  std::vector<Problem> problems;
+  std::vector<Plan> plans;
+  const double begin = now_ms();
   for (std::int64_t number = 0; number < 80; ++number) {
     std::string devices;
     for (std::int64_t i = 0; i < 8; ++i) {
@@ -80,12 +89,18 @@ double model_ms(const Price& price) {
     for (const Parameter& parameter : layer) {
       const auto from = parse_sharding(*mesh, parameter.dims, "");
       const auto to = parse_sharding(*to_mesh, parameter.shape.size() == 1 ? "f" : "f,-", "");
-      const double begin = now_ms();
-      const auto problem = make_problem(parameter.shape, 2, *from, *to, SplitRule::kCeilFlat);
-      sum += now_ms() - begin + plan_ms(*problem, price);
+      problems.push_back(*make_problem(parameter.shape, 2, *from, *to, SplitRule::kCeilFlat));
     }
   }
-  return sum;
+  share_devices(problems);
+  for (const Problem& problem : problems) plans.push_back(planned(problem, price));
+  std::vector<Passage> passages;
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    passages.push_back(make_passage(problems[i], plans[i]));
+  }
+  const JointPieces pieces = joint_pieces(passages);
+  WEFT_CHECK(pieces.size() == problems.size());
+  return now_ms() - begin;
 }
 
 }  // namespace
@@ -102,7 +117,8 @@ int main() {
     }
     held = random_types("x=64,y=64", price, false, 50) && held;
     held = random_types("x=16,y=16,z=16", price, false, 50) && held;
-    random_types("x=8,y=8", price, true, 1);
+    held = random_types("x=8,y=8", price, true, 1) && held;
+    held = random_types("x=64,y=64", price, true, 50) && held;
     const double model = model_ms(price);
     std::printf("%-26s %-14s %-9s %10.3f %10s %8.0f\n", "70B, 720 parameters", price.name, "",
                 model, "", 1000.0);

@@ -9,8 +9,10 @@
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/parallel.h"
+#include "weft/reshard/joint.h"
 #include "weft/reshard/measured_link.h"
 #include "weft/reshard/picture.h"
+#include "weft/reshard/relabel.h"
 #include "weft/reshard/text.h"
 
 namespace weft::cli {
@@ -114,7 +116,32 @@ Result<Case> case_of(const Arguments& arguments) {
   return Case{problem.id, size, std::move(problem)};
 }
 
-std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+/// Cases with a problem share their devices; their parts are dealt out anew where that is free.
+Status share(std::vector<Case>& cases, bool relabel) {
+  std::vector<reshard::Problem> problems;
+  for (const Case& item : cases) {
+    if (item.problem) problems.push_back(*item.problem);
+  }
+  share_devices(problems);
+  if (relabel) {
+    for (const reshard::Problem& problem : problems) {
+      if (problem.source.partial() || problem.target.partial()) {
+        return fail(ErrorCode::kUsage,
+                    "--relabel is for arrays without summands, and '" + problem.id + "' has some");
+      }
+    }
+    const std::vector<reshard::Device> labels = reshard::best_labels(problems);
+    for (reshard::Problem& problem : problems) problem = relabelled(problem, labels);
+  }
+  auto next = problems.begin();
+  for (Case& item : cases) {
+    if (item.problem) item.problem = std::move(*next++);
+  }
+  return {};
+}
+
+std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
+                    bool together) {
   std::int64_t counts[3] = {0, 0, 0};
   for (const Outcome& outcome : outcomes) ++counts[static_cast<int>(outcome.status)];
   JsonWriter json;
@@ -124,7 +151,12 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
   for (std::size_t i = 0; i < cases.size(); ++i) {
     reshard::write_outcome(json, cases[i], outcomes[i]);
   }
-  return json.end_array().end_object().take() + "\n";
+  json.end_array();
+  if (together) {
+    json.key("together");
+    write_together(json, put_together(cases, outcomes));
+  }
+  return json.end_object().take() + "\n";
 }
 
 Status write_plans(const std::string& path, const std::vector<Case>& cases,
@@ -156,6 +188,10 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
     WEFT_ASSIGN(Case single, case_of(arguments));
     cases.push_back(std::move(single));
   }
+  const bool together = arguments.has("--together");
+  if (together || arguments.has("--relabel")) {
+    WEFT_TRY(share(cases, arguments.has("--relabel")));
+  }
   for (Case& item : cases) {
     if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
   }
@@ -175,11 +211,14 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
     WEFT_TRY(write_file(arguments.all("--svg").back(), reshard::picture(*cases.front().problem)));
   }
   if (arguments.has("--json")) {
-    console.result = json_of(cases, outcomes);
+    console.result = json_of(cases, outcomes, together);
   } else if (many) {
     console.result = reshard_cases_text(cases, outcomes, arguments.has("--all"), console.out);
   } else {
     console.result = reshard_text(cases.front(), outcomes.front(), budget, console.out);
+  }
+  if (together && !arguments.has("--json")) {
+    console.result += reshard_together_text(put_together(cases, outcomes));
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.status == Outcome::Status::kWrong) return ExitCode::kAnswerIsNo;
@@ -245,6 +284,9 @@ Subcommand reshard_command() {
       {"--cases", "FILE", "plan a file of problems (docs/design/reshard.md)", Flag::Value::kFile},
       {"--all", "", "with --cases: show those that are ok, too"},
       {"--plans", "FILE", "write what moves, a JSON line a problem", Flag::Value::kFile},
+      {"--together", "", "all arrays at once: who sends is balanced over all of them"},
+      {"--relabel", "",
+       "deal the parts of the target out anew, so that most of all arrays stays where it is"},
       {"--svg", "FILE", "draw who holds what, before and after", Flag::Value::kFile},
       {"--threads", "N", "threads to use; 0: all cores", Flag::Value::kWhole},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};

@@ -128,4 +128,13 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
                      counts[2]);
 }
 
+std::string reshard_together_text(const reshard::Together& together) {
+  return fmt::format(
+      "together  {} arrays, {} moved; a device sends at most {}, {} on average ({} at most, were\n"
+      "          senders chosen for each array alone), and receives at most {}\n",
+      together.arrays, format_bytes(together.sent_total), format_bytes(together.sent_max),
+      format_bytes(together.sent_mean), format_bytes(together.sent_apart),
+      format_bytes(together.received_max));
+}
+
 }  // namespace weft::cli

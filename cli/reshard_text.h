@@ -19,4 +19,7 @@ std::string reshard_cases_text(const std::vector<reshard::Case>& cases,
                                const std::vector<reshard::Outcome>& outcomes, bool everything,
                                const Terminal& terminal);
 
+/// All arrays at once: how much moves, and how evenly.
+std::string reshard_together_text(const reshard::Together& together);
+
 }  // namespace weft::cli

@@ -162,3 +162,27 @@ def test_plans_of_shared_cases_pass_the_checker_outside(weft: Weft, tmp_path: Pa
             assert reshard_check.replay(case, plan["rounds"]) is None, plan["id"]
             replayed += 1
     assert replayed > 500
+
+
+def test_copies_share_the_work_of_all_arrays(weft: Weft, tmp_path: Path) -> None:
+    mesh = {"axes": [["x", 4]]}
+    to = {"axes": [["z", 1]], "devices": [7]}
+    arrays = [
+        {**CASE, "id": f"a{i}", "src": {"mesh": mesh, "dims": [[], []]},
+         "dst": {"mesh": to, "dims": [[], []]}}
+        for i in range(4)
+    ]  # fmt: skip
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({"cases": arrays}))
+    found = json.loads(weft("reshard", "--cases", path, "--together", "--json").stdout)["together"]
+    assert found["arrays"] == 4 and found["sent_total"] == 4 * 256
+    assert (found["sent_max"], found["sent_max_apart"]) == (256, 4 * 256)
+    done = weft("reshard", "--cases", path, "--together")
+    assert "together  4 arrays" in done.stdout
+    # The device that already has it plays the part of the one that does not.
+    kept = json.loads(weft("reshard", "--cases", path, "--together", "--relabel", "--json").stdout)
+    assert kept["together"]["sent_total"] == 0
+    odd = {**arrays[0], "src": {"mesh": mesh, "dims": [[], []], "partial": {"x": "sum"}}}
+    path.write_text(json.dumps({"cases": [odd]}))
+    done = weft("reshard", "--cases", path, "--relabel")
+    assert done.returncode == 2 and "summands" in done.stderr

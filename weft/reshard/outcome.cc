@@ -2,6 +2,7 @@
 #include "weft/reshard/outcome.h"
 
 #include "weft/reshard/bounds.h"
+#include "weft/reshard/joint.h"
 #include "weft/reshard/replay.h"
 
 namespace weft::reshard {
@@ -91,6 +92,36 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
     json.end_array();
   }
   json.end_object();
+}
+
+Together put_together(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+  std::vector<Passage> passages;
+  JointPieces apart;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (outcomes[i].status != Outcome::Status::kOk) continue;
+    passages.push_back(make_passage(*cases[i].problem, outcomes[i].plan));
+    apart.push_back(joint_pieces({passages.back()}).front());
+  }
+  const JointLoads loads = joint_loads(passages, joint_pieces(passages));
+  Together together;
+  together.arrays = static_cast<std::int64_t>(passages.size());
+  together.sent_max = loads.sent_max;
+  together.received_max = loads.received_max;
+  together.sent_apart = joint_loads(passages, apart).sent_max;
+  std::int64_t senders = 0;
+  for (const Bytes sent : loads.sent) {
+    together.sent_total += sent;
+    senders += sent > 0;
+  }
+  together.sent_mean = senders > 0 ? together.sent_total / senders : 0;
+  return together;
+}
+
+void write_together(JsonWriter& json, const Together& together) {
+  json.begin_object().field("arrays", together.arrays).field("sent_total", together.sent_total);
+  json.field("sent_max", together.sent_max).field("sent_mean", together.sent_mean);
+  json.field("sent_max_apart", together.sent_apart);
+  json.field("recv_max", together.received_max).end_object();
 }
 
 std::string plan_line(const Problem& problem, const Outcome& outcome) {

@@ -10,6 +10,7 @@
 #include "weft/reshard/execute/fingerprint.h"
 #include "weft/reshard/execute/homes.h"
 #include "weft/reshard/execute/region.h"
+#include "weft/reshard/joint.h"
 
 namespace weft::reshard::execute {
 namespace {
@@ -32,8 +33,10 @@ using Mail = std::map<Address, std::vector<Region>>;
 /// What a device does for one array.
 class Author {
  public:
-  Author(const Course& course, const Homes& homes, Device self, std::int32_t array)
-      : course_(course), homes_(homes), self_(self), array_(array) {}
+  /// `joint`: pieces by way, of several arrays that are balanced together; null: this one alone.
+  Author(const Course& course, const Homes& homes, Device self, std::int32_t array,
+         const std::vector<std::vector<Piece>>* joint)
+      : course_(course), homes_(homes), self_(self), array_(array), joint_(joint) {}
 
   /// Adds the array's part of each turn. `staging`: number of that buffer.
   void write(std::int32_t staging, std::vector<Turn>& turns, std::vector<Mail>& mail) {
@@ -200,8 +203,11 @@ class Author {
   void write_messages(std::size_t way, Meetings& meetings, Mail& mail) const {
     const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
     const std::int64_t devices = to.devices();
-    for (const Piece& piece : pieces_of(self_, from, to, meetings)) {
+    const std::vector<Piece> all =
+        joint_ != nullptr ? (*joint_)[way] : pieces_of(self_, from, to, meetings);
+    for (const Piece& piece : all) {
       const bool send = piece.from == self_;
+      if (!send && piece.to != self_) continue;
       const std::int64_t distance = (piece.to - piece.from + devices) % devices;
       const Home* home = send ? &home_like(way, piece.from_part) : nullptr;
       for (const Home& mine : homes_.of_layout[way + 1]) {
@@ -247,6 +253,7 @@ class Author {
   const Homes& homes_;
   Device self_;
   std::int32_t array_;
+  const std::vector<std::vector<Piece>>* joint_;
   std::int32_t staging_ = 0;
 };
 
@@ -336,6 +343,16 @@ Status complete(const Problem& problem, Elements& elements) {
                                      "', which has " + std::to_string(size));
 }
 
+/// What moves of all arrays, where it matters who sends; else empty.
+JointPieces balanced(const std::vector<Course>& courses) {
+  if (courses.size() < 2) return {};
+  std::vector<Passage> passages;
+  for (const Course& course : courses) {
+    passages.push_back({course.problem, course.layouts, course.turn});
+  }
+  return senders_to_choose(passages) ? joint_pieces(passages) : JointPieces{};
+}
+
 Status check(const std::vector<Array>& arrays, Device self) {
   for (const Array& array : arrays) {
     if (array.problem->devices != arrays[0].problem->devices) {
@@ -371,9 +388,11 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
   const Bytes staging = arrange(homes);
   program.turns.resize(turns);
   std::vector<Mail> mail(turns);
+  const JointPieces joint = balanced(courses);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Problem& problem = *arrays[i].problem;
-    Author author(courses[i], homes[i], self, static_cast<std::int32_t>(i));
+    Author author(courses[i], homes[i], self, static_cast<std::int32_t>(i),
+                  joint.empty() ? nullptr : &joint[i]);
     if (!author.complete()) {
       return fail(ErrorCode::kInfeasible, "the plan does not lead to the target");
     }

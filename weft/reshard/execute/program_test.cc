@@ -7,6 +7,7 @@
 
 #include "weft/reshard/cases.h"
 #include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/joint.h"
 #include "weft/reshard/planner.h"
 #include "weft/reshard/random_problem.h"
 
@@ -100,6 +101,25 @@ TEST(Program, MovesManyArraysSideBySide) {
     }
     for (const Bytes budget : {0, 64, 4000}) expect_right(arrays, budget);
   }
+}
+
+TEST(Program, MovesManyArraysRightWhoseSendersAreChosenTogether) {
+  std::vector<Problem> problems;
+  for (const char* shape : {"64,64", "4,4", "64,64", "4,4", "64,64", "4,4"}) {
+    problems.push_back(parsed("x=2,y=4", shape, "x,-", "-,-"));
+  }
+  for (unsigned seed = 0; seed < 5; ++seed) {
+    problems.push_back(random_problem(seed, {.partial = true, .other_mesh = true}));
+  }
+  share_devices(problems);
+  std::vector<Plan> plans;
+  std::vector<Array> arrays;
+  for (const Problem& problem : problems) plans.push_back(planned(problem, 0));
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    arrays.push_back(array_of(problems[i], plans[i]));
+  }
+  expect_right(arrays, 0);
+  expect_right(arrays, 4000);
 }
 
 TEST(Program, ASliceIsNoCopyUntilTheEnd) {
