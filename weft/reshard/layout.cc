@@ -92,27 +92,36 @@ std::int64_t elements(const Shape& shape) {
   return product;
 }
 
-Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes) {
+Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>>& parts) {
   Layout layout;
   layout.shape = shape;
   layout.grid = false;
-  std::vector<const Box*> part_boxes;  // null: the device has none
-  for (const auto& list : boxes) part_boxes.push_back(list.empty() ? nullptr : &list.front());
-  for (std::size_t device = 0; device < boxes.size(); ++device) {
-    for (std::size_t i = 1; i < boxes[device].size(); ++i) {
-      part_boxes.push_back(&boxes[device][i]);
+  std::vector<const Pieces*> regions;  // null: the device has none
+  for (const auto& list : parts) regions.push_back(list.empty() ? nullptr : &list.front());
+  for (std::size_t device = 0; device < parts.size(); ++device) {
+    for (std::size_t i = 1; i < parts[device].size(); ++i) {
+      regions.push_back(&parts[device][i]);
       layout.further.push_back(static_cast<Device>(device));
     }
   }
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     std::vector<Strips> pieces;
-    for (const Box* box : part_boxes) {
-      pieces.push_back(box ? strips_of({(*box)[dim]}) : Strips{});
-    }
+    for (const Pieces* region : regions) pieces.push_back(region ? (*region)[dim] : Strips{});
     layout.cuts.push_back(std::make_shared<Cut>(make_cut(pieces)));
   }
-  for (const Box* box : part_boxes) layout.group.push_back(box ? 0 : Layout::kAbsent);
+  for (const Pieces* region : regions) layout.group.push_back(region ? 0 : Layout::kAbsent);
   return layout;
+}
+
+Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes) {
+  std::vector<std::vector<Pieces>> parts(boxes.size());
+  for (std::size_t device = 0; device < boxes.size(); ++device) {
+    for (const Box& box : boxes[device]) {
+      Pieces& region = parts[device].emplace_back();
+      for (const Interval& side : box) region.push_back(strips_of({side}));
+    }
+  }
+  return layout_of_parts(shape, parts);
 }
 
 std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high) {

@@ -72,7 +72,12 @@ std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part 
 
 std::int64_t elements(const Shape& shape);
 
-/// Any number of boxes a device, which do not overlap; empty ones hold nothing.
+/// A part of an array: its piece of each dimension.
+using Pieces = std::vector<Strips>;
+
+/// Any number of parts a device, which do not overlap; empty ones hold nothing.
+Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>>& parts);
+/// Likewise, each a box.
 Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
 
 /// Elements [low, high) of a box in row-major order, as boxes: what ragged shards hold.

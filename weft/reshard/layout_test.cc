@@ -27,6 +27,14 @@ TEST(Layout, ADeviceMayHoldSeveralBoxes) {
   EXPECT_TRUE(check_source(layout).has_value());
 }
 
+TEST(Layout, APartMayBeMadeOfStrips) {
+  const Layout layout = layout_of_parts(
+      {4, 4}, {{{{{0, 4}}, {{0, 1}, {2, 3}}}}, {{{{0, 4}}, {{1, 2}}}, {{{0, 4}}, {{3, 4}}}}});
+  EXPECT_EQ(layout.elements(0), 8);
+  EXPECT_EQ(layout.device_of(2), 1);
+  EXPECT_TRUE(check_source(layout).has_value());
+}
+
 TEST(Layout, RangesOfTheFlattenedArrayAreFewBoxes) {
   const Box box{{0, 5}, {2, 9}};
   EXPECT_EQ(flat_range(box, 9, 18), (std::vector<Box>{{{1, 2}, {4, 9}}, {{2, 3}, {2, 6}}}));

@@ -103,6 +103,21 @@ TEST(Planner, UnevenNestedGathersAreRight) {
           messages_too());
 }
 
+TEST(Planner, NothingIsGatheredBeyondWhatTheTargetLacks) {
+  // A known pass gathers axes that the target still cuts, where a dimension loses its minor axes
+  // and others stay or come: received volume and peak are those of what is wanted.
+  const char* targets[] = {"x+y,-", "x,-", "x,z", "x+z,-", "-,x", "x,y"};
+  for (const char* target : targets) {
+    SCOPED_TRACE(target);
+    const Problem problem = parsed("x=2,y=2,z=2", "16,8", "x+y+z,-", target);
+    for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
+      const Plan plan = planned(problem, link);
+      EXPECT_EQ(plan.peak, std::max(problem.source.largest(), problem.target.largest()));
+    }
+    EXPECT_EQ(received(planned(problem, volume_alone())), bounds(problem).recv_max);
+  }
+}
+
 TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
   Problem problem = parsed("n=2,d=4", "64,64", "n,-", "-,-");
   set_nodes(problem, 4);

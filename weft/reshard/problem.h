@@ -2,6 +2,7 @@
 // One array, how it is distributed, and how it shall be.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,17 @@ struct Problem {
   std::optional<Sharding> source_type, target_type;
   std::string reduction;  ///< of a partial side: "sum", "min", ...; empty: none
 };
+
+/// One end of a problem as whoever asks knows it: a type over a mesh, or else the parts of each
+/// device, by the user's numbers.
+struct End {
+  std::optional<Sharding> type;
+  std::map<std::int64_t, std::vector<Pieces>> parts;
+};
+
+/// `others`: devices that have no part in it, but in arrays that are moved together with this one.
+Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& from, const End& to,
+                             SplitRule rule, const std::vector<std::int64_t>& others = {});
 
 /// Fills devices, source and target from two types over meshes.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
