@@ -6,6 +6,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/predict.h"
 #include "python/bindings/report.h"
+#include "python/bindings/reshard.h"
 #include "python/bindings/sim.h"
 #include "python/bindings/tables.h"
 #include "python/bindings/trace.h"
@@ -18,4 +19,6 @@ NB_MODULE(_core, module) {
   weft::python::bind_diagnose(module);
   weft::python::bind_report(module);
   weft::python::bind_tables(module);
+  weft::python::bind_reshard(module);
+  weft::python::bind_reshard_program(module);
 }

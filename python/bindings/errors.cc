@@ -25,7 +25,7 @@ const char* class_name(ErrorCode code) {
     case ErrorCode::kUnavailable:
       return "Unavailable";
     case ErrorCode::kPeerFailed:
-      return "WeftError";
+      return "PeerFailed";
     case ErrorCode::kCancelled:
       return "Cancelled";
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -176,3 +176,145 @@ def replay(
     run: Run, what_if: Sequence[str], links: Sequence[str], steps: Sequence[int]
 ) -> str: ...
 def report(run: Run, what_if: Sequence[str], links: Sequence[str]) -> tuple[str, str]: ...
+
+@final
+class ReshardEnd:
+    """How an array is distributed, or shall be."""
+
+    @staticmethod
+    def mesh(
+        axes: Sequence[tuple[str, int]],
+        devices: Sequence[int],
+        dims: Sequence[Sequence[str]],
+        partial: Sequence[str] = (),
+    ) -> ReshardEnd:
+        """Over a mesh with named axes, most significant first.
+
+        devices: in row-major order; empty: 0, 1, 2 ...
+        dims: the axes (or sub-axes, "x:(2)4") that cut each dimension, most significant first. An axis
+        that cuts none means equal copies.
+        partial: axes along which summands lie.
+        """
+    @staticmethod
+    def parts(parts: Mapping[int, Sequence[Sequence[Sequence[tuple[int, int]]]]]) -> ReshardEnd:
+        """By device: its parts, each with the (low, high) of one or more strips of every dimension."""
+
+@final
+class ReshardPlan:
+    """How to get from one end to the other; see reshard_plan."""
+
+    @property
+    def devices(self) -> list[int]:
+        """All that have a part in it, sorted."""
+    @property
+    def steps(self) -> list[tuple[str, int]]:
+        """Names, and bytes that the device receives that receives most."""
+    @property
+    def received(self) -> int:
+        """Bytes, added up over the steps."""
+    @property
+    def peak(self) -> int:
+        """Bytes of the largest part on any device at any time."""
+    @property
+    def time_us(self) -> float: ...
+
+@final
+class ReshardProgram:
+    """What one device does to carry out plans; see reshard_program.
+
+    Buffers are numbered: 2 i and 2 i + 1 are the source and the target of array i, dense, and the last
+    one is staging. In each turn the device sends and receives pieces, in any order of completion but
+    started in the order of the lists. Pieces are (device, bytes, buffer, offset); a buffer of -1 means
+    that the piece does not lie side by side and goes through pack() or unpack().
+
+    Regions are (buffer, array, offset, bytes of an element, loops), loops are (extent, stride in bytes),
+    outermost first: for those who pack by themselves.
+    """
+
+    @property
+    def buffers(self) -> list[int]:
+        """Sizes in bytes."""
+    @property
+    def fingerprint(self) -> int:
+        """The same on all devices that run the same plans, and nowhere else."""
+    @property
+    def turns(self) -> int: ...
+    @property
+    def longest_packed(self) -> int:
+        """Bytes of the longest piece that has to be packed or unpacked."""
+    def sends(self, turn: int) -> list[tuple[int, int, int, int]]: ...
+    def receives(self, turn: int) -> list[tuple[int, int, int, int]]: ...
+    def neutral_regions(self) -> list[_Region]:
+        """Filled with neutral elements before the first turn."""
+    def filled_regions(self, turn: int) -> list[_Region]:
+        """Likewise, before the turn."""
+    def move_regions(self, turn: int) -> list[tuple[_Region, _Region]]:
+        """What stays on the device: from, to."""
+    def send_regions(self, turn: int, piece: int) -> list[tuple[_Region, bool]]: ...
+    def receive_regions(self, turn: int, piece: int) -> list[tuple[_Region, bool]]:
+        """What the piece is made of, and whether it is added to what is there."""
+    def at(self, addresses: Sequence[int]) -> ReshardMemory:
+        """The program on buffers in memory of the host; 0 where one has no bytes."""
+
+@final
+class ReshardMemory:
+    """A program's buffers. Whoever made it keeps their memory alive.
+
+    Calls free the interpreter for other threads; different pieces may be packed and unpacked at the same
+    time, after move().
+    """
+
+    def fill_neutral(self) -> None:
+        """Before the first turn."""
+    def move(self, turn: int) -> None:
+        """Before anything of the turn is unpacked."""
+    def pack(self, turn: int, piece: int, out: int) -> None:
+        """A piece of sends(turn) into memory at `out`."""
+    def unpack(self, turn: int, piece: int, source: int) -> None:
+        """A piece of receives(turn) from memory at `source`: put in place, or added."""
+
+_Region = tuple[int, int, int, int, list[tuple[int, int]]]
+
+def reshard_plan(
+    shape: Sequence[int],
+    item_size: int,
+    dtype: str,
+    source: ReshardEnd,
+    target: ReshardEnd,
+    rule: str = "ceil_nested",
+    reduction: str = "",
+    others: Sequence[int] = (),
+    node_size: int = 0,
+    link: str = "10us,25GB/s",
+    message_cost: str = "0us",
+    direct: bool = False,
+    budget: int = 0,
+) -> ReshardPlan:
+    """The cheapest plan.
+
+    dtype: "f32", "bf16", "i64", ...; matters only where summands are added up.
+    rule: how meshes cut what does not divide: "ceil_nested" (torch), "ceil_flat" (JAX), "balanced".
+    reduction: of summands: "sum", "min", "max", "prod" or "avg".
+    others: devices without a part in this array, but in others of the same program.
+    link, message_cost: as for `weft reshard`.
+    budget: bytes beside both ends, 0: no limit. What must rest between steps has to fit.
+    """
+
+def reshard_program(
+    plans: Sequence[ReshardPlan], device: int, budget: int = 0
+) -> ReshardProgram:
+    """What the device does to carry out the plans together, which must have the same devices.
+
+    budget: bytes beside both ends; pieces are cut so that two a direction fit. 0: no limit.
+    """
+
+def reshard_resting(plans: Sequence[ReshardPlan]) -> int:
+    """Bytes that rest beside both ends between steps, on the device that has most."""
+
+def reshard_run_all(
+    programs: Sequence[ReshardProgram], addresses: Sequence[Sequence[int]]
+) -> int:
+    """Runs the programs of all devices, whose memory is in this process.
+
+    addresses: of each device the sources and targets, without staging. Returns the bytes of staging.
+    """

@@ -35,6 +35,10 @@ class Unavailable(WeftError):
     """Needs something that this machine lacks (exit 4)."""
 
 
+class PeerFailed(WeftError):
+    """Another process or host failed, or did not answer in time (exit 5)."""
+
+
 class Cancelled(WeftError):
     """Given up before it was done."""
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's view of the reshard room: ends, plans, and the programs that carry plans out. Memory is
+// told as addresses: what owns it, NumPy, torch or JAX, stays a matter of Python.
+#pragma once
+
+#include <memory>
+
+#include "weft/reshard/execute/program.h"
+
+namespace nanobind {
+class module_;
+}
+
+namespace weft::python {
+
+/// An array to be moved. Python objects share it; programs outlive plans.
+struct PlannedArray {
+  reshard::Problem problem;
+  reshard::Plan plan;
+  reshard::execute::Elements elements;
+  reshard::Link link;
+};
+
+struct PyPlan {
+  std::shared_ptr<const PlannedArray> array;
+};
+
+void bind_reshard(nanobind::module_& module);
+/// After bind_reshard, which makes ReshardPlan.
+void bind_reshard_program(nanobind::module_& module);
+
+}  // namespace weft::python
