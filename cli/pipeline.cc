@@ -37,6 +37,12 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
 namespace {
 
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
+  if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
+  if (arguments.inputs.size() > 1) {
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("'{}' is one argument too many (see weft help pipeline)", arguments.inputs[1]));
+  }
   return run_pipedream(arguments, console);
 }
 
@@ -46,13 +52,15 @@ Subcommand pipeline_command() {
   Subcommand command;
   command.name = "pipeline";
   command.description = "cuts a model into the stages of a pipeline";
-  command.inputs = "PROFILE";
+  command.inputs = "PROFILE | schedule INSTANCES";
   command.min_inputs = 1;
-  command.max_inputs = 1;
+  command.max_inputs = 2;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE, "
       "or JSON\n(docs/formats/pipeline.md). --model pipedream answers as PipeDream's optimizer "
-      "does: the slowest\nstage of a pipeline that never drains.";
+      "does: the slowest\nstage of a pipeline that never drains.\n"
+      "schedule finds the shortest order of micro-batches for given stages, and proves how short "
+      "one can be.";
   command.examples = {
       Example{"weft pipeline graph.txt --model pipedream --devices 4x4 --bandwidth 8e9,1.25e9",
               "4 machines of 4 devices"},
@@ -65,6 +73,7 @@ Subcommand pipeline_command() {
       {"--bandwidth", "RATES", "bytes a second, one a level of --devices, as 8e9,1.25e9",
        Flag::Value::kText},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  for (Flag& flag : pipeline_schedule_flags()) command.flags.push_back(std::move(flag));
   command.run = run_pipeline;
   return command;
 }

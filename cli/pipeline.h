@@ -19,4 +19,8 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
 /// PROFILE --model pipedream.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 
+/// schedule INSTANCES, and its flags.
+Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console);
+std::vector<Flag> pipeline_schedule_flags();
+
 }  // namespace weft::cli

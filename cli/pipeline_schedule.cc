@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline schedule INSTANCES`: the order of micro-batches for given stages.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/interrupt.h"
+#include "cli/pipeline.h"
+#include "weft/base/file.h"
+#include "weft/base/json_writer.h"
+#include "weft/base/parallel.h"
+#include "weft/pipeline/families.h"
+#include "weft/pipeline/gantt.h"
+#include "weft/pipeline/instances.h"
+#include "weft/pipeline/list_schedule.h"
+#include "weft/pipeline/solve.h"
+
+namespace weft::cli {
+namespace {
+
+using pipeline::Pipeline;
+using pipeline::Schedule;
+using pipeline::Solution;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kUsualLimit = 60;  ///< seconds
+constexpr std::size_t kUsualColumns = 100;
+
+struct Solved {
+  Solution solution;
+  double milliseconds = 0;
+};
+
+Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
+  const auto begin = Clock::now();
+  pipeline::SolveOptions options;
+  options.stop = [end = begin + std::chrono::seconds(limit)] {
+    return Clock::now() >= end || interrupted();
+  };
+  auto solution = pipeline::solve(pipeline, options);
+  if (!solution) {
+    return fail(solution.error().code,
+                "instance " + pipeline.name + ": " + solution.error().message);
+  }
+  const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+  return Solved{std::move(*solution), took.count()};
+}
+
+std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<Solved>& solved,
+                    bool with_orders) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "pipeline schedule");
+  json.key("results").begin_array();
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    const Solution& solution = solved[i].solution;
+    json.begin_object().field("name", pipelines[i].name).field("makespan", solution.makespan);
+    json.field("lower_bound", solution.lower_bound).field("gap_pct", 100 * solution.gap());
+    json.field("proved", solution.proved()).field("solve_ms", solved[i].milliseconds);
+    if (with_orders) {
+      json.key("orders").begin_array();
+      for (const auto& order : solution.schedule.orders) {
+        json.begin_array();
+        for (const pipeline::Op& op : order) json.value(pipeline::print(op));
+        json.end_array();
+      }
+      json.end_array();
+    }
+    json.end_object();
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<Solved>& solved,
+                    bool with_orders, const Terminal& terminal) {
+  Table table({{"pipeline", Align::kLeft, true},
+               {"stages"},
+               {"micro-batches"},
+               {"makespan"},
+               {"bound"},
+               {"gap"},
+               {"time"}});
+  std::string orders;
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    const Solution& solution = solved[i].solution;
+    table.add_row({pipelines[i].name, std::to_string(pipelines[i].stages.size()),
+                   std::to_string(pipelines[i].micro_batches), std::to_string(solution.makespan),
+                   std::to_string(solution.lower_bound),
+                   solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap()),
+                   fmt::format("{:.1f} ms", solved[i].milliseconds)});
+    if (with_orders) orders += fmt::format("\n{}\n{}", pipelines[i].name, print(solution.schedule));
+  }
+  return table.print(terminal) + orders;
+}
+
+Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
+  return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
+}
+
+/// The schedule that was found, and under it one of a fixed pattern where that is asked for.
+Status draw(const Arguments& arguments, Console& console, const Pipeline& pipeline,
+            const Solution& solution) {
+  std::vector<std::string> titles = {"weft"};
+  std::vector<Schedule> schedules = {solution.schedule};
+  if (arguments.has("--beside")) {
+    titles.push_back(arguments.all("--beside").back());
+    WEFT_ASSIGN(Schedule other, named_schedule(titles.back(), pipeline));
+    schedules.push_back(std::move(other));
+  }
+  std::vector<pipeline::Timeline> timelines;
+  for (const Schedule& schedule : schedules) {
+    WEFT_ASSIGN(pipeline::Timeline timeline, simulate(pipeline, schedule));
+    timelines.push_back(std::move(timeline));
+  }
+  std::vector<pipeline::Drawn> drawn;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const bool too_much = !fits(pipeline, timelines[i]);
+    drawn.push_back({titles[i] + (too_much ? " (more memory than there is)" : ""), &pipeline,
+                     &schedules[i], &timelines[i]});
+  }
+  if (arguments.has("--gantt")) {
+    const int columns = console.out.columns;
+    console.result +=
+        "\n" + pipeline::gantt_text(
+                   drawn, columns > 0 ? static_cast<std::size_t>(columns) : kUsualColumns);
+  }
+  if (arguments.has("--svg")) {
+    WEFT_TRY(write_file(arguments.all("--svg").back(), pipeline::gantt_svg(drawn)));
+  }
+  return {};
+}
+
+/// All, or the one that --instance names or counts from 0.
+Result<std::vector<Pipeline>> chosen(const Arguments& arguments) {
+  WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.at(1)));
+  if (!arguments.has("--instance")) return all;
+  const std::string& name = arguments.all("--instance").back();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name == name || std::to_string(i) == name) {
+      return std::vector<Pipeline>{std::move(all[i])};
+    }
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("--instance: there is no '{}' in {}", name, arguments.inputs.at(1)));
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console) {
+  if (arguments.inputs.size() != 2) {
+    return fail(ErrorCode::kUsage, "schedule which INSTANCES? (see weft help pipeline)");
+  }
+  const bool draws = arguments.has("--gantt") || arguments.has("--svg");
+  if (arguments.has("--beside") && !draws) {
+    return fail(ErrorCode::kUsage, "--beside needs a picture: --gantt or --svg");
+  }
+  WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen(arguments));
+  if (draws && pipelines.size() != 1) {
+    return fail(ErrorCode::kUsage, fmt::format("a picture shows one of the {} pipelines; pick it "
+                                               "with --instance",
+                                               pipelines.size()));
+  }
+  const PatientInterrupt patient;
+  const std::int64_t limit = arguments.whole("--time-limit").value_or(kUsualLimit);
+  std::vector<Result<Solved>> results(pipelines.size(), Solved{});
+  parallel_for(pipelines.size(),
+               [&](std::size_t i) { results[i] = solve_one(pipelines[i], limit); });
+  std::vector<Solved> solved;
+  for (Result<Solved>& result : results) {
+    WEFT_ASSIGN(Solved one, std::move(result));
+    solved.push_back(std::move(one));
+  }
+  const bool with_orders = arguments.has("--orders");
+  console.result = arguments.has("--json") ? json_of(pipelines, solved, with_orders)
+                                           : text_of(pipelines, solved, with_orders, console.out);
+  if (draws) WEFT_TRY(draw(arguments, console, pipelines.front(), solved.front().solution));
+  return ExitCode::kDone;
+}
+
+std::vector<Flag> pipeline_schedule_flags() {
+  return {{"--orders", "", "with schedule: show the order of ops of every device"},
+          {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 60",
+           Flag::Value::kWhole},
+          {"--instance", "NAME", "with schedule: only this one of the file, by name or position",
+           Flag::Value::kText},
+          {"--gantt", "", "with schedule: draw it, idle time shaded"},
+          {"--svg", "FILE", "with schedule: the same as a picture", Flag::Value::kFile},
+          {"--beside",
+           "NAME",
+           "with --gantt or --svg: draw this schedule under it, on the same scale",
+           Flag::Value::kChoice,
+           false,
+           {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe-v", "zb-auto"}}};
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of scheduling problems: {"instances": [...]}, or {"instances": {"name": {...}}}. Fields and
+// what they mean: docs/formats/pipeline.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/pipeline/pipeline.h"
+
+namespace weft::pipeline {
+
+/// Each passes check(). An Error names the instance at fault.
+Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::string& name);
+Result<std::vector<Pipeline>> read_instances(const std::string& path);
+
+}  // namespace weft::pipeline

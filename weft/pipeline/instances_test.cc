@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/instances.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::pipeline {
+namespace {
+
+TEST(Instances, AListHasTwoUnitsOfMemoryForEachForwardThatFits) {
+  const auto list = parse_instances(
+      R"({"note": "x", "instances": [{"family": "y", "P": 2, "M": 3, "f": [4, 5.0], "b": [6, 7],
+          "w": [1, 2], "c": 9, "cap_F": 2, "opt": 188.5}]})",
+      "test");
+  ASSERT_TRUE(list) << list.error().text();
+  const Pipeline& pipeline = list->front();
+  EXPECT_EQ(pipeline.micro_batches, 3);
+  EXPECT_EQ(pipeline.stages[1].forward, 5);
+  EXPECT_EQ(pipeline.boundaries[0].backward.latency, 9);
+  EXPECT_EQ(pipeline.memory_limits, (std::vector<Bytes>{4, 4}));
+  EXPECT_EQ(pipeline.stages[0].forward_memory, 2);
+  EXPECT_EQ(pipeline.stages[0].weight_memory, -1);
+}
+
+TEST(Instances, NamedOnesHaveMemoryOfTheirOwn) {
+  const auto list = parse_instances(
+      R"({"instances": {"a": {"P": 1, "M": 1, "f": [4], "b": [6], "w": [1], "comm": 0,
+          "mem_f": [5], "mem_b": [-3], "mem_w": [-2], "max_mem": [7], "ref": {}}}})",
+      "test");
+  ASSERT_TRUE(list) << list.error().text();
+  EXPECT_EQ(list->front().name, "a");
+  EXPECT_EQ(list->front().stages[0].input_memory, -3);
+  EXPECT_EQ(list->front().memory_limits, std::vector<Bytes>{7});
+}
+
+TEST(Instances, StagesMayShareDevices) {
+  const auto list = parse_instances(
+      R"({"instances": [{"M": 1, "f": [1, 1], "b": 1, "w": 1, "c": [0], "device": [0, 0],
+          "all_reduce": [5, 0]}]})",
+      "test");
+  ASSERT_TRUE(list) << list.error().text();
+  EXPECT_EQ(list->front().devices(), 1);
+  EXPECT_EQ(list->front().stages[0].all_reduce, 5);
+}
+
+TEST(Instances, WhatCannotBeUsedIsNamed) {
+  const struct {
+    const char* text;
+    const char* says;
+  } cases[] = {
+      {R"({"cases": []})", "no file of pipelines"},
+      {R"({"instances": [{"P": 1, "M": 1, "f": [-1], "b": [1], "w": [1], "c": 0}]})",
+       "instance 0: 'f' has a negative time, -1"},
+      {R"({"instances": [{"P": 1, "M": 1, "f": [1], "w": [1], "c": 0}]})", "'b' is missing"},
+      {R"({"instances": [{"P": 2, "M": 1, "f": [1], "b": [1, 1], "w": [1, 1], "c": 0}]})",
+       "'f' has 1 numbers, not 2"},
+      {R"({"instances": [{"P": 1, "M": 1, "f": [1.5], "b": [1], "w": [1], "c": 0}]})",
+       "whole numbers"},
+      {R"({"instances": [{"P": 1, "M": 1, "f": [null], "b": [1], "w": [1], "c": 0}]})",
+       "whole numbers"},
+      {R"({"instances": [{"P": 1, "M": 0, "f": [1], "b": [1], "w": [1], "c": 0}]})", "'M'"},
+      {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1}]})", "'c' is missing"},
+      {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1, "c": -1}]})",
+       "'c' has a negative"},
+      {R"({"instances": {"x": {"P": 1, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "cap_F": 0}}})",
+       "instance x: stage 0 needs 2 of memory for one micro-batch; device 0 has 0"},
+      {R"({"instances": [3]})", "no object"},
+      {R"({"instances": [)", ""},
+  };
+  for (const auto& [text, says] : cases) {
+    const auto list = parse_instances(text, "test");
+    ASSERT_FALSE(list) << text;
+    EXPECT_NE(list.error().message.find(says), std::string::npos) << list.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace weft::pipeline

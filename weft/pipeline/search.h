@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is there a schedule that ends by a deadline? Windows of all ops follow from the deadline; each
+// machine narrows those of its ops to what its orders allow (orders.h), arcs pass that on to other
+// machines, until nothing changes. If a machine has no order left, no schedule ends in time, which
+// is a proof. Else the search decides the order of the machines from their beginning on, always
+// where the next decision is due first, and narrows again after each.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "weft/pipeline/orders.h"
+
+namespace weft::pipeline {
+
+struct Effort {
+  std::int64_t decisions = 0;  ///< to try at most
+  std::int64_t dead_ends = 0;  ///< to run into at most
+  std::uint32_t seed = 0;      ///< 0: the usual choice first; else a little at random
+  std::function<bool()> stop;  ///< asked now and then; true ends the search. May be empty
+};
+
+enum class Answer { kFound, kNone, kUnknown };
+
+class Search {
+ public:
+  /// nullopt where a machine has more states than `most_states`: too many orders to keep.
+  static std::optional<Search> make(const Chains& chains, std::size_t most_states);
+  /// Only orders in which no chain of a device is more than `width` ops ahead of or behind
+  /// `schedule`: kNone means none of these then.
+  static Search around(const Chains& chains, const Schedule& schedule, Micro width);
+
+  /// False: no schedule ends by the deadline. True says little.
+  bool may_end_by(Nanos deadline);
+
+  /// kFound: `found` has the orders of all devices, and ends in time unless links are shared;
+  /// kNone: there is no such schedule, for certain. `tried` grows by the decisions that it took.
+  /// Deterministic but for Effort::stop.
+  Answer find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried);
+
+ private:
+  using Alive = std::shared_ptr<const std::vector<StateId>>;
+
+  /// What is left to choose from.
+  struct Node {
+    Windows windows;
+    std::vector<Alive> alive;     ///< by machine
+    std::vector<StateId> fronts;  ///< by machine: its order is decided up to here
+    std::vector<Nanos> times;     ///< by machine: when it gets there at the earliest
+  };
+  struct Decision {
+    Node before;
+    std::size_t machine;
+    std::vector<std::size_t> sides;  ///< chains of the machine that may go on, the worst first
+  };
+
+  explicit Search(Chains chains) : chains_(std::move(chains)) {}
+  void index();
+  Node start(Nanos deadline) const;
+  std::optional<Node> root(Nanos deadline);
+  bool narrow(Node& node, std::size_t machine);
+  bool settle(Node& node);
+  void pass_on(Node& node, std::size_t machine);
+  void mark(ChainId chain);
+  void advance(Node& node, std::size_t machine) const;
+  bool is_alive(const Node& node, std::size_t machine, StateId state) const;
+  std::optional<Decision> next_decision(const Node& node, const Effort& effort,
+                                        std::uint64_t& random) const;
+  bool decide(Node& node, std::size_t machine, std::size_t side);
+  Schedule orders_of(const Node& node) const;
+  std::size_t most_kept(const Node& root) const;
+
+  Chains chains_;
+  std::vector<Orders> orders_;                      ///< by machine
+  std::vector<std::vector<std::size_t>> machines_;  ///< of each chain
+  std::vector<std::vector<Arc>> out_, in_;          ///< of each chain
+  std::vector<bool> dirty_;                         ///< by machine
+  Sweep sweep_;
+};
+
+}  // namespace weft::pipeline

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/solve.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "weft/pipeline/bounds.h"
+#include "weft/pipeline/families.h"
+#include "weft/pipeline/list_schedule.h"
+#include "weft/pipeline/search.h"
+#include "weft/pipeline/simulate.h"
+
+namespace weft::pipeline {
+namespace {
+
+constexpr std::array kFamilies = {"1f1b", "zb-h1", "interleaved", "zb-v", "dualpipe-v", "gpipe"};
+constexpr Nanos kNoSchedule = std::numeric_limits<Nanos>::max();
+
+bool halves_backwards(const Schedule& schedule) {
+  for (const auto& order : schedule.orders) {
+    for (const Op& op : order) {
+      if (op.kind == Kind::kInput) return true;
+    }
+  }
+  return false;
+}
+
+Nanos one_after_the_other(const Pipeline& pipeline) {
+  Nanos sum = 0;
+  for (const Stage& stage : pipeline.stages) {
+    sum += pipeline.micro_batches * (stage.forward + stage.input + stage.weight) + stage.all_reduce;
+  }
+  for (const Boundary& boundary : pipeline.boundaries) {
+    for (const Transfer* transfer : {&boundary.forward, &boundary.backward}) {
+      sum += pipeline.micro_batches * (transfer->time + transfer->latency);
+    }
+  }
+  return sum;
+}
+
+/// What is known about a pipeline so far.
+class Progress {
+ public:
+  Progress(const Pipeline& pipeline, const SolveOptions& options)
+      : pipeline_(pipeline), options_(options), left_(options.decisions) {
+    best_.makespan = kNoSchedule;
+    best_.lower_bound = lower_bounds(pipeline).best();
+  }
+
+  bool found() const { return best_.makespan != kNoSchedule; }
+  bool done() const { return best_.proved() || left_ <= 0 || (options_.stop && options_.stop()); }
+  Nanos low() const { return best_.lower_bound; }
+  Nanos high() const { return best_.makespan; }
+  void raise(Nanos bound) { best_.lower_bound = std::max(best_.lower_bound, bound); }
+  const Schedule& schedule() const { return best_.schedule; }
+  Solution take() { return std::move(best_); }
+
+  /// Keeps the schedule if it is the best so far and fits; its time, if it fits.
+  std::optional<Nanos> offer(const Schedule& schedule) {
+    const auto timeline = simulate(pipeline_, schedule);
+    if (!timeline || !fits(pipeline_, *timeline)) return std::nullopt;
+    if (timeline->makespan < best_.makespan) {
+      best_.makespan = timeline->makespan;
+      best_.schedule = schedule;
+    }
+    return timeline->makespan;
+  }
+
+  void offer_known() {
+    for (const char* name : kFamilies) {
+      const auto schedule = family(name, pipeline_);
+      if (schedule && (pipeline_.split_backward || !halves_backwards(*schedule))) offer(*schedule);
+    }
+    for (Taste taste : zero_bubble_tastes()) {
+      for (const bool whole : {false, true}) {
+        taste.whole_backwards = whole;
+        const auto schedule = list_schedule(pipeline_, taste);
+        if (schedule) offer(*schedule);
+      }
+    }
+  }
+
+  /// Searches for a schedule that ends by the deadline with at most so many decisions.
+  Answer probe(Search& search, Nanos deadline, std::int64_t dead_ends, std::uint32_t seed) {
+    Schedule schedule;
+    const Effort effort{left_, dead_ends, seed, options_.stop};
+    std::int64_t tried = 0;
+    const Answer answer = search.find(deadline, effort, schedule, tried);
+    left_ -= tried;
+    if (answer != Answer::kFound) return answer;
+    const auto time = offer(schedule);
+    // Links that are shared may serve in another order than the search had in mind.
+    return time && *time <= deadline ? Answer::kFound : Answer::kUnknown;
+  }
+
+ private:
+  const Pipeline& pipeline_;
+  const SolveOptions& options_;
+  std::int64_t left_;
+  Solution best_;
+};
+
+/// The shortest deadline that each machine allows for itself is a bound, too.
+void raise_by_windows(Search& search, Progress& progress) {
+  Nanos low = progress.low();  // nothing below can be met
+  Nanos step = std::max<Nanos>(1, low / 1024);
+  Nanos high = low;
+  while (high < progress.high() && !search.may_end_by(high)) {
+    low = high + 1;
+    high = std::min(progress.high(), high + step);
+    step *= 2;
+  }
+  while (low < high) {
+    const Nanos middle = low + (high - low) / 2;
+    search.may_end_by(middle) ? high = middle : low = middle + 1;
+  }
+  progress.raise(low);
+}
+
+/// First the bound as a deadline, which is met more often than not, then those between it and the
+/// best schedule. `is_proof`: where the search is through without a schedule, there is none.
+void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t dead_ends,
+               std::uint32_t& seed) {
+  Nanos low = progress.low();  // deadlines below are not worth a try
+  const auto attempt = [&](Nanos deadline) {
+    for (int i = 0; i < 3 && !progress.done(); ++i) {
+      const Answer answer = progress.probe(search, deadline, dead_ends, seed++);
+      if (answer == Answer::kFound) return true;
+      if (answer == Answer::kUnknown) continue;
+      if (is_proof) progress.raise(deadline + 1);
+      break;
+    }
+    low = deadline + 1;
+    return false;
+  };
+  if (attempt(low)) return;
+  while (!progress.done() && low < progress.high()) {
+    attempt(low + (progress.high() - 1 - low) / 2);
+  }
+}
+
+void search_all_orders(Search& search, Progress& progress) {
+  raise_by_windows(search, progress);
+  std::uint32_t seed = 0;
+  for (std::int64_t dead_ends = 20; !progress.done(); dead_ends *= 2) {
+    close_gap(search, progress, true, dead_ends, seed);
+  }
+}
+
+/// Ever wider corridors around the best schedule, from narrow again whenever that has moved.
+void search_near(const Chains& chains, Progress& progress) {
+  constexpr Micro kWidest = 3;
+  std::uint32_t seed = 0;
+  for (Micro width = 1; !progress.done() && width <= kWidest;) {
+    const Nanos before = progress.high();
+    Search search = Search::around(chains, progress.schedule(), width);
+    close_gap(search, progress, false, 20, seed);
+    width = progress.high() < before ? 1 : width + 1;
+  }
+}
+
+}  // namespace
+
+double Solution::gap() const {
+  return lower_bound > 0
+             ? static_cast<double>(makespan - lower_bound) / static_cast<double>(lower_bound)
+             : 0;
+}
+
+Result<Solution> solve_quickly(const Pipeline& pipeline) {
+  WEFT_TRY(check(pipeline));
+  const SolveOptions options;
+  Progress progress(pipeline, options);
+  progress.offer_known();
+  if (!progress.found()) {
+    return fail(ErrorCode::kInfeasible,
+                "no pattern of schedules fits into the memory of the devices");
+  }
+  return progress.take();
+}
+
+Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
+  WEFT_TRY(check(pipeline));
+  Progress progress(pipeline, options);
+  progress.offer_known();
+  if (progress.found() && progress.done()) return progress.take();
+  const Chains chains = make_chains(pipeline);
+  auto search = Search::make(chains, options.most_states);
+  if (search) {
+    if (!progress.found()) {
+      // As long as everything one after the other: later no schedule becomes possible.
+      progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0);
+    }
+    if (progress.found()) search_all_orders(*search, progress);
+  } else if (progress.found()) {
+    search_near(chains, progress);
+  }
+  if (!progress.found()) {
+    return fail(ErrorCode::kInfeasible, "no schedule fits into the memory of the devices");
+  }
+  return progress.take();
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best schedule of a pipeline that can be found, and a bound that says how far from the best
+// possible it may be. Fixed patterns and list schedules come first; then the search of search.h
+// proves the shortest deadline that machines allow each for itself, and looks for a schedule that
+// meets it. Where there are too many orders to search, it searches a corridor around the best
+// schedule so far.
+#pragma once
+
+#include <functional>
+
+#include "weft/pipeline/schedule.h"
+
+namespace weft::pipeline {
+
+struct SolveOptions {
+  /// Decisions of the search to try, about 50,000 a second: the same effort on every machine.
+  std::int64_t decisions = 400'000;
+  /// States of a machine up to which all its orders are searched.
+  std::size_t most_states = std::size_t{1} << 17;
+  /// Asked now and then; true: return the best so far. What is found then depends on when.
+  std::function<bool()> stop;
+};
+
+struct Solution {
+  Schedule schedule;
+  Nanos makespan = 0;     ///< by simulate()
+  Nanos lower_bound = 0;  ///< no schedule ends earlier
+  bool proved() const { return makespan == lower_bound; }
+  double gap() const;  ///< of the bound: 0.01 is one percent
+};
+
+/// Fails where the pipeline does not pass check(), or no schedule fits into its memory.
+Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options = {});
+
+/// The same without the search: the best of all patterns and list schedules, bounds in closed form.
+/// Microseconds; for planners that ask about many pipelines.
+Result<Solution> solve_quickly(const Pipeline& pipeline);
+
+}  // namespace weft::pipeline
