@@ -26,13 +26,14 @@ Subcommand replay_command();
 Subcommand report_command();
 Subcommand reshard_command();
 Subcommand testbed_command();
+Subcommand verify_command();
 
 inline std::vector<Subcommand> all_commands() {
-  return {record_command(),  gather_command(),  info_command(),        diagnose_command(),
-          replay_command(),  diff_command(),    report_command(),      export_command(),
-          pack_command(),    reshard_command(), pipeline_command(),    calibrate_command(),
-          testbed_command(), list_command(),    completions_command(), man_command(),
-          help_command()};
+  return {record_command(),    gather_command(),  info_command(),     diagnose_command(),
+          replay_command(),    diff_command(),    report_command(),   export_command(),
+          pack_command(),      reshard_command(), pipeline_command(), verify_command(),
+          calibrate_command(), testbed_command(), list_command(),     completions_command(),
+          man_command(),       help_command()};
 }
 
 /// nullptr if there is none of this name.

@@ -43,7 +43,8 @@ Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
         ErrorCode::kUsage,
         fmt::format("'{}' is one argument too many (see weft help pipeline)", arguments.inputs[1]));
   }
-  return run_pipedream(arguments, console);
+  if (arguments.has("--model")) return run_pipedream(arguments, console);
+  return run_pipeline_plan(arguments, console);
 }
 
 }  // namespace
@@ -51,26 +52,54 @@ Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
 Subcommand pipeline_command() {
   Subcommand command;
   command.name = "pipeline";
-  command.description = "cuts a model into the stages of a pipeline";
+  command.description = "cuts a model into stages and puts them on devices";
   command.inputs = "PROFILE | schedule INSTANCES";
   command.min_inputs = 1;
   command.max_inputs = 2;
   command.details =
-      "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE, "
-      "or JSON\n(docs/formats/pipeline.md). --model pipedream answers as PipeDream's optimizer "
-      "does: the slowest\nstage of a pipeline that never drains.\n"
+      "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
+      "or "
+      "SPP, or\nJSON. --cluster says what devices there are: a file, or words such as '8x H100 "
+      "nvlink, 4 hosts, 400Gb'\nor '4 devices, 12.5GB/s'; docs/formats/pipeline.md has both. The "
+      "plan is the one whose simulated\nstep is shortest, with a bound that no plan can beat; "
+      "`weft verify` checks it.\n--model pipedream answers as PipeDream's optimizer does: the "
+      "slowest stage of a pipeline that\nnever drains, on --devices with --bandwidth.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.";
   command.examples = {
+      Example{"weft pipeline profile.json --cluster '4 devices, 12.5GB/s' --microbatches 8 -o "
+              "plan.json",
+              "stages, devices and order of a step"},
       Example{"weft pipeline graph.txt --model pipedream --devices 4x4 --bandwidth 8e9,1.25e9",
-              "4 machines of 4 devices"},
-      Example{"weft pipeline graph.txt --model pipedream --devices 8 --bandwidth 1e9 --json",
-              "8 devices, for scripts"}};
+              "PipeDream's answer for 4 machines of 4 devices"}};
   command.flags = {
-      {"--model", "MODEL", "whose model of a pipeline", Flag::Value::kChoice, false, {"pipedream"}},
-      {"--devices", "N", "devices, as 16, or 4x4: the second number of machines of the first",
+      {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
+      {"--microbatches", "M", "of a step; a micro-batch is what the profile was made with",
+       Flag::Value::kWhole},
+      {"--memory", "", "keep to the memory of the devices, recomputing where that helps"},
+      {"--state-factor", "N",
+       "with --memory: bytes held for each byte of parameters; without: 4, as Adam needs",
+       Flag::Value::kWhole},
+      {"--stages", "N", "exactly so many", Flag::Value::kWhole},
+      {"--replicas", "N", "devices of a stage, at most; 1: no data parallelism",
+       Flag::Value::kWhole},
+      {"--schedule",
+       "NAME",
+       "only plans with this order of micro-batches; without: the best of them",
+       Flag::Value::kChoice,
+       false,
+       {"1f1b", "1f1b-2", "pe", "gpipe"}},
+      {"--compare", "", "show what other planners make of it, too, timed alike"},
+      {"-o", "FILE", "write the plan", Flag::Value::kFile},
+      {"--model",
+       "MODEL",
+       "answer in the model of another planner",
+       Flag::Value::kChoice,
+       false,
+       {"pipedream"}},
+      {"--devices", "N", "with --model: devices, as 16, or 4x4 for machines of machines",
        Flag::Value::kText},
-      {"--bandwidth", "RATES", "bytes a second, one a level of --devices, as 8e9,1.25e9",
+      {"--bandwidth", "RATES", "with --model: bytes a second, one a level, as 8e9,1.25e9",
        Flag::Value::kText},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   for (Flag& flag : pipeline_schedule_flags()) command.flags.push_back(std::move(flag));

@@ -16,6 +16,8 @@ std::string value_or(const Arguments& arguments, const char* flag, const char* m
 /// "8e9,1.25e9" or "8GB/s,10Gbit": bytes a second. kUsage where it is none.
 Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text);
 
+/// PROFILE --cluster C --microbatches M.
+Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
 /// PROFILE --model pipedream.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -68,3 +69,79 @@ def test_levels_and_bandwidths_must_match(weft: Weft, chain: Path) -> None:
     done = weft("pipeline", chain, "--model", "pipedream", "--devices", "4x4", "--bandwidth", "1e9")
     assert done.returncode == 2
     assert "2 levels and --bandwidth 1" in done.stderr
+
+
+def plan(weft: Weft, *words: str | Path) -> dict[str, Any]:
+    done = weft("pipeline", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return cast("dict[str, Any]", json.loads(done.stdout))
+
+
+def test_a_plan_has_step_bound_and_stages_and_is_found_right(
+    weft: Weft, chain: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    answer = plan(weft, chain, "--cluster", "4 devices, 10GB/s", "--microbatches", "8", "-o", file)
+    assert answer["step_ms"] == pytest.approx(24.0, abs=0.1)
+    assert answer["lower_bound_ms"] <= answer["step_ms"]
+    assert answer["gap_pct"] == pytest.approx(
+        100 * (1 - answer["lower_bound_ms"] / answer["step_ms"]), abs=1e-6
+    )
+    assert answer["solve_ms"] >= 0
+    assert [x for stage in answer["stages"] for x in stage["layers"]] == ["n0", "n1", "n2", "n3"]
+    done = weft("verify", file)
+    assert done.returncode == 0, done.stdout
+    assert "WRONG" not in done.stdout
+
+
+def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
+    words = [chain, "--cluster", "4 devices, 1000GB/s", "--microbatches", "8", "--stages", "4",
+             "--replicas", "1", "--schedule", "1f1b", "--compare"]  # fmt: skip
+    answer = plan(weft, *words)
+    assert [len(stage["devices"]) for stage in answer["stages"]] == [1, 1, 1, 1]
+    assert answer["schedule"] == "1f1b"
+    # Eleven rounds of 3 ms, and transfers.
+    assert answer["step_ms"] == pytest.approx(33.0, abs=0.01)
+    assert answer["rivals"]["even"] == pytest.approx(33.0, abs=0.01)
+
+
+def test_a_damaged_plan_is_found_wrong(weft: Weft, chain: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    plan(weft, chain, "--cluster", "2 devices, 1GB/s", "--microbatches", "4", "-o", file)
+    content = json.loads(file.read_text())
+    content["step_ns"] -= 1
+    file.write_text(json.dumps(content))
+    done = weft("verify", file, "--json")
+    assert done.returncode == 1
+    findings = {item["about"]: item["right"] for item in json.loads(done.stdout)["findings"]}
+    assert findings["time"] is False
+    assert weft("verify", chain).returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--cluster", "4 devices, 1GB/s", "--stages", "5"], 1, "5 stages are more than the 4"),
+        (["--cluster", "4 devices, 1GB/s, 0.0000001GB", "--memory"], 1, "no plan fits"),
+        (["--cluster", "two cans and a string"], 2, "describes no cluster"),
+        (["--cluster", "apart.json"], 1, "not connected"),
+        (["--cluster", "gone.json"], 3, "no such file"),
+        ([], 2, "--cluster is missing"),
+    ],
+)
+def test_what_cannot_be_planned_is_one_sentence(
+    weft: Weft, chain: Path, tmp_path: Path, words: list[str], code: int, says: str
+) -> None:
+    (tmp_path / "apart.json").write_text('{"devices": 2, "bandwidth": 0}')
+    words = [str(tmp_path / word) if word == "apart.json" else word for word in words]
+    done = weft("pipeline", chain, "--microbatches", "4", *words)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_same_question_has_the_same_answer(weft: Weft, chain: Path, tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file in files:
+        plan(weft, chain, "--cluster", "3x V100, 4 hosts, 25Gb", "--microbatches", "6", "-o", file)
+    assert files[0].read_bytes() == files[1].read_bytes()

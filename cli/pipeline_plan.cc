@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline PROFILE --cluster C --microbatches M`.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/format.h"
+#include "cli/pipeline.h"
+#include "weft/base/file.h"
+#include "weft/base/json_writer.h"
+#include "weft/pipeline/plan_file.h"
+
+namespace weft::cli {
+namespace {
+
+using namespace pipeline;
+
+constexpr std::int64_t kMostMicroBatches = 100'000;
+
+Result<Task> task_of(const Arguments& arguments, const Profile& profile) {
+  for (const char* flag : {"--cluster", "--microbatches"}) {
+    if (!arguments.has(flag)) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} is missing: a plan needs --cluster and --microbatches", flag));
+    }
+  }
+  Task task;
+  const std::int64_t micro_batches = *arguments.whole("--microbatches");
+  if (micro_batches < 1 || micro_batches > kMostMicroBatches) {
+    return fail(ErrorCode::kUsage, fmt::format("--microbatches: {} is not between 1 and {}",
+                                               micro_batches, kMostMicroBatches));
+  }
+  task.micro_batches = static_cast<Micro>(micro_batches);
+  WEFT_ASSIGN(task.cluster, open_cluster(arguments.all("--cluster").back()));
+  WEFT_TRY(check_cluster(task.cluster));
+  task.chain = layer_chain(profile);
+  task.limit_memory = arguments.has("--memory");
+  task.state_factor = arguments.whole("--state-factor").value_or(4);
+  return task;
+}
+
+struct Rival {
+  std::string name;
+  Result<Evaluated> plan;
+};
+
+std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const Pipeline& pipeline, const Timeline& timeline,
+                    const std::vector<Rival>& rivals, double solve_ms) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "pipeline");
+  json.field("cluster", task.cluster.name).field("solve_ms", solve_ms);
+  write_answer(json, profile, task, planned, pipeline, timeline);
+  if (!rivals.empty()) {
+    json.key("rivals").begin_object();
+    for (const Rival& rival : rivals) {
+      json.key(rival.name);
+      if (rival.plan)
+        json.value(static_cast<double>(rival.plan->step) * 1e-6);
+      else
+        json.null();
+    }
+    json.end_object();
+  }
+  return json.end_object().take() + "\n";
+}
+
+std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const Pipeline& pipeline, const std::vector<Rival>& rivals) {
+  const Evaluated& plan = planned.plan;
+  std::string text =
+      fmt::format("{}: {} layers on {} devices, {} micro-batches a step\n", profile.name,
+                  task.chain.size(), task.cluster.devices, task.micro_batches);
+  text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}\n", "stage", "layers",
+                      "forward", "backward", "all-reduce", "sends", "devices");
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const PlannedStage& stage = plan.stages[s];
+    const bool last = s + 1 == plan.stages.size();
+    text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}{}\n", s,
+                        stage.last - stage.first, format_time(pipeline.stages[s].forward),
+                        format_time(pipeline.stages[s].input + pipeline.stages[s].weight),
+                        format_time(pipeline.stages[s].all_reduce),
+                        last ? "" : format_bytes(task.chain.cut[stage.last]),
+                        format_numbers({stage.devices.begin(), stage.devices.end()}),
+                        stage.recompute ? ", recomputes" : "");
+  }
+  text += fmt::format("step      {}, order {}\n", format_time(plan.step), plan.schedule);
+  const double gap =
+      100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
+  if (planned.bound == plan.step)
+    text += "bound     no plan takes less\n";
+  else
+    text += fmt::format("bound     {}, {:.2f} % less{}\n", format_time(planned.bound), gap,
+                        planned.exhausted ? "; no plan of these orders takes less" : "");
+  for (const Rival& rival : rivals) {
+    text += rival.plan
+                ? fmt::format("{:<9} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
+                              100.0 * static_cast<double>(rival.plan->step - plan.step) /
+                                  static_cast<double>(plan.step))
+                : fmt::format("{:<9} {}\n", rival.name, rival.plan.error().message);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.front()));
+  WEFT_ASSIGN(const Task task, task_of(arguments, profile));
+  PlannerOptions options;
+  options.stages = static_cast<std::int32_t>(
+      std::min<std::int64_t>(arguments.whole("--stages").value_or(0), 1 << 20));
+  options.replicas = static_cast<std::int32_t>(
+      std::min<std::int64_t>(arguments.whole("--replicas").value_or(0), 1 << 20));
+  if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
+  const auto begin = std::chrono::steady_clock::now();
+  WEFT_ASSIGN(const Planned planned, make_plan(task, options));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
+  WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, planned.schedule));
+  std::vector<Rival> rivals;
+  if (arguments.has("--compare")) {
+    for (const std::string& name : baselines()) rivals.push_back({name, baseline(task, name)});
+  }
+  if (arguments.has("-o")) {
+    WEFT_TRY(write_file(arguments.all("-o").back(),
+                        plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
+  }
+  console.result = arguments.has("--json")
+                       ? json_of(profile, task, planned, pipeline, timeline, rivals, took.count())
+                       : text_of(profile, task, planned, pipeline, rivals);
+  return ExitCode::kDone;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft verify`: a plan checked by other code than made it.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "weft/base/json_writer.h"
+#include "weft/pipeline/verify/verify.h"
+
+namespace weft::cli {
+namespace {
+
+using pipeline::verify::Finding;
+
+Result<ExitCode> run_verify(const Arguments& arguments, Console& console) {
+  WEFT_ASSIGN(const std::vector<Finding> findings,
+              pipeline::verify::verify_plan(arguments.inputs.front()));
+  bool right = true;
+  for (const Finding& finding : findings) right &= finding.right;
+  if (arguments.has("--json")) {
+    JsonWriter json;
+    json.begin_object().field("schema_version", 1).field("command", "verify");
+    json.field("right", right).key("findings").begin_array();
+    for (const Finding& finding : findings) {
+      json.begin_object().field("about", finding.about).field("right", finding.right);
+      json.field("says", finding.says).end_object();
+    }
+    console.result = json.end_array().end_object().take() + "\n";
+  } else {
+    for (const Finding& finding : findings) {
+      const std::string verdict = finding.right ? "right" : paint(console.out, Tone::kBad, "WRONG");
+      console.result += fmt::format("{:<9} {}  {}\n", finding.about, verdict, finding.says);
+    }
+  }
+  return right ? ExitCode::kDone : ExitCode::kAnswerIsNo;
+}
+
+}  // namespace
+
+Subcommand verify_command() {
+  Subcommand command;
+  command.name = "verify";
+  command.description = "checks a pipeline plan: stages, time, memory and bound";
+  command.inputs = "PLAN";
+  command.min_inputs = 1;
+  command.max_inputs = 1;
+  command.details =
+      "Reads a plan of `weft pipeline -o` and works everything out again, from the file alone and "
+      "by other\ncode than made it: whether each layer has its stage, what a step takes, whether "
+      "memory holds it, and\nwhether no plan can take less than the bound. The exit status is 1 "
+      "where something is wrong.";
+  command.examples = {Example{"weft verify plan.json", "what is right and what is not"},
+                      Example{"weft verify plan.json --json", "the same for scripts"}};
+  command.flags = {{"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  command.run = run_verify;
+  return command;
+}
+
+}  // namespace weft::cli

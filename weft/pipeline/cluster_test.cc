@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/cluster.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::pipeline {
+namespace {
+
+std::string why(const Result<Cluster>& cluster) {
+  return cluster ? "no error" : cluster.error().text();
+}
+
+TEST(Cluster, RatesAreBitsOrBytes) {
+  EXPECT_EQ(parse_link_rate("400Gb"), 50'000'000'000);
+  EXPECT_EQ(parse_link_rate("100 Gbit/s"), 12'500'000'000);
+  EXPECT_EQ(parse_link_rate("25GB/s"), 25'000'000'000);
+  EXPECT_EQ(parse_link_rate("12.5e9"), 12'500'000'000);
+  EXPECT_FALSE(parse_link_rate("80GB")) << "a size";
+  EXPECT_FALSE(parse_link_rate("8")) << "a number of something";
+  EXPECT_FALSE(parse_link_rate("fast"));
+}
+
+TEST(Cluster, ADescriptionNamesDevicesHostsAndTheNicThatAHostShares) {
+  const auto cluster = describe_cluster("8x H100 nvlink, 4 hosts, 400Gb");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->devices, 32);
+  EXPECT_EQ(cluster->bandwidth_of(0, 7), 450'000'000'000);
+  EXPECT_EQ(cluster->bandwidth_of(7, 8), 50'000'000'000);
+  EXPECT_EQ(cluster->memory[5], 80'000'000'000);
+  ASSERT_EQ(cluster->shared.size(), 4u);
+  EXPECT_EQ(cluster->shared[1].one.front(), 8);
+  EXPECT_EQ(cluster->shared[1].other.size(), 24u);
+  EXPECT_TRUE(check_cluster(*cluster));
+
+  const auto plain = describe_cluster("4 devices, 12.5GB/s, 5us, 16GB");
+  ASSERT_TRUE(plain) << plain.error().text();
+  EXPECT_EQ(plain->bandwidth_of(3, 0), 12'500'000'000);
+  EXPECT_EQ(plain->latency_of(1, 2), 5000);
+  EXPECT_EQ(plain->memory[0], 16'000'000'000);
+  EXPECT_TRUE(plain->shared.empty());
+
+  const auto single = describe_cluster("1x A100, 8 hosts, 100Gb");
+  ASSERT_TRUE(single) << single.error().text();
+  EXPECT_EQ(single->devices, 8);
+  EXPECT_EQ(single->bandwidth_of(0, 1), 12'500'000'000);
+  for (const char* none : {"", "H100", "8x H100, 4 hosts", "4 devices", "x, y"}) {
+    EXPECT_FALSE(describe_cluster(none)) << none;
+  }
+}
+
+TEST(Cluster, JsonTakesNumbersOrMatricesAndOneOfSeveral) {
+  const char* two = R"({"clusters": [
+    {"name": "a", "devices": 2, "bandwidth": 1e9},
+    {"name": "b", "devices": 2, "bandwidth": [[0, 5], [6, 0]], "latency_us": 1.5, "speed": [1, 0.5],
+     "memory_gb": 2, "shared_links": [{"between": [[0], [1]], "bytes_per_s": 4}]}]})";
+  const auto cluster = parse_cluster(two, "c.json", "b");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->bandwidth_of(0, 1), 5);
+  EXPECT_EQ(cluster->bandwidth_of(1, 0), 6);
+  EXPECT_EQ(cluster->latency_of(0, 1), 1500);
+  EXPECT_EQ(cluster->speed[1], 0.5);
+  EXPECT_EQ(cluster->memory[1], 2'000'000'000);
+  EXPECT_EQ(cluster->shared[0].bandwidth, 4);
+  EXPECT_NE(why(parse_cluster(two, "c.json", "")).find("one of a, b"), std::string::npos);
+  EXPECT_NE(
+      why(parse_cluster(R"({"devices": 2, "bandwidth": [[0], [1, 0]]})", "c", "")).find("2 rows"),
+      std::string::npos);
+}
+
+TEST(Cluster, DevicesThatNothingJoinsAreNamed) {
+  const auto apart = parse_cluster(
+      R"({"devices": 3, "bandwidth": [[0, 1, 0], [1, 0, 1], [0, 0, 0]]})", "c.json", "");
+  ASSERT_FALSE(apart);
+  EXPECT_EQ(apart.error().code, ErrorCode::kInfeasible);
+  EXPECT_NE(apart.error().message.find("device 2"), std::string::npos);
+}
+
+TEST(Cluster, MeasuredPairsGiveEachItsOwnRate) {
+  const auto cluster = parse_cluster(
+      R"({"collective": "send_recv", "ranks": 2, "rows": [{"bytes": 1000, "median_us": 10},
+          {"bytes": 1001000, "median_us": 1010}], "pairs": [
+          {"from": 0, "to": 1, "same_host": false,
+           "rows": [{"bytes": 1000, "median_us": 5}, {"bytes": 1000000, "median_us": 105}]}]})",
+      "links.json", "");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->devices, 2);
+  EXPECT_EQ(cluster->latency_of(0, 1), 5000);
+  EXPECT_EQ(cluster->bandwidth_of(0, 1), 10'000'000'000);
+  EXPECT_EQ(cluster->bandwidth_of(1, 0), 10'000'000'000) << "not measured: as the other way";
+}
+
+}  // namespace
+}  // namespace weft::pipeline

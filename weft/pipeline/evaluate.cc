@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/evaluate.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/pipeline/families.h"
+
+namespace weft::pipeline {
+namespace {
+
+/// All that the time of a pipeline depends on, as bytes.
+std::string key_of(const Pipeline& pipeline) {
+  std::string key;
+  const auto add = [&](std::int64_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  for (const Stage& stage : pipeline.stages) {
+    for (const Nanos time : {stage.forward, stage.input, stage.weight, stage.all_reduce}) add(time);
+  }
+  for (const Boundary& boundary : pipeline.boundaries) {
+    for (const Transfer* transfer : {&boundary.forward, &boundary.backward}) {
+      add(transfer->time);
+      add(transfer->latency);
+      for (const LinkId link : transfer->links) add(link);
+    }
+  }
+  for (std::size_t s = 0; s < pipeline.memory_limits.size(); ++s) {
+    add(pipeline.memory_limits[s] / std::max<Bytes>(pipeline.stages[s].forward_memory, 1));
+  }
+  return key;
+}
+
+/// Forwards whose memory fits beside each other on the device of a stage.
+std::int64_t most_alive(const Pipeline& pipeline, std::size_t stage) {
+  if (pipeline.memory_limits.empty() || pipeline.stages[stage].forward_memory == 0) {
+    return std::numeric_limits<std::int32_t>::max();
+  }
+  return pipeline.memory_limits[stage] / pipeline.stages[stage].forward_memory;
+}
+
+}  // namespace
+
+Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth) {
+  Schedule schedule;
+  const std::size_t count = pipeline.stages.size();
+  schedule.orders.resize(count);
+  const Micro micros = pipeline.micro_batches;
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::int64_t wanted =
+        1 + static_cast<std::int64_t>(depth) * static_cast<std::int64_t>(count - 1 - s);
+    const auto warm = static_cast<Micro>(std::min<std::int64_t>(
+        {wanted, micros, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
+    auto& order = schedule.orders[s];
+    order.reserve(static_cast<std::size_t>(micros) * 2);
+    const auto id = static_cast<StageId>(s);
+    for (Micro m = 0; m < warm; ++m) order.push_back({id, Kind::kForward, m});
+    for (Micro m = 0; m < micros; ++m) {
+      order.push_back({id, Kind::kBackward, m});
+      if (m + warm < micros) order.push_back({id, Kind::kForward, m + warm});
+    }
+  }
+  return schedule;
+}
+
+std::vector<std::string> plan_schedules() { return {"1f1b", "1f1b-2", "pe", "gpipe"}; }
+
+Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name) {
+  if (name == "1f1b") return warmed_up(pipeline, 1);
+  if (name == "1f1b-2") return warmed_up(pipeline, 2);
+  if (name == "pe") return warmed_up(pipeline, 4);
+  if (name != "gpipe") return family(name, pipeline);
+  for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
+    if (most_alive(pipeline, s) < pipeline.micro_batches) {
+      return fail(ErrorCode::kInfeasible, "GPipe keeps all micro-batches, which do not fit");
+    }
+  }
+  return gpipe(pipeline);
+}
+
+Result<Evaluated> Evaluator::simulate_all(const std::vector<PlannedStage>& stages) {
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
+  auto [found, is_new] = known_.try_emplace(key_of(pipeline), kNoStep, 0);
+  if (is_new) {
+    for (std::size_t i = 0; i < schedules_.size(); ++i) {
+      const auto schedule = plan_schedule(pipeline, schedules_[i]);
+      if (!schedule) continue;
+      const auto timeline = simulate(pipeline, *schedule);
+      if (!timeline || !fits(pipeline, *timeline)) continue;
+      ops_ += 2 * static_cast<std::int64_t>(stages.size()) * task_.micro_batches;
+      if (timeline->makespan < found->second.first) found->second = {timeline->makespan, i};
+      // Nothing to win by other orders of one stage.
+      if (stages.size() == 1) break;
+    }
+  }
+  if (found->second.first == kNoStep) {
+    return fail(ErrorCode::kInfeasible, "no schedule keeps to the memory of the devices");
+  }
+  return Evaluated{found->second.first, schedules_[found->second.second], stages};
+}
+
+Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages) {
+  Result<Evaluated> plain = simulate_all(stages);
+  if (!task_.limit_memory) return plain;
+  // Where the stage cannot keep as many micro-batches as 1F1B has under way, keep less of each.
+  std::vector<PlannedStage> leaner = stages;
+  bool changed = false;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::vector<PlannedStage> one{stages[s]};
+    const auto alone = pipeline_of(task_, one);
+    const auto wanted =
+        std::min<std::int64_t>(task_.micro_batches, static_cast<std::int64_t>(stages.size() - s));
+    leaner[s].recompute = !alone || most_alive(*alone, 0) < wanted;
+    changed |= leaner[s].recompute;
+  }
+  if (!changed) return plain;
+  Result<Evaluated> lean = simulate_all(leaner);
+  if (!plain || (lean && lean->step < plain->step)) return lean;
+  return plain;
+}
+
+}  // namespace weft::pipeline

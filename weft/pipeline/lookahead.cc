@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/lookahead.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace weft::pipeline {
+namespace {
+
+/// Rounded down, so that sums of parts stay below what the parts are rounded to.
+Nanos times(double factor, std::int64_t amount) {
+  return static_cast<Nanos>(factor * static_cast<double>(amount));
+}
+
+}  // namespace
+
+Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
+                                      std::int32_t group) const {
+  const LayerChain& chain = task_.chain;
+  const Group& devices = graph_[group];
+  StageCost cost;
+  const Nanos forward = chain.forward[last] - chain.forward[first];
+  cost.forward = times(devices.cost.work, forward);
+  cost.later = times(devices.cost.work, chain.weight[last] - chain.weight[first]);
+  cost.path =
+      times(devices.cost.work, forward + chain.backward[last] - chain.backward[first]) - cost.later;
+  const Bytes parameters = chain.parameters[last] - chain.parameters[first];
+  if (devices.replicas > 1 && parameters > 0) {
+    cost.possible = devices.cost.reduce < std::numeric_limits<double>::infinity();
+    if (cost.possible) {
+      cost.reduce = times(devices.cost.reduce, parameters) + devices.cost.reduce_latency;
+    }
+  }
+  if (task_.limit_memory && devices.memory > 0) {
+    const Bytes kept = chain.stash[last] - chain.stash[first];
+    cost.possible &= task_.state_factor * parameters + kept / devices.replicas <= devices.memory;
+  }
+  return cost;
+}
+
+Lookahead::Channel Lookahead::channel(const GroupEdge& edge, std::int32_t layer) const {
+  const Bytes bytes = task_.chain.cut[layer];
+  const Nanos there = times(edge.there, bytes), back = times(edge.back, bytes);
+  const LayerChain& chain = task_.chain;
+  const Nanos behind =
+      times(quickest_, chain.forward.back() - chain.forward[layer] + chain.backward.back() -
+                           chain.backward[layer] - chain.weight.back() + chain.weight[layer]);
+  return {
+      there, there + back + edge.latency,
+      task_.micro_batches * std::max(there, back) + std::min(there, back) + edge.latency + behind};
+}
+
+Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages)
+    : task_(task), graph_(graph), stages_(stages) {
+  quickest_ = std::numeric_limits<double>::infinity();
+  for (const Group& group : graph) quickest_ = std::min(quickest_, group.cost.work);
+  const std::size_t cells = static_cast<std::size_t>(stages + 1) * task.chain.size() * graph.size();
+  for (auto* column : {&busy_, &step_, &busy_next_, &step_next_}) column->assign(cells, kNoPlan);
+  for (std::int32_t left = stages > 0 ? 1 : 0; left <= stages; ++left) fill(left);
+}
+
+void Lookahead::fill(std::int32_t left) {
+  const std::int32_t layers = task_.chain.size();
+  const auto groups = static_cast<std::int32_t>(graph_.size());
+  const Nanos micros = task_.micro_batches;
+  const bool may_end = stages_ == 0 || left == 1;
+  const bool may_go_on = stages_ == 0 || left > 1;
+  for (std::int32_t first = layers - 1; first >= 0; --first) {
+    for (std::int32_t g = 0; g < groups; ++g) {
+      Nanos least_busy = kNoPlan, least_step = kNoPlan;
+      for (std::int32_t last = first + 1; last <= layers; ++last) {
+        const StageCost cost = stage(first, last, g);
+        const Nanos alone = micros * cost.path, all = micros * cost.work();
+        // Longer stages only take longer.
+        if (alone >= least_busy && all >= least_step) break;
+        if (!cost.possible) continue;
+        if (last == layers) {
+          if (!may_end) continue;
+          least_busy = std::min(least_busy, alone);
+          least_step = std::min(least_step, all + cost.reduce);
+        } else if (may_go_on) {
+          const std::size_t next = at(after(left), last, g);
+          if (busy_next_[next] == kNoPlan) continue;
+          const Nanos busy = std::max(alone, cost.path + busy_next_[next]);
+          least_busy = std::min(least_busy, busy);
+          const Nanos done = std::max(all, busy + cost.later) + cost.reduce;
+          least_step = std::min(least_step, std::max(done, cost.forward + step_next_[next]));
+        }
+      }
+      busy_[at(left, first, g)] = least_busy;
+      step_[at(left, first, g)] = least_step;
+    }
+    for (std::int32_t g = 0; g < groups; ++g) {
+      Nanos least_busy = kNoPlan, least_step = kNoPlan;
+      for (const GroupEdge& edge : graph_[g].next) {
+        const Nanos behind = busy(left, first, edge.to);
+        if (behind == kNoPlan) continue;
+        const Channel cost = channel(edge, first);
+        least_busy = std::min(least_busy, std::max(cost.both + behind, cost.busy));
+        least_step = std::min(least_step, cost.there + step(left, first, edge.to));
+      }
+      busy_next_[at(left, first, g)] = least_busy;
+      step_next_[at(left, first, g)] = least_step;
+    }
+  }
+}
+
+Nanos Lookahead::least() const {
+  Nanos least = kNoPlan;
+  for (std::size_t g = 0; g < graph_.size(); ++g) {
+    if (graph_[g].first) least = std::min(least, step(stages_, 0, static_cast<std::int32_t>(g)));
+  }
+  return least;
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least that a step can take, whatever its schedule, if the stages from some layer on start
+// with a given group of devices: the bound that guides and proves the search for plans.
+//
+// Let stage s take p = f + i a micro-batch, forward and gradient of the input, v for gradients of
+// parameters, and its channel c there and c' back. From its first op to its last gradient of an
+// input it takes
+//   Z(s) >= max(M p, p + c + c' + Z(s+1), p + M max(c, c') + min(c, c') + path behind),
+// and the step at least head(s) + max(M (p + v), Z(s) + v) + all-reduce(s), head(s) being the
+// forwards and channels before s. All of this grows with what follows, so the least over all plans
+// is found from the last layer to the first. (Where v is not known apart, it counts to p.)
+#pragma once
+
+#include <vector>
+
+#include "weft/pipeline/groups.h"
+
+namespace weft::pipeline {
+
+constexpr Nanos kNoPlan = std::int64_t{1} << 60;
+
+class Lookahead {
+ public:
+  /// `stages` is how many there must be; 0: any number. Keeps references.
+  Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages);
+
+  /// Of a plan part that starts with layer `layer` on `group`, and has `left` stages (0 where any
+  /// number will do).
+  Nanos busy(std::int32_t left, std::int32_t layer, std::int32_t group) const {
+    return busy_[at(left, layer, group)];
+  }
+  Nanos step(std::int32_t left, std::int32_t layer, std::int32_t group) const {
+    return step_[at(left, layer, group)];
+  }
+  /// The least over all groups that may be first; kNoPlan where memory or links allow none.
+  Nanos least() const;
+
+  struct StageCost {
+    Nanos forward = 0, reduce = 0;
+    Nanos path = 0;        ///< forward and backward, less what may run later
+    Nanos later = 0;       ///< gradients of parameters, where layers tell their time
+    bool possible = true;  ///< it fits and can reduce its gradients
+    Nanos work() const { return path + later; }
+  };
+  StageCost stage(std::int32_t first, std::int32_t last, std::int32_t group) const;
+  struct Channel {
+    Nanos there = 0, both = 0, busy = 0;
+  };
+  Channel channel(const GroupEdge& edge, std::int32_t layer) const;
+
+  const Task& task() const { return task_; }
+  const GroupGraph& graph() const { return graph_; }
+  std::int32_t stages() const { return stages_; }
+  /// Stages left behind one more.
+  std::int32_t after(std::int32_t left) const { return stages_ > 0 ? left - 1 : 0; }
+
+ private:
+  std::size_t at(std::int32_t left, std::int32_t layer, std::int32_t group) const {
+    return (static_cast<std::size_t>(left) * task_.chain.size() + layer) * graph_.size() + group;
+  }
+  void fill(std::int32_t left);
+
+  const Task& task_;
+  const GroupGraph& graph_;
+  std::int32_t stages_;
+  double quickest_ = 0;  ///< least Group::cost.work
+  std::vector<Nanos> busy_, step_;
+  std::vector<Nanos> busy_next_, step_next_;  ///< least over edges, for a stage that ends there
+};
+
+}  // namespace weft::pipeline

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weft::pipeline {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+double per_byte(std::int64_t bandwidth) {
+  return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
+}
+
+double count(const std::vector<std::int32_t>& side, const std::vector<std::int32_t>& group) {
+  double members = 0;
+  for (const std::int32_t device : group) {
+    members += std::binary_search(side.begin(), side.end(), device) ? 1 : 0;
+  }
+  return members;
+}
+
+std::size_t replicas(const PlannedStage& stage) { return stage.devices.size(); }
+
+}  // namespace
+
+Bytes static_memory(const Task& task, const PlannedStage& stage) {
+  const LayerChain& chain = task.chain;
+  const auto r = static_cast<Bytes>(replicas(stage));
+  const Bytes again =
+      stage.recompute ? (chain.stash[stage.last] - chain.stash[stage.first] + r - 1) / r : 0;
+  return task.state_factor * (chain.parameters[stage.last] - chain.parameters[stage.first]) + again;
+}
+
+GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
+  GroupCost cost;
+  double slowest = kNever;
+  for (const std::int32_t device : devices) slowest = std::min(slowest, cluster.speed[device]);
+  const auto r = static_cast<double>(devices.size());
+  cost.work = 1 / (r * slowest);
+  if (devices.size() < 2) return cost;
+  double worst = 0;
+  for (const std::int32_t from : devices) {
+    for (const std::int32_t to : devices) {
+      if (from == to) continue;
+      worst = std::max(worst, per_byte(cluster.bandwidth_of(from, to)));
+      cost.reduce_latency = std::max(cost.reduce_latency, cluster.latency_of(from, to));
+    }
+  }
+  // A ring that keeps each side together crosses a shared link once in each direction.
+  for (const SharedLink& link : cluster.shared) {
+    if (count(link.one, devices) > 0 && count(link.other, devices) > 0) {
+      worst = std::max(worst, per_byte(link.bandwidth));
+    }
+  }
+  cost.reduce = 2 * (r - 1) / r * worst;
+  cost.reduce_latency *= 2 * static_cast<Nanos>(devices.size() - 1);
+  return cost;
+}
+
+ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>& from,
+                         const std::vector<std::int32_t>& to) {
+  ChannelCost cost;
+  double worst = 0;
+  for (const std::int32_t sender : from) {
+    for (const std::int32_t receiver : to) {
+      worst = std::max(worst, per_byte(cluster.bandwidth_of(sender, receiver)));
+      cost.latency = std::max(cost.latency, cluster.latency_of(sender, receiver));
+    }
+  }
+  const double pairs = static_cast<double>(from.size()) * static_cast<double>(to.size());
+  cost.per_byte = worst / pairs;
+  for (std::size_t i = 0; i < cluster.shared.size(); ++i) {
+    const SharedLink& link = cluster.shared[i];
+    for (const bool back : {false, true}) {
+      const double crossing = count(back ? link.other : link.one, from) *
+                              count(back ? link.one : link.other, to) / pairs;
+      if (crossing == 0) continue;
+      cost.per_byte = std::max(cost.per_byte, crossing * per_byte(link.bandwidth));
+      cost.shared.push_back(static_cast<std::int32_t>(2 * i + (back ? 1 : 0)));
+    }
+  }
+  return cost;
+}
+
+namespace {
+
+/// Links 0 .. are the shared ones, both directions; each direction of a boundary has its own
+/// behind.
+Transfer transfer_of(const ChannelCost& cost, Bytes bytes, LinkId own) {
+  Transfer transfer;
+  transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
+  transfer.latency = cost.latency;
+  transfer.links.assign(cost.shared.begin(), cost.shared.end());
+  transfer.links.push_back(own);
+  return transfer;
+}
+
+Status set_memory(const Task& task, const PlannedStage& planned, std::size_t number, Stage& stage,
+                  Bytes& limit) {
+  const LayerChain& chain = task.chain;
+  const auto r = static_cast<Bytes>(replicas(planned));
+  const Bytes all = chain.stash[planned.last] - chain.stash[planned.first];
+  const Bytes kept = planned.recompute ? chain.cut[planned.first] : all;
+  stage.forward_memory = (kept + r - 1) / r;
+  stage.input_memory = -stage.forward_memory;
+  stage.weight_memory = 0;
+  const Bytes state = static_memory(task, planned);
+  Bytes smallest = std::numeric_limits<Bytes>::max();
+  for (const std::int32_t device : planned.devices) {
+    const Bytes memory = task.cluster.memory[device];
+    if (memory > 0) smallest = std::min(smallest, memory);
+  }
+  limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - state;
+  if (limit >= stage.forward_memory) return {};
+  return fail(
+      ErrorCode::kInfeasible,
+      fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and their "
+                  "state take {:.2f} and a micro-batch {:.2f}",
+                  number, static_cast<double>(smallest) * 1e-9, static_cast<double>(state) * 1e-9,
+                  static_cast<double>(stage.forward_memory) * 1e-9));
+}
+
+}  // namespace
+
+Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
+  const LayerChain& chain = task.chain;
+  Pipeline pipeline;
+  pipeline.micro_batches = task.micro_batches;
+  pipeline.split_backward = chain.weight.back() > 0;
+  const auto unjoined = [&](std::size_t stage) {
+    return fail(ErrorCode::kInfeasible,
+                fmt::format("devices of stage {} have no link that they need", stage));
+  };
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const PlannedStage& planned = stages[s];
+    const GroupCost cost = group_cost(task.cluster, planned.devices);
+    const auto sum = [&](const std::vector<Nanos>& of) {
+      return static_cast<double>(of[planned.last] - of[planned.first]);
+    };
+    Stage stage;
+    stage.device = static_cast<DeviceId>(s);
+    stage.forward = std::llround(sum(chain.forward) * cost.work);
+    stage.weight = std::llround(sum(chain.weight) * cost.work);
+    const double again = planned.recompute ? sum(chain.forward) : 0;
+    stage.input = std::llround((sum(chain.backward) + again) * cost.work) - stage.weight;
+    const Bytes parameters = chain.parameters[planned.last] - chain.parameters[planned.first];
+    if (replicas(planned) > 1 && parameters > 0) {
+      if (cost.reduce == kNever) return unjoined(s);
+      stage.all_reduce =
+          std::llround(cost.reduce * static_cast<double>(parameters)) + cost.reduce_latency;
+    }
+    if (task.limit_memory) {
+      Bytes limit = 0;
+      WEFT_TRY(set_memory(task, planned, s, stage, limit));
+      pipeline.memory_limits.push_back(limit);
+    }
+    pipeline.stages.push_back(stage);
+  }
+  const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
+  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    const ChannelCost there = channel_cost(task.cluster, stages[s].devices, stages[s + 1].devices);
+    const ChannelCost back = channel_cost(task.cluster, stages[s + 1].devices, stages[s].devices);
+    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
+    const Bytes bytes = chain.cut[stages[s].last];
+    const auto own = shared + static_cast<LinkId>(2 * s);
+    pipeline.boundaries.push_back(
+        {transfer_of(there, bytes, own), transfer_of(back, bytes, own + 1)});
+  }
+  return pipeline;
+}
+
+}  // namespace weft::pipeline

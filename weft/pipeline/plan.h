@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan: which stretch of layers runs on which devices, in which order micro-batches pass. And
+// what it means: a Pipeline that simulate() can time.
+//
+// A stage on r devices splits each micro-batch evenly: it takes its time over r times the speed of
+// the slowest. Between stages every sender talks to every receiver, so bytes over (r times r') go
+// over the slowest pair; a shared link carries what crosses it, and is held meanwhile. Gradients of
+// a stage with replicas are all-reduced in a ring when its last backward has ended: 2 (r-1)/r of
+// its parameters over the slowest of its pairs. These are SPP's rules, with latency, speeds and
+// shared links.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/pipeline/cluster.h"
+#include "weft/pipeline/layer_chain.h"
+#include "weft/pipeline/pipeline.h"
+
+namespace weft::pipeline {
+
+struct PlannedStage {
+  std::int32_t first = 0, last = 0;   ///< layers [first, last) of the chain
+  std::vector<std::int32_t> devices;  ///< sorted
+  /// Keeps its input only, and runs forward once more before backward.
+  bool recompute = false;
+  bool operator==(const PlannedStage&) const = default;
+};
+
+/// What is to be planned.
+struct Task {
+  LayerChain chain;
+  Cluster cluster;
+  Micro micro_batches = 1;
+  bool limit_memory = false;
+  /// Bytes a device holds for each byte of parameters: weights, gradients, two moments of Adam.
+  std::int64_t state_factor = 4;
+};
+
+/// What a device of the stage holds all the time: parameters and their state, and the micro-batch
+/// whose forward runs once more, where it does.
+Bytes static_memory(const Task& task, const PlannedStage& stage);
+
+/// Devices of one stage: how much faster they are together than one of speed 1, and what a byte of
+/// gradients costs them.
+struct GroupCost {
+  double work = 0;    ///< time of layers is multiplied by this
+  double reduce = 0;  ///< nanoseconds a byte of parameters; infinite without links
+  Nanos reduce_latency = 0;
+};
+GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& devices);
+
+/// From one group of devices to the next.
+struct ChannelCost {
+  double per_byte = 0;  ///< nanoseconds; infinite without a link
+  Nanos latency = 0;
+  std::vector<std::int32_t> shared;  ///< twice the number of a shared link, one more from `other`
+};
+ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>& from,
+                         const std::vector<std::int32_t>& to);
+
+/// The pipeline of these stages, each one device of it. Infeasible where groups that must talk
+/// have no link, or memory does not hold one micro-batch.
+Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
+
+}  // namespace weft::pipeline

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "weft/pipeline/bottleneck.h"
+#include "weft/pipeline/device_orders.h"
+#include "weft/pipeline/improve.h"
+#include "weft/pipeline/plan_search.h"
+
+namespace weft::pipeline {
+namespace {
+
+/// Above this many devices groups grow in steps, and plans follow the bound.
+constexpr std::int32_t kMostExact = 64;
+
+Evaluated nothing() { return Evaluated{kNoStep, "", {}}; }
+
+class Planner {
+ public:
+  Planner(const Task& task, const PlannerOptions& options)
+      : task_(task),
+        options_(options),
+        evaluator_(task, options.schedules.empty() ? plan_schedules() : options.schedules) {
+    limits_.replicas = options.replicas;
+    if (options_.ops == 0) options_.ops = usual_ops();
+  }
+
+  Result<Planned> run() {
+    WEFT_TRY(check());
+    if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
+      search_all(ordered_groups(task_.cluster, plain_order(), limits_), options_.ops);
+    } else if (task_.cluster.devices <= kMostFree) {
+      search_all(free_groups(task_.cluster, limits_), options_.ops);
+    } else if (task_.cluster.devices <= kMostExact) {
+      search_orders();
+    } else {
+      search_large();
+    }
+    if (best_.step == kNoStep) return no_plan();
+    bound_ = std::min(bound_, best_.step);
+    return finished();
+  }
+
+ private:
+  Result<Planned> finished() {
+    Planned planned;
+    planned.fixed_stages = options_.stages;
+    planned.most_replicas = options_.replicas;
+    WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, best_.stages));
+    WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, best_.schedule));
+    planned.plan = std::move(best_);
+    planned.bound = bound_;
+    planned.exhausted = exhausted_;
+    return planned;
+  }
+
+  std::vector<std::int32_t> plain_order() const {
+    std::vector<std::int32_t> order(task_.cluster.devices);
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
+  std::int64_t usual_ops() const {
+    return task_.cluster.devices <= kMostFree ? 4'000'000 : 500'000;
+  }
+
+  Status check() const {
+    const std::int32_t layers = task_.chain.size(), devices = task_.cluster.devices;
+    if (options_.stages > layers) {
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("{} stages are more than the {} layers", options_.stages, layers));
+    }
+    if (options_.stages > devices) {
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("{} stages are more than the {} devices", options_.stages, devices));
+    }
+    return {};
+  }
+
+  tl::unexpected<Error> no_plan() const {
+    if (task_.limit_memory) {
+      return fail(ErrorCode::kInfeasible,
+                  "no plan fits into the memory of the devices: take more of them or smaller "
+                  "micro-batches");
+    }
+    return fail(ErrorCode::kInfeasible, "no devices with links between them can hold the stages");
+  }
+
+  ImproveLimits improve_limits(std::int64_t ops) const {
+    return {options_.stages, options_.replicas, ops};
+  }
+
+  void take(const std::vector<PlannedStage>& stages) {
+    if (stages.empty()) return;
+    if (options_.stages > 0 && static_cast<std::int32_t>(stages.size()) != options_.stages) return;
+    const auto result = evaluator_.evaluate(stages);
+    if (result && result->step < best_.step) best_ = *result;
+  }
+
+  /// A graph that holds all plans: what is searched to the end is proved. A first good plan makes
+  /// the search short.
+  void search_all(const GroupGraph& graph, std::int64_t ops) {
+    const Lookahead lookahead(task_, graph, options_.stages);
+    take(follow_bound(lookahead));
+    if (best_.step < kNoStep) {
+      best_ = improve(task_, evaluator_, improve_limits(ops / 4), std::move(best_));
+    }
+    FoundPlan found = search_plans(lookahead, evaluator_, effort(ops), std::move(best_));
+    best_ = std::move(found.best);
+    bound_ = found.bound;
+    exhausted_ = found.exhausted;
+    if (!exhausted_ && best_.step < kNoStep) {
+      best_ = improve(task_, evaluator_, improve_limits(ops + ops / 4), std::move(best_));
+    }
+  }
+
+  PlanEffort effort(std::int64_t ops) const {
+    PlanEffort effort;
+    effort.ops = ops;
+    return effort;
+  }
+
+  void search_orders() {
+    const GroupGraph dreamt = best_groups(task_.cluster, limits_);
+    bound_ = Lookahead(task_, dreamt, options_.stages).least();
+    const auto orders = device_orders(task_.cluster);
+    std::vector<Evaluated> starts;
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      const GroupGraph graph = ordered_groups(task_.cluster, orders[i], limits_);
+      if (i == 0) {
+        const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
+        for (const auto& plan : bottleneck_plans(task_, graph, most)) take(plan);
+        if (best_.step < kNoStep) starts.push_back(best_);
+        best_ = nothing();
+      }
+      const Lookahead lookahead(task_, graph, options_.stages);
+      take(follow_bound(lookahead));
+      const auto share = options_.ops / 2 * static_cast<std::int64_t>(i + 1) /
+                         static_cast<std::int64_t>(orders.size());
+      PlanEffort part = effort(share);
+      part.children /= 8;
+      FoundPlan found = search_plans(lookahead, evaluator_, part, std::move(best_));
+      if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
+      best_ = nothing();
+    }
+    std::stable_sort(starts.begin(), starts.end(),
+                     [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (best_.step == kNoStep || starts[i].step < best_.step) best_ = starts[i];
+      const auto share = options_.ops / 2 + options_.ops / 2 * static_cast<std::int64_t>(i + 1) /
+                                                static_cast<std::int64_t>(starts.size());
+      Evaluated better = improve(task_, evaluator_, improve_limits(share), starts[i]);
+      if (better.step < best_.step) best_ = std::move(better);
+    }
+  }
+
+  /// Many devices: stages of one to four times 1, 2, 4 ... devices.
+  void search_large() {
+    double speed = 0;
+    for (const double each : task_.cluster.speed) speed += each;
+    const LayerChain& chain = task_.chain;
+    bound_ = static_cast<Nanos>(static_cast<double>(chain.forward.back() + chain.backward.back()) *
+                                task_.micro_batches / speed);
+    for (const auto& order : device_orders(task_.cluster)) {
+      for (std::int32_t unit = 1; unit <= task_.cluster.devices; unit *= 2) {
+        GroupLimits limits = limits_;
+        limits.unit = unit;
+        limits.sizes = 4;
+        if (limits_.replicas > 0 && unit > limits_.replicas) break;
+        const GroupGraph graph = ordered_groups(task_.cluster, order, limits);
+        take(follow_bound(Lookahead(task_, graph, options_.stages)));
+      }
+    }
+    if (best_.step < kNoStep) {
+      best_ = improve(task_, evaluator_, improve_limits(evaluator_.ops() + 20 * options_.ops),
+                      std::move(best_));
+    }
+  }
+
+  const Task& task_;
+  PlannerOptions options_;
+  GroupLimits limits_;
+  Evaluator evaluator_;
+  Evaluated best_ = nothing();
+  Nanos bound_ = 0;
+  bool exhausted_ = false;
+};
+
+std::vector<PlannedStage> even_stages(const Task& task) {
+  const LayerChain& chain = task.chain;
+  const std::int32_t stages = std::min(chain.size(), task.cluster.devices);
+  const double total = static_cast<double>(chain.forward.back() + chain.backward.back());
+  std::vector<PlannedStage> plan;
+  std::int32_t first = 0;
+  for (std::int32_t s = 0; s < stages; ++s) {
+    std::int32_t last = first + 1;
+    const auto work = [&](std::int32_t i) {
+      return static_cast<double>(chain.forward[i] + chain.backward[i]);
+    };
+    while (last < chain.size() - (stages - 1 - s) && work(last) < total * (s + 1) / stages) ++last;
+    if (s + 1 == stages) last = chain.size();
+    plan.push_back({first, last, {s}, false});
+    first = last;
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<Planned> make_plan(const Task& task, const PlannerOptions& options) {
+  return Planner(task, options).run();
+}
+
+std::vector<std::string> baselines() { return {"spp", "even"}; }
+
+Result<Evaluated> baseline(const Task& task, const std::string& name) {
+  if (name == "even") return Evaluator(task, {"1f1b"}).evaluate(even_stages(task));
+  if (name != "spp") return fail(ErrorCode::kUsage, fmt::format("'{}' is no baseline", name));
+  Evaluator evaluator(task, {"pe"});
+  Result<Evaluated> best = fail(ErrorCode::kInfeasible, "SPP's planner finds no plan");
+  const GroupGraph graph = ordered_groups(task.cluster, recursive_order(task.cluster), {});
+  const std::int32_t most = std::min(task.chain.size(), task.cluster.devices);
+  for (const auto& plan : bottleneck_plans(task, graph, most)) {
+    const auto result = evaluator.evaluate(plan);
+    if (result && (!best || result->step < best->step)) best = *result;
+  }
+  return best;
+}
+
+}  // namespace weft::pipeline

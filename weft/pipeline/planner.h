@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// From layers and a cluster to stages, replicas, devices and order of micro-batches. The objective
+// is the simulated step: transfers, all-reduces and memory included, never the slowest stage alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "weft/pipeline/evaluate.h"
+
+namespace weft::pipeline {
+
+struct PlannerOptions {
+  std::int32_t stages = 0;             ///< how many there must be; 0: any number
+  std::int32_t replicas = 0;           ///< of a stage, at most; 0: no limit
+  std::vector<std::string> schedules;  ///< to try; empty: plan_schedules()
+  std::int64_t ops = 0;                ///< to simulate at most; 0: as suits the size
+};
+
+struct Planned {
+  Evaluated plan;
+  Schedule schedule;
+  std::int32_t fixed_stages = 0, most_replicas = 0;  ///< as asked for; 0: free
+  Nanos bound = 0;                                   ///< no plan takes less, whatever its schedule
+  bool exhausted = false;  ///< no plan takes less with the schedules tried
+};
+
+/// Weft's own planner. Infeasible: more stages than layers or devices, memory that nothing fits
+/// into. Deterministic.
+Result<Planned> make_plan(const Task& task, const PlannerOptions& options);
+
+/// What others would plan, timed with the same simulator. "spp": recursive order, bottleneck plan,
+/// PE. "even": as many stages as possible, layers of equal work, 1F1B.
+Result<Evaluated> baseline(const Task& task, const std::string& name);
+std::vector<std::string> baselines();
+
+}  // namespace weft::pipeline

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The planner against all plans there are, where these are few, and against others' planners.
+#include "weft/pipeline/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "weft/pipeline/bottleneck.h"
+#include "weft/pipeline/device_orders.h"
+#include "weft/pipeline/plan_search.h"
+#include "weft/pipeline/random_task.h"
+
+namespace weft::pipeline {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kShared = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "pipelines";
+
+Task make_task(const Profile& profile, Cluster cluster, Micro micro_batches) {
+  Task task;
+  task.chain = layer_chain(profile);
+  task.cluster = std::move(cluster);
+  task.micro_batches = micro_batches;
+  return task;
+}
+
+/// Every way to cut the layers and to give the stages disjoint sets of devices.
+class AllPlans {
+ public:
+  AllPlans(const Task& task, std::vector<std::string> schedules)
+      : task_(task), evaluator_(task, std::move(schedules)) {}
+  Nanos best() {
+    go(0, 0);
+    return best_;
+  }
+
+ private:
+  void go(std::int32_t layer, std::uint32_t used) {
+    if (layer == task_.chain.size()) {
+      const auto result = evaluator_.evaluate(stages_);
+      if (result) best_ = std::min(best_, result->step);
+      return;
+    }
+    for (std::uint32_t set = 1; set < 1u << task_.cluster.devices; ++set) {
+      if ((set & used) != 0) continue;
+      PlannedStage stage;
+      for (std::int32_t d = 0; d < task_.cluster.devices; ++d) {
+        if ((set >> d & 1) != 0) stage.devices.push_back(d);
+      }
+      for (std::int32_t last = layer + 1; last <= task_.chain.size(); ++last) {
+        stage.first = layer;
+        stage.last = last;
+        stages_.push_back(stage);
+        go(last, used | set);
+        stages_.pop_back();
+      }
+    }
+  }
+  const Task& task_;
+  Evaluator evaluator_;
+  std::vector<PlannedStage> stages_;
+  Nanos best_ = kNoStep;
+};
+
+TEST(Planner, EqualsAllPlansOnAnyDevices) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 30; ++round) {
+    const Profile profile = random_layers(random, 2 + round % 5);
+    Task task =
+        make_task(profile, random_cluster(random, 2 + round % 3, round % 2 == 1), 1 + round % 7);
+    if (round % 5 == 4) task.cluster.shared = {{{0}, {1}, 3'000'000'000}};
+    const auto planned = make_plan(task, {});
+    ASSERT_TRUE(planned) << planned.error().text();
+    EXPECT_EQ(planned->plan.step, AllPlans(task, plan_schedules()).best()) << "round " << round;
+    EXPECT_TRUE(planned->exhausted);
+    EXPECT_LE(planned->bound, planned->plan.step);
+  }
+}
+
+TEST(Planner, EqualsAllPlansWithinMemory) {
+  std::mt19937 random(5);
+  int infeasible = 0;
+  for (int round = 0; round < 20; ++round) {
+    const Profile profile = random_layers(random, 3 + round % 3);
+    Task task = make_task(profile, random_cluster(random, 3, false), 4);
+    task.limit_memory = true;
+    for (Bytes& memory : task.cluster.memory) {
+      memory = number_in(random, 60'000'000, 400'000'000);
+    }
+    const auto planned = make_plan(task, {});
+    const Nanos best = AllPlans(task, plan_schedules()).best();
+    if (best == kNoStep) {
+      ++infeasible;
+      ASSERT_FALSE(planned);
+      EXPECT_EQ(planned.error().code, ErrorCode::kInfeasible);
+      continue;
+    }
+    ASSERT_TRUE(planned) << planned.error().text();
+    EXPECT_EQ(planned->plan.step, best) << "round " << round;
+  }
+  EXPECT_GT(infeasible, 0);
+  EXPECT_LT(infeasible, 20);
+}
+
+TEST(Planner, EqualDevicesNeedOneOrderOnly) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 10; ++round) {
+    const Profile profile = random_layers(random, 4);
+    const Task task = make_task(profile, uniform_cluster(3, 8'000'000'000, 2000), 1 + round);
+    const auto planned = make_plan(task, {});
+    ASSERT_TRUE(planned);
+    EXPECT_EQ(planned->plan.step, AllPlans(task, plan_schedules()).best());
+  }
+}
+
+/// One simulated split after the other, as the tables of the anchors were made.
+TEST(Planner, FourStagesOfVgg19AreThoseOfBruteForce) {
+  if (!fs::exists(kShared)) GTEST_SKIP() << "the shared profiles are not beside this checkout";
+  const auto profile = read_profile((kShared / "AlibabaPAI_DAPPLE" / "vgg-19-pbs-32.txt").string());
+  ASSERT_TRUE(profile) << profile.error().text();
+  struct Anchor {
+    std::int64_t bandwidth;
+    Micro micro_batches;
+    double ms;
+  };
+  for (const Anchor& anchor : {Anchor{12'500'000'000, 4, 286.51},
+                               {12'500'000'000, 8, 489.60},
+                               {12'500'000'000, 16, 849.72},
+                               {1'250'000'000, 4, 436.54},
+                               {1'250'000'000, 8, 825.74},
+                               {1'250'000'000, 16, 1543.32}}) {
+    const Task task =
+        make_task(*profile, uniform_cluster(4, anchor.bandwidth), anchor.micro_batches);
+    PlannerOptions options;
+    options.stages = 4;
+    options.replicas = 1;
+    options.schedules = {"1f1b"};
+    const auto planned = make_plan(task, options);
+    ASSERT_TRUE(planned) << planned.error().text();
+    EXPECT_NEAR(static_cast<double>(planned->plan.step) * 1e-6, anchor.ms, 0.006);
+    EXPECT_TRUE(planned->exhausted);
+    const auto free = make_plan(task, {});
+    ASSERT_TRUE(free);
+    EXPECT_LE(free->plan.step, planned->plan.step);
+  }
+}
+
+TEST(Planner, IsNeverWorseThanRecursiveOrderAndBottleneck) {
+  std::mt19937 random(23);
+  for (const std::int32_t devices : {5, 8, 12, 20}) {
+    for (int round = 0; round < 3; ++round) {
+      const Profile profile = random_layers(random, 12);
+      const Task task = make_task(profile, random_cluster(random, devices, round == 2), 8);
+      const auto planned = make_plan(task, {});
+      const auto spp = baseline(task, "spp");
+      ASSERT_TRUE(planned && spp);
+      EXPECT_LE(planned->plan.step, spp->step) << devices << " devices";
+      EXPECT_LE(planned->bound, planned->plan.step);
+    }
+  }
+}
+
+TEST(Planner, RefusesMoreStagesThanThereAreLayersOrDevices) {
+  std::mt19937 random(1);
+  const Task task = make_task(random_layers(random, 3), uniform_cluster(8, 1'000'000'000), 2);
+  PlannerOptions options;
+  options.stages = 4;
+  const auto planned = make_plan(task, options);
+  ASSERT_FALSE(planned);
+  EXPECT_EQ(planned.error().code, ErrorCode::kInfeasible);
+  EXPECT_EQ(planned.error().message, "4 stages are more than the 3 layers");
+}
+
+TEST(Bottleneck, IsTheLeastSlowestStage) {
+  std::mt19937 random(9);
+  const Profile profile = random_layers(random, 6);
+  const Task task = make_task(profile, uniform_cluster(3, 1'000'000'000'000), 1);
+  const GroupGraph graph = ordered_groups(task.cluster, {0, 1, 2}, {1, 1, 0});
+  const auto plans = bottleneck_plans(task, graph, 3);
+  ASSERT_EQ(plans.size(), 3u);
+  const auto slowest = [&](const std::vector<std::int32_t>& cuts) {
+    Nanos worst = 0;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      worst = std::max(worst, task.chain.forward[cuts[i + 1]] - task.chain.forward[cuts[i]] +
+                                  task.chain.backward[cuts[i + 1]] - task.chain.backward[cuts[i]]);
+    }
+    return worst;
+  };
+  Nanos best = kNoStep;
+  for (std::int32_t a = 1; a < 5; ++a) {
+    for (std::int32_t b = a + 1; b < 6; ++b) best = std::min(best, slowest({0, a, b, 6}));
+  }
+  EXPECT_EQ(slowest({0, plans[2][0].last, plans[2][1].last, 6}), best);
+}
+
+TEST(DeviceOrders, KeepHostsTogether) {
+  // Two hosts of two whose devices are numbered in turn.
+  Cluster cluster = uniform_cluster(4, 1'000'000'000);
+  for (const auto& [a, b] : {std::pair{0, 2}, {2, 0}, {1, 3}, {3, 1}}) {
+    cluster.bandwidth[a * 4 + b] = 50'000'000'000;
+  }
+  for (const auto& order : {recursive_order(cluster), joined_order(cluster)}) {
+    ASSERT_EQ(order.size(), 4u);
+    EXPECT_EQ(order[0] % 2, order[1] % 2);
+    EXPECT_EQ(order[2] % 2, order[3] % 2);
+  }
+}
+
+TEST(Lookahead, IsNoMoreThanAnyPlanTakes) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 20; ++round) {
+    const Profile profile = random_layers(random, 5);
+    const Task task = make_task(profile, random_cluster(random, 3, true), 1 + round % 6);
+    const Nanos best = AllPlans(task, plan_schedules()).best();
+    EXPECT_LE(Lookahead(task, free_groups(task.cluster, {}), 0).least(), best);
+    EXPECT_LE(Lookahead(task, best_groups(task.cluster, {}), 0).least(), best);
+  }
+}
+
+TEST(LayerChain, CutsCarryWhatIsReadBehindThem) {
+  Profile profile;
+  for (int i = 0; i < 4; ++i) {
+    Layer layer;
+    layer.id = std::to_string(i);
+    layer.activation = Bytes{1} << i;
+    profile.layers.push_back(layer);
+  }
+  profile.edges = {{0, 1}, {1, 2}, {2, 3}, {0, 3}};
+  EXPECT_EQ(layer_chain(profile).cut, (std::vector<Bytes>{0, 1, 3, 5, 0}));
+}
+
+}  // namespace
+}  // namespace weft::pipeline

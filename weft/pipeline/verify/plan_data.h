@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan file says, as plain data. The checker has nothing in common with the planner: it
+// reads the file itself and works with what it finds there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/units.h"
+
+namespace weft::pipeline::verify {
+
+struct LayerData {
+  std::string id;
+  Nanos forward = 0, backward = 0, weight = 0;
+  Bytes activation = 0, parameters = 0, stash = 0;
+};
+
+struct SharedData {
+  std::vector<bool> one, other;  ///< by device
+  std::int64_t bandwidth = 0;
+};
+
+struct StageData {
+  std::int32_t first = 0, last = 0;  ///< layers [first, last)
+  std::vector<std::int32_t> devices;
+  bool recompute = false;
+};
+
+/// "2F5": stage, kind (F, I, W or B), micro-batch.
+struct OpData {
+  std::int32_t stage = 0;
+  char kind = 'F';
+  std::int32_t micro = 0;
+};
+
+struct PlanData {
+  std::vector<LayerData> layers;
+  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+  std::int32_t devices = 0;
+  std::vector<std::vector<std::int64_t>> bandwidth, latency;
+  std::vector<double> speed;
+  std::vector<Bytes> memory;
+  std::vector<SharedData> shared;
+  std::vector<StageData> stages;
+  std::vector<std::vector<OpData>> orders;
+  std::int32_t micro_batches = 0;
+  Nanos step = 0, bound = 0;
+  bool limit_memory = false;
+  std::int64_t state_factor = 0;
+  std::int32_t fixed_stages = 0, most_replicas = 0;
+
+  /// Bytes that a cut behind the first `layer` layers carries.
+  std::vector<Bytes> cuts() const;
+};
+
+/// An Error where the file is no such plan, or its lists do not fit together.
+Result<PlanData> parse_plan(std::string_view json, const std::string& file);
+
+}  // namespace weft::pipeline::verify

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/verify/times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace weft::pipeline::verify {
+namespace {
+
+using Devices = std::vector<std::int32_t>;
+
+double per_byte(std::int64_t bandwidth) {
+  return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth)
+                       : std::numeric_limits<double>::infinity();
+}
+
+double members(const std::vector<bool>& side, const Devices& group) {
+  double count = 0;
+  for (const std::int32_t device : group) count += side[device] ? 1 : 0;
+  return count;
+}
+
+/// Part of the bytes from one group to another that crosses the link from `a` to `b`.
+double crossing(const std::vector<bool>& a, const std::vector<bool>& b, const Devices& from,
+                const Devices& to) {
+  return members(a, from) * members(b, to) /
+         (static_cast<double>(from.size()) * static_cast<double>(to.size()));
+}
+
+struct StageTimes {
+  Nanos forward = 0, input = 0, weight = 0, reduce = 0;
+  Bytes kept = 0;
+};
+
+StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_bytes) {
+  double forward = 0, backward = 0, weight = 0;
+  Bytes parameters = 0, stash = 0;
+  for (std::int32_t i = stage.first; i < stage.last; ++i) {
+    forward += static_cast<double>(plan.layers[i].forward);
+    backward += static_cast<double>(plan.layers[i].backward);
+    weight += static_cast<double>(plan.layers[i].weight);
+    parameters += plan.layers[i].parameters;
+    stash += plan.layers[i].stash;
+  }
+  if (stage.recompute) {
+    backward += forward;
+    stash = input_bytes;
+  }
+  const double work = group_work(plan, stage.devices);
+  StageTimes times;
+  times.forward = std::llround(forward * work);
+  times.weight = std::llround(weight * work);
+  times.input = std::llround(backward * work) - times.weight;
+  if (stage.devices.size() > 1 && parameters > 0) {
+    times.reduce =
+        std::llround(reduce_rate(plan, stage.devices) * static_cast<double>(parameters)) +
+        reduce_latency(plan, stage.devices);
+  }
+  const auto replicas = static_cast<Bytes>(stage.devices.size());
+  times.kept = (stash + replicas - 1) / replicas;
+  return times;
+}
+
+/// One transfer after another in the order in which their ops end.
+class Links {
+ public:
+  explicit Links(const PlanData& plan) : plan_(plan), cuts_(plan.cuts()) {
+    own_.assign(plan.stages.size() * 2, 0);
+    shared_.assign(plan.shared.size() * 2, 0);
+  }
+  /// When the result of an op that ended at `ready` has arrived at the next stage, or the one
+  /// before.
+  Nanos send(std::size_t from, bool back, Nanos ready) {
+    const StageData& sender = plan_.stages[from];
+    const StageData& receiver = plan_.stages[back ? from - 1 : from + 1];
+    const Bytes bytes = cuts_[back ? sender.first : sender.last];
+    const Nanos time = std::llround(channel_rate(plan_, sender.devices, receiver.devices) *
+                                    static_cast<double>(bytes));
+    std::vector<Nanos*> held{&own_[2 * from + (back ? 1 : 0)]};
+    for (std::size_t i = 0; i < plan_.shared.size(); ++i) {
+      const SharedData& link = plan_.shared[i];
+      if (crossing(link.one, link.other, sender.devices, receiver.devices) > 0) {
+        held.push_back(&shared_[2 * i]);
+      }
+      if (crossing(link.other, link.one, sender.devices, receiver.devices) > 0) {
+        held.push_back(&shared_[2 * i + 1]);
+      }
+    }
+    Nanos start = ready;
+    for (const Nanos* free : held) start = std::max(start, *free);
+    for (Nanos* free : held) *free = start + time;
+    return start + time + channel_latency(plan_, sender.devices, receiver.devices);
+  }
+
+ private:
+  const PlanData& plan_;
+  std::vector<Bytes> cuts_;
+  std::vector<Nanos> own_, shared_;  ///< free from
+};
+
+/// Each forward once; each gradient either whole or in its two halves.
+Status check_orders(const PlanData& plan) {
+  for (std::size_t s = 0; s < plan.orders.size(); ++s) {
+    std::set<std::pair<char, std::int32_t>> seen;
+    const auto wrong = [&](const char* what) {
+      return fail(ErrorCode::kInfeasible, "the order of stage " + std::to_string(s) + " " + what);
+    };
+    for (const OpData& op : plan.orders[s]) {
+      if (op.stage != static_cast<std::int32_t>(s)) return wrong("holds an op of another stage");
+      if (op.micro >= plan.micro_batches) return wrong("holds a micro-batch that is not there");
+      if (!seen.insert({op.kind, op.micro}).second) return wrong("runs an op twice");
+    }
+    for (std::int32_t m = 0; m < plan.micro_batches; ++m) {
+      const bool whole = seen.contains({'B', m});
+      const bool halves = seen.contains({'I', m}) && seen.contains({'W', m});
+      const bool any_half = seen.contains({'I', m}) || seen.contains({'W', m});
+      if (!seen.contains({'F', m}) || !(whole ? !any_half : halves)) {
+        return wrong("lacks an op, or runs a gradient whole and in halves");
+      }
+    }
+  }
+  return {};
+}
+
+class Replay {
+ public:
+  explicit Replay(const PlanData& plan) : plan_(plan), links_(plan) {
+    const std::size_t count = plan.stages.size();
+    const auto cuts = plan.cuts();
+    for (const StageData& stage : plan.stages) {
+      times_.push_back(times_of(plan, stage, cuts[stage.first]));
+    }
+    const auto cells = std::vector<Nanos>(static_cast<std::size_t>(plan.micro_batches), kLater);
+    input_.assign(count, cells);
+    gradient_.assign(count, cells);
+    forward_done_.assign(count, cells);
+    halfway_.assign(count, cells);
+    std::fill(input_.front().begin(), input_.front().end(), 0);
+    std::fill(gradient_.back().begin(), gradient_.back().end(), 0);
+    next_.assign(count, 0);
+    free_.assign(count, 0);
+    last_gradient_.assign(count, 0);
+    held_.resize(count);
+  }
+
+  Result<Replayed> run() {
+    for (std::size_t s = 0; s < next_.size(); ++s) start(s);
+    while (!ends_.empty()) {
+      const End end = ends_.top();
+      ends_.pop();
+      finish(end);
+    }
+    Replayed out;
+    for (std::size_t s = 0; s < next_.size(); ++s) {
+      if (next_[s] < plan_.orders[s].size()) {
+        return fail(ErrorCode::kInfeasible,
+                    "stage " + std::to_string(s) + " waits for ever for one of its ops");
+      }
+      out.step = std::max({out.step, free_[s], last_gradient_[s] + times_[s].reduce});
+      out.most.push_back(most_held(s));
+    }
+    return out;
+  }
+
+ private:
+  static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
+  /// The end of an op. Ends at the same time pass by boundary, forwards before backwards.
+  struct End {
+    Nanos time;
+    std::int32_t direction;
+    std::int32_t micro;
+    std::size_t stage;
+    char kind;
+    bool operator>(const End& other) const {
+      return std::tie(time, direction, micro) > std::tie(other.time, other.direction, other.micro);
+    }
+  };
+
+  Nanos ready(std::size_t s, const OpData& op) const {
+    if (op.kind == 'F') return input_[s][op.micro];
+    if (op.kind == 'W') return halfway_[s][op.micro];
+    return std::max(forward_done_[s][op.micro], gradient_[s][op.micro]);
+  }
+
+  /// The next op of the stage, once it is known when it can start.
+  void start(std::size_t s) {
+    if (busy(s) || next_[s] == plan_.orders[s].size()) return;
+    const OpData& op = plan_.orders[s][next_[s]];
+    const Nanos when = ready(s, op);
+    if (when == kLater) return;
+    const StageTimes& times = times_[s];
+    const Nanos begin = std::max(when, free_[s]);
+    const Nanos length = op.kind == 'F'   ? times.forward
+                         : op.kind == 'I' ? times.input
+                         : op.kind == 'W' ? times.weight
+                                          : times.input + times.weight;
+    free_[s] = begin + length;
+    running_.insert(s);
+    if (op.kind == 'F') held_[s].emplace_back(begin, 1, times.kept);
+    if (op.kind == 'I' || op.kind == 'B') held_[s].emplace_back(free_[s], 0, -times.kept);
+    const auto number = static_cast<std::int32_t>(s);
+    ends_.push({free_[s], op.kind == 'F' ? 2 * number : 2 * number - 1, op.micro, s, op.kind});
+  }
+
+  bool busy(std::size_t s) const { return running_.contains(s); }
+
+  void finish(const End& end) {
+    const std::size_t s = end.stage;
+    running_.erase(s);
+    ++next_[s];
+    if (end.kind == 'F') {
+      forward_done_[s][end.micro] = end.time;
+      if (s + 1 < next_.size()) {
+        input_[s + 1][end.micro] = links_.send(s, false, end.time);
+        start(s + 1);
+      }
+    } else {
+      last_gradient_[s] = std::max(last_gradient_[s], end.time);
+      if (end.kind != 'W') {
+        halfway_[s][end.micro] = end.time;
+        if (s > 0) {
+          gradient_[s - 1][end.micro] = links_.send(s, true, end.time);
+          start(s - 1);
+        }
+      }
+    }
+    start(s);
+  }
+
+  Bytes most_held(std::size_t s) {
+    std::sort(held_[s].begin(), held_[s].end());
+    Bytes held = 0, most = 0;
+    for (const auto& [time, taken, change] : held_[s]) most = std::max(most, held += change);
+    return most;
+  }
+
+  const PlanData& plan_;
+  Links links_;
+  std::vector<StageTimes> times_;
+  std::vector<std::vector<Nanos>> input_, gradient_, forward_done_, halfway_;
+  std::vector<std::size_t> next_;
+  std::vector<Nanos> free_, last_gradient_;
+  std::vector<std::vector<std::tuple<Nanos, int, Bytes>>> held_;
+  std::set<std::size_t> running_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+};
+
+}  // namespace
+
+double channel_rate(const PlanData& plan, const Devices& from, const Devices& to) {
+  const double pairs = static_cast<double>(from.size()) * static_cast<double>(to.size());
+  double rate = 0;
+  for (const std::int32_t sender : from) {
+    for (const std::int32_t receiver : to) {
+      rate = std::max(rate, per_byte(plan.bandwidth[sender][receiver]) / pairs);
+    }
+  }
+  for (const SharedData& link : plan.shared) {
+    const double most = std::max(crossing(link.one, link.other, from, to),
+                                 crossing(link.other, link.one, from, to));
+    if (most > 0) rate = std::max(rate, most * per_byte(link.bandwidth));
+  }
+  return rate;
+}
+
+Nanos channel_latency(const PlanData& plan, const Devices& from, const Devices& to) {
+  Nanos latency = 0;
+  for (const std::int32_t sender : from) {
+    for (const std::int32_t receiver : to) {
+      latency = std::max(latency, plan.latency[sender][receiver]);
+    }
+  }
+  return latency;
+}
+
+double group_work(const PlanData& plan, const Devices& group) {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const std::int32_t device : group) slowest = std::min(slowest, plan.speed[device]);
+  return 1 / (static_cast<double>(group.size()) * slowest);
+}
+
+double reduce_rate(const PlanData& plan, const Devices& group) {
+  double rate = 0;
+  for (const std::int32_t from : group) {
+    for (const std::int32_t to : group) {
+      if (from != to) rate = std::max(rate, per_byte(plan.bandwidth[from][to]));
+    }
+  }
+  for (const SharedData& link : plan.shared) {
+    if (members(link.one, group) > 0 && members(link.other, group) > 0) {
+      rate = std::max(rate, per_byte(link.bandwidth));
+    }
+  }
+  const auto r = static_cast<double>(group.size());
+  return 2 * (r - 1) / r * rate;
+}
+
+Nanos reduce_latency(const PlanData& plan, const Devices& group) {
+  return 2 * static_cast<Nanos>(group.size() - 1) * channel_latency(plan, group, group);
+}
+
+Result<Replayed> replay(const PlanData& plan) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Devices& own = plan.stages[s].devices;
+    double worst = reduce_rate(plan, own);
+    if (s + 1 < plan.stages.size()) {
+      const Devices& next = plan.stages[s + 1].devices;
+      worst = std::max({worst, channel_rate(plan, own, next), channel_rate(plan, next, own)});
+    }
+    if (std::isinf(worst)) {
+      return fail(ErrorCode::kInfeasible,
+                  "devices of stage " + std::to_string(s) + " have no link that they need");
+    }
+  }
+  WEFT_TRY(check_orders(plan));
+  return Replay(plan).run();
+}
+
+}  // namespace weft::pipeline::verify

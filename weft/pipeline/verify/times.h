@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rules of plans (docs/design/pipeline.md) make of a plan: how long everything takes, and
+// when it happens. Events in the order of time, nothing clever.
+#pragma once
+
+#include "weft/pipeline/verify/plan_data.h"
+
+namespace weft::pipeline::verify {
+
+/// Nanoseconds a byte between groups, over the slowest pair and over shared links; infinite
+/// without a link.
+double channel_rate(const PlanData& plan, const std::vector<std::int32_t>& from,
+                    const std::vector<std::int32_t>& to);
+Nanos channel_latency(const PlanData& plan, const std::vector<std::int32_t>& from,
+                      const std::vector<std::int32_t>& to);
+/// Layers take their time multiplied by this.
+double group_work(const PlanData& plan, const std::vector<std::int32_t>& group);
+/// Of the gradients of so many bytes.
+double reduce_rate(const PlanData& plan, const std::vector<std::int32_t>& group);
+Nanos reduce_latency(const PlanData& plan, const std::vector<std::int32_t>& group);
+
+struct Replayed {
+  Nanos step = 0;
+  std::vector<Bytes> most;  ///< bytes that a device of each stage holds at once
+};
+/// Fails (kInfeasible) where an order lacks an op, repeats one, or waits for ever.
+Result<Replayed> replay(const PlanData& plan);
+
+}  // namespace weft::pipeline::verify

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of the planner are found right, and each kind of damage to them is found.
+#include "weft/pipeline/verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/pipeline/plan_file.h"
+#include "weft/pipeline/random_task.h"
+
+namespace weft::pipeline {
+namespace {
+
+std::string file_of(const Profile& profile, const Task& task, const PlannerOptions& options = {}) {
+  const auto planned = make_plan(task, options);
+  EXPECT_TRUE(planned) << planned.error().text();
+  const auto pipeline = pipeline_of(task, planned->plan.stages);
+  const auto timeline = simulate(*pipeline, planned->schedule);
+  return plan_file(profile, task, *planned, *pipeline, planned->schedule, *timeline);
+}
+
+/// "" where all is right, else the first thing that is wrong and why.
+std::string verdict(const std::string& json) {
+  const auto findings = verify::verify_plan_text(json, "plan.json");
+  if (!findings) return findings.error().text();
+  for (const auto& finding : *findings) {
+    if (!finding.right) return finding.about + ": " + finding.says;
+  }
+  return "";
+}
+
+std::string with(std::string json, const std::string& old, const std::string& by) {
+  const std::size_t at = json.find(old);
+  EXPECT_NE(at, std::string::npos) << old;
+  return json.replace(at, old.size(), by);
+}
+
+TEST(Verify, FindsPlansOfThePlannerRight) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 24; ++round) {
+    const Profile profile = random_layers(random, 2 + round % 9);
+    Task task;
+    task.chain = layer_chain(profile);
+    task.micro_batches = 1 + round % 8;
+    const std::int32_t devices = std::vector{2, 3, 4, 6, 12, 70}[round % 6];
+    task.cluster = round % 4 == 0 ? uniform_cluster(devices, 9'000'000'000, 3000)
+                                  : random_cluster(random, devices, round % 2 == 1);
+    if (round % 3 == 0) task.cluster.shared = {{{0}, {1}, 2'000'000'000}};
+    if (round % 5 == 0) {
+      task.limit_memory = true;
+      task.cluster.memory.assign(devices, 900'000'000);
+    }
+    PlannerOptions options;
+    if (round % 7 == 0) options.stages = 2;
+    EXPECT_EQ(verdict(file_of(profile, task, options)), "") << "round " << round;
+  }
+}
+
+TEST(Verify, FindsWhatIsWrong) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 6);
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 4;
+  task.cluster = uniform_cluster(3, 50'000'000'000);
+  PlannerOptions options;
+  options.stages = 3;
+  options.schedules = {"1f1b"};
+  const std::string right = file_of(profile, task, options);
+  ASSERT_EQ(verdict(right), "");
+  EXPECT_EQ(verdict("{}").find("plan.json: this is no plan"), 0u);
+  EXPECT_EQ(verdict(with(right, R"("step_ns":)", R"("step_ns":1)")).find("time"), 0u);
+  EXPECT_EQ(verdict(with(right, R"("lower_bound_ns":)", R"("lower_bound_ns":9)")).find("bound"),
+            0u);
+  EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")).find("devices"), 0u);
+  EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F1 1F0")).find("time"), 0u);
+  EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F0 1F0")).find("time: the order of stage 1 runs"), 0u);
+  EXPECT_EQ(verdict(with(right, "2F0 2B0", "2B0 2F0")).find("time: stage"), 0u);
+  EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["1")"))
+                .find("plan.json: 'layers of a stage'"),
+            0u);
+  EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
+}
+
+TEST(Verify, FindsMemoryThatDoesNotHold) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 4);
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 4;
+  task.limit_memory = true;
+  task.cluster = uniform_cluster(2, 50'000'000'000);
+  task.cluster.memory.assign(2, 800'000'000);
+  const std::string right = file_of(profile, task);
+  ASSERT_EQ(verdict(right), "");
+  EXPECT_EQ(verdict(with(right, R"("memory_bytes":[800000000,800000000])",
+                         R"("memory_bytes":[80000000,80000000])"))
+                .find("memory"),
+            0u);
+}
+
+}  // namespace
+}  // namespace weft::pipeline
