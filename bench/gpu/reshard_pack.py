@@ -151,7 +151,8 @@ NEUTRAL = {"sum": 0, "prod": 1}
 
 def constant(value, dtype):
     """The bytes of an element, as two numbers."""
-    return struct.unpack("qq", bytes(torch.full((1,), value, dtype=dtype).view(torch.uint8)).ljust(16, b"\0"))
+    element = torch.full((1,), value, dtype=dtype).view(torch.uint8).numpy().tobytes()
+    return struct.unpack("qq", element.ljust(16, b"\0"))
 
 
 def view(buffer, region):
@@ -250,7 +251,12 @@ def check_adds(library, rng):
     got = on_gpu[0].cpu()
     plan.free()
     close = torch.allclose(got, target, rtol=1e-6, atol=1e-6) if dtype.is_complex else torch.equal(got, target)
-    assert close, f"wrong: {name} {operation} {rows}x{columns} of {width} at {low}, {count} addends"
+    if not close:
+        places = (got != target).nonzero()
+        raise AssertionError(
+            f"wrong: {name} {operation} {rows}x{columns} of {width} at {low}, {count} addends,"
+            f" {'filled' if filled else 'as it was'}, {len(places)} places from {places[0].tolist()}"
+        )
 
 
 def check(path, count=400):

@@ -18,6 +18,10 @@ __device__ inline std::uint32_t divided(std::uint32_t number, const Divisor& by)
   return (__umulhi(number, by.multiplier) + number) >> by.shift;
 }
 
+__device__ inline char* address_of(const Addresses& addresses, std::int32_t buffer) {
+  return addresses.all == nullptr ? addresses.few[buffer] : addresses.all[buffer];
+}
+
 /// Where the slots of a thread lie in the box, and which slots of their rows they are.
 template <int kCount>
 struct Places {
@@ -165,13 +169,15 @@ __device__ inline void copy_shifted(const char* from, char* to, const Places<kCo
   }
 }
 
-__global__ __launch_bounds__(kThreads, kBlocks) void copy_boxes(const DeviceWork work) {
+__global__ __launch_bounds__(kThreads,
+                             kBlocks) void copy_boxes(const DeviceWork work,
+                                                      const __grid_constant__ Addresses addresses) {
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
   if (warp >= work.share_count) return;
   const Share share = work.shares[warp];
   const Job& job = work.jobs[share.job];
-  const char* from = work.buffers[job.from_buffer] + job.from;
-  char* to = work.buffers[job.to_buffer] + job.to;
+  const char* from = address_of(addresses, job.from_buffer) + job.from;
+  char* to = address_of(addresses, job.to_buffer) + job.to;
   const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
   if (job.way == Way::kShifted) {
@@ -205,8 +211,8 @@ __global__ __launch_bounds__(kThreads, kBlocks) void copy_boxes(const DeviceWork
 }
 
 /// What the window holds, combined with every source in order; without sources filled or scaled.
-__device__ inline uint4 combined_sources(const DeviceWork& work, const Job& job,
-                                         const Window& window, std::int64_t at) {
+__device__ inline uint4 combined_sources(const DeviceWork& work, const Addresses& addresses,
+                                         const Job& job, const Window& window, std::int64_t at) {
   const auto type = static_cast<Type>(job.type);
   const auto operation = static_cast<Operation>(job.operation);
   if (operation == Operation::kCopy) return *reinterpret_cast<const uint4*>(job.constant);
@@ -217,19 +223,20 @@ __device__ inline uint4 combined_sources(const DeviceWork& work, const Job& job,
   for (std::uint32_t i = 0; i < job.sources; ++i) {
     const Source source = work.sources[job.first_source + i];
     Window of_source = window;
-    of_source.from = work.buffers[source.buffer] + source.offset + at;
+    of_source.from = address_of(addresses, source.buffer) + source.offset + at;
     value = combined16(type, operation, value, shifted(load_blocks(of_source)));
   }
   return value;
 }
 
-__global__ __launch_bounds__(kThreads) void combine_boxes(const DeviceWork work) {
+__global__ __launch_bounds__(kThreads) void combine_boxes(
+    const DeviceWork work, const __grid_constant__ Addresses addresses) {
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
   if (warp >= work.share_count) return;
   const Share share = work.shares[warp];
   const Job& job = work.jobs[share.job];
   const char* from = reinterpret_cast<const char*>(job.from);  // of each source, see Source
-  char* to = work.buffers[job.to_buffer] + job.to;
+  char* to = address_of(addresses, job.to_buffer) + job.to;
   const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
   for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
@@ -240,26 +247,34 @@ __global__ __launch_bounds__(kThreads) void combine_boxes(const DeviceWork work)
           window_of(from + places.from[i], to + places.to[i], places.slot[i], job.run);
       if (!places.live[i] || window.low >= window.high) continue;
       const auto at = reinterpret_cast<std::int64_t>(window.from);
-      store(window, combined_sources(work, job, window, at));
+      store(window, combined_sources(work, addresses, job, window, at));
     }
   }
 }
 
 template <class Kernel>
-cudaError_t launch(Kernel kernel, const DeviceWork& work, cudaStream_t stream) {
+cudaError_t launch(Kernel kernel, const DeviceWork& work, const Addresses& addresses,
+                   cudaStream_t stream) {
   constexpr std::uint32_t kWarps = kThreads / kWarp;
-  kernel<<<(work.share_count + kWarps - 1) / kWarps, kThreads, 0, stream>>>(work);
+  kernel<<<(work.share_count + kWarps - 1) / kWarps, kThreads, 0, stream>>>(work, addresses);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t launch_copy(const DeviceWork& work, cudaStream_t stream) {
-  return launch(copy_boxes, work, stream);
+cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream) {
+  return launch(copy_boxes, work, addresses, stream);
 }
 
-cudaError_t launch_combine(const DeviceWork& work, cudaStream_t stream) {
-  return launch(combine_boxes, work, stream);
+cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses,
+                           cudaStream_t stream) {
+  return launch(combine_boxes, work, addresses, stream);
+}
+
+cudaError_t prepare_kernels() {
+  cudaFuncAttributes attributes;
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, copy_boxes);
+  return status != cudaSuccess ? status : cudaFuncGetAttributes(&attributes, combine_boxes);
 }
 
 }  // namespace weft::reshard::execute::cuda

@@ -4,9 +4,18 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 #include "weft/reshard/execute/cuda/job.h"
 
 namespace weft::reshard::execute::cuda {
+
+/// Where buffers begin: a few are handed over with the launch, more lie in the memory of the GPU.
+struct Addresses {
+  static constexpr std::size_t kFew = 64;
+  char* few[kFew] = {};
+  char* const* all = nullptr;
+};
 
 /// A work list in the memory of the GPU.
 struct DeviceWork {
@@ -14,10 +23,11 @@ struct DeviceWork {
   const Source* sources = nullptr;
   const Share* shares = nullptr;
   std::uint32_t share_count = 0;
-  char* const* buffers = nullptr;
 };
 
-cudaError_t launch_copy(const DeviceWork& work, cudaStream_t stream);
-cudaError_t launch_combine(const DeviceWork& work, cudaStream_t stream);
+cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
+cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
+/// Loads both kernels.
+cudaError_t prepare_kernels();
 
 }  // namespace weft::reshard::execute::cuda

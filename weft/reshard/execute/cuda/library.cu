@@ -61,8 +61,20 @@ std::int32_t allocate(std::size_t bytes, DeviceMemory& memory, char* error) {
   return failed;
 }
 
-std::int32_t upload(const std::vector<Launch>& launches, cudaStream_t stream, Uploaded& uploaded,
-                    char* error) {
+/// On a stream of its own: nothing that is queued elsewhere is waited for.
+std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* error) {
+  cudaStream_t stream = nullptr;
+  cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (status == cudaSuccess) {
+    status = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream);
+    const cudaError_t waited = cudaStreamSynchronize(stream);
+    if (status == cudaSuccess) status = waited;
+    cudaStreamDestroy(stream);
+  }
+  return check(status, "tables do not get to the GPU", error);
+}
+
+std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, char* error) {
   Image image;
   struct At {
     std::size_t jobs, sources, shares;
@@ -79,13 +91,10 @@ std::int32_t upload(const std::vector<Launch>& launches, cudaStream_t stream, Up
     uploaded.works.push_back({reinterpret_cast<const Job*>(base + at[i].jobs),
                               reinterpret_cast<const Source*>(base + at[i].sources),
                               reinterpret_cast<const Share*>(base + at[i].shares),
-                              static_cast<std::uint32_t>(launch.shares.size()), nullptr});
+                              static_cast<std::uint32_t>(launch.shares.size())});
     uploaded.combines.push_back(launch.combines);
   }
-  // From memory that is not pinned this returns when the bytes have been taken over.
-  return check(cudaMemcpyAsync(base, image.bytes().data(), image.bytes().size(),
-                               cudaMemcpyHostToDevice, stream),
-               "the work list does not get to the GPU", error);
+  return put_now(base, image.bytes().data(), image.bytes().size(), error);
 }
 
 }  // namespace
@@ -95,9 +104,36 @@ struct WeftCudaPlan {
   std::int32_t buffers = 0;
   int device = -1;  ///< of the first run
   std::map<std::vector<int>, Uploaded> uploaded;
-  DeviceMemory table;           ///< addresses of the buffers
-  std::vector<void*> in_table;  ///< what it holds
+  /// Addresses of many buffers, by what they hold: an older table may still be read by what is
+  /// queued.
+  std::map<std::vector<char*>, DeviceMemory> tables;
 };
+
+namespace {
+
+/// Tables are kept for callers whose buffers take turns, and given up where they never come back.
+constexpr std::size_t kMostTables = 64;
+
+std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, Addresses& addresses,
+                            char* error) {
+  if (now.size() <= Addresses::kFew) {
+    std::copy(now.begin(), now.end(), addresses.few);
+    return 0;
+  }
+  auto found = plan.tables.find(now);
+  if (found == plan.tables.end()) {
+    if (plan.tables.size() == kMostTables) plan.tables.clear();
+    DeviceMemory table;
+    const std::size_t bytes = now.size() * sizeof(char*);
+    if (allocate(bytes, table, error) != 0) return 1;
+    if (put_now(table.get(), now.data(), bytes, error) != 0) return 1;
+    found = plan.tables.emplace(now, std::move(table)).first;
+  }
+  addresses.all = reinterpret_cast<char* const*>(found->second.get());
+  return 0;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -105,6 +141,10 @@ std::int32_t weft_cuda_abi() { return kAbi; }
 std::int32_t weft_cuda_type(const char* name) { return static_cast<std::int32_t>(type_of(name)); }
 std::int32_t weft_cuda_operation(const char* name) {
   return static_cast<std::int32_t>(operation_of(name));
+}
+
+std::int32_t weft_cuda_prepare(char* error) {
+  return check(prepare_kernels(), "the kernels do not load", error);
 }
 
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
@@ -128,33 +168,26 @@ std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* 
   }
   plan->device = device;
 
-  const std::vector<void*> now(buffers, buffers + plan->buffers);
+  std::vector<char*> now;
   std::vector<int> alignment;
-  for (void* buffer : now) {
-    const auto address = reinterpret_cast<std::uintptr_t>(buffer) | 16;
+  for (std::int32_t i = 0; i < plan->buffers; ++i) {
+    now.push_back(static_cast<char*>(buffers[i]));
+    const auto address = reinterpret_cast<std::uintptr_t>(buffers[i]) | 16;
     alignment.push_back(static_cast<int>(address & -address));
   }
   auto found = plan->uploaded.find(alignment);
   if (found == plan->uploaded.end()) {
     Uploaded uploaded;
-    if (upload(make_work(plan->copies, alignment), queue, uploaded, error) != 0) return 1;
+    if (upload(make_work(plan->copies, alignment), uploaded, error) != 0) return 1;
     found = plan->uploaded.emplace(std::move(alignment), std::move(uploaded)).first;
   }
   if (found->second.works.empty()) return 0;
-  if (now != plan->in_table) {
-    const std::size_t bytes = now.size() * sizeof(void*);
-    if (!plan->table && allocate(bytes, plan->table, error) != 0) return 1;
-    if (check(cudaMemcpyAsync(plan->table.get(), now.data(), bytes, cudaMemcpyHostToDevice, queue),
-              "the addresses do not get to the GPU", error) != 0) {
-      return 1;
-    }
-    plan->in_table = now;
-  }
+  Addresses addresses;
+  if (find_addresses(*plan, now, addresses, error) != 0) return 1;
   for (std::size_t i = 0; i < found->second.works.size(); ++i) {
-    DeviceWork work = found->second.works[i];
-    work.buffers = reinterpret_cast<char* const*>(plan->table.get());
-    const cudaError_t status =
-        found->second.combines[i] ? launch_combine(work, queue) : launch_copy(work, queue);
+    const DeviceWork& work = found->second.works[i];
+    const cudaError_t status = found->second.combines[i] ? launch_combine(work, addresses, queue)
+                                                         : launch_copy(work, addresses, queue);
     if (check(status, "the kernel does not start", error) != 0) return 1;
   }
   return 0;

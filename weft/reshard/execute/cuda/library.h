@@ -25,10 +25,15 @@ std::int32_t weft_cuda_abi();
 std::int32_t weft_cuda_type(const char* name);
 std::int32_t weft_cuda_operation(const char* name);
 
+/// Loads the kernels now. What does so later waits for everything under way on the device, which it
+/// must not where that may be waiting for somebody else.
+std::int32_t weft_cuda_prepare(char* error);
+
 /// `numbers`: encoded copies, `count` of them in all, between `buffers` buffers.
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
                                  std::int32_t buffers, WeftCudaPlan** plan, char* error);
-/// Queues it on `stream` (a cudaStream_t). Buffers that no copy names may be null.
+/// Queues it on `stream` (a cudaStream_t), without waiting for what is queued there. Buffers that
+/// no copy names may be null.
 std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* stream,
                                 char* error);
 /// How many kernels a run launches.

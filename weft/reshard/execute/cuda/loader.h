@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of shared libraries, found when the program runs.
+#pragma once
+
+#include <string>
+
+#include "weft/base/result.h"
+
+namespace weft::reshard::execute::cuda {
+
+class Loader {
+ public:
+  /// Loads it for as long as the process lives. An Error (kUnavailable) where it cannot be.
+  static Result<Loader> open(const std::string& path);
+
+  template <class F>
+  Status find(const char* name, F*& function) const {
+    WEFT_ASSIGN(void* address, address_of(name));
+    function = reinterpret_cast<F*>(address);
+    return {};
+  }
+
+ private:
+  Loader(void* library, std::string path) : library_(library), path_(std::move(path)) {}
+  Result<void*> address_of(const char* name) const;
+
+  void* library_;
+  std::string path_;
+};
+
+}  // namespace weft::reshard::execute::cuda

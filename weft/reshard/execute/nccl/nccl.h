@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of NCCL's interface that Weft uses, as NCCL 2.18 and later have it, found when the
+// program runs: nothing is linked, and in a process of PyTorch it is PyTorch's own NCCL.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "weft/base/result.h"
+
+namespace weft::reshard::execute::nccl {
+
+/// What one rank makes and all ranks of a communicator must be given.
+struct UniqueId {
+  std::array<char, 128> bytes = {};
+};
+
+/// ncclConfig_t as far as it was the same in all versions; NCCL reads as much as `size` says, and
+/// takes its own defaults for what `version` did not have.
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21400;
+  int blocking = 0;
+};
+
+enum Outcome : int { kSuccess = 0, kInProgress = 7 };
+inline constexpr int kByte = 0;  ///< ncclInt8
+
+using Communicator = void*;
+using Stream = void*;
+
+struct Nccl {
+  int (*make_id)(UniqueId*) = nullptr;
+  int (*connect)(Communicator*, int ranks, UniqueId, int rank, Config*) = nullptr;
+  int (*abort)(Communicator) = nullptr;
+  int (*state)(Communicator, int* outcome) = nullptr;
+  int (*group_begin)() = nullptr;
+  int (*group_end)() = nullptr;
+  int (*send)(const void*, std::size_t, int type, int peer, Communicator, Stream) = nullptr;
+  int (*receive)(void*, std::size_t, int type, int peer, Communicator, Stream) = nullptr;
+  int (*all_gather)(const void*, void*, std::size_t, int type, Communicator, Stream) = nullptr;
+  const char* (*name_of)(int outcome) = nullptr;
+};
+
+/// `path`: of the library; empty: libnccl.so.2, the one that is loaded already if one is. An Error
+/// (kUnavailable) where there is none.
+Result<Nccl> load_nccl(const std::string& path);
+
+Result<UniqueId> make_unique_id(const Nccl& nccl);
+
+}  // namespace weft::reshard::execute::nccl

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/nccl/transport.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "weft/reshard/execute/cuda/turn.h"
+
+namespace weft::reshard::execute::nccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How often a rank looks whether the GPU, or NCCL's own threads, have gone on: at first without a
+/// pause, since most of what it waits for is short.
+constexpr int kEagerLooks = 2000;
+constexpr std::chrono::microseconds kPause{50};
+/// Mixed into fingerprints, so that the word at the end is not that at the beginning.
+constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
+
+/// A batch of a turn, with its copies as plans on the GPU; nullptr: there is nothing to copy.
+struct Prepared {
+  WeftCudaPlan* before = nullptr;
+  WeftCudaPlan* after = nullptr;
+  std::vector<cuda::Wired> sends, receives;
+  Bytes staging = 0;
+};
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(const Nccl& nccl, const cuda::Gpu& gpu, int ranks, const Options& options)
+      : nccl_(nccl), gpu_(gpu), ranks_(ranks), options_(options), stream_(options.stream) {}
+  ~NcclTransport() override;
+
+  Status connect(const UniqueId& id, int rank);
+
+  Status fill_neutral(const Program& program, const Buffers& buffers) override;
+  Status round(const Program& program, const Turn& turn, const Buffers& buffers) override;
+  Status finish(const Program& program, const Buffers& buffers) override;
+
+ protected:
+  std::byte* take_memory(Bytes bytes) override;
+  void return_memory(std::byte* memory) override;
+
+ private:
+  /// Of a program that was seen before, by its fingerprint.
+  struct Known {
+    WeftCudaPlan* neutral = nullptr;
+    WeftCudaPlan* scale = nullptr;
+    std::map<std::size_t, std::vector<Prepared>> turns;
+  };
+  struct Block {
+    std::byte* memory = nullptr;
+    Bytes bytes = 0;
+  };
+
+  Result<Known*> know(const Program& program);
+  Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn);
+  Result<WeftCudaPlan*> make_plan(const std::vector<cuda::Copy>& copies, std::size_t buffers);
+  Status run(WeftCudaPlan* plan, const Buffers& buffers);
+  Status exchange(const Prepared& batch, const Buffers& buffers);
+
+  Status gather_words(std::uint64_t word);
+  Status compare_words(std::uint64_t word);
+
+  /// An event after what is queued so far.
+  Status mark();
+  /// Until all marks are reached, or nothing was for as long as the timeout.
+  Status wait();
+  /// Until NCCL's own threads have done what was asked for last.
+  Status settle(int outcome, const char* what);
+  /// Of a function of the library; the sentence is in error_.
+  Status check(std::int32_t failed);
+  Status give_up(ErrorCode code, const std::string& why);
+
+  const Nccl nccl_;
+  const cuda::Gpu gpu_;
+  const int ranks_;
+  const Options options_;
+  Stream stream_;
+  bool own_stream_ = false;
+  Communicator communicator_ = nullptr;
+  std::optional<Error> broken_;
+  std::map<std::uint64_t, Known> known_;
+  std::vector<void*> marks_, spare_marks_;
+  std::vector<Block> taken_, spare_;
+  std::byte* words_ = nullptr;  ///< on the GPU: of all ranks, then its own
+  std::vector<std::uint64_t> host_words_;
+  char error_[cuda::kErrorBytes] = "";
+};
+
+NcclTransport::~NcclTransport() {
+  // Whatever is still queued would wait for others that may be gone.
+  if (communicator_ != nullptr) nccl_.abort(communicator_);
+  for (auto& [fingerprint, known] : known_) {
+    for (WeftCudaPlan* plan : {known.neutral, known.scale}) {
+      if (plan != nullptr) gpu_.plan_free(plan);
+    }
+    for (auto& [turn, batches] : known.turns) {
+      for (const Prepared& batch : batches) {
+        for (WeftCudaPlan* plan : {batch.before, batch.after}) {
+          if (plan != nullptr) gpu_.plan_free(plan);
+        }
+      }
+    }
+  }
+  for (void* mark : marks_) gpu_.event_free(mark);
+  for (void* mark : spare_marks_) gpu_.event_free(mark);
+  for (const std::vector<Block>* blocks : {&taken_, &spare_}) {
+    for (const Block& block : *blocks) gpu_.release(block.memory);
+  }
+  if (words_ != nullptr) gpu_.release(words_);
+  if (own_stream_) gpu_.stream_free(stream_);
+}
+
+Status NcclTransport::connect(const UniqueId& id, int rank) {
+  WEFT_TRY(check(gpu_.prepare(error_)));
+  if (stream_ == nullptr) {
+    WEFT_TRY(check(gpu_.stream_make(&stream_, error_)));
+    own_stream_ = true;
+  }
+  host_words_.resize(static_cast<std::size_t>(ranks_) + 1);
+  void* memory = nullptr;
+  const auto bytes = static_cast<std::int64_t>(host_words_.size() * sizeof(std::uint64_t));
+  WEFT_TRY(check(gpu_.allocate(bytes, &memory, error_)));
+  words_ = static_cast<std::byte*>(memory);
+  Config config;
+  return settle(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
+}
+
+std::byte* NcclTransport::take_memory(Bytes bytes) {
+  auto best = spare_.end();
+  for (auto block = spare_.begin(); block != spare_.end(); ++block) {
+    if (block->bytes >= bytes && (best == spare_.end() || block->bytes < best->bytes)) best = block;
+  }
+  if (best == spare_.end()) {
+    void* memory = nullptr;
+    if (gpu_.allocate(bytes, &memory, error_) != 0) return nullptr;
+    taken_.push_back({static_cast<std::byte*>(memory), bytes});
+  } else {
+    taken_.push_back(*best);
+    spare_.erase(best);
+  }
+  return taken_.back().memory;
+}
+
+void NcclTransport::return_memory(std::byte* memory) {
+  // Not freed: what is queued still uses it, and what is queued later comes after that.
+  const auto block = std::find_if(taken_.begin(), taken_.end(),
+                                  [&](const Block& one) { return one.memory == memory; });
+  spare_.push_back(*block);
+  taken_.erase(block);
+}
+
+Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffers) {
+  if (broken_) return tl::unexpected(*broken_);
+  const bool seen = known_.count(program.fingerprint) > 0;
+  WEFT_ASSIGN(Known * known, know(program));
+  if (!seen) {
+    // Later runs find out at the end, since nothing of an unfinished run may be relied on.
+    WEFT_TRY(gather_words(program.fingerprint));
+    WEFT_TRY(wait());
+    WEFT_TRY(compare_words(program.fingerprint));
+  }
+  return run(known->neutral, buffers);
+}
+
+Status NcclTransport::round(const Program& program, const Turn& turn, const Buffers& buffers) {
+  if (broken_) return tl::unexpected(*broken_);
+  WEFT_ASSIGN(Known * known, know(program));
+  const auto number = static_cast<std::size_t>(&turn - program.turns.data());
+  auto found = known->turns.find(number);
+  if (found == known->turns.end()) {
+    // Making plans and memory may wait for the GPU, so nothing may be under way that somebody else
+    // has to end.
+    WEFT_TRY(wait());
+    WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn));
+    found = known->turns.emplace(number, std::move(batches)).first;
+  }
+  for (const Prepared& batch : found->second) {
+    auto staging = Staging::of(*this, batch.staging);
+    if (!staging) return give_up(staging.error().code, staging.error().message);
+    Buffers all = buffers;
+    all.push_back(staging->data());
+    WEFT_TRY(run(batch.before, all));
+    WEFT_TRY(exchange(batch, all));
+    WEFT_TRY(run(batch.after, all));
+  }
+  return mark();
+}
+
+Status NcclTransport::finish(const Program& program, const Buffers& buffers) {
+  if (broken_) return tl::unexpected(*broken_);
+  WEFT_ASSIGN(Known * known, know(program));
+  WEFT_TRY(run(known->scale, buffers));
+  WEFT_TRY(gather_words(program.fingerprint ^ kDone));
+  WEFT_TRY(wait());
+  return compare_words(program.fingerprint ^ kDone);
+}
+
+Result<NcclTransport::Known*> NcclTransport::know(const Program& program) {
+  const auto found = known_.find(program.fingerprint);
+  if (found != known_.end()) return &found->second;
+  WEFT_TRY(cuda::check_reductions(program));
+  WEFT_ASSIGN(const std::vector<cuda::Copy> neutral, cuda::neutral_copies(program));
+  Known& known = known_[program.fingerprint];
+  const auto remember = [&](const std::vector<cuda::Copy>& copies, WeftCudaPlan*& plan) -> Status {
+    WEFT_ASSIGN(plan, make_plan(copies, program.buffers.size()));
+    return {};
+  };
+  WEFT_TRY(remember(neutral, known.neutral));
+  WEFT_TRY(remember(cuda::scale_copies(program), known.scale));
+  return &known;
+}
+
+Result<std::vector<Prepared>> NcclTransport::prepare(const Program& program, const Turn& turn) {
+  std::vector<Prepared> batches;
+  for (cuda::Batch& batch : cuda::batches_of(program, turn, ranks_)) {
+    const std::size_t buffers = program.buffers.size() + 1;
+    WEFT_ASSIGN(WeftCudaPlan * before, make_plan(batch.before, buffers));
+    WEFT_ASSIGN(WeftCudaPlan * after, make_plan(batch.after, buffers));
+    batches.push_back(
+        {before, after, std::move(batch.sends), std::move(batch.receives), batch.staging});
+  }
+  return batches;
+}
+
+Result<WeftCudaPlan*> NcclTransport::make_plan(const std::vector<cuda::Copy>& copies,
+                                               std::size_t buffers) {
+  WeftCudaPlan* plan = nullptr;
+  if (copies.empty()) return plan;
+  const std::vector<std::int64_t> numbers = cuda::encode(copies);
+  WEFT_TRY(check(gpu_.plan_make(numbers.data(), static_cast<std::int64_t>(numbers.size()),
+                                static_cast<std::int32_t>(buffers), &plan, error_)));
+  return plan;
+}
+
+Status NcclTransport::run(WeftCudaPlan* plan, const Buffers& buffers) {
+  if (plan == nullptr) return {};
+  const std::vector<void*> addresses(buffers.begin(), buffers.end());
+  return check(gpu_.plan_run(plan, addresses.data(), stream_, error_));
+}
+
+Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers) {
+  if (batch.sends.empty() && batch.receives.empty()) return {};
+  const auto at = [&](const cuda::Wired& wired) { return buffers[wired.buffer] + wired.offset; };
+  int outcome = nccl_.group_begin();
+  const auto one = [&](int result) {
+    if (outcome == kSuccess || outcome == kInProgress) outcome = result;
+  };
+  for (const cuda::Wired& wired : batch.sends) {
+    one(nccl_.send(at(wired), static_cast<std::size_t>(wired.bytes), kByte, wired.peer,
+                   communicator_, stream_));
+  }
+  for (const cuda::Wired& wired : batch.receives) {
+    one(nccl_.receive(at(wired), static_cast<std::size_t>(wired.bytes), kByte, wired.peer,
+                      communicator_, stream_));
+  }
+  const int ended = nccl_.group_end();
+  one(ended);
+  return settle(outcome, "exchange messages");
+}
+
+Status NcclTransport::gather_words(std::uint64_t word) {
+  host_words_.back() = word;
+  const auto own = static_cast<Bytes>((host_words_.size() - 1) * sizeof word);
+  WEFT_TRY(check(gpu_.put(words_ + own, &host_words_.back(), sizeof word, stream_, error_)));
+  WEFT_TRY(
+      settle(nccl_.all_gather(words_ + own, words_, sizeof word, kByte, communicator_, stream_),
+             "compare programs"));
+  return mark();
+}
+
+Status NcclTransport::compare_words(std::uint64_t word) {
+  const std::size_t count = host_words_.size() - 1;
+  const auto bytes = static_cast<std::int64_t>(count * sizeof word);
+  WEFT_TRY(check(gpu_.fetch(host_words_.data(), words_, bytes, stream_, error_)));
+  WEFT_TRY(mark());
+  WEFT_TRY(wait());
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    if (host_words_[rank] != word) {
+      return give_up(ErrorCode::kPeerFailed,
+                     "rank " + std::to_string(rank) + " runs another program than others do");
+    }
+  }
+  return {};
+}
+
+Status NcclTransport::mark() {
+  void* event = nullptr;
+  if (spare_marks_.empty()) {
+    WEFT_TRY(check(gpu_.event_make(&event, error_)));
+  } else {
+    event = spare_marks_.back();
+    spare_marks_.pop_back();
+  }
+  marks_.push_back(event);
+  return check(gpu_.event_record(event, stream_, error_));
+}
+
+Status NcclTransport::wait() {
+  for (std::size_t next = 0; next < marks_.size(); ++next) {
+    const Clock::time_point end = Clock::now() + options_.timeout;
+    for (int looks = 0;; ++looks) {
+      std::int32_t done = 0;
+      WEFT_TRY(check(gpu_.event_done(marks_[next], &done, error_)));
+      if (done != 0) break;
+      if (looks < kEagerLooks) continue;
+      int outcome = kSuccess;
+      nccl_.state(communicator_, &outcome);
+      if (outcome != kSuccess && outcome != kInProgress) {
+        return give_up(ErrorCode::kPeerFailed,
+                       std::string("a rank was lost: ") + nccl_.name_of(outcome));
+      }
+      if (Clock::now() > end) {
+        return give_up(
+            ErrorCode::kPeerFailed,
+            "a rank did not take part within " + std::to_string(options_.timeout.count()) + " ms");
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  spare_marks_.insert(spare_marks_.end(), marks_.begin(), marks_.end());
+  marks_.clear();
+  return {};
+}
+
+Status NcclTransport::settle(int outcome, const char* what) {
+  const Clock::time_point end = Clock::now() + options_.timeout;
+  for (int looks = 0; outcome == kInProgress; ++looks) {
+    nccl_.state(communicator_, &outcome);
+    if (outcome != kInProgress || looks < kEagerLooks) continue;
+    if (Clock::now() > end) {
+      return give_up(ErrorCode::kPeerFailed, std::string("ranks did not ") + what + " within " +
+                                                 std::to_string(options_.timeout.count()) + " ms");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  if (outcome == kSuccess) return {};
+  return give_up(ErrorCode::kPeerFailed,
+                 std::string("NCCL could not ") + what + ": " + nccl_.name_of(outcome));
+}
+
+Status NcclTransport::check(std::int32_t failed) {
+  if (failed == 0) return {};
+  return give_up(ErrorCode::kUnavailable, error_);
+}
+
+Status NcclTransport::give_up(ErrorCode code, const std::string& why) {
+  if (!broken_) {
+    broken_ = Error{code, why, {}, -1};
+    // Others notice: their connections to this rank end.
+    if (communicator_ != nullptr) nccl_.abort(communicator_);
+    communicator_ = nullptr;
+  }
+  return tl::unexpected(*broken_);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> connect_nccl(const Nccl& nccl, const cuda::Gpu& gpu,
+                                                const UniqueId& id, int rank, int ranks,
+                                                const Options& options) {
+  auto transport = std::make_unique<NcclTransport>(nccl, gpu, ranks, options);
+  WEFT_TRY(transport->connect(id, rank));
+  return transport;
+}
+
+}  // namespace weft::reshard::execute::nccl
