@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "weft/base/decimal.h"
 #include "weft/reshard/price.h"
@@ -36,8 +38,24 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
 
 namespace {
 
+/// Questions share flags: what they accept is put together.
+void add_flag(std::vector<Flag>& flags, Flag flag) {
+  const auto known = std::find_if(flags.begin(), flags.end(),
+                                  [&](const Flag& other) { return other.name == flag.name; });
+  if (known == flags.end()) {
+    flags.push_back(std::move(flag));
+    return;
+  }
+  for (std::string& choice : flag.choices) {
+    if (std::find(known->choices.begin(), known->choices.end(), choice) == known->choices.end()) {
+      known->choices.push_back(std::move(choice));
+    }
+  }
+}
+
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
+  if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
   if (arguments.inputs.size() > 1) {
     return fail(
         ErrorCode::kUsage,
@@ -53,9 +71,8 @@ Subcommand pipeline_command() {
   Subcommand command;
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
-  command.inputs = "PROFILE | schedule INSTANCES";
+  command.inputs = "PROFILE | schedule INSTANCES | predict RECORDING...";
   command.min_inputs = 1;
-  command.max_inputs = 2;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
       "or "
@@ -65,7 +82,9 @@ Subcommand pipeline_command() {
       "`weft verify` checks it.\n--model pipedream answers as PipeDream's optimizer does: the "
       "slowest stage of a pipeline that\nnever drains, on --devices with --bandwidth.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
-      "one can be.";
+      "one can be.\n"
+      "predict tells how long a step of a recorded pipeline would take, without profiler, under "
+      "another\nschedule or with another number of micro-batches of the same size.";
   command.examples = {
       Example{"weft pipeline profile.json --cluster '4 devices, 12.5GB/s' --microbatches 8 -o "
               "plan.json",
@@ -74,7 +93,8 @@ Subcommand pipeline_command() {
               "PipeDream's answer for 4 machines of 4 devices"}};
   command.flags = {
       {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
-      {"--microbatches", "M", "of a step; a micro-batch is what the profile was made with",
+      {"--microbatches", "M",
+       "of a step; a micro-batch is what the profile or recording was made with",
        Flag::Value::kWhole},
       {"--memory", "", "keep to the memory of the devices, recomputing where that helps"},
       {"--state-factor", "N",
@@ -85,7 +105,7 @@ Subcommand pipeline_command() {
        Flag::Value::kWhole},
       {"--schedule",
        "NAME",
-       "only plans with this order of micro-batches; without: the best of them",
+       "only this order of micro-batches; without: the best of them, with predict 1f1b",
        Flag::Value::kChoice,
        false,
        {"1f1b", "1f1b-2", "pe", "gpipe"}},
@@ -102,7 +122,8 @@ Subcommand pipeline_command() {
       {"--bandwidth", "RATES", "with --model: bytes a second, one a level, as 8e9,1.25e9",
        Flag::Value::kText},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
-  for (Flag& flag : pipeline_schedule_flags()) command.flags.push_back(std::move(flag));
+  for (Flag& flag : pipeline_schedule_flags()) add_flag(command.flags, std::move(flag));
+  for (Flag& flag : pipeline_predict_flags()) add_flag(command.flags, std::move(flag));
   command.run = run_pipeline;
   return command;
 }

@@ -24,5 +24,8 @@ Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 /// schedule INSTANCES, and its flags.
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_schedule_flags();
+/// predict RECORDING..., and its flags.
+Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);
+std::vector<Flag> pipeline_predict_flags();
 
 }  // namespace weft::cli

@@ -81,6 +81,12 @@ class Predictor::Core {
     return settle(*changed, error_of(what_ifs));
   }
 
+  const graph::Graph& clean_graph() const { return clean_; }
+  const std::vector<std::int64_t>& steps() const { return options_.steps; }
+  Result<StepPrediction> settle(const graph::Graph& graph) const {
+    return settle(graph, error_of({}));
+  }
+
   std::vector<std::string> answerable() const {
     std::vector<std::string> keys;
     for (const WhatIfKey& key : what_if_keys()) {
@@ -379,6 +385,11 @@ Result<StepPrediction> Predictor::ask(const std::vector<WhatIf>& what_ifs) const
   return core_->ask(what_ifs);
 }
 std::vector<std::string> Predictor::answerable() const { return core_->answerable(); }
+const graph::Graph& Predictor::clean() const { return core_->clean_graph(); }
+const std::vector<std::int64_t>& Predictor::steps() const { return core_->steps(); }
+Result<StepPrediction> Predictor::settle(const graph::Graph& graph) const {
+  return core_->settle(graph);
+}
 double Predictor::interference() const { return core_->interference(); }
 Nanos Predictor::overhead_per_event() const { return core_->mean_overhead(); }
 

@@ -66,6 +66,14 @@ class Predictor {
   Result<StepPrediction> ask(const std::vector<WhatIf>& what_ifs) const;
   /// Keys that this recording can answer, in the order of what_if_keys().
   std::vector<std::string> answerable() const;
+  /// The recorded steps without profiler, compute as fast as it is with no communication beside it,
+  /// transfers as measured: what planners build other steps of.
+  const graph::Graph& clean() const;
+  /// The numbers of the steps that are learnt from.
+  const std::vector<std::int64_t>& steps() const;
+  /// The step of a graph built of pieces of clean(), with the same steps: laid end to end and
+  /// replayed beside communication, as all answers are.
+  Result<StepPrediction> settle(const graph::Graph& graph) const;
   /// Whether a link table that was given fits any transfer of the job.
   bool uses_tables() const;
   double interference() const;

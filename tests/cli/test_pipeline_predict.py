@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft pipeline predict`: recorded pipelines under other schedules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EXAMPLE, ROOT, Weft
+
+RECORDED = ROOT.parent / "shared/traces/h200-nccl"
+
+
+def ranks(name: str, world: int) -> list[Path]:
+    files = [RECORDED / f"{name}-r{r}.json.gz" for r in range(world)]
+    if not files[0].exists():
+        pytest.skip(f"{files[0]} is not there")
+    return files
+
+
+def test_json_tells_the_step_and_what_it_is_made_of(weft: Weft) -> None:
+    files = ranks("pp-gpt8l-w2", 2)
+    done = weft("pipeline", "predict", *files, "--schedule", "interleaved", "--microbatches", "8",
+                "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["low_ms"] < answer["step_ms"] < answer["high_ms"]
+    assert answer["recorded"]["schedule"] == "1f1b"
+    assert answer["recorded"]["microbatches"] == 8
+    assert [stage["rank"] for stage in answer["stages"]] == [0, 1, 0, 1]
+    assert [stage["layers"] for stage in answer["stages"]] == [2, 2, 2, 2]
+    assert answer["message"]["bytes"] == 4 << 20
+    parts = answer["made_of"]
+    total = parts["compute_ms"] + parts["messages_ms"] + parts["host_ms"]
+    assert total == pytest.approx(answer["step_ms"], rel=1e-3)
+
+
+def test_without_flags_the_recorded_micro_batches_run_as_1f1b(weft: Weft) -> None:
+    done = weft("pipeline", "predict", *ranks("pp-gpt8l-w2", 2))
+    assert done.returncode == 0, done.stderr
+    assert "1f1b, 8 micro-batches" in done.stdout
+
+
+def test_a_table_of_other_ranks_is_named_as_unused(weft: Weft) -> None:
+    table = RECORDED / "send_recv-w4.json"
+    done = weft("pipeline", "predict", *ranks("pp-gpt8l-w2", 2), "--links", table)
+    assert done.returncode == 0
+    assert "no table of --links" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["predict"], "which recording"),
+        (["predict", EXAMPLE, "--microbatches", "0"], "no number from 1"),
+        (["predict", EXAMPLE, "--schedule", "zigzag"], "zigzag"),
+        (["predict", EXAMPLE], "shows no pipeline"),
+        (["one.txt", "two.txt"], "one argument too many"),
+    ],
+)
+def test_what_cannot_be_predicted_is_one_sentence(
+    weft: Weft, words: list[str | Path], says: str
+) -> None:
+    done = weft("pipeline", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_one_rank_of_a_pipeline_is_not_enough(weft: Weft) -> None:
+    done = weft("pipeline", "predict", ranks("pp-gpt8l-w4", 4)[1])
+    assert done.returncode == 2
+    assert "pipeline" in done.stderr
