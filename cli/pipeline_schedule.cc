@@ -2,6 +2,7 @@
 // `weft pipeline schedule INSTANCES`: the order of micro-batches for given stages.
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 
 #include "cli/interrupt.h"
@@ -25,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kUsualLimit = 60;  ///< seconds
 constexpr std::size_t kUsualColumns = 100;
+constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
+                                  "zb-v",  "dualpipe-v", "zb-auto"};
 
 struct Solved {
   Solution solution;
@@ -46,8 +49,24 @@ Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
   return Solved{std::move(*solution), took.count()};
 }
 
+Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
+  return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
+}
+
+/// What known schedules take, those that the placement and the memory allow.
+void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
+  json.key("patterns").begin_object();
+  for (const char* name : kPatterns) {
+    const auto schedule = named_schedule(name, pipeline);
+    if (!schedule) continue;
+    const auto timeline = simulate(pipeline, *schedule);
+    if (timeline && fits(pipeline, *timeline)) json.field(name, timeline->makespan);
+  }
+  json.end_object();
+}
+
 std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<Solved>& solved,
-                    bool with_orders) {
+                    const Arguments& arguments) {
   JsonWriter json;
   json.begin_object().field("schema_version", 1).field("command", "pipeline schedule");
   json.key("results").begin_array();
@@ -56,7 +75,8 @@ std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<So
     json.begin_object().field("name", pipelines[i].name).field("makespan", solution.makespan);
     json.field("lower_bound", solution.lower_bound).field("gap_pct", 100 * solution.gap());
     json.field("proved", solution.proved()).field("solve_ms", solved[i].milliseconds);
-    if (with_orders) {
+    if (arguments.has("--patterns")) write_patterns(json, pipelines[i]);
+    if (arguments.has("--orders")) {
       json.key("orders").begin_array();
       for (const auto& order : solution.schedule.orders) {
         json.begin_array();
@@ -90,10 +110,6 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
     if (with_orders) orders += fmt::format("\n{}\n{}", pipelines[i].name, print(solution.schedule));
   }
   return table.print(terminal) + orders;
-}
-
-Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
-  return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
 }
 
 /// The schedule that was found, and under it one of a fixed pattern where that is asked for.
@@ -169,15 +185,16 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
     WEFT_ASSIGN(Solved one, std::move(result));
     solved.push_back(std::move(one));
   }
-  const bool with_orders = arguments.has("--orders");
-  console.result = arguments.has("--json") ? json_of(pipelines, solved, with_orders)
-                                           : text_of(pipelines, solved, with_orders, console.out);
+  console.result = arguments.has("--json")
+                       ? json_of(pipelines, solved, arguments)
+                       : text_of(pipelines, solved, arguments.has("--orders"), console.out);
   if (draws) WEFT_TRY(draw(arguments, console, pipelines.front(), solved.front().solution));
   return ExitCode::kDone;
 }
 
 std::vector<Flag> pipeline_schedule_flags() {
   return {{"--orders", "", "with schedule: show the order of ops of every device"},
+          {"--patterns", "", "with schedule and --json: what known schedules take, too"},
           {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 60",
            Flag::Value::kWhole},
           {"--instance", "NAME", "with schedule: only this one of the file, by name or position",
@@ -189,7 +206,7 @@ std::vector<Flag> pipeline_schedule_flags() {
            "with --gantt or --svg: draw this schedule under it, on the same scale",
            Flag::Value::kChoice,
            false,
-           {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe-v", "zb-auto"}}};
+           {kPatterns.begin(), kPatterns.end()}}};
 }
 
 }  // namespace weft::cli

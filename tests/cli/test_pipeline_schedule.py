@@ -80,7 +80,11 @@ def test_named_instances_keep_their_names(weft: Weft, tmp_path: Path) -> None:
     file = write(tmp_path / "named.json", {"zb_a": NAMED, "zb_b": {**NAMED, "M": 5}})
     done = weft("pipeline", "schedule", file, "--json")
     assert [r["name"] for r in json.loads(done.stdout)["results"]] == ["zb_a", "zb_b"]
-    assert "orders" not in done.stdout
+    assert "orders" not in done.stdout and "patterns" not in done.stdout
+    done = weft("pipeline", "schedule", file, "--json", "--patterns")
+    for result in json.loads(done.stdout)["results"]:
+        assert set(result["patterns"]) == {"1f1b", "interleaved", "zb-h1", "zb-auto"}  # not gpipe
+        assert min(result["patterns"].values()) >= result["makespan"]
     text = weft("pipeline", "schedule", file).stdout
     assert "zb_b" in text and "none" in text
 
