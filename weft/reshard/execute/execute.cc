@@ -27,7 +27,10 @@ Result<Usage> execute(const Program& program, const Buffers& buffers, Transport&
   Buffers all = buffers;
   all.push_back(staging.data());
   WEFT_TRY(transport.fill_neutral(program, all));
-  for (const Turn& turn : program.turns) WEFT_TRY(transport.round(program, turn, all));
+  for (const Turn& turn : program.turns) {
+    WEFT_TRY(transport.round(program, turn, all));
+    WEFT_TRY(transport.shuffle(turn, all));
+  }
   WEFT_TRY(transport.finish(program, all));
   return Usage{transport.take_peak()};
 }

@@ -45,6 +45,7 @@ class Mixer {
 std::uint64_t fingerprint(const std::vector<Array>& arrays, const ProgramOptions& options) {
   Mixer mixer;
   mixer.add(options.budget);
+  mixer.add(options.in_place ? 1 : 0);
   for (const Array& array : arrays) {
     const Problem& problem = *array.problem;
     mixer.add_all(std::string_view(array.elements.type));

@@ -103,7 +103,20 @@ bool safe_from(const Course& course, Device device, std::size_t layout) {
 
 std::vector<Part> Course::parts(std::size_t layout, Device device) const {
   if (!several[layout].empty()) return several[layout][device];
-  return layouts[layout]->holds(device) ? std::vector<Part>{device} : std::vector<Part>{};
+  const Layout& at = layout < layouts.size() ? *layouts[layout] : problem->target;
+  return at.holds(device) ? std::vector<Part>{device} : std::vector<Part>{};
+}
+
+void Course::for_each_storage(Device device,
+                              const std::function<void(const Layout&, Part)>& take) const {
+  for (std::size_t i = 0; i < several.size(); ++i) {
+    const Layout& layout = i < layouts.size() ? *layouts[i] : problem->target;
+    if (several[i].empty()) {
+      if (layout.holds(device)) take(layout, device);
+    } else {
+      for (const Part part : several[i][device]) take(layout, part);
+    }
+  }
 }
 
 bool Course::carries_on(std::size_t way, Device device, Part to) const {
@@ -139,9 +152,9 @@ Course make_course(const Problem& problem, const Plan& plan) {
     course.turn.push_back(moves[i] ? course.turns++ : Course::kNoTurn);
     course.ways.push_back(way_between(*course.layouts[i], *course.layouts[i + 1], i == 0));
   }
-  course.several.resize(course.layouts.size());
-  for (std::size_t i = 0; i < course.layouts.size(); ++i) {
-    const Layout& layout = *course.layouts[i];
+  course.several.resize(course.layouts.size() + 1);
+  for (std::size_t i = 0; i < course.several.size(); ++i) {
+    const Layout& layout = i < course.layouts.size() ? *course.layouts[i] : problem.target;
     if (layout.further.empty()) continue;
     course.several[i].resize(layout.devices());
     for (Part part = 0; part < layout.parts(); ++part) {

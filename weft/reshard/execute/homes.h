@@ -5,6 +5,7 @@
 // others need.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "weft/reshard/execute/program.h"
@@ -30,10 +31,13 @@ struct Course {
     std::vector<char> keeps_alone;
   };
   std::vector<Way> ways;
-  /// Parts of each device, of layouts with several a device; else empty.
+  /// Parts of each device, of layouts with several a device; else empty. The last is the target.
   std::vector<std::vector<std::vector<Part>>> several;
 
+  /// Of the layout of that number; behind the last, of the target.
   std::vector<Part> parts(std::size_t layout, Device device) const;
+  /// Every part that the device may keep something in, as long as the array is on its way.
+  void for_each_storage(Device device, const std::function<void(const Layout&, Part)>& take) const;
   /// Whether what the device has goes into that part of the layout after `way`.
   bool carries_on(std::size_t way, Device device, Part to) const;
 };

@@ -92,7 +92,8 @@ inline std::vector<Memory> fill(const std::vector<Program>& programs,
 }
 
 /// What is wrong with the targets; empty: nothing.
-inline std::string check(const std::vector<Memory>& memory, const std::vector<Array>& arrays) {
+inline std::string check(const std::vector<Memory>& memory, const std::vector<Array>& arrays,
+                         bool in_place = false) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Problem& problem = *arrays[i].problem;
     const Layout& target = problem.target;
@@ -102,7 +103,7 @@ inline std::string check(const std::vector<Memory>& memory, const std::vector<Ar
       std::size_t at = 0;
       const std::int32_t team = target.partial() ? target.team[device] : device;
       for_each_held(target, device, [&](std::size_t element) {
-        sums[team][element] += memory[device][2 * i + 1][at++];
+        sums[team][element] += memory[device][2 * i + (in_place ? 0 : 1)][at++];
       });
     }
     for (const auto& [team, numbers] : sums) {
@@ -125,12 +126,26 @@ inline std::string check(const std::vector<Memory>& memory, const std::vector<Ar
 /// before: right only if no device writes what another one still reads. Returns what is wrong.
 inline std::string run(const std::vector<Program>& programs, std::vector<Memory>& memory,
                        bool backwards) {
+  const auto copy_all = [&](const std::vector<Region>& from, Memory& source,
+                            const std::vector<Region>& to, Memory& target, bool add) {
+    std::vector<Number*> read, write;
+    for (const Region& region : from) {
+      for (const std::size_t i : numbers_in(region)) read.push_back(&source[region.buffer].at(i));
+    }
+    for (const Region& region : to) {
+      for (const std::size_t i : numbers_in(region)) write.push_back(&target[region.buffer].at(i));
+    }
+    for (std::size_t i = 0; i < read.size(); ++i) *write[i] = *read[i] + (add ? *write[i] : 0);
+  };
   const auto copy = [&](const Region& from, Memory& source, const Region& to, Memory& target,
-                        bool add) {
-    const auto read = numbers_in(from), write = numbers_in(to);
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      Number& number = target[to.buffer].at(write[i]);
-      number = source[from.buffer].at(read[i]) + (add ? number : 0);
+                        bool add) { copy_all({from}, source, {to}, target, add); };
+  const auto shuffle = [&](const Turn& turn, Memory& here) {
+    const Memory before = here;
+    for (const Move& move : turn.shuffles) {
+      const auto read = numbers_in(move.from), write = numbers_in(move.to);
+      for (std::size_t i = 0; i < read.size(); ++i) {
+        here[move.to.buffer].at(write[i]) = before[move.from.buffer].at(read[i]);
+      }
     }
   };
   for (std::size_t device = 0; device < programs.size(); ++device) {
@@ -148,7 +163,7 @@ inline std::string run(const std::vector<Program>& programs, std::vector<Memory>
       const std::size_t device = backwards ? programs.size() - 1 - k : k;
       const Turn& mine = programs[device].turns[turn];
       for (const Move& move : mine.moves) {
-        copy(move.from, memory[device], move.to, memory[device], false);
+        copy(move.from, memory[device], move.to, memory[device], move.add);
       }
       for (const bool add : {false, true}) {
         std::map<Device, std::size_t> seen;  // messages from each peer so far
@@ -161,20 +176,28 @@ inline std::string run(const std::vector<Program>& programs, std::vector<Memory>
           }
           if (number >= sends.size()) return "a message that nobody sends";
           const Message& other = *sends[number];
-          if (other.bytes != message.bytes || other.add != message.add ||
-              other.regions.size() != message.regions.size()) {
+          if (other.bytes != message.bytes || other.add != message.add) {
             return "sender and receiver disagree on a message";
           }
           ++taken;
+          if (!programs[0].in_place.empty()) {
+            copy_all(other.regions, memory[message.peer], message.regions, memory[device], add);
+            continue;
+          }
+          if (other.regions.size() != message.regions.size()) return "regions disagree";
           for (std::size_t i = 0; i < message.regions.size(); ++i) {
             const Region &from = other.regions[i], &to = message.regions[i];
             if (from.bytes() != to.bytes() || from.array != to.array) return "regions disagree";
+            if (from.direct != to.direct) return "devices disagree whether to pack";
             copy(from, memory[message.peer], to, memory[device], add);
           }
         }
       }
     }
     if (sent != taken) return "a message that nobody receives";
+    for (std::size_t device = 0; device < programs.size(); ++device) {
+      shuffle(programs[device].turns[turn], memory[device]);
+    }
   }
   return "";
 }

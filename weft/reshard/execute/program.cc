@@ -9,6 +9,8 @@
 #include "weft/reshard/cases.h"
 #include "weft/reshard/execute/fingerprint.h"
 #include "weft/reshard/execute/homes.h"
+#include "weft/reshard/execute/in_place.h"
+#include "weft/reshard/execute/mail.h"
 #include "weft/reshard/execute/region.h"
 #include "weft/reshard/joint.h"
 
@@ -17,18 +19,9 @@ namespace {
 
 using Where = Home::Where;
 
-/// Which message of a turn a region belongs to.
-struct Address {
-  bool send = false;
-  bool add = false;
-  std::int64_t distance = 0;
-  Device peer = 0;
-
-  auto operator<=>(const Address&) const = default;
-};
-
-/// All regions between two devices in one turn, before they are cut into messages.
-using Mail = std::map<Address, std::vector<Region>>;
+void append(std::vector<Region> more, std::vector<Region>& regions) {
+  for (Region& region : more) regions.push_back(std::move(region));
+}
 
 /// What a device does for one array.
 class Author {
@@ -55,7 +48,7 @@ class Author {
     if (!target.partial() || !target.holds(self_)) return;
     const Place place = place_of({self_, Where::kTarget, 0, self_, 0});
     if (!last.holds(self_)) {
-      add_regions(place, place.dims, {}, neutral);
+      append(agreed_regions(course_, place, place.dims, {}), neutral);
       return;
     }
     // All outside in one dimension, then outside in the next of what is inside in it.
@@ -63,7 +56,7 @@ class Author {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       const Strips inside = intersect(dims[i], last.cuts[i]->piece(self_));
       dims[i] = without(dims[i], inside);
-      add_regions(place, dims, {}, neutral);
+      append(agreed_regions(course_, place, dims, {}), neutral);
       dims[i] = inside;
     }
   }
@@ -96,28 +89,15 @@ class Author {
     return strips_of(std::move(rest));
   }
 
-  /// Bytes of the parts of the same buffer that lie before `part`.
-  static Bytes offset_in(const Layout& layout, Part part) {
-    std::int64_t before = 0;
-    const Device device = layout.device_of(part);
-    if (part != device && layout.holds(device)) before += layout.elements(device);
-    for (Part other = layout.devices(); other < part; ++other) {
-      if (layout.device_of(other) == device && layout.holds(other)) {
-        before += layout.elements(other);
-      }
-    }
-    return before;
-  }
-
   Place place_of(const Home& home) const {
     const Problem& problem = *course_.problem;
     const Bytes item = problem.item_size;
     switch (home.where) {
       case Where::kSource:
-        return {2 * array_, array_, offset_in(problem.source, home.held) * item, item,
+        return {2 * array_, array_, elements_before(problem.source, home.held) * item, item,
                 problem.source.region(home.held)};
       case Where::kTarget:
-        return {2 * array_ + 1, array_, offset_in(problem.target, home.held) * item, item,
+        return {2 * array_ + 1, array_, elements_before(problem.target, home.held) * item, item,
                 problem.target.region(home.held)};
       case Where::kStaging:
         break;
@@ -126,60 +106,16 @@ class Author {
             course_.layouts[home.layout]->region(home.held)};
   }
 
-  /// Strips of dimension `dim` in any storage that a device may keep its part in.
-  void add_parts(Device device, std::size_t dim, std::vector<const Strips*>& parts) const {
-    const auto add = [&](const Layout& layout) {
-      if (layout.further.empty() && layout.holds(device)) {
-        parts.push_back(&layout.cuts[dim]->piece(device));
-      }
-    };
-    for (const Layout* layout : course_.layouts) add(*layout);
-    add(course_.problem->target);
-  }
-
-  /// Regions of `place` for the product of `dims`, as `devices` have to agree on them.
-  void add_regions(const Place& place, const std::vector<Strips>& dims,
-                   const std::vector<Device>& devices, std::vector<Region>& regions) const {
-    std::vector<std::vector<Span>> spans(dims.size());
-    for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-      std::vector<const Strips*> parts{&place.dims[dim]};
-      if (dims[dim].size() > 2) {
-        for (const Device device : devices) add_parts(device, dim, parts);
-        std::erase_if(parts, [&](const Strips* part) { return !covers(*part, dims[dim]); });
-      }
-      spans[dim] = spans_of(dims[dim], parts);
-      if (spans[dim].empty()) return;
-    }
-    std::vector<std::size_t> at(dims.size(), 0);
-    std::vector<Span> product(dims.size());
-    for (;;) {
-      for (std::size_t i = 0; i < dims.size(); ++i) product[i] = spans[i][at[i]];
-      regions.push_back(region_in(place, product));
-      std::size_t dim = dims.size();
-      while (dim > 0 && ++at[dim - 1] == spans[dim - 1].size()) at[--dim] = 0;
-      if (dim == 0) return;
-    }
-  }
-
-  std::vector<Strips> shared(std::size_t way, Part from, Part to) const {
-    std::vector<Strips> dims;
-    for (std::size_t i = 0; i < course_.problem->shape.size(); ++i) {
-      dims.push_back(intersect(course_.layouts[way]->cuts[i]->piece(from),
-                               course_.layouts[way + 1]->cuts[i]->piece(to)));
-    }
-    return dims;
-  }
-
   void write_moves(std::size_t way, Turn& turn) const {
     for (const Home& to : homes_.of_layout[way + 1]) {
       if (!course_.carries_on(way, self_, to.part)) continue;
       for (const Home& from : homes_.of_layout[way]) {
         if (from.where == to.where && from.where != Where::kStaging) continue;
         if (from.where == to.where && from.block == to.block) continue;
-        const std::vector<Strips> dims = shared(way, from.part, to.part);
-        std::vector<Region> before, after;
-        add_regions(place_of(from), dims, {self_}, before);
-        add_regions(place_of(to), dims, {self_}, after);
+        const std::vector<Strips> dims =
+            shared_region(*course_.layouts[way], from.part, *course_.layouts[way + 1], to.part);
+        const auto before = agreed_regions(course_, place_of(from), dims, {self_});
+        const auto after = agreed_regions(course_, place_of(to), dims, {self_});
         for (std::size_t i = 0; i < before.size(); ++i) {
           turn.moves.push_back({joined(before[i]), joined(after[i])});
         }
@@ -202,51 +138,23 @@ class Author {
 
   void write_messages(std::size_t way, Meetings& meetings, Mail& mail) const {
     const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
-    const std::int64_t devices = to.devices();
     const std::vector<Piece> all =
         joint_ != nullptr ? (*joint_)[way] : pieces_of(self_, from, to, meetings);
     for (const Piece& piece : all) {
       const bool send = piece.from == self_;
       if (!send && piece.to != self_) continue;
-      const std::int64_t distance = (piece.to - piece.from + devices) % devices;
       const Home* home = send ? &home_like(way, piece.from_part) : nullptr;
       for (const Home& mine : homes_.of_layout[way + 1]) {
         if (!send && mine.part == piece.to_part) home = &mine;
       }
-      const std::vector<Strips> dims = shared(way, piece.from_part, piece.to_part);
-      std::vector<Region>& regions =
-          mail[{send, piece.add, distance, send ? piece.to : piece.from}];
-      const std::size_t before = regions.size();
-      add_regions(place_of(*home), dims, {piece.from, piece.to}, regions);
-      const bool direct = regions.size() == before + 1 && regions.back().dense();
-      if (direct) regions.back().direct = lies_dense(way, piece, dims);
+      const std::vector<Strips> dims = shared_region(from, piece.from_part, to, piece.to_part);
+      const std::vector<Device> both{piece.from, piece.to};
+      std::vector<Region> regions = agreed_regions(course_, place_of(*home), dims, both);
+      const bool direct =
+          regions.size() == 1 && regions[0].dense() && lies_dense(course_, dims, both);
+      if (direct) regions[0].direct = true;
+      append(std::move(regions), mail[address_of(piece, self_, to.devices())]);
     }
-  }
-
-  /// Whether a box lies side by side wherever the two devices of a piece may keep it.
-  bool lies_dense(std::size_t way, const Piece& piece, const std::vector<Strips>& dims) const {
-    const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
-    const auto dense = [&](const Layout& layout, Part part) {
-      // From the inside out: whole dimensions, then a part of one, then single indices.
-      bool whole = true;
-      for (std::size_t i = dims.size(); i-- > 0;) {
-        const Strips& strips = layout.cuts[i]->piece(part);
-        if (!covers(strips, dims[i])) return true;  // it cannot lie there
-        const std::int64_t length = reshard::length(dims[i]);
-        if (!whole && length > 1) return false;
-        whole = whole && length == reshard::length(strips);
-      }
-      return true;
-    };
-    if (!dense(from, piece.from_part) || !dense(to, piece.to_part)) return false;
-    const auto everywhere = [&](const Layout& layout) {
-      if (!layout.further.empty()) return true;  // boxes, at one end alone
-      return (!layout.holds(piece.from) || dense(layout, piece.from)) &&
-             (!layout.holds(piece.to) || dense(layout, piece.to));
-    };
-    return std::all_of(course_.layouts.begin(), course_.layouts.end(),
-                       [&](const Layout* layout) { return everywhere(*layout); }) &&
-           everywhere(course_.problem->target);
   }
 
   const Course& course_;
@@ -256,26 +164,6 @@ class Author {
   const std::vector<std::vector<Piece>>* joint_;
   std::int32_t staging_ = 0;
 };
-
-/// Cuts what goes between two devices into messages; `limit` 0: it is one.
-void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
-  for (const auto& [address, regions] : mail) {
-    std::vector<Message>& list = address.send ? turn.sends : turn.receives;
-    Message message{address.peer, address.add, 0, {}};
-    const auto finish = [&] {
-      if (!message.regions.empty()) list.push_back(std::move(message));
-      message = {address.peer, address.add, 0, {}};
-    };
-    for (const Region& whole : regions) {
-      for (Region& region : limit > 0 ? cut(whole, limit) : std::vector<Region>{whole}) {
-        if (limit > 0 && message.bytes + region.bytes() > limit) finish();
-        message.bytes += region.bytes();
-        message.regions.push_back(joined(std::move(region)));
-      }
-    }
-    finish();
-  }
-}
 
 Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
   std::int64_t elements = layout.holds(device) ? layout.elements(device) : 0;
@@ -371,6 +259,13 @@ Status check(const std::vector<Array>& arrays, Device self) {
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options) {
   WEFT_TRY(check(arrays, self));
+  if (options.in_place) {
+    WEFT_ASSIGN(Program program, make_program_in_place(arrays, self, options));
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      WEFT_TRY(complete(*arrays[i].problem, program.elements[i]));
+    }
+    return program;
+  }
   Program program;
   program.self = self;
   program.fingerprint = fingerprint(arrays, options);

@@ -51,6 +51,7 @@ struct Region {
 /// What one device sends to another in a round, or receives from it: regions, one behind the other.
 /// The k-th message from a to b in the program of a is the k-th from a to b in that of b, with
 /// regions of the same sizes, also where the budget has cut what would be one message into several.
+/// Of a program in place, messages are of the same size and regions may not be.
 struct Message {
   Device peer = 0;
   bool add = false;  ///< the receiver reduces it into what it has
@@ -61,6 +62,7 @@ struct Message {
 /// What stays on the device.
 struct Move {
   Region from, to;
+  bool add = false;  ///< is reduced into what is there, in programs in place alone
 };
 
 /// A device's part of a round. Everything is read as it was before the round; moves and messages
@@ -69,6 +71,9 @@ struct Turn {
   std::vector<Move> moves;
   std::vector<Message> sends;     ///< in the order in which to start them, see make_program
   std::vector<Message> receives;  ///< likewise
+  /// After all else, in place: moves whose ends overlap, of which everything is read before
+  /// anything is written. Transport::shuffle() carries them out.
+  std::vector<Move> shuffles;
 };
 
 /// What an array's bytes mean, for whoever adds them up or fills in neutral elements.
@@ -87,6 +92,9 @@ struct Program {
   std::vector<Turn> turns;
   /// Filled with the neutral element before the first round: the rest of a summand.
   std::vector<Region> neutral;
+  /// By array, of a program in place: the bytes of the target, which lies at the start of buffer 2
+  /// i in the end, where the source lay; buffer 2 i + 1 has no bytes. Else empty.
+  std::vector<Bytes> in_place;
   /// Of the budget, what messages on their way may take on this device: at least four of the
   /// longest; 0: no limit.
   Bytes message_budget = 0;
@@ -106,6 +114,9 @@ struct ProgramOptions {
   /// Bytes that a device may hold beside both ends: arrays between rounds, and messages on their
   /// way. Messages are cut so that two of the longest a direction fit in what is left. 0: no limit.
   Bytes budget = 0;
+  /// The source is given up: both ends share one buffer. An Error (kInfeasible) where a round of a
+  /// plan does not allow that, see make_plan_in_place().
+  bool in_place = false;
 };
 
 /// Messages of a round are ordered alike on all devices: those that replace first, then by
@@ -122,5 +133,9 @@ Bytes resting_bytes(const std::vector<Array>& arrays);
 /// The cheapest plan, or the direct one where the budget does not hold what rests between rounds of
 /// the cheapest: there nothing rests. 0: no limit.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
+
+/// The cheapest plan found whose rounds can all be done in place. An Error (kInfeasible) tells why
+/// there is none.
+Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options);
 
 }  // namespace weft::reshard::execute

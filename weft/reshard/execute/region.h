@@ -42,6 +42,12 @@ std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t h
 /// A region with the same loops whose bytes lie side by side, from `offset` of a buffer on.
 Region packed(const Region& region, std::int32_t buffer, Bytes offset);
 
+/// Elements [low, high) of regions one behind the other.
+std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, std::int64_t high);
+
+/// Two lists of regions with the same bytes in all, as pairs that copy_between() can do, in order.
+std::vector<Move> paired(const std::vector<Region>& from, const std::vector<Region>& to);
+
 /// Without loops that the one outside can do as well.
 Region joined(Region region);
 

@@ -7,6 +7,7 @@
 
 #include "weft/base/parallel.h"
 #include "weft/reshard/execute/pairing.h"
+#include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
@@ -57,19 +58,23 @@ Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>
   for (std::size_t self = 0; self < programs.size(); ++self) {
     const Program& program = programs[self];
     const Turn& turn = program.turns[number];
-    for (const Move& move : turn.moves) {
-      tasks.push_back(make_task(program, move.from, buffers[self], move.to, buffers[self], false));
-    }
     std::size_t adds = 0;
+    const auto list_for = [&](bool add) -> std::vector<Task>& {
+      if (add && adding.size() <= adds) adding.emplace_back();
+      return add ? adding[adds++] : tasks;
+    };
+    for (const Move& move : turn.moves) {
+      list_for(move.add).push_back(
+          make_task(program, move.from, buffers[self], move.to, buffers[self], move.add));
+    }
     Pairing pairing;
     for (const Message& message : turn.receives) {
       WEFT_ASSIGN(const Message* sent,
                   pairing.match(program.self, message, programs[message.peer].turns[number]));
-      if (message.add && adding.size() <= adds) adding.emplace_back();
-      std::vector<Task>& list = message.add ? adding[adds++] : tasks;
-      for (std::size_t i = 0; i < message.regions.size(); ++i) {
-        list.push_back(make_task(program, sent->regions[i], buffers[message.peer],
-                                 message.regions[i], buffers[self], message.add));
+      std::vector<Task>& list = list_for(message.add);
+      for (const Move& pair : paired(sent->regions, message.regions)) {
+        list.push_back(make_task(program, pair.from, buffers[message.peer], pair.to, buffers[self],
+                                 message.add));
       }
     }
   }
@@ -94,7 +99,12 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
     WEFT_TRY(host.fill_neutral(programs[i], all[i]));
   }
   const std::size_t turns = programs.empty() ? 0 : programs[0].turns.size();
-  for (std::size_t turn = 0; turn < turns; ++turn) WEFT_TRY(run_turn(programs, all, turn));
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    WEFT_TRY(run_turn(programs, all, turn));
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      WEFT_TRY(host.shuffle(programs[i].turns[turn], all[i]));
+    }
+  }
   for (std::size_t i = 0; i < programs.size(); ++i) WEFT_TRY(host.finish(programs[i], all[i]));
   return Usage{host.take_peak()};
 }

@@ -61,6 +61,9 @@ Status TcpTransport::finish(const Program& program, const Buffers& buffers) {
 
 Status TcpTransport::round(const Program& program, const Turn& turn, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
+  if (!program.in_place.empty()) {
+    return fail(ErrorCode::kUsage, "programs in place do not run over TCP");
+  }
   std::vector<Staging> blocks;
   if (auto filled = fill_lanes(program, turn, buffers, blocks); !filled) {
     return give_up(filled.error());

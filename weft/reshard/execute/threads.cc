@@ -9,6 +9,7 @@
 #include <string>
 
 #include "weft/reshard/execute/pairing.h"
+#include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
@@ -155,7 +156,7 @@ class ThreadTransport final : public Transport {
   Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
     WEFT_TRY(room_->arrive(self_, program, turn, buffers));
     for (const Move& move : turn.moves) {
-      make_task(program, move.from, buffers, move.to, buffers, false).run();
+      make_task(program, move.from, buffers, move.to, buffers, move.add).run();
     }
     WEFT_TRY(pull(program, turn, buffers, false));
     WEFT_TRY(pull(program, turn, buffers, true));
@@ -170,9 +171,10 @@ class ThreadTransport final : public Transport {
       if (message.add != add) continue;
       WEFT_ASSIGN(const Room::Offer offer, room_->meet(self_, message.peer));
       const auto sent = pairing.match(self_, message, *offer.turn);
-      for (std::size_t i = 0; sent && i < message.regions.size(); ++i) {
-        make_task(program, (*sent)->regions[i], *offer.buffers, message.regions[i], buffers, add)
-            .run();
+      if (sent) {
+        for (const Move& pair : paired((*sent)->regions, message.regions)) {
+          make_task(program, pair.from, *offer.buffers, pair.to, buffers, add).run();
+        }
       }
       room_->left(message.peer);
       if (!sent) return tl::unexpected(sent.error());

@@ -2,10 +2,12 @@
 #include "weft/reshard/execute/transport.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
 #include "weft/reshard/execute/combine.h"
+#include "weft/reshard/execute/shuffle.h"
 
 namespace weft::reshard::execute {
 namespace {
@@ -26,9 +28,20 @@ Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
   return {};
 }
 
+Status Transport::shuffle(const Turn& turn, const Buffers& buffers) {
+  if (turn.shuffles.empty()) return {};
+  const Bytes bytes = mark_bytes(turn.shuffles);
+  WEFT_ASSIGN(const Staging marks, Staging::of(*this, bytes));
+  std::memset(marks.data(), 0, static_cast<std::size_t>(bytes));
+  execute::shuffle(turn.shuffles, buffers, marks.data());
+  return {};
+}
+
 Status Transport::finish(const Program& program, const Buffers& buffers) {
   for (std::size_t i = 0; i < program.elements.size(); ++i) {
-    WEFT_TRY(scale(program.elements[i], buffers[2 * i + 1], program.buffers[2 * i + 1]));
+    const bool apart = program.in_place.empty();
+    WEFT_TRY(scale(program.elements[i], buffers[2 * i + (apart ? 1 : 0)],
+                   apart ? program.buffers[2 * i + 1] : program.in_place[i]));
   }
   return {};
 }

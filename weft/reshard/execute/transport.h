@@ -33,6 +33,8 @@ class Transport {
   /// Before the first round: the neutral element in all regions of program.neutral. An Error
   /// (kUsage) where the transport cannot add up an array that may have to be.
   virtual Status fill_neutral(const Program& program, const Buffers& buffers);
+  /// After each round of a program in place: what overlaps is put in order.
+  virtual Status shuffle(const Turn& turn, const Buffers& buffers);
   /// After the last: averages are divided.
   virtual Status finish(const Program& program, const Buffers& buffers);
 

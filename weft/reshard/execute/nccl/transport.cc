@@ -157,6 +157,9 @@ void NcclTransport::return_memory(std::byte* memory) {
 }
 
 Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffers) {
+  if (!program.in_place.empty()) {
+    return fail(ErrorCode::kUsage, "programs in place do not run over NCCL");
+  }
   if (broken_) return tl::unexpected(*broken_);
   const bool seen = known_.count(program.fingerprint) > 0;
   WEFT_ASSIGN(Known * known, know(program));
