@@ -208,8 +208,8 @@ Status divide(const Course& course, std::size_t way, Bytes allowance, Leg& leg) 
     Bytes staging = 0;
     for (const Volumes& mine : volumes) {
       // Shares of messages are rounded, each for itself.
-      const std::int64_t share = std::min(
-          mine.received, std::max(mine.received, mine.sent) / shares + mine.messages + 1);
+      const std::int64_t share =
+          std::min(mine.received, std::max(mine.received, mine.sent) / shares + mine.messages + 1);
       // A sum has one share under way while the one before is added.
       staging = std::max(staging, (leg.kind == Kind::kAddUp ? 2 : 1) * share * item);
     }
