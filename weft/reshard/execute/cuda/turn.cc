@@ -22,33 +22,6 @@ Bytes alignment_of(const Message& message, Bytes budget) {
   return element;
 }
 
-Copy copy_of(const Region& from, const Region& to) {
-  const StridedCopy joined = copy_between(from, to);
-  Copy copy;
-  copy.from_buffer = from.buffer;
-  copy.to_buffer = to.buffer;
-  copy.from = from.offset;
-  copy.to = to.offset;
-  copy.element = from.element;
-  copy.loops = joined.loops();
-  if (joined.run_bytes() != from.element) {
-    copy.loops.push_back({joined.run_bytes() / from.element, from.element, from.element});
-  }
-  return copy;
-}
-
-/// Whether the regions follow each other without gaps: such a message needs no staging.
-bool side_by_side(const Message& message) {
-  if (message.regions.empty()) return false;
-  Bytes end = message.regions.front().offset;
-  for (const Region& region : message.regions) {
-    if (!region.dense() || region.buffer != message.regions.front().buffer) return false;
-    if (region.offset != end) return false;
-    end += region.bytes();
-  }
-  return true;
-}
-
 class Batcher {
  public:
   Batcher(const Program& program, Device devices) : program_(program), devices_(devices) {}
@@ -130,6 +103,32 @@ Copy constant_copy(const Region& region, std::int64_t first, std::int64_t second
 }
 
 }  // namespace
+
+Copy copy_of(const Region& from, const Region& to) {
+  const StridedCopy joined = copy_between(from, to);
+  Copy copy;
+  copy.from_buffer = from.buffer;
+  copy.to_buffer = to.buffer;
+  copy.from = from.offset;
+  copy.to = to.offset;
+  copy.element = from.element;
+  copy.loops = joined.loops();
+  if (joined.run_bytes() != from.element) {
+    copy.loops.push_back({joined.run_bytes() / from.element, from.element, from.element});
+  }
+  return copy;
+}
+
+bool side_by_side(const Message& message) {
+  if (message.regions.empty()) return false;
+  Bytes end = message.regions.front().offset;
+  for (const Region& region : message.regions) {
+    if (!region.dense() || region.buffer != message.regions.front().buffer) return false;
+    if (region.offset != end) return false;
+    end += region.bytes();
+  }
+  return true;
+}
 
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices) {
   Batcher batcher(program, devices);

@@ -32,6 +32,12 @@ struct Batch {
 /// The reductions must be ones that GPUs know, see check_reductions().
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices);
 
+/// Between two regions of the same size.
+Copy copy_of(const Region& from, const Region& to);
+
+/// Whether the regions follow each other without gaps: such a message needs no staging.
+bool side_by_side(const Message& message);
+
 /// An Error (kUsage) where an array that is added up has a type or a reduction that GPUs cannot.
 Status check_reductions(const Program& program);
 

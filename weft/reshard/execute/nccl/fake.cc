@@ -45,7 +45,7 @@ struct World {
   std::map<Way, std::deque<std::vector<char>>> under_way;
   std::map<void*, std::int64_t> memory;
   std::int64_t allocated = 0;
-  int groups = 0, launches = 0;
+  int groups = 0, launches = 0, collectives = 0;
   bool notices = false, lost = false;
 };
 
@@ -261,9 +261,15 @@ int end_group() {
   return kSuccess;
 }
 
+void count_collective(std::size_t bytes) {
+  const std::lock_guard lock(world().mutex);
+  if (bytes > sizeof(std::uint64_t)) ++world().collectives;
+}
+
 int all_gather(const void* from, void* to, std::size_t bytes, int, Communicator communicator,
                Stream stream) {
   const Rank rank = *static_cast<Rank*>(communicator);
+  count_collective(bytes);
   std::vector<Transfer> transfers;
   for (int peer = 0; peer < rank.ranks; ++peer) {
     transfers.push_back({true, const_cast<void*>(from), bytes, peer, false});
@@ -272,6 +278,36 @@ int all_gather(const void* from, void* to, std::size_t bytes, int, Communicator 
     transfers.push_back({false, static_cast<char*>(to) + peer * bytes, bytes, peer, false});
   }
   static_cast<FakeStream*>(stream)->queue.push_back(work_of(std::move(transfers), rank, true));
+  return kSuccess;
+}
+
+/// Of numbers of 32 bits, which is what the tests add up.
+int reduce_scatter(const void* from, void* to, std::size_t count, int type, int operation,
+                   Communicator communicator, Stream stream) {
+  constexpr int kUint32 = 3;
+  WEFT_CHECK(type == kUint32 && operation == kSum);
+  const Rank rank = *static_cast<Rank*>(communicator);
+  const std::size_t bytes = count * sizeof(std::uint32_t);
+  count_collective(bytes);
+  const auto parts = std::make_shared<std::vector<std::uint32_t>>(count * rank.ranks);
+  std::vector<Transfer> transfers;
+  for (int peer = 0; peer < rank.ranks; ++peer) {
+    auto* part = static_cast<char*>(const_cast<void*>(from)) + peer * bytes;
+    transfers.push_back({true, part, bytes, peer, false});
+  }
+  for (int peer = 0; peer < rank.ranks; ++peer) {
+    transfers.push_back({false, parts->data() + peer * count, bytes, peer, false});
+  }
+  auto& queue = static_cast<FakeStream*>(stream)->queue;
+  queue.push_back(work_of(std::move(transfers), rank, true));
+  queue.push_back([parts, to, count, ranks = rank.ranks] {
+    auto* sums = static_cast<std::uint32_t*>(to);
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[i] = 0;
+      for (int peer = 0; peer < ranks; ++peer) sums[i] += (*parts)[peer * count + i];
+    }
+    return true;
+  });
   return kSuccess;
 }
 
@@ -313,6 +349,7 @@ Nccl nccl() {
     return add({false, data, bytes, peer, false}, communicator, stream);
   };
   nccl.all_gather = all_gather;
+  nccl.reduce_scatter = reduce_scatter;
   nccl.name_of = [](int) { return "remote process exited"; };
   return nccl;
 }
@@ -321,7 +358,7 @@ void reset(bool notices) {
   World& now = world();
   const std::lock_guard lock(now.mutex);
   now.under_way.clear();
-  now.groups = now.launches = 0;
+  now.groups = now.launches = now.collectives = 0;
   now.notices = notices;
   now.lost = false;
 }
@@ -329,5 +366,6 @@ void reset(bool notices) {
 std::int64_t allocated() { return world().allocated; }
 int groups() { return world().groups; }
 int launches() { return world().launches; }
+int collectives() { return world().collectives; }
 
 }  // namespace weft::reshard::execute::nccl::fake

@@ -19,5 +19,6 @@ void reset(bool notices);
 std::int64_t allocated();  ///< bytes of GPU memory in use
 int groups();              ///< of sends and receives, by all ranks
 int launches();            ///< plans run
+int collectives();         ///< but for those that compare programs
 
 }  // namespace weft::reshard::execute::nccl::fake

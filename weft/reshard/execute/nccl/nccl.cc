@@ -17,6 +17,7 @@ Result<Nccl> load_nccl(const std::string& path) {
   WEFT_TRY(loader.find("ncclSend", nccl.send));
   WEFT_TRY(loader.find("ncclRecv", nccl.receive));
   WEFT_TRY(loader.find("ncclAllGather", nccl.all_gather));
+  WEFT_TRY(loader.find("ncclReduceScatter", nccl.reduce_scatter));
   WEFT_TRY(loader.find("ncclGetErrorString", nccl.name_of));
   return nccl;
 }

@@ -28,6 +28,7 @@ struct Config {
 
 enum Outcome : int { kSuccess = 0, kInProgress = 7 };
 inline constexpr int kByte = 0;  ///< ncclInt8
+inline constexpr int kSum = 0;   ///< ncclSum
 
 using Communicator = void*;
 using Stream = void*;
@@ -42,6 +43,8 @@ struct Nccl {
   int (*send)(const void*, std::size_t, int type, int peer, Communicator, Stream) = nullptr;
   int (*receive)(void*, std::size_t, int type, int peer, Communicator, Stream) = nullptr;
   int (*all_gather)(const void*, void*, std::size_t, int type, Communicator, Stream) = nullptr;
+  int (*reduce_scatter)(const void*, void*, std::size_t, int type, int operation, Communicator,
+                        Stream) = nullptr;
   const char* (*name_of)(int outcome) = nullptr;
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "weft/reshard/execute/cuda/turn.h"
+#include "weft/reshard/execute/nccl/collective.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
@@ -23,11 +24,13 @@ constexpr std::chrono::microseconds kPause{50};
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
 
 /// A batch of a turn, with its copies as plans on the GPU; nullptr: there is nothing to copy.
+/// Either it has messages, or a collective.
 struct Prepared {
   WeftCudaPlan* before = nullptr;
   WeftCudaPlan* after = nullptr;
   std::vector<cuda::Wired> sends, receives;
   Bytes staging = 0;
+  Collective collective = {};
 };
 
 class NcclTransport final : public Transport {
@@ -51,6 +54,7 @@ class NcclTransport final : public Transport {
   struct Known {
     WeftCudaPlan* neutral = nullptr;
     WeftCudaPlan* scale = nullptr;
+    bool collectives = false;  ///< all ranks find the same ones
     std::map<std::size_t, std::vector<Prepared>> turns;
   };
   struct Block {
@@ -59,13 +63,17 @@ class NcclTransport final : public Transport {
   };
 
   Result<Known*> know(const Program& program);
-  Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn);
+  Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn, bool collectives);
   Result<WeftCudaPlan*> make_plan(const std::vector<cuda::Copy>& copies, std::size_t buffers);
   Status run(WeftCudaPlan* plan, const Buffers& buffers);
   Status exchange(const Prepared& batch, const Buffers& buffers);
+  Status exchange(const Collective& collective, const Buffers& buffers);
 
-  Status gather_words(std::uint64_t word);
-  Status compare_words(std::uint64_t word);
+  /// A word of every rank, in two steps: it is on its way, and it is there.
+  Status send_word(std::uint64_t word);
+  Result<std::vector<std::uint64_t>> take_words();
+  /// An Error unless all have the same.
+  Status expect_words(std::uint64_t word);
 
   /// An event after what is queued so far.
   Status mark();
@@ -165,9 +173,12 @@ Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffer
   WEFT_ASSIGN(Known * known, know(program));
   if (!seen) {
     // Later runs find out at the end, since nothing of an unfinished run may be relied on.
-    WEFT_TRY(gather_words(program.fingerprint));
-    WEFT_TRY(wait());
-    WEFT_TRY(compare_words(program.fingerprint));
+    WEFT_TRY(send_word(program.fingerprint));
+    WEFT_TRY(expect_words(program.fingerprint));
+    const std::uint64_t mine = summary(program, ranks_);
+    WEFT_TRY(send_word(mine));
+    WEFT_ASSIGN(const std::vector<std::uint64_t> words, take_words());
+    known->collectives = std::count(words.begin(), words.end(), mine) == ranks_;
   }
   return run(known->neutral, buffers);
 }
@@ -181,7 +192,7 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
     // Making plans and memory may wait for the GPU, so nothing may be under way that somebody else
     // has to end.
     WEFT_TRY(wait());
-    WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn));
+    WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn, known->collectives));
     found = known->turns.emplace(number, std::move(batches)).first;
   }
   for (const Prepared& batch : found->second) {
@@ -200,9 +211,8 @@ Status NcclTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
   WEFT_ASSIGN(Known * known, know(program));
   WEFT_TRY(run(known->scale, buffers));
-  WEFT_TRY(gather_words(program.fingerprint ^ kDone));
-  WEFT_TRY(wait());
-  return compare_words(program.fingerprint ^ kDone);
+  WEFT_TRY(send_word(program.fingerprint ^ kDone));
+  return expect_words(program.fingerprint ^ kDone);
 }
 
 Result<NcclTransport::Known*> NcclTransport::know(const Program& program) {
@@ -220,14 +230,25 @@ Result<NcclTransport::Known*> NcclTransport::know(const Program& program) {
   return &known;
 }
 
-Result<std::vector<Prepared>> NcclTransport::prepare(const Program& program, const Turn& turn) {
+Result<std::vector<Prepared>> NcclTransport::prepare(const Program& program, const Turn& turn,
+                                                     bool collectives) {
   std::vector<Prepared> batches;
+  const std::size_t buffers = program.buffers.size() + 1;
+  if (collectives) {
+    Collective found = find_collective(program, turn, ranks_);
+    if (found.kind != Collective::Kind::kNone) {
+      WEFT_ASSIGN(WeftCudaPlan * before, make_plan(found.before, buffers));
+      WEFT_ASSIGN(WeftCudaPlan * after, make_plan(found.after, buffers));
+      const Bytes staging = found.staging;
+      batches.push_back({before, after, {}, {}, staging, std::move(found)});
+      return batches;
+    }
+  }
   for (cuda::Batch& batch : cuda::batches_of(program, turn, ranks_)) {
-    const std::size_t buffers = program.buffers.size() + 1;
     WEFT_ASSIGN(WeftCudaPlan * before, make_plan(batch.before, buffers));
     WEFT_ASSIGN(WeftCudaPlan * after, make_plan(batch.after, buffers));
     batches.push_back(
-        {before, after, std::move(batch.sends), std::move(batch.receives), batch.staging});
+        {before, after, std::move(batch.sends), std::move(batch.receives), batch.staging, {}});
   }
   return batches;
 }
@@ -249,6 +270,7 @@ Status NcclTransport::run(WeftCudaPlan* plan, const Buffers& buffers) {
 }
 
 Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers) {
+  if (batch.collective.kind != Collective::Kind::kNone) return exchange(batch.collective, buffers);
   if (batch.sends.empty() && batch.receives.empty()) return {};
   const auto at = [&](const cuda::Wired& wired) { return buffers[wired.buffer] + wired.offset; };
   int outcome = nccl_.group_begin();
@@ -268,7 +290,20 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers) {
   return settle(outcome, "exchange messages");
 }
 
-Status NcclTransport::gather_words(std::uint64_t word) {
+Status NcclTransport::exchange(const Collective& collective, const Buffers& buffers) {
+  const std::byte* from = buffers[collective.from.buffer] + collective.from.offset;
+  std::byte* to = buffers[collective.to.buffer] + collective.to.offset;
+  if (collective.kind == Collective::Kind::kAllGather) {
+    return settle(
+        nccl_.all_gather(from, to, collective.count, collective.type, communicator_, stream_),
+        "gather");
+  }
+  return settle(nccl_.reduce_scatter(from, to, collective.count, collective.type, kSum,
+                                     communicator_, stream_),
+                "reduce");
+}
+
+Status NcclTransport::send_word(std::uint64_t word) {
   host_words_.back() = word;
   const auto own = static_cast<Bytes>((host_words_.size() - 1) * sizeof word);
   WEFT_TRY(check(gpu_.put(words_ + own, &host_words_.back(), sizeof word, stream_, error_)));
@@ -278,14 +313,19 @@ Status NcclTransport::gather_words(std::uint64_t word) {
   return mark();
 }
 
-Status NcclTransport::compare_words(std::uint64_t word) {
-  const std::size_t count = host_words_.size() - 1;
-  const auto bytes = static_cast<std::int64_t>(count * sizeof word);
+Result<std::vector<std::uint64_t>> NcclTransport::take_words() {
+  WEFT_TRY(wait());  // copies to memory that is not pinned would wait without a limit
+  const auto bytes = static_cast<std::int64_t>((host_words_.size() - 1) * sizeof(std::uint64_t));
   WEFT_TRY(check(gpu_.fetch(host_words_.data(), words_, bytes, stream_, error_)));
   WEFT_TRY(mark());
   WEFT_TRY(wait());
-  for (std::size_t rank = 0; rank < count; ++rank) {
-    if (host_words_[rank] != word) {
+  return std::vector<std::uint64_t>(host_words_.begin(), host_words_.end() - 1);
+}
+
+Status NcclTransport::expect_words(std::uint64_t word) {
+  WEFT_ASSIGN(const std::vector<std::uint64_t> words, take_words());
+  for (std::size_t rank = 0; rank < words.size(); ++rank) {
+    if (words[rank] != word) {
       return give_up(ErrorCode::kPeerFailed,
                      "rank " + std::to_string(rank) + " runs another program than others do");
     }

@@ -25,6 +25,9 @@ struct Options {
 /// current device; `id`: from make_unique_id() on one of them. The functions are copied, so tests
 /// can bring their own.
 ///
+/// Turns that are an all-gather or a reduce-scatter of all ranks are run as NCCL's own, if all
+/// ranks find so when they first see the program; sums are then in NCCL's order.
+///
 /// round() returns when everything is queued: what the stream does after it finds the target as it
 /// shall be. finish() waits, and is where a lost rank is noticed, by all others: NCCL is then
 /// aborted, which ends what is stuck on the GPU. With a budget each message is a group of its own.

@@ -123,6 +123,39 @@ TEST(Nccl, WhatLiesSideBySideIsSentWhereItIs) {
     EXPECT_EQ(result->staging_peak, 0);
   }
   EXPECT_EQ(naive::check(memory, planned.arrays()), "");
+  EXPECT_EQ(fake::groups(), 0) << "an all-gather is NCCL's own";
+  EXPECT_EQ(fake::launches(), 0);
+}
+
+TEST(Nccl, CollectivesOfAllRanksAreNcclsOwn) {
+  struct Case {
+    const char *shape, *from, *partial, *to;
+    int collectives, groups;  // of each rank
+  };
+  for (const Case& one :
+       {Case{"64,64", "-,x", "", "-,-", 1, 0}, Case{"64,64", "-,-", "x", "x,-", 1, 0},
+        Case{"64,64", "-,-", "x", "-,x", 1, 0}, Case{"64,64", "-,-", "x", "-,-", 2, 0},
+        Case{"63,61", "x,-", "", "-,-", 1, 0}, Case{"61,63", "-,-", "x", "-,x", 1, 0},
+        // Some rank has nothing, or much less than others.
+        Case{"5,8", "x,-", "", "-,-", 0, 1}, Case{"9,8", "x,-", "", "-,-", 0, 1},
+        Case{"64,64", "x,-", "", "-,x", 0, 1}}) {
+    SCOPED_TRACE(std::string(one.shape) + " " + one.from + " to " + one.to);
+    const Mesh mesh = parse_mesh("x=4", "").value();
+    const Sharding from = parse_sharding(mesh, one.from, one.partial).value();
+    const Sharding to = parse_sharding(mesh, one.to, "").value();
+    const Planned planned(
+        make_problem(parse_shape(one.shape).value(), 4, from, to, SplitRule::kCeilNested).value(),
+        0);
+    const auto programs = planned.programs(0);
+    Ranks ranks = connected(4);
+    auto memory = naive::fill(*programs, planned.arrays());
+    for (const auto& result : run(*programs, memory, ranks)) {
+      ASSERT_TRUE(result) << result.error().message;
+    }
+    EXPECT_EQ(naive::check(memory, planned.arrays()), "");
+    EXPECT_EQ(fake::collectives(), 4 * one.collectives);
+    EXPECT_LE(fake::groups(), 4 * one.groups);
+  }
 }
 
 TEST(Nccl, ABudgetBoundsTheStagingOfMessages) {

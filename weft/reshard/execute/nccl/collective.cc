@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/nccl/collective.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "weft/reshard/execute/nccl/nccl.h"
+#include "weft/reshard/execute/region.h"
+
+namespace weft::reshard::execute::nccl {
+namespace {
+
+using Kind = Collective::Kind;
+using Regions = std::vector<Region>;
+
+bool same(const Region& a, const Region& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.element == b.element &&
+         joined(a).loops == joined(b).loops;
+}
+bool same(const Regions& a, const Regions& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Region& x, const Region& y) { return same(x, y); });
+}
+
+Bytes bytes_of(const Regions& regions) {
+  Bytes sum = 0;
+  for (const Region& region : regions) sum += region.bytes();
+  return sum;
+}
+
+/// By rank, the regions of its message; nothing where a rank has none, or several, or `add` is not
+/// as it shall be. The place of `self` stays empty.
+std::optional<std::vector<Regions>> by_rank(const std::vector<Message>& messages, Device self,
+                                            int ranks, bool add) {
+  if (messages.size() + 1 != static_cast<std::size_t>(ranks)) return {};
+  std::vector<Regions> parts(static_cast<std::size_t>(ranks));
+  for (const Message& message : messages) {
+    Regions& part = parts[message.peer];
+    if (message.add != add || message.bytes == 0 || message.peer == self || !part.empty()) {
+      return {};
+    }
+    part = message.regions;
+  }
+  return parts;
+}
+
+/// Of the longest part; 0 where filling the others up to it would cost too much.
+Bytes slot_bytes(const std::vector<Regions>& parts) {
+  Bytes longest = 0, sum = 0;
+  for (const Regions& part : parts) {
+    longest = std::max(longest, bytes_of(part));
+    sum += bytes_of(part);
+  }
+  const auto all = longest * static_cast<Bytes>(parts.size());
+  return 4 * all <= 5 * sum ? longest : 0;
+}
+
+/// Where the bytes lie, if they lie side by side.
+std::optional<cuda::Wired> place_of(const Regions& regions) {
+  const Message message{0, false, bytes_of(regions), regions};
+  if (!cuda::side_by_side(message)) return {};
+  return cuda::Wired{0, regions.front().buffer, regions.front().offset, message.bytes};
+}
+
+/// Where all parts lie, if they are slots side by side in the order of ranks.
+std::optional<cuda::Wired> place_of(const std::vector<Regions>& parts, Bytes slot) {
+  std::optional<cuda::Wired> whole;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto place = place_of(parts[rank]);
+    if (!place || place->bytes != slot) return {};
+    if (!whole) whole = cuda::Wired{0, place->buffer, place->offset, 0};
+    if (place->buffer != whole->buffer || place->offset != whole->offset + whole->bytes) return {};
+    whole->bytes += slot;
+  }
+  return whole;
+}
+
+/// Memory for `slots` slots, in staging behind what is there.
+cuda::Wired staged(const Program& program, Bytes bytes, Collective& collective) {
+  const cuda::Wired wired{0, static_cast<std::int32_t>(program.buffers.size()),
+                          (collective.staging + 255) / 256 * 256, bytes};
+  collective.staging = wired.offset + bytes;
+  return wired;
+}
+
+/// Copies between the regions and a slot of staging.
+void stage(const Regions& regions, const cuda::Wired& staging, Bytes offset, bool pack,
+           std::vector<cuda::Copy>& copies) {
+  Bytes at = staging.offset + offset;
+  for (const Region& region : regions) {
+    const Region side = packed(region, staging.buffer, at);
+    copies.push_back(pack ? cuda::copy_of(region, side) : cuda::copy_of(side, region));
+    at += region.bytes();
+  }
+}
+
+void keep_moves(const Turn& turn, Collective& collective) {
+  for (const Move& move : turn.moves) {
+    collective.before.push_back(cuda::copy_of(move.from, move.to));
+  }
+}
+
+Regions sources_of(const Turn& turn) {
+  Regions regions;
+  for (const Move& move : turn.moves) regions.push_back(move.from);
+  return regions;
+}
+Regions targets_of(const Turn& turn) {
+  Regions regions;
+  for (const Move& move : turn.moves) regions.push_back(move.to);
+  return regions;
+}
+
+Collective find_all_gather(const Program& program, const Turn& turn, int ranks) {
+  const auto sent = by_rank(turn.sends, program.self, ranks, false);
+  auto received = by_rank(turn.receives, program.self, ranks, false);
+  if (!sent || !received) return {};
+  const Regions& part = turn.sends.front().regions;
+  for (const Message& message : turn.sends) {
+    if (!same(message.regions, part)) return {};
+  }
+  // Where the own part goes; it may be there already.
+  const bool moved = same(sources_of(turn), part);
+  (*received)[program.self] = moved ? targets_of(turn) : part;
+  const Bytes slot = slot_bytes(*received);
+  if (slot == 0) return {};
+
+  Collective found;
+  found.kind = Kind::kAllGather;
+  found.type = kByte;
+  found.count = static_cast<std::size_t>(slot);
+  const auto to = place_of(*received, slot);
+  // Without staging NCCL puts the own part where it belongs as well.
+  if (!to || !moved) keep_moves(turn, found);
+  const auto from = place_of(part);
+  if (from && from->bytes == slot) {
+    found.from = *from;
+  } else {
+    found.from = staged(program, slot, found);
+    stage(part, found.from, 0, true, found.before);
+  }
+  if (to) {
+    found.to = *to;
+    return found;
+  }
+  found.to = staged(program, slot * ranks, found);
+  for (const Message& message : turn.receives) {
+    stage(message.regions, found.to, message.peer * slot, false, found.after);
+  }
+  return found;
+}
+
+/// NCCL's number of the type; nothing where it cannot add it up.
+std::optional<int> type_of(const Elements& elements) {
+  using cuda::Type;
+  if (cuda::operation_of(elements.reduction) != cuda::Operation::kSum) return {};
+  switch (cuda::type_of(elements.type)) {
+    case Type::kI8:
+      return 0;
+    case Type::kU8:
+      return 1;
+    case Type::kI32:
+      return 2;
+    case Type::kU32:
+      return 3;
+    case Type::kI64:
+      return 4;
+    case Type::kU64:
+      return 5;
+    case Type::kF16:
+      return 6;
+    case Type::kF32:
+      return 7;
+    case Type::kF64:
+      return 8;
+    case Type::kBf16:
+      return 9;
+    default:
+      return {};
+  }
+}
+
+Collective find_reduce_scatter(const Program& program, const Turn& turn, int ranks) {
+  auto sent = by_rank(turn.sends, program.self, ranks, true);
+  const auto received = by_rank(turn.receives, program.self, ranks, true);
+  if (!sent || !received) return {};
+  const Regions& part = turn.receives.front().regions;
+  for (const Message& message : turn.receives) {
+    if (!same(message.regions, part)) return {};
+  }
+  // The own addend is what is put in place first.
+  if (!same(targets_of(turn), part)) return {};
+  (*sent)[program.self] = sources_of(turn);
+  const std::int32_t array = part.front().array;
+  for (const Regions& regions : *sent) {
+    for (const Region& region : regions) {
+      if (region.array != array) return {};
+    }
+  }
+  const auto type = type_of(program.elements[array]);
+  const Bytes slot = slot_bytes(*sent);
+  if (!type || slot == 0) return {};
+
+  Collective found;
+  found.kind = Kind::kReduceScatter;
+  found.type = *type;
+  found.count = static_cast<std::size_t>(slot / part.front().element);
+  if (const auto from = place_of(*sent, slot)) {
+    found.from = *from;
+  } else {
+    found.from = staged(program, slot * ranks, found);
+    for (int rank = 0; rank < ranks; ++rank) {
+      stage((*sent)[rank], found.from, rank * slot, true, found.before);
+    }
+  }
+  const auto to = place_of(part);
+  if (to && to->bytes == slot && to->buffer != found.from.buffer) {
+    found.to = *to;
+  } else {
+    found.to = staged(program, slot, found);
+    stage(part, found.to, 0, false, found.after);
+  }
+  return found;
+}
+
+}  // namespace
+
+Collective find_collective(const Program& program, const Turn& turn, int ranks) {
+  if (program.message_budget > 0 || turn.sends.empty() || turn.receives.empty()) return {};
+  return turn.sends.front().add ? find_reduce_scatter(program, turn, ranks)
+                                : find_all_gather(program, turn, ranks);
+}
+
+std::uint64_t summary(const Program& program, int ranks) {
+  std::uint64_t mixed = 0xCBF29CE484222325u;
+  for (const Turn& turn : program.turns) {
+    const Collective found = find_collective(program, turn, ranks);
+    for (const std::uint64_t number :
+         {static_cast<std::uint64_t>(found.kind), static_cast<std::uint64_t>(found.type),
+          static_cast<std::uint64_t>(found.count)}) {
+      mixed = (mixed ^ number) * 0x100000001B3u;
+    }
+  }
+  return mixed;
+}
+
+}  // namespace weft::reshard::execute::nccl
