@@ -28,5 +28,7 @@ struct PyPlan {
 void bind_reshard(nanobind::module_& module);
 /// After bind_reshard, which makes ReshardPlan.
 void bind_reshard_program(nanobind::module_& module);
+/// Likewise.
+void bind_reshard_process(nanobind::module_& module);
 
 }  // namespace weft::python

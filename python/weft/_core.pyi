@@ -318,3 +318,39 @@ def reshard_run_all(
 
     addresses: of each device the sources and targets, without staging. Returns the bytes of staging.
     """
+
+@final
+class ReshardProcess:
+    """What the devices of one process do to carry out a plan, among those of other processes.
+
+    Buffers: source and target of its first device, of its second, ...
+    """
+
+    def __init__(
+        self, plan: ReshardPlan, processes: Sequence[int], process: int, budget: int = 0
+    ) -> None:
+        """processes: of each device of the plan, numbered without gaps; process: this one."""
+    @property
+    def buffers(self) -> list[int]:
+        """Sizes in bytes."""
+
+@final
+class ReshardPeers:
+    """This process's end of TCP connections to others, which all run the same at the same time.
+
+    After an error it cannot be used again. Calls free the interpreter for other threads, and Ctrl-C
+    ends them.
+    """
+
+    def __init__(self, host: str) -> None:
+        """Listens at an address of this machine, given in numbers."""
+    @property
+    def address(self) -> str:
+        """What the others need to connect, with a secret in it."""
+    def connect(self, number: int, addresses: Sequence[str], timeout: float) -> None:
+        """number: of this process; addresses: of all; timeout: seconds. PeerFailed names who is missing."""
+    def run(self, process: ReshardProcess, addresses: Sequence[int], timeout: float) -> int:
+        """addresses: of the buffers; timeout: seconds that a process may say nothing.
+
+        Returns the bytes of staging that were used at most.
+        """

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import os
 import socket
 import subprocess
@@ -21,6 +23,19 @@ def python_of(framework: str) -> Path:
     if not python.exists():
         pytest.skip(f"no .venvs/{framework}: run tools/frameworks.sh {framework}")
     return python
+
+
+def weft_alone(folder: Path) -> Path:
+    """A folder for PYTHONPATH with the installed Weft and nothing else: the library is found from
+    environments that have packages of their own, but the Python it was built for."""
+    spec = importlib.util.find_spec("weft")
+    assert spec is not None and spec.origin is not None
+    folder.mkdir(exist_ok=True)
+    (folder / "weft").symlink_to(Path(spec.origin).parent.resolve())
+    facts = Path(str(importlib.metadata.distribution("weft").locate_file("")))
+    for entry in facts.glob("weft-*.dist-info"):
+        (folder / entry.name).symlink_to(entry.resolve())
+    return folder
 
 
 def free_port() -> int:

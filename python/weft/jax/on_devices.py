@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves arrays between devices with memory of their own, such as GPUs, of one process.
+
+JAX gives no access to that memory but through its own operations. So each device cuts out what others
+lack, JAX copies the pieces from device to device, and the receiver puts them into its new part, in place.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, List, Tuple
+
+import jax
+
+from ..errors import Unavailable
+from .layouts import Box, Boxes, boxes_of, common, shape_of
+
+Piece = Tuple[Any, Box]
+"""Who has it, and where it lies in the whole array."""
+
+
+def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
+    # ``_budget``: JAX alone decides how much it has under way.
+    shape = array.shape
+    source = boxes_of(array.sharding, shape)
+    target = boxes_of(sharding, shape)
+    if any(device.process_index != jax.process_index() for device in {**source, **target}):
+        raise Unavailable(
+            "devices of several processes are moved between on CPU alone: "
+            "use jax.jit(lambda x: x, out_shardings=...) for others"
+        )
+    held = {shard.device: shard.data for shard in array.addressable_shards}
+    load: Dict[Any, int] = {}
+    parts = []
+    for device, box in target.items():
+        place = jax.sharding.SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
+        pieces = _pieces(device, box, source, load)
+        moved = [
+            jax.device_put(_cut(held[sender], *_inside(piece, source[sender])), place)
+            for sender, piece in pieces
+        ]
+        parts.append(_join(moved, [_inside(piece, box)[0] for _, piece in pieces], box, array.dtype, place))
+    result = jax.make_array_from_single_device_arrays(shape, sharding, parts, dtype=array.dtype)
+    return jax.block_until_ready(result)
+
+
+def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> List[Piece]:
+    """What the box is made of: of copies the own one, else of whom least was asked so far."""
+    copies: Dict[Box, List[Any]] = {}
+    for holder, box in source.items():
+        piece = common(box, wanted)
+        if piece is not None:
+            copies.setdefault(box, []).append(holder)
+    pieces = []
+    for box, holders in copies.items():
+        sender = device if device in holders else min(holders, key=lambda one: load.get(one, 0))
+        piece = common(box, wanted)
+        assert piece is not None
+        load[sender] = load.get(sender, 0) + 1
+        pieces.append((sender, piece))
+    return pieces
+
+
+def _inside(piece: Box, box: Box) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """Where a piece begins in a box that holds it, and where it ends."""
+    low = tuple(a - start for (a, _), (start, _) in zip(piece, box))
+    return low, tuple(a + size for a, size in zip(low, shape_of(piece)))
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _cut(part: Any, low: Tuple[int, ...], high: Tuple[int, ...]) -> Any:
+    return jax.lax.slice(part, low, high)
+
+
+@functools.partial(jax.jit, static_argnums=2, donate_argnums=0)
+def _put(part: Any, piece: Any, low: Tuple[int, ...]) -> Any:
+    return jax.lax.dynamic_update_slice(part, piece, low)
+
+
+def _join(pieces: List[Any], lows: List[Tuple[int, ...]], box: Box, dtype: Any, place: Any) -> Any:
+    if len(pieces) == 1:
+        return pieces[0]
+    part = jax.numpy.zeros(shape_of(box), dtype, device=place)
+    for piece, low in zip(pieces, lows):
+        part = _put(part, piece, low)
+    return part

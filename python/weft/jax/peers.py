@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections between the processes of a JAX job.
+
+JAX has no way to send something to one other process. So Weft's own TCP transport is used; processes
+tell each other where they listen through the key-value store that jax.distributed starts.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any, Dict, List, Sequence, Tuple
+
+import jax
+
+from .. import _core
+from ..errors import PeerFailed, Unavailable
+
+PREFIX = "weft/reshard"
+
+
+def _job() -> Any:
+    """JAX's knowledge of the job: its client of the key-value store, and where the coordinator is."""
+    from jax._src import distributed
+
+    if distributed.global_state.client is None:
+        raise Unavailable(
+            "arrays over several processes need jax.distributed.initialize() in each of them"
+        )
+    return distributed.global_state
+
+
+def _host(job: Any) -> str:
+    """The address under which the others reach this machine: the one that leads to the coordinator."""
+    name, _, port = job.coordinator_address.rpartition(":")
+    family, kind, protocol, _, place = socket.getaddrinfo(
+        name.strip("[]"), int(port), type=socket.SOCK_DGRAM
+    )[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.connect(place)  # sends nothing
+        return str(probe.getsockname()[0])
+
+
+class Peers:
+    """The processes of one set, connected to each other. What failed once stays failed."""
+
+    def __init__(self, processes: Tuple[int, ...]) -> None:
+        self._processes = processes
+        self._lock = threading.Lock()
+        self._endpoint: Any = None
+        self._failure: Any = None
+
+    def run(self, program: Any, addresses: Sequence[int], timeout: float) -> int:
+        """Bytes of staging that were used at most."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                if self._endpoint is None:
+                    self._endpoint = self._connect(timeout)
+                return int(self._endpoint.run(program, addresses, timeout))
+            except BaseException as error:
+                self._failure = error if isinstance(error, PeerFailed) else self._failure
+                raise
+
+    def _connect(self, timeout: float) -> Any:
+        job = _job()
+        end = time.monotonic() + timeout
+        endpoint = _core.ReshardPeers(_host(job))
+        folder = f"{PREFIX}/{'-'.join(map(str, self._processes))}"
+        job.client.key_value_set(f"{folder}/{jax.process_index()}", endpoint.address)
+        addresses = []
+        for process in self._processes:
+            left = max(0.001, end - time.monotonic())
+            try:
+                key = f"{folder}/{process}"
+                addresses.append(job.client.blocking_key_value_get(key, int(left * 1000) + 1))
+            except jax.errors.JaxRuntimeError as error:
+                raise PeerFailed(f"process {process} did not come within {timeout:g} s") from error
+        number = self._processes.index(jax.process_index())
+        endpoint.connect(number, addresses, max(0.001, end - time.monotonic()))
+        return endpoint
+
+
+_known: Dict[Tuple[int, ...], Peers] = {}
+_known_in: List[Any] = [None]
+_lock = threading.Lock()
+
+
+def peers_of(processes: Tuple[int, ...]) -> Peers:
+    """Those of the job that is running: after a shutdown and a new start all connect anew."""
+    client = _job().client
+    with _lock:
+        if _known_in[0] is not client:
+            _known.clear()
+            _known_in[0] = client
+        return _known.setdefault(processes, Peers(processes))
