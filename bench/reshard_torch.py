@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""weft.torch.redistribute against DTensor.redistribute, array in to array out, on gloo ranks.
+
+    .venv/bin/python bench/reshard_torch.py [--local 64] [--repeats 5] [--mesh 4,2x2] [--only TEXT]
+
+All pairs of default placements that move anything, on each mesh; the larger of both ends has --local
+MiB a rank. Both take turns on the same array within one set of processes; a time is that of the slowest
+rank, and the median of repeats counts. Results are compared. The exit status is 1 if the
+geometric mean is below 1.5 or a case below 1 / 1.1, and 4 if .venvs/torch is not there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BAR, PARITY = 1.5, 1 / 1.1
+
+
+def cases(sizes: list[int]) -> list[tuple[str, str]]:
+    """Pairs of placements, a letter a mesh dimension: R, 0, 1 (a shard of that dimension) or P."""
+    found = []
+    for source in itertools.product("R01P", repeat=len(sizes)):
+        for target in itertools.product("R01", repeat=len(sizes)):
+            # What is there may stay: copies are dropped without a message.
+            if any(a not in ("R", b) for a, b in zip(source, target)):
+                found.append(("".join(source), "".join(target)))
+    return found
+
+
+def rank_main(options: argparse.Namespace) -> None:
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+    import weft.torch
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    letters: dict[str, Any] = {"R": Replicate(), "0": Shard(0), "1": Shard(1), "P": Partial()}
+
+    def timed(work: Any) -> tuple[float, Any]:
+        dist.barrier()
+        begin = time.perf_counter()
+        result = work()
+        took = torch.tensor(time.perf_counter() - begin)
+        dist.all_reduce(took, dist.ReduceOp.MAX)
+        return float(took), result
+
+    for text in options.mesh.split(","):
+        sizes = [int(size) for size in text.split("x")]
+        mesh = init_device_mesh("cpu", tuple(sizes))
+        for source, target in cases(sizes):
+            if options.only and options.only not in f"{source}>{target}":
+                continue
+            cut = [math.prod(n for n, p in zip(sizes, end) if p in "01") for end in (source, target)]
+            side = math.isqrt(options.local * (1 << 20) // 4 * min(cut)) // 16 * 16
+            shape = [side, side]
+            for size, place in zip(sizes, source):
+                if place in "01":
+                    shape[int(place)] //= size
+            local = torch.randint(-8, 8, shape).to(torch.float32)
+            if "R" in source:  # copies are equal
+                array = DTensor.from_local(local, mesh, [letters[p] for p in source], run_check=True)
+            else:
+                array = DTensor.from_local(local, mesh, [letters[p] for p in source])
+            wanted = [letters[p] for p in target]
+            ways = {
+                "weft": lambda: weft.torch.redistribute(array, mesh, wanted),
+                "dtensor": lambda: array.redistribute(mesh, wanted),
+            }
+            results = {name: way()._local_tensor for name, way in ways.items()}
+            right = torch.tensor(int(torch.equal(results["weft"], results["dtensor"])))
+            results.clear()
+            dist.all_reduce(right, dist.ReduceOp.MIN)
+            times: dict[str, list[float]] = {name: [] for name in ways}
+            for _ in range(options.repeats):
+                for name, way in ways.items():
+                    took, result = timed(way)
+                    times[name].append(took)
+                    del result
+            if dist.get_rank() == 0:
+                row = {name: statistics.median(list_) * 1e3 for name, list_ in times.items()}
+                print(json.dumps({"mesh": text, "source": source, "target": target,
+                                  "right": bool(right), **row}), flush=True)  # fmt: skip
+    dist.destroy_process_group()
+
+
+def show(row: dict[str, Any]) -> float:
+    ratio = float(row["dtensor"] / row["weft"])
+    note = "" if row["right"] else "  DIFFERENT RESULTS"
+    print(f"{row['mesh']:>5}  {row['source']:>4} -> {row['target']:<4} {row['dtensor']:9.1f} ms "
+          f"{row['weft']:9.1f} ms {ratio:7.2f}{note}", flush=True)  # fmt: skip
+    return ratio
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--local", type=int, default=64, help="MiB a rank")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--mesh", default="4,2x2")
+    parser.add_argument("--only", default="", help='cases with this in them, as "0R>1R"')
+    options = parser.parse_args()
+    if "RANK" in os.environ:
+        rank_main(options)
+        return 0
+
+    sys.path.insert(0, str(ROOT))
+    from tests.cli.frameworks import free_port, ranks_environment, weft_alone
+
+    python = ROOT / ".venvs" / "torch" / "bin" / "python"
+    if not python.exists():
+        print("left out: no .venvs/torch, see tools/frameworks.sh torch", file=sys.stderr)
+        return 4
+    world = math.prod(int(n) for n in options.mesh.split(",")[0].split("x"))
+    port = free_port()
+    ratios = []
+    wrong = 0
+    print(f" mesh  from -> to       DTensor         Weft   ratio   ({world} gloo ranks, "
+          f"{options.local} MiB a rank)")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(weft_alone(Path(folder) / "path"))
+        ranks = [
+            subprocess.Popen(
+                [str(python), __file__, *sys.argv[1:]],
+                env=os.environ | ranks_environment(rank, world, port) | {"PYTHONPATH": path},
+                stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+                text=True,
+            )
+            for rank in range(world)
+        ]
+        assert ranks[0].stdout is not None
+        for line in ranks[0].stdout:
+            row = json.loads(line)
+            ratios.append(show(row))
+            wrong += not row["right"]
+        failed = any([rank.wait() for rank in ranks])
+    if failed or not ratios:
+        print("a rank failed", file=sys.stderr)
+        return 1
+    mean = statistics.geometric_mean(ratios)
+    print(f"{len(ratios)} cases: geometric mean {mean:.2f}x, least {min(ratios):.2f}x, "
+          f"largest {max(ratios):.2f}x; bars {BAR}x and parity")  # fmt: skip
+    return int(mean < BAR or min(ratios) < PARITY or wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How torch distributes an array, in the words of Weft's planner."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.placement_types import (
+    Partial,
+    Replicate,
+    Shard,
+    _MaskPartial,
+    _StridedShard,
+)
+
+from .._core import ReshardEnd
+from ..errors import Infeasible, UsageError
+
+Strips = tuple[tuple[int, int], ...]
+"""A part of one dimension: (low, high) of each run of indices, in order."""
+
+REDUCTIONS = {"sum": "sum", "avg": "avg", "min": "min", "max": "max", "product": "prod"}
+
+# Names of elements in Weft. What is not here is moved as bytes, and cannot be added up.
+DTYPES = {
+    torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
+    torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
+    torch.uint8: "u8", torch.complex64: "c64", torch.complex128: "c128", torch.bool: "pred",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What one dimension of the mesh does: cuts `dim`, holds summands (`reduce`), or neither."""
+
+    dim: int | None = None
+    split: int = 1  # of a strided shard: the pieces that there were before, as torch counts them
+    reduce: str = ""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A distributed array: everything that its layout depends on, and nothing else.
+
+    It can be compared, hashed and sent to ranks that know nothing of the mesh.
+    """
+
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the mesh
+    ranks: tuple[int, ...]  # in row-major order of the mesh
+    placed: tuple[Placed, ...]  # one a dimension of the mesh
+    order: tuple[tuple[int, ...], ...] = ()  # mesh dimensions that cut each dimension, if told
+
+    @property
+    def reduction(self) -> str:
+        """The one of its summands, as Weft calls it; empty if there are none."""
+        return next((REDUCTIONS[each.reduce] for each in self.placed if each.reduce), "")
+
+    @property
+    def summands(self) -> int:
+        return math.prod(n for n, each in zip(self.sizes, self.placed) if each.reduce)
+
+
+def placed(placement: Any, dims: int) -> Placed:
+    if isinstance(placement, _MaskPartial):
+        raise UsageError(f"{placement} belongs to one operator and cannot be redistributed")
+    if isinstance(placement, Partial):
+        if placement.reduce_op not in REDUCTIONS:
+            known = ", ".join(REDUCTIONS)
+            raise UsageError(f"{placement} cannot be added up: Weft knows {known}")
+        return Placed(reduce=placement.reduce_op)
+    if isinstance(placement, Replicate):
+        return Placed()
+    if isinstance(placement, (Shard, _StridedShard)):
+        dim = placement.dim + dims if placement.dim < 0 else placement.dim
+        if not 0 <= dim < dims:
+            raise UsageError(f"{placement}: the array has {dims} dimensions")
+        return Placed(dim=dim, split=int(getattr(placement, "split_factor", 1)))
+    raise UsageError(f"{placement} is no placement that Weft knows")
+
+
+def spec_for(shape: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Spec:
+    if len(placements) != mesh.ndim:
+        raise UsageError(
+            f"a mesh of {mesh.ndim} dimensions needs as many placements, not {len(placements)}"
+        )
+    each = tuple(placed(placement, len(shape)) for placement in placements)
+    if len({one.reduce for one in each if one.reduce}) > 1:
+        raise Infeasible("two different reductions in one layout: nothing tells which comes first")
+    return Spec(tuple(shape), tuple(mesh.shape), tuple(mesh.mesh.flatten().tolist()), each)
+
+
+def spec_of(array: DTensor) -> Spec:
+    spec = spec_for(array.shape, array.device_mesh, array.placements)
+    # An order of its own, as torch can keep it beside the placements.
+    told = getattr(array._spec, "shard_order", None)
+    if not told or all(list(entry.mesh_dims) == sorted(entry.mesh_dims) for entry in told):
+        return spec
+    order: list[tuple[int, ...]] = [() for _ in spec.shape]
+    for entry in told:
+        order[entry.tensor_dim] = tuple(entry.mesh_dims)
+    return Spec(spec.shape, spec.sizes, spec.ranks, spec.placed, tuple(order))
+
+
+def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
+    """Mesh dimensions that cut `dim`, most significant first; None: no order tells what is where.
+
+    A strided shard comes behind as many pieces as it says, all of them of later mesh dimensions.
+    """
+    if spec.order:
+        return spec.order[dim]
+    order: list[int] = []
+    for axis in reversed(range(len(spec.sizes))):
+        each = spec.placed[axis]
+        if each.dim != dim:
+            continue
+        for at in range(len(order) + 1):
+            if math.prod(spec.sizes[i] for i in order[:at]) == each.split:
+                order.insert(at, axis)
+                break
+        else:
+            return None
+    # Pieces of a strided shard that does not divide are not those of any order.
+    strided = any(each.dim == dim and each.split > 1 for each in spec.placed)
+    divides = spec.shape[dim] % math.prod(spec.sizes[i] for i in order) == 0
+    return None if strided and not divides else tuple(order)
+
+
+def chunk(strips: Strips, pieces: int, index: int) -> Strips:
+    """The index-th piece as torch.chunk cuts, counting along the strips."""
+    length = sum(high - low for low, high in strips)
+    size = -(-length // pieces)
+    begin, end = min(index * size, length), min((index + 1) * size, length)
+    part, at = [], 0
+    for low, high in strips:
+        first, last = max(low, low + begin - at), min(high, low + end - at)
+        if first < last:
+            part.append((first, last))
+        at += high - low
+    return tuple(part)
+
+
+def joined(strips: Sequence[tuple[int, int]]) -> Strips:
+    whole: list[tuple[int, int]] = []
+    for low, high in strips:
+        if whole and whole[-1][1] == low:
+            whole[-1] = (whole[-1][0], high)
+        else:
+            whole.append((low, high))
+    return tuple(whole)
+
+
+def coordinates(spec: Spec, rank: int) -> list[int] | None:
+    if rank not in spec.ranks:
+        return None
+    at, where = spec.ranks.index(rank), []
+    for size in reversed(spec.sizes):
+        where.append(at % size)
+        at //= size
+    return where[::-1]
+
+
+@functools.lru_cache(maxsize=4096)
+def part_of(spec: Spec, rank: int) -> tuple[Strips, ...] | None:
+    """What the rank holds of each dimension; None: it is not in the mesh."""
+    where = coordinates(spec, rank)
+    if where is None:
+        return None
+    part: list[Strips] = [((0, n),) if n else () for n in spec.shape]
+    axes = [axis for axis, each in enumerate(spec.placed) if each.dim is not None]
+    if spec.order:
+        axes = [axis for order in spec.order for axis in order]
+    for axis in axes:
+        each = spec.placed[axis]
+        assert each.dim is not None
+        mine: list[tuple[int, int]] = []
+        for i in range(each.split):
+            piece = chunk(part[each.dim], each.split, i)
+            mine += chunk(piece, spec.sizes[axis], where[axis])
+        part[each.dim] = joined(mine)
+    return tuple(part)
+
+
+def local_shape(spec: Spec, rank: int) -> tuple[int, ...] | None:
+    part = part_of(spec, rank)
+    if part is None:
+        return None
+    return tuple(sum(high - low for low, high in strips) for strips in part)
+
+
+@functools.lru_cache(maxsize=256)
+def end_of(spec: Spec) -> ReshardEnd:
+    orders = [order_of(spec, dim) for dim in range(len(spec.shape))]
+    if all(order is not None for order in orders):
+        return ReshardEnd.mesh(
+            [(str(i), size) for i, size in enumerate(spec.sizes)],
+            list(spec.ranks),
+            [[str(axis) for axis in order or ()] for order in orders],
+            [str(i) for i, each in enumerate(spec.placed) if each.reduce],
+        )
+    if spec.reduction:
+        raise Infeasible("summands of strided shards that no order of the mesh explains")
+    parts = {rank: [list(part_of(spec, rank) or ())] for rank in spec.ranks}
+    return ReshardEnd.parts(parts)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out a program over torch.distributed, on any back-end that has send and receive.
+
+A piece that lies side by side in the array is sent from where it lies and received where it belongs;
+any other goes through a block of staging. Blocks are few, so sends and receives wait for their turn,
+each in the order of the program: that order is what keeps ranks from waiting for each other in a
+circle, as long as sends never wait for receives. Hence the second thread.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .._core import ReshardProgram
+from ..errors import PeerFailed
+from .packing import Packing
+
+Piece = tuple[int, int, int, int]
+"""Rank, bytes, and where it lies: buffer (-1: it must be packed) and offset."""
+
+BLOCKS = 2  # of staging, a direction
+MOST_UNDER_WAY = 64  # operations, a direction
+
+
+class Deadline:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> timedelta:
+        # Zero would mean none to some back-ends.
+        return timedelta(seconds=max(0.001, self._end - time.monotonic()))
+
+    def wait(self, work: Any, peer: int) -> None:
+        try:
+            done = work.wait(self.left())
+        except RuntimeError as error:
+            raise PeerFailed(
+                f"rank {peer} failed, or did not answer within {self._seconds:g} s ({_first(error)}): "
+                "what was to be received is undefined, and the process group cannot be used again"
+            ) from error
+        if done is False:
+            raise PeerFailed(f"rank {peer} did not answer within {self._seconds:g} s")
+
+
+def _first(error: BaseException) -> str:
+    """The sentence that says what happened, without the back-end's own place in its source."""
+    text = re.sub(r"^\[[^]]*\] *", "", str(error).strip())
+    return re.split(r"\. |\n", text)[0] or type(error).__name__
+
+
+class Links:
+    """This rank's end of the links to all others: how messages are told apart, and when to give up."""
+
+    def __init__(self, deadline: Deadline, tag: int, group: Any = None) -> None:
+        self.deadline = deadline
+        self.tag = tag  # ranks that run different programs never take each other's messages
+        self.group = group
+
+    def send(self, memory: torch.Tensor, peer: int) -> Any:
+        return self._start(dist.isend, memory, peer)
+
+    def receive(self, memory: torch.Tensor, peer: int) -> Any:
+        return self._start(dist.irecv, memory, peer)
+
+    def _start(self, start: Callable[..., Any], memory: torch.Tensor, peer: int) -> Any:
+        try:
+            return start(memory, peer, group=self.group, tag=self.tag)
+        except RuntimeError as error:
+            raise PeerFailed(f"rank {peer} failed ({_first(error)})") from error
+
+
+class Staging:
+    """Blocks for messages under way in one direction, made when the first one is needed."""
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self._size, self._device = size, device
+        self.free: list[torch.Tensor] = []
+        self._made = 0
+
+    def take(self) -> torch.Tensor | None:
+        if not self.free and self._made < BLOCKS:
+            self._made += 1
+            self.free.append(torch.empty(self._size, dtype=torch.uint8, device=self._device))
+        return self.free.pop() if self.free else None
+
+
+class Lane:
+    """One direction of a turn: pieces are started in order and finished in order."""
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        staging: Staging,
+        start: Callable[[int, Piece, torch.Tensor], Any],
+        finish: Callable[[int, Piece, torch.Tensor | None], None],
+        links: Links,
+        buffers: Sequence[torch.Tensor],
+    ) -> None:
+        self._pieces, self._staging = pieces, staging
+        self._start, self._finish = start, finish
+        self._links, self._buffers = links, buffers
+        self._under_way: deque[tuple[Any, int, torch.Tensor | None]] = deque()
+        self._next = 0
+
+    def fill(self) -> bool:
+        """Starts what there is room for; tells whether that was all."""
+        while self._next < len(self._pieces):
+            piece = self._pieces[self._next]
+            _, size, buffer, offset = piece
+            block = None
+            if buffer >= 0:
+                if len(self._under_way) >= MOST_UNDER_WAY:
+                    return False
+                memory = self._buffers[buffer][offset : offset + size]
+            else:
+                block = self._staging.take()
+                if block is None:
+                    return False
+                memory = block[:size]
+            self._under_way.append((self._start(self._next, piece, memory), self._next, block))
+            self._next += 1
+        return True
+
+    def run(self) -> None:
+        while not self.fill():
+            self._end_one()
+        while self._under_way:
+            self._end_one()
+
+    def _end_one(self) -> None:
+        work, number, block = self._under_way.popleft()
+        piece = self._pieces[number]
+        self._links.deadline.wait(work, piece[0])
+        self._finish(number, piece, block)
+        if block is not None:
+            self._staging.free.append(block)
+
+
+class _Thread(threading.Thread):
+    """Keeps what went wrong for whoever joins it."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._work = run
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self.error = error
+
+
+def run_program(
+    program: ReshardProgram,
+    packing: Packing,
+    buffers: Sequence[torch.Tensor],
+    links: Links,
+) -> None:
+    """`buffers`: as the program numbers them, each as bytes, staging included."""
+    packing.fill_neutral()
+    device = buffers[-1].device
+    size = program.longest_packed
+    outgoing, incoming = Staging(size, device), Staging(size, device)
+    for turn in range(program.turns):
+        _run_turn(program, packing, buffers, links, turn, outgoing, incoming)
+
+
+def _run_turn(
+    program: ReshardProgram,
+    packing: Packing,
+    buffers: Sequence[torch.Tensor],
+    links: Links,
+    turn: int,
+    outgoing: Staging,
+    incoming: Staging,
+) -> None:
+    def send(number: int, piece: Piece, memory: torch.Tensor) -> Any:
+        if piece[2] < 0:
+            packing.pack(turn, number, memory)
+        return links.send(memory, piece[0])
+
+    def receive(_number: int, piece: Piece, memory: torch.Tensor) -> Any:
+        return links.receive(memory, piece[0])
+
+    def put(number: int, piece: Piece, block: torch.Tensor | None) -> None:
+        if block is not None:
+            packing.unpack(turn, number, block[: piece[1]])
+
+    def nothing(_number: int, _piece: Piece, _block: torch.Tensor | None) -> None:
+        pass
+
+    sends, receives = program.sends(turn), program.receives(turn)
+    out = Lane(sends, outgoing, send, nothing, links, buffers)
+    into = Lane(receives, incoming, receive, put, links, buffers)
+    into.fill()
+    sender = None
+    if not out.fill() and receives:
+        sender = _Thread(out.run)
+        sender.start()
+    # What is added comes on top of what stays.
+    packing.move(turn)
+    try:
+        into.run()
+    finally:
+        if sender is not None:
+            sender.join()
+    if sender is not None and sender.error is not None:
+        raise sender.error
+    out.run()

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who copies between arrays and messages: the library on host memory, torch on any other.
+
+A packing knows one program and the memory of its buffers. Pieces are numbered as the program lists
+them, see ReshardProgram.sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from .._core import ReshardProgram
+
+Region = tuple[int, int, int, int, list[tuple[int, int]]]
+"""Buffer, array, offset, bytes of an element, loops as (extent, stride in bytes)."""
+
+
+class Packing(Protocol):
+    def fill_neutral(self) -> None:
+        """The rest of the summands of a partial target."""
+
+    def move(self, turn: int) -> None:
+        """What stays on the device; before anything is unpacked."""
+
+    def pack(self, turn: int, piece: int, out: torch.Tensor) -> None: ...
+
+    def unpack(self, turn: int, piece: int, source: torch.Tensor) -> None:
+        """Puts the piece in place, or adds it to what is there."""
+
+
+class HostPacking:
+    """Weft's own kernels, on memory of the host."""
+
+    def __init__(self, program: ReshardProgram, buffers: Sequence[torch.Tensor]) -> None:
+        self._memory = program.at([buffer.data_ptr() for buffer in buffers])
+
+    def fill_neutral(self) -> None:
+        self._memory.fill_neutral()
+
+    def move(self, turn: int) -> None:
+        self._memory.move(turn)
+
+    def pack(self, turn: int, piece: int, out: torch.Tensor) -> None:
+        self._memory.pack(turn, piece, out.data_ptr())
+
+    def unpack(self, turn: int, piece: int, source: torch.Tensor) -> None:
+        self._memory.unpack(turn, piece, source.data_ptr())
+
+
+# Elements as torch can copy them, whatever they mean.
+PLAIN = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
+
+COMBINE: dict[str, Any] = {
+    "sum": torch.add, "min": torch.minimum, "max": torch.maximum, "prod": torch.mul,
+}  # fmt: skip
+
+
+def neutral(reduction: str, dtype: torch.dtype) -> float | int | bool:
+    if reduction == "sum":
+        return 0
+    if reduction == "prod":
+        return 1
+    if dtype == torch.bool:
+        return reduction == "min"
+    if dtype.is_floating_point:
+        return float("inf") if reduction == "min" else float("-inf")
+    facts = torch.iinfo(dtype)
+    return int(facts.max if reduction == "min" else facts.min)
+
+
+class TorchPacking:
+    """Strided copies of torch, on memory of any device, in the order of its current stream."""
+
+    def __init__(
+        self,
+        program: ReshardProgram,
+        buffers: Sequence[torch.Tensor],
+        dtypes: Sequence[torch.dtype],
+        reductions: Sequence[str],
+    ) -> None:
+        self._program = program
+        self._buffers = buffers
+        self._dtypes = dtypes
+        self._reductions = reductions
+
+    def _view(self, region: Region, dtype: torch.dtype | None = None) -> torch.Tensor:
+        buffer, _, offset, element, loops = region
+        memory = self._buffers[buffer].view(dtype or PLAIN[element])
+        sizes = [extent for extent, _ in loops]
+        strides = [stride // element for _, stride in loops]
+        start = memory.storage_offset() + offset // element
+        return torch.as_strided(memory, sizes, strides, start)
+
+    def _fill(self, region: Region) -> None:
+        dtype = self._dtypes[region[1]]
+        self._view(region, dtype).fill_(neutral(self._reductions[region[1]], dtype))
+
+    def fill_neutral(self) -> None:
+        for region in self._program.neutral_regions():
+            self._fill(region)
+
+    def move(self, turn: int) -> None:
+        for region in self._program.filled_regions(turn):
+            self._fill(region)
+        for source, target in self._program.move_regions(turn):
+            # Loops of both walk the same elements, though maybe in a different number of dimensions.
+            there = self._view(target)
+            there.copy_(self._view(source).reshape(there.shape))
+
+    def pack(self, turn: int, piece: int, out: torch.Tensor) -> None:
+        at = 0
+        for region, _ in self._program.send_regions(turn, piece):
+            view = self._view(region)
+            size = view.numel() * view.element_size()
+            out[at : at + size].view(view.dtype).view(view.shape).copy_(view)
+            at += size
+
+    def unpack(self, turn: int, piece: int, source: torch.Tensor) -> None:
+        at = 0
+        for region, add in self._program.receive_regions(turn, piece):
+            array = region[1]
+            view = self._view(region, self._dtypes[array] if add else None)
+            size = view.numel() * view.element_size()
+            fresh = source[at : at + size].view(view.dtype).view(view.shape)
+            if add:
+                COMBINE[self._reductions[array]](view, fresh, out=view)
+            else:
+                view.copy_(fresh)
+            at += size

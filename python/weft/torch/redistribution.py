@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes a DTensor from one distribution to another, over one mesh or between two."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor.placement_types import Partial
+
+from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
+from ..errors import Infeasible, UsageError
+from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
+from .running import CHUNK, Job, link_of, run
+
+
+@dataclass(frozen=True)
+class Way:
+    """What decides the program of every rank."""
+
+    source: Spec
+    target: Spec
+    dtype: torch.dtype  # on the wire
+    link: tuple[str, str]
+    others: tuple[int, ...] = ()  # ranks that other arrays of the same program need
+
+
+def reduction_of(source: Spec, target: Spec) -> str:
+    both = {spec.reduction for spec in (source, target)} - {""}
+    if len(both) > 1:
+        raise Infeasible(f"summands of one kind cannot become those of another: {sorted(both)}")
+    reduction = both.pop() if both else ""
+    # An average is a sum, but for a factor: see scale_of.
+    return "sum" if reduction == "avg" else reduction
+
+
+def scale_of(source: Spec, target: Spec) -> float:
+    """What the sum has to be multiplied by, where one end or the other holds averages."""
+    scale = 1.0
+    if source.reduction == "avg":
+        scale /= source.summands
+    if target.reduction == "avg":
+        scale *= target.summands
+    return scale
+
+
+@functools.lru_cache(maxsize=1024)
+def plan_of(way: Way, budget: int) -> ReshardPlan:
+    reduction = reduction_of(way.source, way.target)
+    if reduction and way.dtype not in DTYPES:
+        raise Infeasible(f"elements of {way.dtype} cannot be added up")
+    step, message = way.link
+    return reshard_plan(
+        list(way.source.shape),
+        way.dtype.itemsize,
+        DTYPES.get(way.dtype, "u8"),
+        end_of(way.source),
+        end_of(way.target),
+        reduction=reduction,
+        link=step,
+        message_cost=message,
+        others=list(way.others),
+        budget=budget,
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def program_of(ways: tuple[Way, ...], rank: int, budget: int | None) -> ReshardProgram:
+    plans = [plan_of(way, budget or 0) for way in ways]
+    if budget is None:
+        # What rests between rounds, and two blocks a direction.
+        budget = reshard_resting(plans) + 4 * CHUNK
+    return reshard_program(plans, rank, budget)
+
+
+def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch.dtype:
+    """The narrower one travels, but summands are added up in the wider one."""
+    narrow, wide = sorted((given, wanted), key=lambda dtype: dtype.itemsize)
+    return wide if reduction else narrow
+
+
+def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
+    stride, at = [], 1
+    for size in reversed(shape):
+        stride.append(at)
+        at *= max(1, size)
+    return tuple(reversed(stride))
+
+
+def dtensor(local: torch.Tensor, mesh: DeviceMesh, placements: Any, shape: Any) -> DTensor:
+    size = torch.Size(shape)
+    return DTensor.from_local(
+        local, mesh, placements, run_check=False, shape=size, stride=contiguous_stride(size)
+    )
+
+
+def absent(
+    shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Any], dtype: torch.dtype
+) -> DTensor:
+    """A DTensor of a mesh that this rank is not in: what it passes to redistribute() and refit().
+
+    Every rank of both meshes calls them, those that hold nothing yet as well.
+    """
+    if dist.get_rank() in spec_for(shape, mesh, placements).ranks:
+        raise UsageError("this rank is in the mesh and holds a part of the array")
+    nothing = torch.empty(0, dtype=dtype, device=mesh.device_type)
+    return dtensor(nothing, mesh, placements, shape)
+
+
+def redistribute(
+    array: DTensor,
+    mesh: DeviceMesh | None = None,
+    placements: Sequence[Any] | None = None,
+    *,
+    dtype: torch.dtype | None = None,
+    budget: int | None = None,
+    timeout: float | None = None,
+) -> DTensor:
+    """The array as `placements` distribute it over `mesh`; a new DTensor.
+
+    mesh: without it the array's own. Another one may have other ranks, another shape and order.
+    placements: Shard, Replicate or Partial (sum, avg, min, max, product) for each dimension of the
+    mesh; uneven shards as torch cuts them. Without them the array is replicated.
+    dtype: of the result. The narrower of both types travels.
+    budget: bytes that a rank may hold beside the array and the result.
+    timeout: seconds until ranks that do not answer are given up: weft.PeerFailed on every other.
+    Without it that of the process group.
+
+    All ranks of both meshes call it, in the same order, with the default process group; ranks that
+    are in neither need not. A rank outside the array's mesh passes an empty DTensor of that mesh, see
+    absent(). Gradients are redistributed back, likewise on all ranks.
+    """
+    mesh = mesh or array.device_mesh
+    placements = [Replicate()] * mesh.ndim if placements is None else placements
+    target = spec_for(array.shape, mesh, placements)
+    wanted = dtype or array.dtype
+    if torch.is_grad_enabled() and array.requires_grad:
+        return _Redistribute.apply(array, mesh, tuple(placements), target, wanted, budget, timeout)
+    return _redistribute(array, mesh, tuple(placements), target, wanted, budget, timeout)
+
+
+def _redistribute(
+    array: DTensor,
+    mesh: DeviceMesh,
+    placements: tuple[Any, ...],
+    target: Spec,
+    wanted: torch.dtype,
+    budget: int | None,
+    timeout: float | None,
+) -> DTensor:
+    source = spec_of(array)
+    local = array._local_tensor
+    if source == target and wanted == array.dtype:
+        return dtensor(local, mesh, placements, array.shape)
+    rank = dist.get_rank()
+    shape = local_shape(target, rank)
+    travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
+    out = torch.empty((0,) if shape is None else shape, dtype=travels, device=local.device)
+    if rank in source.ranks or rank in target.ranks:
+        way = Way(source, target, travels, link_of(local.device))
+        program = program_of((way,), rank, budget)
+        given = local.to(travels) if rank in source.ranks else out[:0]
+        run(program, [Job(given, out, reduction_of(source, target))], budget, timeout)
+    scale = scale_of(source, target)
+    if scale != 1.0:
+        out = out.mul_(scale) if out.is_floating_point() or out.is_complex() else out * scale
+    return dtensor(out.to(wanted), mesh, placements, array.shape)
+
+
+class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(
+        ctx: Any,
+        array: DTensor,
+        mesh: DeviceMesh,
+        placements: tuple[Any, ...],
+        target: Spec,
+        wanted: torch.dtype,
+        budget: int | None,
+        timeout: float | None,
+    ) -> DTensor:
+        if {spec_of(array).reduction, target.reduction} - {"", "sum"}:
+            raise UsageError("only sums have gradients here: detach() the array first")
+        ctx.back = (array.device_mesh, array.placements, array.dtype, budget, timeout)
+        return _redistribute(array, mesh, placements, target, wanted, budget, timeout)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: DTensor) -> Any:
+        mesh, placements, dtype, budget, timeout = ctx.back
+        # Every summand has the gradient of the sum.
+        whole = tuple(Replicate() if isinstance(p, Partial) else p for p in placements)
+        back = redistribute(gradient, mesh, whole, dtype=dtype, budget=budget, timeout=timeout)
+        return back, None, None, None, None, None, None

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program on the tensors of this rank, with whatever the process group and the device have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
+
+from .._core import ReshardProgram
+from ..errors import Unavailable, UsageError
+from .messages import Deadline, Links, run_program
+from .packing import HostPacking, Packing, TorchPacking
+
+CHUNK = 4 << 20
+"""Bytes of a block of staging, where no budget is given: small enough to stay in caches."""
+
+# Time to start a round and bandwidth, and time a message: what plans are priced with.
+LINKS = {"gloo": ("100us,1GB/s", "50us"), "nccl": ("10us,100GB/s", "3us")}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One array: what this rank has, and where to put what it shall have."""
+
+    source: torch.Tensor
+    target: torch.Tensor  # dense
+    reduction: str
+
+
+def backend_of(device: torch.device) -> Any:
+    """The back-end of the default process group for tensors on that device."""
+    if not dist.is_initialized():
+        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+    try:
+        return dist.group.WORLD._get_backend(device)
+    except RuntimeError as error:
+        raise Unavailable(
+            f"the process group has no back-end for tensors on {device.type}: initialise it with "
+            '"cpu:gloo,cuda:nccl"'
+        ) from error
+
+
+def link_of(device: torch.device) -> tuple[str, str]:
+    return LINKS.get(backend_of(device).name().lower(), LINKS["nccl"])
+
+
+def seconds_of(backend: Any) -> float:
+    """How long the process group itself would wait."""
+    timeout = getattr(getattr(backend, "options", None), "_timeout", None)
+    return float((timeout or dist.default_pg_timeout).total_seconds())
+
+
+def bare(tensor: torch.Tensor) -> torch.Tensor:
+    """What this rank holds of it, as a plain tensor."""
+    return (tensor._local_tensor if isinstance(tensor, DTensor) else tensor).detach()
+
+
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().reshape(-1).view(torch.uint8)
+
+
+def packing_for(
+    program: ReshardProgram, buffers: Sequence[torch.Tensor], jobs: Sequence[Job]
+) -> Packing:
+    if buffers[-1].device.type == "cpu":
+        return HostPacking(program, buffers)
+    dtypes = [job.target.dtype for job in jobs]
+    return TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
+
+
+def run(
+    program: ReshardProgram, jobs: Sequence[Job], budget: int | None, timeout: float | None
+) -> None:
+    device = jobs[0].target.device
+    backend = backend_of(device)
+    deadline = Deadline(seconds_of(backend) if timeout is None else timeout)
+    buffers = []
+    for job in jobs:
+        buffers += [as_bytes(job.source), as_bytes(job.target)]
+    for buffer, size in zip(buffers, program.buffers):
+        if buffer.numel() != size:
+            raise UsageError(
+                f"this rank has {buffer.numel()} bytes of an array of which its placements say {size}"
+            )
+    buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))
+    links = Links(deadline, program.fingerprint % (1 << 30))
+    run_program(program, packing_for(program, buffers, jobs), buffers, links)

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of weft.torch.redistribute: every function case_* runs on four gloo ranks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+from torch.distributed.tensor.placement_types import _StridedShard
+
+import weft
+import weft.torch
+from tests.torch.jobs.oracle import check, distributed, local, numbers
+from tests.torch.jobs.runner import main, mesh_of, refused
+from weft.torch import packing, redistribution, running
+
+R, S0, S1 = Replicate(), Shard(0), Shard(1)
+COPIES = [R, R]
+
+
+def grid() -> DeviceMesh:
+    return init_device_mesh("cpu", (2, 2))
+
+
+def all_pairs(shape: Sequence[int], reduction: str = "sum", dtype: Any = torch.float32) -> None:
+    mesh = grid()
+    whole = numbers(shape, dtype)
+    partial = Partial(reduction)
+    kinds = [R, partial, *(Shard(dim) for dim in range(len(shape)))]
+    for source in itertools.product(kinds, kinds):
+        array = distributed(whole, mesh, source)
+        for target in itertools.product(kinds, kinds):
+            if reduction != "sum" and partial not in source + target:
+                continue
+            result = weft.torch.redistribute(array, mesh, target)
+            if partial in target:
+                assert tuple(result.placements) == target
+                assert result.to_local().shape == local(whole, mesh, target).shape
+                result = weft.torch.redistribute(result, mesh, COPIES)
+                check(result, whole, mesh, COPIES)
+            else:
+                check(result, whole, mesh, target)
+
+
+def case_all_pairs_of_placements_even() -> None:
+    all_pairs((8, 4))
+
+
+def case_all_pairs_of_placements_uneven() -> None:
+    all_pairs((5, 3))
+    all_pairs((7, 1))
+
+
+def case_all_pairs_of_placements_in_three_dimensions() -> None:
+    all_pairs((3, 4, 5))
+
+
+def case_averages() -> None:
+    all_pairs((5, 4), "avg")
+
+
+def case_smallest_largest_and_products() -> None:
+    all_pairs((5, 2), "min")
+    all_pairs((4, 3), "max", torch.int64)
+    all_pairs((5, 2), "product")
+
+
+def case_uneven_nested_gather_that_dtensor_gets_wrong() -> None:
+    """(5, 3) cut twice along the same dimension: 3 + 0 rows of each half, not 2 + 1."""
+    mesh = grid()
+    whole = numbers((5, 3))
+    array = distributed(whole, mesh, [S0, S0])
+    check(weft.torch.redistribute(array, mesh, COPIES), whole, mesh, COPIES)
+    check(weft.torch.redistribute(array, mesh, [S1, S1]), whole, mesh, [S1, S1])
+
+
+def case_strided_shards() -> None:
+    mesh = grid()
+    kinds: list[list[Any]] = [
+        [_StridedShard(0, split_factor=2), S0],
+        [_StridedShard(1, split_factor=2), S1],
+        [_StridedShard(0, split_factor=3), R],
+        [S1, _StridedShard(0, split_factor=2)],
+    ]
+    for shape in ((8, 8), (9, 5)):
+        whole = numbers(shape)
+        for strided in kinds:
+            array = distributed(whole, mesh, strided)
+            for plain in ([S0, S1], COPIES, [S0, S0]):
+                result = weft.torch.redistribute(array, mesh, plain)
+                check(result, whole, mesh, plain)
+                check(weft.torch.redistribute(result, mesh, strided), whole, mesh, strided)
+
+
+def case_between_meshes() -> None:
+    """Other shapes, orders and numbers of ranks; ranks outside hold nothing."""
+    line, first, last = mesh_of([0, 1, 2, 3]), mesh_of([0, 1]), mesh_of([2, 3])
+    three, mixed = mesh_of([3, 0, 2]), mesh_of([[3, 1], [2, 0]])
+    ends: list[tuple[DeviceMesh, list[Any]]] = [
+        (line, [S0]), (line, [S1]), (line, [R]), (first, [S0]), (first, [R]), (last, [S1]),
+        (last, [R]), (three, [S0]), (three, [S1]), (mixed, [S0, S1]), (mixed, [S1, S1]),
+        (mixed, [R, S0]), (grid(), [S0, R]),
+    ]  # fmt: skip
+    whole = numbers((7, 6))
+    for (one, source), (other, target) in itertools.product(ends, ends):
+        array = distributed(whole, one, source)
+        result = weft.torch.redistribute(array, other, target)
+        check(result, whole, other, target)
+
+
+def case_summands_between_meshes() -> None:
+    whole = numbers((6, 5))
+    first, last, line = mesh_of([0, 1]), mesh_of([2, 3]), mesh_of([0, 1, 2, 3])
+    for one, other in itertools.permutations([first, last, line], 2):
+        for reduction in ("sum", "max"):
+            array = distributed(whole, one, [Partial(reduction)])
+            for target in (S0, S1, R):
+                check(weft.torch.redistribute(array, other, [target]), whole, other, [target])
+
+
+def case_a_rank_outside_the_mesh_passes_an_absent_array() -> None:
+    first, last = mesh_of([0, 1]), mesh_of([1, 2, 3])
+    whole = numbers((5, 4))
+    if dist.get_rank() in (0, 1):
+        array = distributed(whole, first, [S0])
+        refused(weft.UsageError, lambda: weft.torch.absent((5, 4), first, [S0], whole.dtype))
+    else:
+        array = weft.torch.absent((5, 4), first, [S0], whole.dtype)
+    check(weft.torch.redistribute(array, last, [S1]), whole, last, [S1])
+
+
+def case_types_of_elements() -> None:
+    mesh = grid()
+    for dtype in (
+        torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int16, torch.uint8,
+        torch.bool, torch.complex64, torch.complex128,
+    ):  # fmt: skip
+        whole = numbers((5, 6), dtype)
+        for source, target in (([S0, S1], [S1, R]), ([S0, S0], COPIES)):
+            array = distributed(whole, mesh, source)
+            check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
+    for dtype in (torch.float64, torch.bfloat16, torch.int64, torch.complex64):
+        whole = numbers((5, 6), dtype)
+        array = distributed(whole, mesh, [Partial(), S0])
+        check(weft.torch.redistribute(array, mesh, [S1, R]), whole, mesh, [S1, R])
+    eight = numbers((5, 6)).to(torch.float8_e4m3fn)
+    array = distributed(eight.view(torch.uint8), mesh, [S0, S1])
+    moved = weft.torch.redistribute(array, mesh, COPIES)
+    assert torch.equal(moved.to_local(), eight.view(torch.uint8))
+
+
+def case_a_cast_on_the_way() -> None:
+    mesh = grid()
+    whole = numbers((6, 5)) / 3
+    array = distributed(whole, mesh, [S0, S1])
+    narrow = weft.torch.redistribute(array, mesh, [S1, S0], dtype=torch.bfloat16)
+    check(narrow, whole.to(torch.bfloat16), mesh, [S1, S0])
+    wide = weft.torch.redistribute(narrow, mesh, COPIES, dtype=torch.float64)
+    check(wide, whole.to(torch.bfloat16).to(torch.float64), mesh, COPIES)
+    # Summands are added up before they are narrowed: 256 + 1 is lost in bfloat16.
+    parts = [torch.full((4, 4), 256.0), torch.ones(4, 4)]
+    where = mesh.get_coordinate() or [0, 0]
+    summands = DTensor.from_local(parts[where[0]], mesh, [Partial(), R])
+    sums = weft.torch.redistribute(summands, mesh, [S0, R], dtype=torch.bfloat16)
+    check(sums, torch.full((4, 4), 257.0).to(torch.bfloat16), mesh, [S0, R])
+
+
+def case_scalars_and_empty_arrays() -> None:
+    mesh = grid()
+    one = numbers(())
+    check(weft.torch.redistribute(distributed(one, mesh, COPIES), mesh, COPIES), one, mesh, COPIES)
+    summed = weft.torch.redistribute(distributed(one, mesh, [Partial(), R]), mesh, COPIES)
+    check(summed, one, mesh, COPIES)
+    none = numbers((0, 3))
+    for target in (COPIES, [S1, S0], [S0, S0]):
+        check(weft.torch.redistribute(distributed(none, mesh, [S0, S1]), mesh, target), none, mesh,
+              target)  # fmt: skip
+
+
+def case_memory_that_is_not_dense() -> None:
+    mesh = grid()
+    whole = numbers((6, 8))
+    part = local(whole, mesh, [S0, S1])
+    array = DTensor.from_local(part.t().contiguous().t(), mesh, [S0, S1])
+    assert not array.to_local().is_contiguous()
+    check(weft.torch.redistribute(array, mesh, [S1, S0]), whole, mesh, [S1, S0])
+
+
+def case_the_same_distribution_shares_memory() -> None:
+    mesh = grid()
+    array = distributed(numbers((4, 4)), mesh, [S0, R])
+    same = weft.torch.redistribute(array, mesh, [S0, R])
+    assert same.to_local().data_ptr() == array.to_local().data_ptr()
+
+
+def case_a_budget_is_kept() -> None:
+    mesh = grid()
+    whole = numbers((64, 48))
+    array = distributed(whole, mesh, [S0, S0])
+    for target in ([S1, S1], COPIES, [S1, S0]):
+        for budget in (64, 1000, 1 << 20):
+            result = weft.torch.redistribute(array, mesh, target, budget=budget)
+            check(result, whole, mesh, target)
+            (program,) = (
+                redistribution.program_of((way_of(array, mesh, target),), dist.get_rank(), budget),
+            )
+            assert 4 * program.longest_packed + program.buffers[-1] <= budget
+    summands = distributed(whole, mesh, [Partial(), Partial()])
+    check(weft.torch.redistribute(summands, mesh, [S0, S1], budget=256), whole, mesh, [S0, S1])
+    text = refused(
+        weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
+    )
+    assert "allow at least" in text
+
+
+def way_of(array: DTensor, mesh: DeviceMesh, target: Sequence[Any]) -> redistribution.Way:
+    from weft.torch.layouts import spec_for, spec_of
+
+    link = running.link_of(torch.device("cpu"))
+    return redistribution.Way(
+        spec_of(array), spec_for(array.shape, mesh, target), array.dtype, link
+    )
+
+
+def case_programs_are_made_once() -> None:
+    mesh = grid()
+    array = distributed(numbers((12, 12)), mesh, [S0, S1])
+    weft.torch.redistribute(array, mesh, [S1, S0])
+    before = redistribution.program_of.cache_info()
+    weft.torch.redistribute(array, mesh, [S1, S0])
+    after = redistribution.program_of.cache_info()
+    assert (after.hits, after.misses) == (before.hits + 1, before.misses)
+
+
+def case_torch_packs_as_the_library_does() -> None:
+    """What packs on a GPU, run on the host."""
+
+    def by_torch(program: Any, buffers: Any, jobs: Any) -> packing.Packing:
+        dtypes = [job.target.dtype for job in jobs]
+        return packing.TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
+
+    usual = running.packing_for
+    running.packing_for = by_torch
+    try:
+        all_pairs((5, 3))
+        all_pairs((4, 6), "max", torch.int64)
+        case_strided_shards()
+        case_summands_between_meshes()
+        case_types_of_elements()
+    finally:
+        running.packing_for = usual
+
+
+def case_gradients_go_back() -> None:
+    mesh = grid()
+    whole = numbers((6, 4))
+    factor = numbers((6, 4)) * 3
+    for source, target in (([S0, S1], [S1, R]), ([R, S0], [S0, S0]), ([Partial(), S0], [S1, R])):
+        array = distributed(whole, mesh, source).requires_grad_()
+        result = weft.torch.redistribute(array, mesh, target)
+        (result * distributed(factor, mesh, target)).sum().full_tensor().backward()
+        assert array.grad is not None
+        wanted = [R if isinstance(each, Partial) else each for each in source]
+        check(array.grad, factor, mesh, wanted)
+    line = mesh_of([0, 1, 2, 3])
+    array = distributed(whole, line, [S0]).requires_grad_()
+    moved = weft.torch.redistribute(array, mesh, [S1, S0])
+    moved.backward(distributed(factor, mesh, [S1, S0]))
+    assert array.grad is not None
+    check(array.grad, factor, line, [S0])
+
+
+def case_what_cannot_be_is_refused() -> None:
+    mesh = grid()
+    array = distributed(numbers((4, 4)), mesh, [S0, R])
+    text = refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [S0]))
+    assert "2 dimensions needs as many placements, not 1" in text
+    refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [Shard(2), R]))
+    refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [Partial("bor"), R]))
+    refused(
+        weft.Infeasible,
+        lambda: weft.torch.redistribute(array, mesh, [Partial("sum"), Partial("max")]),
+    )
+    sums = distributed(numbers((4, 4)), mesh, [Partial("sum"), R])
+    refused(weft.Infeasible, lambda: weft.torch.redistribute(sums, mesh, [Partial("max"), R]))
+
+
+if __name__ == "__main__":
+    main(globals())

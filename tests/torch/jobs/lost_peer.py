@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that redistribute while one of them is lost. Each prints how it ended, and after how long.
+
+    lost_peer.py killed|stopped|other|refit SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard
+
+import weft
+import weft.torch
+from tests.torch.jobs.oracle import check, distributed, numbers
+from weft.torch import packing
+
+LOST = 2
+
+
+def leave_in_the_middle(how: str) -> None:
+    """The lost rank packs a few pieces, and no more."""
+    usual = packing.HostPacking.pack
+    packed = []
+
+    def pack(self: Any, turn: int, piece: int, out: torch.Tensor) -> None:
+        packed.append(piece)
+        if len(packed) == 4:
+            os.kill(os.getpid(), signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+        usual(self, turn, piece, out)
+
+    packing.HostPacking.pack = pack  # type: ignore[method-assign]
+
+
+def main() -> None:
+    how, seconds = sys.argv[1], float(sys.argv[2])
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    mesh = init_device_mesh("cpu", (4,))
+    whole = numbers((1024, 1024))
+    array = distributed(whole, mesh, [Shard(0)])
+    target = [Shard(1)]
+    check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
+    if rank == LOST and how != "other":
+        leave_in_the_middle(how)
+    if rank == LOST and how == "other":
+        target = [Replicate()]
+    begin = time.monotonic()
+    ended = "done"
+    try:
+        for _ in range(3):
+            result = weft.torch.redistribute(array, mesh, target, budget=200_000, timeout=seconds)
+            check(result, whole, mesh, target)
+    except weft.PeerFailed as error:
+        ended = f"PeerFailed: {error}"
+    took = time.monotonic() - begin
+    print(json.dumps({"rank": rank, "ended": ended, "seconds": took}), flush=True)
+    # Nothing of torch waits for those that are gone.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft.torch.redistribute and refit with real gloo ranks over loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.torch.ranks import ranks_of
+
+JOBS = Path(__file__).parent / "jobs"
+PATIENCE_S = 600
+
+
+def names_in(job: str) -> list[str]:
+    return re.findall(r"^def (case_\w+)", (JOBS / f"{job}.py").read_text(), re.M)
+
+
+class Outcomes:
+    """Of the cases of one job, in the order in which they run: processes are started once."""
+
+    def __init__(self, lines: Iterator[str], errors: Iterator[str]) -> None:
+        self._lines, self._errors = lines, errors
+        self._failures: dict[str, str] = {}
+
+    def failure(self, name: str) -> str:
+        while name not in self._failures:
+            line = next(self._lines, None)
+            if line is None:
+                return "the job ended before:\n" + "".join(self._errors)
+            outcome = json.loads(line)
+            self._failures[outcome["case"]] = outcome["failure"]
+        return self._failures[name]
+
+
+@pytest.fixture(scope="module")
+def redistributions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    folder = tmp_path_factory.mktemp("torch")
+    with ranks_of("tests.torch.jobs.cases", folder=folder) as ranks:
+        assert ranks[0].stdout is not None and ranks[0].stderr is not None
+        yield Outcomes(ranks[0].stdout, ranks[0].stderr)
+
+
+@pytest.fixture(scope="module")
+def refits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    folder = tmp_path_factory.mktemp("torch")
+    with ranks_of("tests.torch.jobs.refit_cases", folder=folder) as ranks:
+        assert ranks[0].stdout is not None and ranks[0].stderr is not None
+        yield Outcomes(ranks[0].stdout, ranks[0].stderr)
+
+
+@pytest.mark.parametrize("name", names_in("cases"))
+def test_redistribute(redistributions: Outcomes, name: str) -> None:
+    assert redistributions.failure(name) == ""
+
+
+@pytest.mark.parametrize("name", names_in("refit_cases"))
+def test_refit(refits: Outcomes, name: str) -> None:
+    assert refits.failure(name) == ""
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped", "other"])
+def test_a_lost_rank_is_an_error_on_all_others(tmp_path: Path, how: str) -> None:
+    """Killed, stopped, or at work on something else: nobody hangs, nobody gets wrong numbers."""
+    timeout = 6.0
+    with ranks_of("tests.torch.jobs.lost_peer", how, str(timeout), folder=tmp_path) as ranks:
+        survivors = [rank for rank in range(4) if rank != 2 or how == "other"]
+        for rank in survivors:
+            out, error = ranks[rank].communicate(timeout=PATIENCE_S)
+            assert out, error
+            outcome = json.loads(out)
+            assert outcome["ended"].startswith("PeerFailed: rank "), outcome
+            assert outcome["seconds"] < timeout + 3
+
+
+def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guide" / "redistribution-torch.md").read_text()
+    (tmp_path / "guide.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)))
+    with ranks_of("guide", folder=tmp_path) as ranks:
+        for rank in ranks:
+            _, error = rank.communicate(timeout=PATIENCE_S)
+            assert rank.returncode == 0, error
