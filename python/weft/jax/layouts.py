@@ -25,10 +25,12 @@ def boxes_of(sharding: Any, shape: Shape) -> Boxes:
             f"{sharding} holds sums that are not added up yet; reduce them under jax.jit first"
         )
     sharding.shard_shape(shape)  # objects where a dimension does not divide
-    return {
-        device: tuple(place.indices(size)[:2] for place, size in zip(index, shape))
-        for device, index in sharding.devices_indices_map(shape).items()
-    }
+    indices = sharding.devices_indices_map(shape)
+    return {device: box_at(index, shape) for device, index in indices.items()}
+
+
+def box_at(index: Tuple[slice, ...], shape: Shape) -> Box:
+    return tuple(place.indices(size)[:2] for place, size in zip(index, shape))
 
 
 def shape_of(box: Box) -> Shape:

@@ -19,24 +19,31 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 ALIGN = 64
+SMALL_BLOCK = 64 << 10
 HUGE_PAGE = 2 << 20
 SHARE_KEPT = 8  # one part in so many of the machine's memory
 
 
 class _Pages:
-    """Huge pages, where the kernel has them."""
+    """Whole pages; huge ones, where the kernel has them, if that is no waste."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
-        self._memory = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._huge = size >= HUGE_PAGE
+        block = HUGE_PAGE if self._huge else SMALL_BLOCK
+        self.size = -(-size // block) * block
+        spare = HUGE_PAGE if self._huge else 0  # where they begin is up to the kernel
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._memory = mmap.mmap(-1, self.size + spare, flags=flags)
         address = int(np.frombuffer(self._memory, np.uint8).ctypes.data)
-        self._start = -address % HUGE_PAGE
+        self._start = -address % HUGE_PAGE if self._huge else 0
         self.address = address + self._start
-        self._advise("MADV_HUGEPAGE")
+        if self._huge:
+            self._advise("MADV_HUGEPAGE")
 
     def may_be_taken_back(self) -> None:
         """By the kernel, should it be short of memory, until something is written to them."""
-        self._advise("MADV_FREE")
+        if self._huge:
+            self._advise("MADV_FREE")
 
     def _advise(self, name: str) -> None:
         if hasattr(mmap, name):
@@ -57,7 +64,7 @@ class Pool:
     def take(self, size: int) -> _Pages:
         with self._lock:
             for i, pages in enumerate(self._free):
-                if pages.size == size:
+                if size <= pages.size <= size + size // 8 + SMALL_BLOCK:
                     return self._free.pop(i)
         return _Pages(size)
 
@@ -102,9 +109,9 @@ def empty(shape: Tuple[int, ...], dtype: Any) -> Any:
     size = math.prod(shape) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)
-    if size < HUGE_PAGE:
+    if size < SMALL_BLOCK:
         raw = np.empty(size + ALIGN, np.uint8)
         start = -raw.ctypes.data % ALIGN
     else:
-        raw, start = np.asarray(_Loan(pool, -(-size // HUGE_PAGE) * HUGE_PAGE)), 0
+        raw, start = np.asarray(_Loan(pool, size)), 0
     return raw[start : start + size].view(dtype).reshape(shape)

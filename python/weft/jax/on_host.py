@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import _core
 from . import memory
-from .layouts import Box, Boxes, as_boxes, as_mesh, boxes_of, numbers, shape_of
+from .layouts import Box, Boxes, as_boxes, as_mesh, box_at, boxes_of, numbers, shape_of
 from .peers import peers_of
 
 MOST_ROUTES = 256
@@ -31,10 +31,10 @@ LINK = {"link": "50us,2GB/s", "message_cost": "20us"}
 class Route:
     """How arrays of one shape and type get from one sharding to another: made once, used for each."""
 
-    kept: Tuple[Any, ...]
+    kept: Tuple[Tuple[Any, Box], ...]
     """Devices of this process whose part does not change."""
-    gets: Tuple[Tuple[Any, Tuple[int, ...]], ...]
-    """Those that get another, and its shape."""
+    gets: Tuple[Tuple[Any, Box], ...]
+    """Those that get another."""
     devices: Tuple[Any, ...]
     """Those that hold or get something, as the program counts them."""
     processes: Tuple[int, ...]
@@ -46,8 +46,7 @@ class Route:
 def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
     way = route(array.shape, array.dtype, array.sharding, sharding, budget)
     shards = {shard.device: shard.data for shard in array.addressable_shards}
-    parts: Dict[Any, Any] = {device: np.asarray(shards[device]) for device in way.kept}
-    gets = {device: memory.empty(shape, array.dtype) for device, shape in way.gets}
+    gets = {device: memory.empty(shape_of(box), array.dtype) for device, box in way.gets}
     if way.processes:
         # Seen by NumPy the memory is held while it is read; this also waits until it is written.
         held = {device: _in_rows(shards[device]) for device in way.devices if device in shards}
@@ -57,14 +56,28 @@ def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
         else:
             addresses = [address for pair in ends for address in pair]
             peers_of(way.processes).run(way.program, addresses, timeout)
-    parts.update(gets)
-    places = [
-        jax.sharding.SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
-        for device in parts
-    ]
-    arrays = jax.device_put(list(parts.values()), places, may_alias=True)
-    return jax.make_array_from_single_device_arrays(
-        array.shape, sharding, arrays, dtype=array.dtype
+    parts = [(device, box, np.asarray(shards[device])) for device, box in way.kept]
+    parts += [(device, box, gets[device]) for device, box in way.gets]
+    return _assembled(array, sharding, parts)
+
+
+def _assembled(array: Any, sharding: Any, parts: List[Tuple[Any, Box, Any]]) -> Any:
+    """One array of JAX, made of the memory of its parts."""
+    shape, dtype = array.shape, array.dtype
+    if sharding.is_fully_replicated:
+        # The way below would give the memory of one part to all devices.
+        places = [
+            jax.sharding.SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
+            for device, _, _ in parts
+        ]
+        arrays = jax.device_put([part for _, _, part in parts], places, may_alias=True)
+        return jax.make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
+    # Copies have the same box, and it does not matter which device gets which.
+    by_box: Dict[Box, List[Any]] = {}
+    for _, box, part in parts:
+        by_box.setdefault(box, []).append(part)
+    return jax.make_array_from_callback(
+        shape, sharding, lambda index: by_box[box_at(index, shape)].pop(), dtype=dtype
     )
 
 
@@ -97,8 +110,8 @@ def route(shape: Tuple[int, ...], dtype: Any, source: Any, target: Any, budget: 
             self = processes.index(jax.process_index())
             program = _core.ReshardProcess(plan, owners, self, budget)
     return Route(
-        tuple(device for device in kept if device.process_index == jax.process_index()),
-        tuple((device, shape_of(wanted[device])) for device in here if device in wanted),
+        tuple((device, after[device]) for device in kept if device.process_index == jax.process_index()),
+        tuple((device, wanted[device]) for device in here if device in wanted),
         tuple(here),
         tuple(processes),
         program,
