@@ -75,10 +75,14 @@ class Pool:
         try:
             pages.may_be_taken_back()
             self._free.append(pages)
-            while sum(one.size for one in self._free) > self._most:
+            while self.kept() > self._most:
                 del self._free[0]
         finally:
             self._lock.release()
+
+    def kept(self) -> int:
+        """Bytes that nobody uses."""
+        return sum(pages.size for pages in self._free)
 
 
 class _Loan:
