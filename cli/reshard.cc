@@ -103,16 +103,17 @@ Result<Case> case_of(const Arguments& arguments) {
       const reshard::Sharding to,
       flag_value("--to", reshard::parse_sharding(to_mesh, value("--to"), value("--to-partial"))));
   const std::string dtype = value_of(arguments, "--dtype", "f32");
-  const Bytes size = reshard::item_size(dtype);
-  if (size == 0) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("--dtype: '{}' is no element type; write f32, bf16 or c128", dtype));
-  }
+  const std::string to_dtype = value_of(arguments, "--to-dtype", dtype.c_str());
   const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
   WEFT_ASSIGN(reshard::Problem problem,
-              flag_value("--from and --to", reshard::make_problem(shape, size, from, to, *rule)));
+              flag_value("--from and --to", reshard::make_problem(shape, 1, from, to, *rule)));
   problem.id = fmt::format("{} -> {}", reshard::text_of(from), reshard::text_of(to));
   if (!from.partial.empty() || !to.partial.empty()) problem.reduction = "sum";
+  if (const Status types = set_types(problem, dtype, to_dtype); !types) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--dtype and --to-dtype: {}", types.error().message));
+  }
+  const Bytes size = problem.item_size;
   return Case{problem.id, size, std::move(problem)};
 }
 
@@ -262,6 +263,8 @@ Subcommand reshard_command() {
        Flag::Value::kText,
        false,
        {"f32", "f64", "bf16", "f16", "i32", "i64", "c64", "c128"}},
+      {"--to-dtype", "TYPE", "into which it is cast on the way; without: as it is",
+       Flag::Value::kText},
       {"--split",
        "RULE",
        "how what does not divide is cut; without: ceil_flat",

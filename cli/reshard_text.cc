@@ -58,9 +58,11 @@ std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
                          const Terminal& terminal) {
   const reshard::Problem& problem = *item.problem;
   const Bytes size = item.item_size;
-  std::string text = fmt::format("{} of {} bytes on {} devices: {} -> {}\n",
-                                 size_text(problem.shape), size, problem.devices.size(),
-                                 type_text(problem.source_type), type_text(problem.target_type));
+  const std::string cast =
+      problem.cast ? fmt::format(", {} to {}", problem.cast->from, problem.cast->to) : "";
+  std::string text = fmt::format(
+      "{} of {} bytes on {} devices: {} -> {}{}\n", size_text(problem.shape), size,
+      problem.devices.size(), type_text(problem.source_type), type_text(problem.target_type), cast);
   Table table({{"step"}, {"what", Align::kLeft}, {"receives"}, {"messages"}, {"time"}});
   int number = 0;
   for (const reshard::Step& step : outcome.plan.steps) {
@@ -82,8 +84,9 @@ std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
     text += fmt::format("nodes     {} from other nodes, {}\n", format_bytes(into_node),
                         against(into_node, least.node_recv_max * size));
   }
-  text += fmt::format("peak      {} a device, {}\n", format_bytes(outcome.plan.peak * size),
-                      against(outcome.plan.peak, least.memory));
+  text +=
+      fmt::format("peak      {} a device, {}\n", format_bytes(peak_bytes(problem, outcome.plan)),
+                  against(peak_bytes(problem, outcome.plan), least_peak_bytes(problem)));
   const Picos bound = least_time(problem, outcome.link);
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, bound));
@@ -115,7 +118,7 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
       }
       const Bytes size = cases[i].item_size;
       cells.push_back(format_bytes(reshard::received(outcome.plan) * size));
-      cells.push_back(format_bytes(outcome.plan.peak * size));
+      cells.push_back(format_bytes(peak_bytes(*cases[i].problem, outcome.plan)));
       cells.push_back(time_text(outcome.plan.time));
       cells.push_back(fmt::format("{}", fmt::join(steps, ", ")));
     } else {

@@ -186,3 +186,13 @@ def test_copies_share_the_work_of_all_arrays(weft: Weft, tmp_path: Path) -> None
     path.write_text(json.dumps({"cases": [odd]}))
     done = weft("reshard", "--cases", path, "--relabel")
     assert done.returncode == 2 and "summands" in done.stderr
+
+
+def test_elements_cast_on_the_way_travel_as_the_smaller_type(weft: Weft) -> None:
+    words = [*SMALL, "--link", "0us,25GB/s", "--json"]
+    whole = json.loads(weft(*words).stdout)["cases"][0]
+    half = json.loads(weft(*words, "--to-dtype", "bf16").stdout)["cases"][0]
+    assert half["recv_max"] * 2 == whole["recv_max"] and half["peak"] == whole["peak"]
+    assert (half["itemsize"], half["itemsize_from"], half["itemsize_to"]) == (2, 4, 2)
+    done = weft(*SMALL, "--dtype", "c64", "--to-dtype", "f32")
+    assert done.returncode == 2 and "imaginary" in done.stderr

@@ -2,7 +2,6 @@
 #include "weft/reshard/cases.h"
 
 #include <algorithm>
-#include <array>
 
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
@@ -47,6 +46,7 @@ Result<Mesh> parse_mesh(const JsonValue& value) {
   return make_mesh(sizes, std::move(devices));
 }
 
+/// A layout over a mesh; `reduction`: of its summands, empty where it has none.
 Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) {
   Sharding sharding;
   WEFT_ASSIGN(sharding.mesh, parse_mesh(member(value, "mesh")));
@@ -74,14 +74,24 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   return sharding;
 }
 
+/// Of both sides.
+Result<std::string> one_reduction(const std::string& from, const std::string& to) {
+  if (!from.empty() && !to.empty() && from != to) {
+    return fail(ErrorCode::kInfeasible,
+                "two different reductions (" + from + " of the source, " + to +
+                    " of the target): reduce to an array without summands in between");
+  }
+  return from.empty() ? to : from;
+}
+
 Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   const auto rule = split_rule(member(value, "split_rule").text);
   if (!rule) return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
-  std::string reduction;
-  WEFT_ASSIGN(const Sharding from, parse_sharding(member(value, "src"), reduction));
-  WEFT_ASSIGN(const Sharding to, parse_sharding(member(value, "dst"), reduction));
+  std::string from_reduction, to_reduction;
+  WEFT_ASSIGN(const Sharding from, parse_sharding(member(value, "src"), from_reduction));
+  WEFT_ASSIGN(const Sharding to, parse_sharding(member(value, "dst"), to_reduction));
   WEFT_ASSIGN(Problem problem, make_problem(shape, 1, from, to, *rule));
-  problem.reduction = reduction;
+  WEFT_ASSIGN(problem.reduction, one_reduction(from_reduction, to_reduction));
   return problem;
 }
 
@@ -160,43 +170,94 @@ Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& sha
   return problem;
 }
 
-Result<Problem> parse_problem(const JsonValue& value, Bytes size) {
+/// One end of a ragged case: ranges of the flattened array by rank, or a layout over a mesh.
+struct RaggedEnd {
+  std::vector<std::vector<Box>> boxes;
+  std::optional<Sharding> type;
+
+  std::vector<std::int64_t> devices() const {
+    return type ? type->mesh.devices : count_up(boxes.size());
+  }
+};
+
+Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
+  RaggedEnd end;
+  if (value.find("mesh")) {
+    std::string reduction;
+    WEFT_ASSIGN(end.type, parse_sharding(value, reduction));
+    WEFT_TRY(check_sharding(*end.type, shape.size()));
+    if (!end.type->partial.empty()) return bad("a ragged case has no summands");
+    return end;
+  }
+  Box whole;
+  for (const std::int64_t size : shape) whole.push_back({0, size});
+  const JsonValue& ranges = member(value, "ranges");
+  if (!ranges.is_array()) return bad("an end of a ragged case has 'ranges' or 'mesh'");
+  if (static_cast<std::int64_t>(ranges.items.size()) > Mesh::kMostDevices) {
+    return bad("too many ranges");
+  }
+  for (const JsonValue& item : ranges.items) {
+    WEFT_ASSIGN(const auto bounds, integers(item, "ranges"));
+    if (bounds.size() != 2 || bounds[1] > volume(whole)) {
+      return bad("a range is [low, high) of the flattened array");
+    }
+    end.boxes.push_back(flat_range(whole, bounds[0], bounds[1]));
+  }
+  return end;
+}
+
+Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
+  WEFT_ASSIGN(const RaggedEnd from, parse_ragged_end(member(value, "src"), shape));
+  WEFT_ASSIGN(const RaggedEnd to, parse_ragged_end(member(value, "dst"), shape));
+  const auto rule = split_rule(member(value, "split_rule").text);
+  if (!rule && (from.type || to.type)) {
+    return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+  }
+  Problem problem;
+  problem.shape = shape;
+  for (const RaggedEnd* end : {&from, &to}) {
+    const auto devices = end->devices();
+    problem.devices.insert(problem.devices.end(), devices.begin(), devices.end());
+  }
+  std::sort(problem.devices.begin(), problem.devices.end());
+  problem.devices.erase(std::unique(problem.devices.begin(), problem.devices.end()),
+                        problem.devices.end());
+  const auto universe = static_cast<Device>(problem.devices.size());
+  if (universe == 0) return bad("there are no ranges");
+  const auto layout = [&](const RaggedEnd& end) {
+    const std::vector<Device> numbers = dense(problem.devices, end.devices());
+    if (end.type) return layout_of(shape, *end.type, *rule, numbers, universe);
+    std::vector<std::vector<Box>> boxes(universe);
+    for (std::size_t i = 0; i < numbers.size(); ++i) boxes[numbers[i]] = end.boxes[i];
+    return layout_of_boxes(shape, boxes);
+  };
+  problem.source = layout(from);
+  problem.target = layout(to);
+  problem.source_type = from.type;
+  problem.target_type = to.type;
+  return problem;
+}
+
+Result<Problem> parse_problem(const JsonValue& value) {
   WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
   WEFT_TRY(check_shape(shape));
-  if (size == 0) return bad("the element type '" + member(value, "dtype").text + "' is not known");
+  const std::string& dtype = member(value, "dtype").text;
+  const std::string& to_dtype = value.find("to_dtype") ? member(value, "to_dtype").text : dtype;
   const std::string& kind = member(value, "kind").text;
-  Result<Problem> problem = kind == "mesh"    ? parse_mesh_case(value, shape)
-                            : kind == "boxes" ? parse_boxes_case(value, shape)
+  Result<Problem> problem = kind == "mesh"     ? parse_mesh_case(value, shape)
+                            : kind == "boxes"  ? parse_boxes_case(value, shape)
+                            : kind == "ragged" ? parse_ragged_case(value, shape)
                             : kind == "block_cyclic"
                                 ? parse_block_cyclic_case(value, shape)
                                 : Result<Problem>(bad("kind '" + kind + "' is not known"));
   if (!problem) return problem;
   problem->id = member(value, "id").text;
-  problem->item_size = size;
+  WEFT_TRY(set_types(*problem, dtype, to_dtype));
   WEFT_TRY(check_source(problem->source));
   return problem;
 }
 
 }  // namespace
-
-Bytes item_size(std::string_view dtype) {
-  struct Type {
-    std::string_view name;
-    Bytes bytes;
-  };
-  constexpr std::array<Type, 31> types = {
-      {{"f32", 4},        {"f64", 8},   {"bf16", 2},  {"f16", 2},      {"i32", 4},
-       {"s32", 4},        {"int", 4},   {"i64", 8},   {"s64", 8},      {"ui32", 4},
-       {"u32", 4},        {"ui64", 8},  {"u64", 8},   {"c64", 8},      {"c128", 16},
-       {"i8", 1},         {"s8", 1},    {"ui8", 1},   {"u8", 1},       {"i16", 2},
-       {"s16", 2},        {"f8", 1},    {"pred", 1},  {"float32", 4},  {"float64", 8},
-       {"float16", 2},    {"int32", 4}, {"int64", 8}, {"bfloat16", 2}, {"complex64", 8},
-       {"complex128", 16}}};
-  for (const Type& type : types) {
-    if (type.name == dtype) return type.bytes;
-  }
-  return 0;
-}
 
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name) {
   WEFT_ASSIGN(const JsonValue file, parse_json(text, name));
@@ -206,8 +267,9 @@ Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& 
   }
   std::vector<Case> cases;
   for (const JsonValue& value : list->items) {
-    const Bytes size = item_size(member(value, "dtype").text);
-    cases.push_back({member(value, "id").text, size, parse_problem(value, size)});
+    Result<Problem> problem = parse_problem(value);
+    const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
+    cases.push_back({member(value, "id").text, size, std::move(problem)});
   }
   return cases;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of redistribution problems: {"cases": [...]}, each with id, kind (mesh, boxes or
-// block_cyclic), dtype, shape, src and dst. See docs/design/reshard.md.
+// Files of redistribution problems: {"cases": [...]}, each with id, kind (mesh, boxes,
+// block_cyclic or ragged), dtype, shape, src and dst. See docs/formats/reshard.md.
 #pragma once
 
 #include <string>
@@ -16,15 +16,12 @@ namespace weft::reshard {
 /// file.
 struct Case {
   std::string id;
-  Bytes item_size = 0;
+  Bytes item_size = 0;  ///< on the way
   Result<Problem> problem;
 };
 
 /// An Error where the text is no case file.
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name);
 Result<std::vector<Case>> read_cases(const std::string& path);
-
-/// Bytes of an element, by the names that case files and frameworks use; 0: unknown.
-Bytes item_size(std::string_view dtype);
 
 }  // namespace weft::reshard

@@ -49,12 +49,47 @@ TEST(Cases, TwoReductionsInOneLayoutAreRefused) {
   EXPECT_NE(item.problem.error().message.find("two different reductions"), std::string::npos);
 }
 
+TEST(Cases, RaggedRangesAreFlatAndMayMeetAMesh) {
+  const Case item = only(R"({"kind": "ragged", "dtype": "f32", "to_dtype": "bf16", "shape": [3, 4],
+      "split_rule": "ceil_flat", "src": {"ranges": [[0, 5], [5, 5], [5, 12]]},
+      "dst": {"mesh": {"axes": [["x", 2]], "devices": [2, 7]}, "dims": [[], ["x"]]}})");
+  ASSERT_TRUE(item.problem) << item.problem.error().text();
+  const Problem& problem = *item.problem;
+  EXPECT_EQ(problem.devices, (std::vector<std::int64_t>{0, 1, 2, 7}));
+  EXPECT_EQ(problem.source.largest(), 7);
+  EXPECT_FALSE(problem.source.holds(1));
+  EXPECT_EQ(problem.target.elements(3), 6);
+  EXPECT_EQ(item.item_size, 2);
+  EXPECT_EQ(source_item(problem), 4);
+  EXPECT_EQ(target_item(problem), 2);
+}
+
+/// Sums are rounded once, so summands travel as they are.
+TEST(Cases, WhatIsSmallerTravelsUnlessItIsASummand) {
+  const auto size = [](const char* dtypes, const char* partial) {
+    const Case item =
+        only(std::string(R"({"kind": "mesh", "shape": [4], "split_rule": "ceil_flat",
+        "dst": {"mesh": {"axes": [["x", 2]]}, "dims": [["x"]]}, )") +
+             dtypes + R"(, "src": {"mesh": {"axes": [["x", 2]]}, "dims": [[]], "partial": {)" +
+             partial + "}}}");
+    return item.problem ? item.item_size : 0;
+  };
+  EXPECT_EQ(size(R"("dtype": "f64", "to_dtype": "f32")", ""), 4);
+  EXPECT_EQ(size(R"("dtype": "bf16", "to_dtype": "f32")", ""), 2);
+  EXPECT_EQ(size(R"("dtype": "f64", "to_dtype": "f32")", R"("x": "sum")"), 8);
+  EXPECT_EQ(size(R"("dtype": "c64", "to_dtype": "f32")", ""), 0);
+  EXPECT_EQ(size(R"("dtype": "c64")", R"("x": "max")"), 0);
+  EXPECT_EQ(size(R"("dtype": "f7")", ""), 0);
+}
+
 TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
   for (const char* bad :
        {R"({"kind": "mesh"})", R"({"kind": "tree", "dtype": "f32", "shape": []})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 5]]]}})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 3]]]}})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [-4]})",
+        R"({"kind": "ragged", "dtype": "f32", "shape": [4], "src": {"ranges": [[0, 5]]}})",
+        R"({"kind": "ragged", "dtype": "f32", "shape": [4], "src": {}, "dst": {}})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [0]})", "7"}) {
     const auto cases = parse_cases(std::string("{\"cases\": [") + bad + "," + kMesh + "]}", "test");
     ASSERT_TRUE(cases);

@@ -22,7 +22,7 @@ Status check(const Problem& problem, const Outcome& outcome) {
   const Layout& last = outcome.plan.last(problem);
   WEFT_TRY(replay(problem, outcome.rounds, last));
   if (small_enough(problem)) WEFT_TRY(run_oracle(problem, outcome.rounds, last));
-  if (outcome.plan.peak > bounds(problem).memory) {
+  if (peak_bytes(problem, outcome.plan) > least_peak_bytes(problem)) {
     return fail(ErrorCode::kInfeasible, "a part on the way is larger than both ends");
   }
   return {};
@@ -49,7 +49,7 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     return outcome;
   }
   const Problem& problem = *item.problem;
-  const Bytes largest = bounds(problem).memory * problem.item_size;
+  const Bytes largest = least_peak_bytes(problem);
   if (scale_local > 0 && largest > 0) {
     options.link.grow = scale_local;
     options.link.shrink = largest;
@@ -80,8 +80,15 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
   if (outcome.status != Outcome::Status::kRefused) {
     const Bytes size = item.item_size;
     const Bounds least = bounds(*item.problem);
-    json.field("recv_max", received(outcome.plan) * size).field("peak", outcome.plan.peak * size);
-    json.field("recv_bound", least.recv_max * size).field("peak_bound", least.memory * size);
+    const Problem& problem = *item.problem;
+    if (problem.cast) {
+      json.field("itemsize_from", problem.cast->from_size);
+      json.field("itemsize_to", problem.cast->to_size);
+    }
+    json.field("recv_max", received(outcome.plan) * size);
+    json.field("peak", peak_bytes(problem, outcome.plan));
+    json.field("recv_bound", least.recv_max * size);
+    json.field("peak_bound", least_peak_bytes(problem));
     json.field("time_us", microseconds(outcome.plan.time));
     json.key("steps").begin_array();
     for (const Step& step : outcome.plan.steps) {

@@ -55,6 +55,21 @@ void settle(Plan& plan, const Problem& problem, const Link& link) {
   }
 }
 
+Bytes least_peak_bytes(const Problem& problem) {
+  return std::max(problem.source.largest() * source_item(problem),
+                  problem.target.largest() * target_item(problem));
+}
+
+Bytes peak_bytes(const Problem& problem, const Plan& plan) {
+  Bytes peak = least_peak_bytes(problem);
+  for (const Step& step : plan.steps) {
+    for (const LayoutPtr& layout : step.layouts) {
+      peak = std::max(peak, layout->largest() * problem.item_size);
+    }
+  }
+  return peak;
+}
+
 Bytes chunk_bytes(Bytes message, Bytes budget, Bytes item_size) {
   return std::min(message, budget / 2) / item_size * item_size;
 }

@@ -56,6 +56,15 @@ std::vector<Device> dense(const std::vector<std::int64_t>& devices,
   return numbers;
 }
 
+Status set_types(Problem& problem, const std::string& from, const std::string& to) {
+  WEFT_ASSIGN(Cast cast, make_cast(from, to));
+  WEFT_TRY(check_reduction(from, problem.reduction));
+  problem.dtype = from;
+  problem.item_size = cast.on_the_way(problem.source.partial());
+  if (from != to) problem.cast = std::move(cast);
+  return {};
+}
+
 void set_nodes(Problem& problem, std::int64_t size) {
   problem.node_of.clear();
   for (const std::int64_t id : problem.devices) {

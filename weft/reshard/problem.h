@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/base/units.h"
+#include "weft/reshard/element_type.h"
 #include "weft/reshard/layout.h"
 #include "weft/reshard/sharding.h"
 
@@ -15,7 +16,9 @@ namespace weft::reshard {
 
 struct Problem {
   std::string id;
-  Bytes item_size = 4;
+  Bytes item_size = 4;  ///< of an element on its way
+  std::string dtype;    ///< of the source; empty: not told
+  std::optional<Cast> cast;
   Shape shape;
   std::vector<std::int64_t> devices;  ///< the user's numbers; a Device is an index into them
   std::vector<std::int32_t> node_of;  ///< by device; empty: all alike
@@ -42,6 +45,17 @@ Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& fro
 /// Fills devices, source and target from two types over meshes.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule);
+
+/// Sets item_size, dtype and, where both differ, cast. An Error where elements cannot be cast or
+/// reduced so.
+Status set_types(Problem& problem, const std::string& from, const std::string& to);
+/// Bytes of an element at both ends.
+inline Bytes source_item(const Problem& problem) {
+  return problem.cast ? problem.cast->from_size : problem.item_size;
+}
+inline Bytes target_item(const Problem& problem) {
+  return problem.cast ? problem.cast->to_size : problem.item_size;
+}
 
 /// Nodes of `size` devices each, by the user's numbers.
 void set_nodes(Problem& problem, std::int64_t size);

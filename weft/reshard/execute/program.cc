@@ -246,6 +246,11 @@ Status check(const std::vector<Array>& arrays, Device self) {
     if (array.problem->devices != arrays[0].problem->devices) {
       return fail(ErrorCode::kUsage, "arrays of one program must share their devices");
     }
+    if (array.problem->cast) {
+      return fail(ErrorCode::kUsage,
+                  "executors move elements as they are; cast " + array.problem->cast->from +
+                      " to " + array.problem->cast->to + " before or after, where it is smaller");
+    }
     if (self < 0 || self >= array.problem->source.devices()) {
       return fail(ErrorCode::kUsage, "device " + std::to_string(self) + " is none of " +
                                          std::to_string(array.problem->source.devices()));
