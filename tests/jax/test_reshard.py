@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,17 @@ def test_eight_devices_of_one_process(environment: dict[str, str], check: str) -
     if "skipped" in done.stdout:
         pytest.skip(done.stdout.splitlines()[0])
     assert done.stdout.splitlines()[-1] == "right"
+
+
+def test_the_guide_runs(environment: dict[str, str], tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guide" / "redistribution-jax.md").read_text()
+    script = tmp_path / "script.py"
+    script.write_text("".join(re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)))
+    done = subprocess.run(
+        [python_of("jax"), script], capture_output=True, text=True, timeout=PATIENCE_S,
+        env=clean_environment(**environment),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 Processes = list["subprocess.Popen[str]"]
