@@ -56,6 +56,7 @@ void add_flag(std::vector<Flag>& flags, Flag flag) {
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
   if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
+  if (arguments.inputs.front() == "replan") return run_pipeline_replan(arguments, console);
   if (arguments.inputs.size() > 1) {
     return fail(
         ErrorCode::kUsage,
@@ -71,7 +72,7 @@ Subcommand pipeline_command() {
   Subcommand command;
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
-  command.inputs = "PROFILE | schedule INSTANCES | predict RECORDING...";
+  command.inputs = "PROFILE | schedule INSTANCES | predict RECORDING... | replan TIMELINE";
   command.min_inputs = 1;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
@@ -84,7 +85,9 @@ Subcommand pipeline_command() {
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.\n"
       "predict tells how long a step of a recorded pipeline would take, without profiler, under "
-      "another\nschedule or with another number of micro-batches of the same size.";
+      "another\nschedule or with another number of micro-batches of the same size.\n"
+      "replan shows ways around the slow workers and heavy stages of a job that an op timeline "
+      "was\nrecorded of, and what each would gain.";
   command.examples = {
       Example{"weft pipeline profile.json --cluster '4 devices, 12.5GB/s' --microbatches 8 -o "
               "plan.json",
@@ -124,6 +127,7 @@ Subcommand pipeline_command() {
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   for (Flag& flag : pipeline_schedule_flags()) add_flag(command.flags, std::move(flag));
   for (Flag& flag : pipeline_predict_flags()) add_flag(command.flags, std::move(flag));
+  for (Flag& flag : pipeline_replan_flags()) add_flag(command.flags, std::move(flag));
   command.run = run_pipeline;
   return command;
 }

@@ -28,4 +28,8 @@ std::vector<Flag> pipeline_schedule_flags();
 Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_predict_flags();
 
+/// replan TIMELINE, and its flags.
+Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& console);
+std::vector<Flag> pipeline_replan_flags();
+
 }  // namespace weft::cli

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/recorded/predict.h"
+#include "weft/pipeline/recorded/timeline.h"
 
 namespace weft::cli {
 namespace {
@@ -98,6 +99,42 @@ std::string text_of(const std::string& label, const ScheduleAnswer& answer,
   return text;
 }
 
+/// Op timelines tell no hosts and no launches: workers and messages as they were, simulated.
+Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuestion& question,
+                                    bool as_json, const Diagnostics& diagnostics) {
+  WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
+  const pipeline::Micro micro_batches =
+      question.micro_batches > 0 ? question.micro_batches : timed.micro_batches;
+  WEFT_ASSIGN(const Nanos step,
+              pipeline::recorded::step_of(timed, question.schedule, micro_batches));
+  if (as_json) {
+    JsonWriter json(2);
+    json.begin_object().field("schema_version", 1).field("command", "pipeline predict");
+    json.field("label", job.run.label).field("schedule", question.schedule);
+    json.field("microbatches", micro_batches).field("step_ms", milliseconds(step));
+    json.key("recorded").begin_object().field("microbatches", timed.micro_batches);
+    json.field("step_ms", milliseconds(timed.measured_step)).end_object();
+    json.key("workers").begin_array();
+    for (std::size_t r = 0; r < timed.workers.size(); ++r) {
+      for (std::size_t s = 0; s < timed.workers[r].size(); ++s) {
+        const pipeline::recorded::WorkerTimes& worker = timed.workers[r][s];
+        json.begin_object().field("rank", worker.rank).field("replica", r).field("stage", s);
+        json.field("forward_ms", milliseconds(worker.forward));
+        json.field("backward_ms", milliseconds(worker.backward)).end_object();
+      }
+    }
+    json.end_array();
+    write_diagnostics(json, diagnostics);
+    return json.end_object().take() + "\n";
+  }
+  std::string text = fmt::format("{}: {} replicas of {} stages, {} micro-batches, {} ms a step\n",
+                                 job.run.label, timed.workers.size(), timed.workers.front().size(),
+                                 timed.micro_batches, format_ms(timed.measured_step));
+  text += fmt::format("step     {}, {} micro-batches: {} ms\n", question.schedule, micro_batches,
+                      format_ms(step));
+  return text;
+}
+
 }  // namespace
 
 Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
@@ -109,14 +146,21 @@ Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
   WEFT_ASSIGN(const ScheduleQuestion question, question_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
-  Progress progress(console.err);
-  progress.show("replaying");
-  WEFT_ASSIGN(const ScheduleAnswer answer, pipeline::recorded::predict_schedule(job, question));
-  progress.clear();
-  console.result = arguments.has("--json") ? json_of(job.run.label, answer, diagnostics)
-                                           : text_of(job.run.label, answer, console.out);
+  const bool as_json = arguments.has("--json");
+  bool table_fits = false;
+  if (job.from_phases) {
+    WEFT_ASSIGN(console.result, answer_timeline(job, question, as_json, diagnostics));
+  } else {
+    Progress progress(console.err);
+    progress.show("replaying");
+    WEFT_ASSIGN(const ScheduleAnswer answer, pipeline::recorded::predict_schedule(job, question));
+    progress.clear();
+    table_fits = answer.table_fits;
+    console.result = as_json ? json_of(job.run.label, answer, diagnostics)
+                             : text_of(job.run.label, answer, console.out);
+  }
   Notes notes(console.err);
-  if (!question.links.empty() && !answer.table_fits) {
+  if (!question.links.empty() && !table_fits) {
     notes.add(Tone::kWarning,
               "no table of --links is of messages between two ranks (send_recv, ranks 2): recorded "
               "times were taken");

@@ -73,3 +73,57 @@ def test_one_rank_of_a_pipeline_is_not_enough(weft: Weft) -> None:
     done = weft("pipeline", "predict", ranks("pp-gpt8l-w4", 4)[1])
     assert done.returncode == 2
     assert "pipeline" in done.stderr
+
+
+TIMELINES = ROOT.parent / "shared/pipelines/ByteDance-Seed_StragglerAnalysis"
+
+
+def timeline(name: str) -> Path:
+    path = TIMELINES / f"timeline-{name}.json.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    return path
+
+
+@pytest.mark.parametrize("name", ["ST", "AR"])
+def test_steps_of_production_jobs_come_out_within_two_percent(weft: Weft, name: str) -> None:
+    done = weft("pipeline", "predict", timeline(name), "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["step_ms"] == pytest.approx(answer["recorded"]["step_ms"], rel=0.02)
+
+
+def test_replan_goes_around_the_slow_worker(weft: Weft) -> None:
+    done = weft("pipeline", "replan", timeline("AR"), "--layers", "64", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["slow_worker"]["rank"] == 0
+    assert answer["slow_worker"]["step_as_the_others_ms"] == pytest.approx(23485, rel=0.03)
+    best = answer["ways"][0]
+    assert best["gain_pct"] > 40
+    assert sum(best["microbatches"]) == 4 * 32
+    assert sum(best["layers"]) == 64
+    assert "timelines do not tell layers" not in done.stderr
+
+
+def test_replan_says_what_it_assumes(weft: Weft) -> None:
+    done = weft("pipeline", "replan", timeline("ST"))
+    assert done.returncode == 0, done.stderr
+    assert "stage 3" in done.stdout
+    assert "--layers N" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["replan"], "which timeline"),
+        (["replan", EXAMPLE], "no op timeline"),
+        (["replan", EXAMPLE, "--layers", "0"], "no number from 1"),
+    ],
+)
+def test_what_cannot_be_planned_anew_is_one_sentence(
+    weft: Weft, words: list[str | Path], says: str
+) -> None:
+    done = weft("pipeline", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
