@@ -219,7 +219,7 @@ void Search::advance(Node& node, std::size_t machine) const {
 }
 
 std::optional<Search::Decision> Search::next_decision(const Node& node, const Effort& effort,
-                                                      std::uint64_t& random) const {
+                                                      std::uint64_t& random) {
   // Where the next decision is due first; or where most is open; or from the last machine back.
   const auto urgency = [&](std::size_t machine) {
     if (effort.seed % 3 == 0) return node.times[machine];
@@ -252,6 +252,11 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
       start += static_cast<Nanos>(next_random(random) %
                                   static_cast<std::uint64_t>(chain.duration / 2 + 1));
     }
+    if (effort.looks_ahead) {
+      const auto freedom = freedom_after(node, *first, side);
+      if (!freedom) continue;
+      start = -*freedom;
+    }
     ways.push_back({start, rank(chain), chain.stage, side});
   }
   std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
@@ -262,9 +267,20 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
   return decision;
 }
 
+/// How long all windows are together after a decision; nullopt: it is impossible.
+std::optional<Nanos> Search::freedom_after(Node node, std::size_t machine, std::size_t side) {
+  if (!decide(node, machine, side)) return std::nullopt;
+  Nanos sum = 0;
+  for (std::size_t i = 0; i < node.windows.due.size(); ++i) {
+    sum += node.windows.due[i] - node.windows.release[i];
+  }
+  return sum;
+}
+
 /// The machine's next op is that of the chain at `side`. Its order is decided up to the front, so
 /// the other states after the front are the only ones to go.
 bool Search::decide(Node& node, std::size_t machine, std::size_t side) {
+  ++decided_;
   const Orders& orders = orders_[machine];
   const StateId front = node.fronts[machine];
   std::vector<StateId> alive = *node.alive[machine];
@@ -316,21 +332,28 @@ std::optional<Search::Node> Search::root(Nanos deadline) {
 bool Search::may_end_by(Nanos deadline) { return root(deadline).has_value(); }
 
 Answer Search::find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried) {
-  ++tried;
+  const std::int64_t before = decided_++;
+  const Answer answer = run(deadline, effort, found);
+  tried += decided_ - before;
+  return answer;
+}
+
+Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
   std::optional<Node> node = root(deadline);
   if (!node) return Answer::kNone;
   const std::size_t most = most_kept(*node);
+  const std::int64_t last_decision = decided_ + effort.decisions;
   std::uint64_t random = 0x9E3779B97F4A7C15ull * (effort.seed + 1);
   std::deque<Decision> decisions;
   bool complete = true;  // nothing has been dropped untried
   std::int64_t dead_ends = 0;
-  const std::int64_t most_tried = tried + effort.decisions;
   while (true) {
     auto decision = next_decision(*node, effort, random);
     if (!decision) {
       found = orders_of(*node);
       return Answer::kFound;
     }
+    if (decision->sides.empty()) ++dead_ends;
     decisions.push_back(std::move(*decision));
     if (decisions.size() > most) {
       decisions.pop_front();
@@ -340,13 +363,14 @@ Answer Search::find(Nanos deadline, const Effort& effort, Schedule& found, std::
     for (bool possible = false; !possible;) {
       while (!decisions.empty() && decisions.back().sides.empty()) decisions.pop_back();
       if (decisions.empty()) return complete ? Answer::kNone : Answer::kUnknown;
-      if (++tried > most_tried || (effort.stop && effort.stop())) return Answer::kUnknown;
+      if (decided_ > last_decision || dead_ends > effort.dead_ends) return Answer::kUnknown;
+      if (effort.stop && effort.stop()) return Answer::kUnknown;
       Decision& last = decisions.back();
       const std::size_t side = last.sides.back();
       last.sides.pop_back();
       *node = last.before;
       possible = decide(*node, last.machine, side);
-      if (!possible && ++dead_ends > effort.dead_ends) return Answer::kUnknown;
+      if (!possible) ++dead_ends;
     }
   }
 }

@@ -83,9 +83,10 @@ class Progress {
   }
 
   /// Searches for a schedule that ends by the deadline with at most so many decisions.
-  Answer probe(Search& search, Nanos deadline, std::int64_t dead_ends, std::uint32_t seed) {
+  Answer probe(Search& search, Nanos deadline, std::int64_t dead_ends, std::uint32_t seed,
+               bool looks_ahead) {
     Schedule schedule;
-    const Effort effort{left_, dead_ends, seed, options_.stop};
+    const Effort effort{left_, dead_ends, seed, looks_ahead, options_.stop};
     std::int64_t tried = 0;
     const Answer answer = search.find(deadline, effort, schedule, tried);
     left_ -= tried;
@@ -122,11 +123,12 @@ void raise_by_windows(Search& search, Progress& progress) {
 /// First the bound as a deadline, which is met more often than not, then those between it and the
 /// best schedule. `is_proof`: where the search is through without a schedule, there is none.
 void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t dead_ends,
-               std::uint32_t& seed) {
+               std::uint32_t seed) {
   Nanos low = progress.low();  // deadlines below are not worth a try
   const auto attempt = [&](Nanos deadline) {
-    for (int i = 0; i < 3 && !progress.done(); ++i) {
-      const Answer answer = progress.probe(search, deadline, dead_ends, seed++);
+    for (std::uint32_t i = 0; i < 6 && !progress.done(); ++i) {
+      const bool looks_ahead = i >= 3;  // the cheap way has failed
+      const Answer answer = progress.probe(search, deadline, dead_ends, seed + i % 3, looks_ahead);
       if (answer == Answer::kFound) return true;
       if (answer == Answer::kUnknown) continue;
       if (is_proof) progress.raise(deadline + 1);
@@ -144,7 +146,7 @@ void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t d
 void search_all_orders(Search& search, Progress& progress) {
   raise_by_windows(search, progress);
   std::uint32_t seed = 0;
-  for (std::int64_t dead_ends = 20; !progress.done(); dead_ends *= 2) {
+  for (std::int64_t dead_ends = 20; !progress.done(); dead_ends *= 2, seed += 3) {
     close_gap(search, progress, true, dead_ends, seed);
   }
 }
@@ -157,6 +159,7 @@ void search_near(const Chains& chains, Progress& progress) {
     const Nanos before = progress.high();
     Search search = Search::around(chains, progress.schedule(), width);
     close_gap(search, progress, false, 20, seed);
+    seed += 3;
     width = progress.high() < before ? 1 : width + 1;
   }
 }
@@ -191,7 +194,7 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   if (search) {
     if (!progress.found()) {
       // As long as everything one after the other: later no schedule becomes possible.
-      progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0);
+      progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);
   } else if (progress.found()) {
