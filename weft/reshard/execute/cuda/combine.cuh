@@ -124,14 +124,6 @@ __device__ uint4 mapped16(const uint4& from, const Make& make) {
 }
 
 template <class T>
-__device__ uint4 combined16(Operation operation, const uint4& left, const uint4& right) {
-  T others[16 / sizeof(T)];
-  memcpy(others, &right, 16);
-  return mapped16<T>(left,
-                     [&](T value, int i) { return Combine<T>::of(operation, value, others[i]); });
-}
-
-template <class T>
 __device__ T scaled(T value, std::int64_t times, std::int64_t over) {
   if constexpr (std::is_integral_v<T>) {
     using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
@@ -156,7 +148,7 @@ __device__ inline Truth scaled(Truth value, std::int64_t, std::int64_t) { return
 
 /// Calls take.operator()<T>() with the type of the elements.
 template <class Take>
-__device__ uint4 with_type(Type type, const Take& take) {
+__device__ void with_type(Type type, const Take& take) {
   switch (type) {
     case Type::kF16:
       return take.template operator()<__half>();
@@ -188,19 +180,44 @@ __device__ uint4 with_type(Type type, const Take& take) {
       return take.template operator()<Truth>();
     case Type::kU8:
     case Type::kBytes:
-      break;  // bytes are never combined
+      return take.template operator()<std::uint8_t>();  // these are never combined
   }
-  return take.template operator()<std::uint8_t>();
 }
 
-__device__ inline uint4 combined16(Type type, Operation operation, const uint4& a, const uint4& b) {
-  return with_type(type, [&]<class T>() { return combined16<T>(operation, a, b); });
+template <int kCount, class Choose>
+__device__ void combine16(Type type, const Choose& choose, uint4 (&values)[kCount],
+                          const uint4 (&addends)[kCount]) {
+  with_type(type, [&]<class T>() {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      T others[16 / sizeof(T)];
+      memcpy(others, &addends[i], 16);
+      values[i] = mapped16<T>(
+          values[i], [&](T value, int k) { return Combine<T>::of(choose(), value, others[k]); });
+    }
+  });
 }
 
-__device__ inline uint4 scaled16(Type type, const uint4& from, std::int64_t times,
-                                 std::int64_t over) {
-  return with_type(type, [&]<class T>() {
-    return mapped16<T>(from, [&](T value, int) { return scaled(value, times, over); });
+/// Each of `values` with what is added to it.
+template <int kCount>
+__device__ void combine16(Type type, Operation operation, uint4 (&values)[kCount],
+                          const uint4 (&addends)[kCount]) {
+  if (operation == Operation::kSum) {  // by far the most frequent: without a choice an element
+    combine16(
+        type, [] { return Operation::kSum; }, values, addends);
+  } else {
+    combine16(
+        type, [=] { return operation; }, values, addends);
+  }
+}
+
+template <int kCount>
+__device__ void scale16(Type type, uint4 (&values)[kCount], std::int64_t times, std::int64_t over) {
+  with_type(type, [&]<class T>() {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      values[i] = mapped16<T>(values[i], [&](T value, int) { return scaled(value, times, over); });
+    }
   });
 }
 

@@ -27,6 +27,7 @@ struct alignas(8) JobLoop {
 enum class Way : std::uint8_t {
   kUnits,    ///< `width` bytes, aligned on both sides
   kShifted,  ///< the bytes of a row that fall into 16 aligned ones of the target
+  kJoined,   ///< likewise, of a row whose parts lie apart in the source
 };
 
 /// A box: rows of `run` bytes, each cut into slots.
@@ -46,12 +47,15 @@ struct alignas(16) Job {
   std::uint8_t unused[3] = {};
   std::uint32_t first_source = 0;  ///< of `sources` that are combined into the target, in order
   std::uint32_t sources = 0;
+  Divisor part;           ///< kJoined: bytes of a row that come from one place, at least 16
+  std::int64_t step = 0;  ///< kJoined: from there to where the next part of the row lies
   /// Without sources: 16 bytes to fill with, or, to scale, times and over.
   alignas(16) std::int64_t constant[2] = {};
   JobLoop loop[kLoops];  ///< innermost first
 };
 
-/// Where one of several addends of the same box lies; the loops of the job apply to it.
+/// Where one of several addends, or parts, of the same box lies; the loops of the job apply to it.
+/// All parts lie in one buffer.
 struct Source {
   std::int64_t offset = 0;
   std::int32_t buffer = 0;

@@ -8,11 +8,13 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
 /// Slots that a thread has under way at a time: enough loads to hide the way to memory, few enough
-/// registers that three blocks fit on a multiprocessor. Found by measuring, see
+/// registers that three or four blocks fit on a multiprocessor. Found by measuring, see
 /// bench/gpu/reshard_pack.py; with 8 a warp goes once through its share.
 constexpr int kUnitsAtOnce = 8;
 constexpr int kShiftsAtOnce = 4;
-constexpr int kBlocks = 3;
+constexpr int kJoinsAtOnce = 2;
+constexpr int kSumsAtOnce = 2;
+constexpr int kBlocks = 3, kBlocksOfSums = 4;
 
 __device__ inline std::uint32_t divided(std::uint32_t number, const Divisor& by) {
   return (__umulhi(number, by.multiplier) + number) >> by.shift;
@@ -169,6 +171,76 @@ __device__ inline void copy_shifted(const char* from, char* to, const Places<kCo
   }
 }
 
+/// Bytes below `split` of the one, the others of the other.
+__device__ inline uint4 merged(const uint4& low, const uint4& high, int split) {
+  const auto word = [&](std::uint32_t a, std::uint32_t b, int at) {
+    const int bytes = min(max(split - at, 0), 4);
+    const std::uint32_t mask = bytes == 4 ? ~0u : (1u << (8 * bytes)) - 1;
+    return (a & mask) | (b & ~mask);
+  };
+  return {word(low.x, high.x, 0), word(low.y, high.y, 4), word(low.z, high.z, 8),
+          word(low.w, high.w, 12)};
+}
+
+/// A window of a joined row: bytes below `split` lie in one part, from it on in the next. Where two
+/// messages meet in a row, one thread so writes the bytes of both: the cache takes whole sectors
+/// several times as fast as parts of them.
+struct Joint {
+  Window window;
+  int split;
+  const char* next;  ///< as window.from, of the next part
+};
+
+__device__ inline Joint joint_of(const Divisor& part, std::int64_t step, const char* from, char* to,
+                                 std::uint32_t slot, std::uint32_t run) {
+  Joint joint;
+  Window& window = joint.window;
+  window = window_of(from, to, slot, run);
+  // `from` is where the slot would lie if all were one part.
+  const auto column = static_cast<std::uint32_t>(slot * 16 + window.low -
+                                                 (reinterpret_cast<std::uintptr_t>(to) & 15));
+  const std::uint32_t number = divided(column, part);
+  const auto end = static_cast<std::int64_t>(number + 1) * part.divisor;
+  joint.split = window.low + static_cast<int>(end - column);
+  const std::int64_t distance = step - part.divisor;
+  window.from += number * distance;
+  joint.next = window.from + distance;
+  return joint;
+}
+
+template <int kCount>
+__device__ inline void copy_joined(const Divisor& part, std::int64_t step, const char* from,
+                                   char* to, const Places<kCount>& places, std::uint32_t run) {
+  Joint joints[kCount];
+  Blocks blocks[kCount] = {};
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    joints[i] = joint_of(part, step, from + places.from[i], to + places.to[i], places.slot[i], run);
+    Window first = joints[i].window;
+    if (!places.live[i]) joints[i].window.high = first.high = first.low;
+    first.high = min(first.high, joints[i].split);
+    if (first.low < first.high) blocks[i] = load_blocks(first);
+  }
+  uint4 values[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    values[i] = shifted(blocks[i]);
+    Window second = joints[i].window;
+    second.low = joints[i].split;
+    second.from = joints[i].next;
+    if (second.low < second.high) blocks[i] = load_blocks(second);
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const Window& window = joints[i].window;
+    if (window.low >= window.high) continue;
+    if (joints[i].split < window.high) {
+      values[i] = merged(values[i], shifted(blocks[i]), joints[i].split);
+    }
+    store(window, values[i]);
+  }
+}
+
 __global__ __launch_bounds__(kThreads,
                              kBlocks) void copy_boxes(const DeviceWork work,
                                                       const __grid_constant__ Addresses addresses) {
@@ -180,8 +252,17 @@ __global__ __launch_bounds__(kThreads,
   char* to = address_of(addresses, job.to_buffer) + job.to;
   const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
+  const std::uint32_t run = job.run;
+  if (job.way == Way::kJoined) {
+    const Divisor part = job.part;
+    const std::int64_t step = job.step;
+#pragma unroll 1
+    for (std::uint32_t first = share.first; first < end; first += kWarp * kJoinsAtOnce) {
+      copy_joined(part, step, from, to, find_places<kJoinsAtOnce>(job, first + lane, end), run);
+    }
+    return;
+  }
   if (job.way == Way::kShifted) {
-    const std::uint32_t run = job.run;
 #pragma unroll 1
     for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
       copy_shifted(from, to, find_places<kShiftsAtOnce>(job, first + lane, end), run);
@@ -210,26 +291,41 @@ __global__ __launch_bounds__(kThreads,
   }
 }
 
-/// What the window holds, combined with every source in order; without sources filled or scaled.
-__device__ inline uint4 combined_sources(const DeviceWork& work, const Addresses& addresses,
-                                         const Job& job, const Window& window, std::int64_t at) {
+/// What windows hold, combined with every source in order; without sources filled or scaled.
+template <int kCount>
+__device__ inline void combine_windows(const DeviceWork& work, const Addresses& addresses,
+                                       const Job& job, const Window (&windows)[kCount],
+                                       uint4 (&values)[kCount]) {
   const auto type = static_cast<Type>(job.type);
   const auto operation = static_cast<Operation>(job.operation);
-  if (operation == Operation::kCopy) return *reinterpret_cast<const uint4*>(job.constant);
-  uint4 value = *reinterpret_cast<const uint4*>(window.to);
-  if (operation == Operation::kScale) {
-    return scaled16(type, value, job.constant[0], job.constant[1]);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (operation == Operation::kCopy) {
+      values[i] = *reinterpret_cast<const uint4*>(job.constant);
+    } else if (windows[i].low < windows[i].high) {
+      values[i] = *reinterpret_cast<const uint4*>(windows[i].to);
+    }
   }
-  for (std::uint32_t i = 0; i < job.sources; ++i) {
-    const Source source = work.sources[job.first_source + i];
-    Window of_source = window;
-    of_source.from = address_of(addresses, source.buffer) + source.offset + at;
-    value = combined16(type, operation, value, shifted(load_blocks(of_source)));
+  if (operation == Operation::kScale) scale16(type, values, job.constant[0], job.constant[1]);
+#pragma unroll 1
+  for (std::uint32_t number = 0; number < job.sources; ++number) {
+    const Source source = work.sources[job.first_source + number];
+    const char* base = address_of(addresses, source.buffer) + source.offset;
+    Blocks blocks[kCount] = {};
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      Window window = windows[i];
+      window.from = base + reinterpret_cast<std::intptr_t>(window.from);
+      if (window.low < window.high) blocks[i] = load_blocks(window);
+    }
+    uint4 addends[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) addends[i] = shifted(blocks[i]);
+    combine16(type, operation, values, addends);
   }
-  return value;
 }
 
-__global__ __launch_bounds__(kThreads) void combine_boxes(
+__global__ __launch_bounds__(kThreads, kBlocksOfSums) void combine_boxes(
     const DeviceWork work, const __grid_constant__ Addresses addresses) {
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
   if (warp >= work.share_count) return;
@@ -239,15 +335,20 @@ __global__ __launch_bounds__(kThreads) void combine_boxes(
   char* to = address_of(addresses, job.to_buffer) + job.to;
   const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
-  for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
-    const auto places = find_places<kShiftsAtOnce>(job, first + lane, end);
+#pragma unroll 1
+  for (std::uint32_t first = share.first; first < end; first += kWarp * kSumsAtOnce) {
+    const auto places = find_places<kSumsAtOnce>(job, first + lane, end);
+    Window windows[kSumsAtOnce];
 #pragma unroll
-    for (int i = 0; i < kShiftsAtOnce; ++i) {
-      const Window window =
-          window_of(from + places.from[i], to + places.to[i], places.slot[i], job.run);
-      if (!places.live[i] || window.low >= window.high) continue;
-      const auto at = reinterpret_cast<std::int64_t>(window.from);
-      store(window, combined_sources(work, addresses, job, window, at));
+    for (int i = 0; i < kSumsAtOnce; ++i) {
+      windows[i] = window_of(from + places.from[i], to + places.to[i], places.slot[i], job.run);
+      if (!places.live[i]) windows[i].high = windows[i].low;
+    }
+    uint4 values[kSumsAtOnce] = {};
+    combine_windows(work, addresses, job, windows, values);
+#pragma unroll
+    for (int i = 0; i < kSumsAtOnce; ++i) {
+      if (windows[i].low < windows[i].high) store(windows[i], values[i]);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 
 #include "weft/reshard/execute/cuda/overlap.h"
 
@@ -22,9 +23,10 @@ struct Rows {
   const Copy* copy = nullptr;
   std::int64_t from = 0, to = 0;
   std::int64_t run = 0;
-  std::vector<CopyLoop> loops;  ///< outermost first
-  int alignment = 1;            ///< of all rows and their lengths, on both sides, in bytes
-  bool steady = false;          ///< all rows begin at the same place of a block of the target
+  std::vector<CopyLoop> loops;      ///< outermost first
+  int alignment = 1;                ///< of all rows and their lengths, on both sides, in bytes
+  bool steady = false;              ///< all rows begin at the same place of a block of the target
+  std::int64_t part = 0, step = 0;  ///< of rows that are joined, see Job
 };
 
 int lowest_bit(std::int64_t bits) {
@@ -60,6 +62,10 @@ Divisor divisor_of(std::int64_t number) { return make_divisor(static_cast<std::u
 /// How a job of such rows goes about it, without places and numbers.
 Job kind_of(const Rows& rows, bool combines) {
   Job job;
+  if (rows.part > 0) {
+    job.way = Way::kJoined;
+    return job;
+  }
   const bool aligned = rows.alignment == kBlock;
   if (combines || (!aligned && rows.run >= kShortRun)) {
     job.way = Way::kShifted;
@@ -138,7 +144,7 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
     return;
   }
   // Addends lie each in a place of their own, to which this is added.
-  job.from = combines ? rows.from - rows.copy->from : rows.from;
+  job.from = sources > 0 ? rows.from - rows.copy->from : rows.from;
   job.to = rows.to;
   job.from_buffer = rows.copy->from_buffer;
   job.to_buffer = rows.copy->to_buffer;
@@ -146,6 +152,8 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
   job.run = static_cast<std::uint32_t>(rows.run);
   job.slots_of_row = divisor_of(in_row);
   job.loops = static_cast<std::uint8_t>(rows.loops.size());
+  job.part = divisor_of(std::max<std::int64_t>(1, rows.part));
+  job.step = rows.step;
   for (std::size_t i = 0; i < rows.loops.size(); ++i) {
     const CopyLoop& loop = rows.loops[rows.loops.size() - 1 - i];
     job.loop[i] = {divisor_of(loop.extent), static_cast<std::uint32_t>(loop.from),
@@ -157,6 +165,60 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
   job.sources = sources;
   if (!rows.copy->has_source()) set_constant(*rows.copy, job);
   launch.jobs.push_back(job);
+}
+
+/// Whether ends of rows fall into the middle of what the cache writes at a time, of rows that are
+/// not so long that it does not matter.
+bool has_rough_ends(const Rows& rows) {
+  constexpr std::int64_t kSector = 32, kLongRow = 512;
+  std::int64_t bits = rows.to | rows.run;
+  for (const CopyLoop& loop : rows.loops) bits |= loop.to;
+  return rows.run >= kBlock && rows.run < kLongRow && bits % kSector != 0;
+}
+
+/// Before or after in the target, of boxes that are alike but for where they begin.
+bool is_before(const Rows& a, const Rows& b) {
+  const auto key = [](const Rows& rows) {
+    return std::tuple{rows.copy->from_buffer, rows.copy->to_buffer, rows.run, rows.loops.size()};
+  };
+  if (key(a) != key(b)) return key(a) < key(b);
+  for (std::size_t i = 0; i < a.loops.size(); ++i) {
+    const auto numbers = [](const CopyLoop& loop) {
+      return std::tuple{loop.extent, loop.from, loop.to};
+    };
+    if (a.loops[i] != b.loops[i]) return numbers(a.loops[i]) < numbers(b.loops[i]);
+  }
+  return a.to < b.to;
+}
+
+/// Whether the rows of b begin where those of a end.
+bool meets(const Rows& a, const Rows& b) {
+  return a.copy->from_buffer == b.copy->from_buffer && a.copy->to_buffer == b.copy->to_buffer &&
+         a.run == b.run && a.loops == b.loops && a.to + a.run == b.to;
+}
+
+/// Boxes that lie side by side in the target become one with longer rows, where that spares the
+/// cache what it is slow at.
+void add_copies(std::vector<Rows> all, Launch& launch) {
+  const auto rough = std::stable_partition(all.begin(), all.end(),
+                                           [](const Rows& rows) { return !has_rough_ends(rows); });
+  for (auto rows = all.begin(); rows != rough; ++rows) add_jobs(*rows, false, 0, 0, launch);
+  std::stable_sort(rough, all.end(), is_before);
+  for (auto first = rough; first != all.end();) {
+    auto end = first + 1;
+    Rows rows = *first;
+    if (end != all.end()) rows.step = end->from - first->from;
+    while (end != all.end() && meets(*(end - 1), *end) &&
+           end->from - (end - 1)->from == rows.step) {
+      ++end;
+    }
+    if (end - first > 1) {
+      rows.part = rows.run;
+      rows.run *= end - first;
+    }
+    add_jobs(rows, false, 0, 0, launch);
+    first = end;
+  }
 }
 
 /// All boxes advance together: what lies side by side in an array is read, or written, at about the
@@ -233,14 +295,16 @@ Divisor make_divisor(std::uint32_t divisor) {
 std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector<int>& alignment) {
   std::vector<Launch> launches;
   Launch fills{true, {}, {}, {}}, replaces, scales{true, {}, {}, {}};
+  std::vector<Rows> boxes;
   for (const Copy& copy : copies) {
     const bool plain = copy.operation == Operation::kCopy;
     if (plain && copy.has_source()) {
-      add_jobs(rows_of(copy, alignment), false, 0, 0, replaces);
+      boxes.push_back(rows_of(copy, alignment));
     } else if (!copy.has_source()) {
       add_jobs(rows_of(copy, alignment), true, 0, 0, plain ? fills : scales);
     }
   }
+  add_copies(std::move(boxes), replaces);
   keep(std::move(fills), launches);
   keep(std::move(replaces), launches);
 

@@ -49,7 +49,12 @@ std::vector<int> run_copies(const Launch& launch, const Memory& from, Memory& to
     for (std::uint32_t number = share.first; number < end; ++number) {
       const Slot slot = slot_of(job, number, address);
       for (std::int64_t byte = slot.low; byte < slot.high; ++byte) {
-        to[slot.to + byte] = from[slot.from + byte];
+        std::int64_t source = slot.from + byte;
+        if (job.way == Way::kJoined) {
+          const std::int64_t part = byte / job.part.divisor;
+          source = slot.from + part * job.step + byte % job.part.divisor;
+        }
+        to[slot.to + byte] = from[source];
         ++written[slot.to + byte];
       }
     }
@@ -135,6 +140,47 @@ TEST(Work, LongRowsOfWholeBlocksAreCopiedBySixteenBytes) {
   EXPECT_EQ(launches[0].shares.size(), 16u);
   // With an address that is aligned for floats alone, blocks have to be shifted.
   EXPECT_EQ(make_work({copy}, {4, 16})[0].jobs[0].way, Way::kShifted);
+}
+
+TEST(Work, RowsOfSeveralMessagesAreWrittenAsOneWhereTheyMeetWithinASector) {
+  // Four messages of 5 x 3 rows of 20 bytes, which together are rows of 80 bytes, 84 apart.
+  std::vector<Copy> copies;
+  for (std::int64_t strip = 0; strip < 4; ++strip) {
+    copies.push_back({0,
+                      1,
+                      strip * 300,
+                      4 + strip * 20,
+                      4,
+                      Type::kBytes,
+                      Operation::kCopy,
+                      0,
+                      {{5, 60, 252}, {3, 20, 84}, {5, 4, 4}}});
+  }
+  std::swap(copies[1], copies[2]);
+  const std::vector<Launch> launches = make_work(copies, {16, 16});
+  ASSERT_EQ(launches.size(), 1u);
+  ASSERT_EQ(launches[0].jobs.size(), 1u);
+  const Job& job = launches[0].jobs[0];
+  EXPECT_EQ(job.way, Way::kJoined);
+  EXPECT_EQ(job.run, 80u);
+  EXPECT_EQ(job.part.divisor, 20u);
+  EXPECT_EQ(job.step, 300);
+  Memory from(1200), to(1264, 0xaa), expected = to;
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 7);
+  for (const Copy& copy : copies) {
+    StridedCopy(copy.loops, copy.element)
+        .run(reinterpret_cast<const std::byte*>(from.data()) + copy.from,
+             reinterpret_cast<std::byte*>(expected.data()) + copy.to);
+  }
+  for (const int times : run_copies(launches[0], from, to, 0)) EXPECT_LE(times, 1);
+  EXPECT_EQ(to, expected);
+  // Parts that lie at other distances are not one box.
+  copies[3].from += 4;
+  EXPECT_EQ(make_work(copies, {16, 16})[0].jobs.size(), 2u);
+  // Where rows fill sectors there is nothing to gain.
+  for (Copy& copy : copies) copy.loops = {{15, 64, 256}, {16, 4, 4}};
+  for (std::int64_t i = 0; i < 4; ++i) copies[i].to = i * 64;
+  EXPECT_EQ(make_work(copies, {16, 16})[0].jobs.size(), 4u);
 }
 
 TEST(Work, BoxesAdvanceTogether) {
