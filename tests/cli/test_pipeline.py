@@ -95,7 +95,7 @@ def test_a_plan_has_step_bound_and_stages_and_is_found_right(
 
 
 def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
-    words = [chain, "--cluster", "4 devices, 1000GB/s", "--microbatches", "8", "--stages", "4",
+    words: list[str | Path] = [chain, "--cluster", "4 devices, 1000GB/s", "--microbatches", "8", "--stages", "4",
              "--replicas", "1", "--schedule", "1f1b", "--compare"]  # fmt: skip
     answer = plan(weft, *words)
     assert [len(stage["devices"]) for stage in answer["stages"]] == [1, 1, 1, 1]

@@ -80,6 +80,7 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
 
 Result<Evaluated> Evaluator::simulate_all(const std::vector<PlannedStage>& stages) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
+  ops_ += static_cast<std::int64_t>(stages.size());
   auto [found, is_new] = known_.try_emplace(key_of(pipeline), kNoStep, 0);
   if (is_new) {
     for (std::size_t i = 0; i < schedules_.size(); ++i) {

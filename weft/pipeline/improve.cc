@@ -17,8 +17,10 @@ class Climber {
     bool better = true;
     while (better && !spent()) {
       better = move_cuts();
-      better |= exchange_devices();
-      better |= move_devices();
+      if (limits_.devices) {
+        better |= exchange_devices();
+        better |= move_devices();
+      }
       if (limits_.stages == 0) {
         better |= join_stages();
         better |= split_stages();

@@ -11,6 +11,7 @@ struct ImproveLimits {
   std::int32_t stages = 0;    ///< how many there must be; 0: any number
   std::int32_t replicas = 0;  ///< of a stage, at most; 0: no limit
   std::int64_t ops = 0;       ///< of the evaluator, at which to stop
+  bool devices = true;        ///< exchange and move them, too
 };
 
 Evaluated improve(const Task& task, Evaluator& evaluator, const ImproveLimits& limits,

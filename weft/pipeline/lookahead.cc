@@ -50,8 +50,8 @@ Lookahead::Channel Lookahead::channel(const GroupEdge& edge, std::int32_t layer)
       task_.micro_batches * std::max(there, back) + std::min(there, back) + edge.latency + behind};
 }
 
-Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages)
-    : task_(task), graph_(graph), stages_(stages) {
+Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit)
+    : task_(task), graph_(graph), stages_(stages), limit_(limit) {
   quickest_ = std::numeric_limits<double>::infinity();
   for (const Group& group : graph) quickest_ = std::min(quickest_, group.cost.work);
   const std::size_t cells = static_cast<std::size_t>(stages + 1) * task.chain.size() * graph.size();
@@ -67,7 +67,7 @@ void Lookahead::fill(std::int32_t left) {
   const bool may_go_on = stages_ == 0 || left > 1;
   for (std::int32_t first = layers - 1; first >= 0; --first) {
     for (std::int32_t g = 0; g < groups; ++g) {
-      Nanos least_busy = kNoPlan, least_step = kNoPlan;
+      Nanos least_busy = limit_, least_step = limit_;
       for (std::int32_t last = first + 1; last <= layers; ++last) {
         const StageCost cost = stage(first, last, g);
         const Nanos alone = micros * cost.path, all = micros * cost.work();
@@ -87,6 +87,7 @@ void Lookahead::fill(std::int32_t left) {
           least_step = std::min(least_step, std::max(done, cost.forward + step_next_[next]));
         }
       }
+      if (least_step >= limit_) continue;
       busy_[at(left, first, g)] = least_busy;
       step_[at(left, first, g)] = least_step;
     }

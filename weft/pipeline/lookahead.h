@@ -21,8 +21,9 @@ constexpr Nanos kNoPlan = std::int64_t{1} << 60;
 
 class Lookahead {
  public:
-  /// `stages` is how many there must be; 0: any number. Keeps references.
-  Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages);
+  /// `stages` is how many there must be; 0: any number. Only plans that may take less than `limit`
+  /// count, which saves much where it is low. Keeps references.
+  Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit = kNoPlan);
 
   /// Of a plan part that starts with layer `layer` on `group`, and has `left` stages (0 where any
   /// number will do).
@@ -32,7 +33,8 @@ class Lookahead {
   Nanos step(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return step_[at(left, layer, group)];
   }
-  /// The least over all groups that may be first; kNoPlan where memory or links allow none.
+  /// The least over all groups that may be first; kNoPlan where memory, links or the limit allow
+  /// none.
   Nanos least() const;
 
   struct StageCost {
@@ -63,6 +65,7 @@ class Lookahead {
   const Task& task_;
   const GroupGraph& graph_;
   std::int32_t stages_;
+  Nanos limit_;
   double quickest_ = 0;  ///< least Group::cost.work
   std::vector<Nanos> busy_, step_;
   std::vector<Nanos> busy_next_, step_next_;  ///< least over edges, for a stage that ends there

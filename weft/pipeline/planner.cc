@@ -166,18 +166,22 @@ class Planner {
     bound_ = static_cast<Nanos>(static_cast<double>(chain.forward.back() + chain.backward.back()) *
                                 task_.micro_batches / speed);
     for (const auto& order : device_orders(task_.cluster)) {
-      for (std::int32_t unit = 1; unit <= task_.cluster.devices; unit *= 2) {
+      // Large units first: they are few, and what they reach limits the others.
+      std::int32_t unit = 1;
+      while (2 * unit <= (limits_.replicas > 0 ? limits_.replicas : task_.cluster.devices))
+        unit *= 2;
+      for (; unit >= 1; unit /= 2) {
         GroupLimits limits = limits_;
         limits.unit = unit;
         limits.sizes = 4;
-        if (limits_.replicas > 0 && unit > limits_.replicas) break;
         const GroupGraph graph = ordered_groups(task_.cluster, order, limits);
-        take(follow_bound(Lookahead(task_, graph, options_.stages)));
+        take(follow_bound(Lookahead(task_, graph, options_.stages, best_.step)));
       }
     }
     if (best_.step < kNoStep) {
-      best_ = improve(task_, evaluator_, improve_limits(evaluator_.ops() + 20 * options_.ops),
-                      std::move(best_));
+      ImproveLimits limits = improve_limits(evaluator_.ops() + 20 * options_.ops);
+      limits.devices = false;
+      best_ = improve(task_, evaluator_, limits, std::move(best_));
     }
   }
 
