@@ -4,10 +4,22 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/pipeline/bounds.h"
 #include "weft/pipeline/families.h"
+#include "weft/pipeline/solve.h"
 
 namespace weft::pipeline {
 namespace {
+
+constexpr std::int64_t kMostToSearch = 500'000;  ///< ops that a search for a schedule may stand for
+constexpr const char* kSearched = "searched";
+
+SolveOptions short_search() {
+  SolveOptions options;
+  options.decisions = 200;
+  options.most_states = std::size_t{1} << 14;
+  return options;
+}
 
 /// All that the time of a pipeline depends on, as bytes.
 std::string key_of(const Pipeline& pipeline) {
@@ -69,6 +81,10 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   if (name == "1f1b") return warmed_up(pipeline, 1);
   if (name == "1f1b-2") return warmed_up(pipeline, 2);
   if (name == "pe") return warmed_up(pipeline, 4);
+  if (name == kSearched) {
+    WEFT_ASSIGN(Solution solution, solve(pipeline, short_search()));
+    return std::move(solution.schedule);
+  }
   if (name != "gpipe") return family(name, pipeline);
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     if (most_alive(pipeline, s) < pipeline.micro_batches) {
@@ -78,46 +94,98 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   return gpipe(pipeline);
 }
 
-Result<Evaluated> Evaluator::simulate_all(const std::vector<PlannedStage>& stages) {
-  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
-  ops_ += static_cast<std::int64_t>(stages.size());
-  auto [found, is_new] = known_.try_emplace(key_of(pipeline), kNoStep, 0);
-  if (is_new) {
-    for (std::size_t i = 0; i < schedules_.size(); ++i) {
-      const auto schedule = plan_schedule(pipeline, schedules_[i]);
-      if (!schedule) continue;
-      const auto timeline = simulate(pipeline, *schedule);
-      if (!timeline || !fits(pipeline, *timeline)) continue;
-      ops_ += 2 * static_cast<std::int64_t>(stages.size()) * task_.micro_batches;
-      if (timeline->makespan < found->second.first) found->second = {timeline->makespan, i};
-      // Nothing to win by other orders of one stage.
-      if (stages.size() == 1) break;
+void Evaluator::simulate_all(const Pipeline& pipeline, Known& known) {
+  known.simulated = true;
+  for (std::size_t i = 0; i < schedules_.size(); ++i) {
+    const auto schedule = plan_schedule(pipeline, schedules_[i]);
+    if (!schedule) continue;
+    const auto timeline = simulate(pipeline, *schedule);
+    if (!timeline || !fits(pipeline, *timeline)) continue;
+    ops_ += 2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+    if (timeline->makespan < known.step) {
+      known.step = timeline->makespan;
+      known.schedule = i;
     }
+    if (known.step <= known.bound) break;
   }
-  if (found->second.first == kNoStep) {
-    return fail(ErrorCode::kInfeasible, "no schedule keeps to the memory of the devices");
-  }
-  return Evaluated{found->second.first, schedules_[found->second.second], stages};
 }
 
-Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages) {
-  Result<Evaluated> plain = simulate_all(stages);
-  if (!task_.limit_memory) return plain;
-  // Where the stage cannot keep as many micro-batches as 1F1B has under way, keep less of each.
+void Evaluator::search_schedule(const Pipeline& pipeline, Known& known) {
+  known.searched = true;
+  const auto stages = static_cast<std::int64_t>(pipeline.stages.size());
+  const std::int64_t ops = 20'000 + 16 * stages * task_.micro_batches * task_.micro_batches;
+  if (ops > kMostToSearch) return;
+  ops_ += ops;
+  const auto solution = solve(pipeline, short_search());
+  if (!solution || solution->makespan >= known.step) return;
+  known.step = solution->makespan;
+  known.schedule = schedules_.size();
+}
+
+Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nanos limit,
+                                   bool search) {
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
+  const auto count = static_cast<std::int64_t>(stages.size());
+  ops_ += count;
+  auto [found, is_new] = known_.try_emplace(key_of(pipeline));
+  Known& known = found->second;
+  if (is_new) {
+    known.bound = lower_bounds(pipeline).best();
+    ops_ += count * task_.micro_batches;
+  }
+  if (known.bound < limit) {
+    if (!known.simulated) simulate_all(pipeline, known);
+    if (search && may_search_ && !known.searched && known.step > known.bound) {
+      search_schedule(pipeline, known);
+    }
+    if (known.step == kNoStep) {
+      return fail(ErrorCode::kInfeasible, "no schedule keeps to the memory of the devices");
+    }
+  }
+  return Evaluated{known.step, known.bound,
+                   known.schedule < schedules_.size() ? schedules_[known.schedule] : kSearched,
+                   stages};
+}
+
+Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, Nanos limit) {
+  return with_recomputation(stages, limit, false);
+}
+
+Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nanos limit) {
+  return with_recomputation(stages, limit, true);
+}
+
+Result<Evaluated> Evaluator::with_recomputation(const std::vector<PlannedStage>& stages,
+                                                Nanos limit, bool search) {
+  if (!task_.limit_memory) return timed(stages, limit, search);
+  Result<Evaluated> plain = timed(stages, limit, search);
+  // Where a stage cannot keep as many micro-batches as 1F1B has under way, keep less of each.
   std::vector<PlannedStage> leaner = stages;
-  bool changed = false;
+  bool tight = false, changed = false;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const std::vector<PlannedStage> one{stages[s]};
     const auto alone = pipeline_of(task_, one);
-    const auto wanted =
+    const std::int64_t fit = alone ? most_alive(*alone, 0) : 0;
+    tight |= fit < task_.micro_batches;
+    leaner[s].recompute =
+        fit <
         std::min<std::int64_t>(task_.micro_batches, static_cast<std::int64_t>(stages.size() - s));
-    leaner[s].recompute = !alone || most_alive(*alone, 0) < wanted;
     changed |= leaner[s].recompute;
   }
-  if (!changed) return plain;
-  Result<Evaluated> lean = simulate_all(leaner);
-  if (!plain || (lean && lean->step < plain->step)) return lean;
-  return plain;
+  if (!tight) return plain;
+  // Other stages might recompute. None of that takes less than without limits.
+  Nanos bound = 0;
+  if (auto free = pipeline_of(task_, stages)) {
+    free->memory_limits.clear();
+    bound = lower_bounds(*free).best();
+  }
+  Result<Evaluated> best = std::move(plain);
+  if (changed) {
+    Result<Evaluated> lean = timed(leaner, limit, search);
+    if (!best || (lean && lean->step < best->step)) best = std::move(lean);
+  }
+  if (best) best->bound = bound;
+  return best;
 }
 
 }  // namespace weft::pipeline

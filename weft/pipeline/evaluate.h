@@ -17,36 +17,56 @@ Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
 /// "1f1b", "1f1b-2", "pe", "gpipe": what plans are tried with.
 std::vector<std::string> plan_schedules();
-/// One of them, within the memory of the pipeline. Infeasible where it cannot be kept.
+/// One of them, or "searched", within the memory of the pipeline. Infeasible where it cannot be
+/// kept.
 Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name);
 
 constexpr Nanos kNoStep = std::int64_t{1} << 60;
 
 struct Evaluated {
-  Nanos step = 0;
-  std::string schedule;
+  Nanos step = kNoStep;
+  Nanos bound = 0;                   ///< no schedule of these stages takes less
+  std::string schedule;              ///< name; "searched": what solve() finds
   std::vector<PlannedStage> stages;  ///< with recomputation where that was better
 };
 
 /// Simulates plans, each pipeline once.
 class Evaluator {
  public:
-  /// Keeps a reference to `task`.
+  /// Without `schedules`: all of plan_schedules(), and search() may look for others. Keeps a
+  /// reference to `task`.
   Evaluator(const Task& task, std::vector<std::string> schedules)
-      : task_(task), schedules_(std::move(schedules)) {}
+      : task_(task),
+        may_search_(schedules.empty()),
+        schedules_(schedules.empty() ? plan_schedules() : std::move(schedules)) {}
 
-  /// Infeasible where memory or links do not allow the stages.
-  Result<Evaluated> evaluate(const std::vector<PlannedStage>& stages);
-  /// Ops simulated so far: the measure of effort, the same on every machine.
+  /// Infeasible where memory or links do not allow the stages. Where their bound is not below
+  /// `limit`, the step is not worked out and stays kNoStep.
+  Result<Evaluated> evaluate(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
+  /// The same, and where no known schedule comes down to the bound, a short search for one.
+  Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
+  /// Ops simulated so far, and other work as so many: the measure of effort, the same on every
+  /// machine.
   std::int64_t ops() const { return ops_; }
 
  private:
-  Result<Evaluated> simulate_all(const std::vector<PlannedStage>& stages);
+  struct Known {
+    Nanos step = kNoStep, bound = 0;
+    std::size_t schedule = 0;  ///< of schedules_; behind the last: searched
+    bool simulated = false, searched = false;
+  };
+
+  Result<Evaluated> with_recomputation(const std::vector<PlannedStage>& stages, Nanos limit,
+                                       bool search);
+  Result<Evaluated> timed(const std::vector<PlannedStage>& stages, Nanos limit, bool search);
+  void simulate_all(const Pipeline& pipeline, Known& known);
+  void search_schedule(const Pipeline& pipeline, Known& known);
 
   const Task& task_;
+  bool may_search_;
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
-  std::unordered_map<std::string, std::pair<Nanos, std::size_t>> known_;
+  std::unordered_map<std::string, Known> known_;
 };
 
 }  // namespace weft::pipeline

@@ -93,10 +93,13 @@ class BestFirst {
       std::pop_heap(open_.begin(), open_.end(), Later{labels_});
       open_.pop_back();
       if (labels_[top].layer == ahead_.task().chain.size()) {
-        // Another schedule might come down to its bound.
-        found_.bound = std::min(found_.bound, labels_[top].bound);
-        const auto result = evaluator_.evaluate(stages_of(top));
-        if (result && result->step < found_.best.step) found_.best = *result;
+        const auto result = effort_.schedules
+                                ? evaluator_.search(stages_of(top), found_.best.step)
+                                : evaluator_.evaluate(stages_of(top), found_.best.step);
+        if (!result) continue;
+        // Another schedule might come down to the bound of these stages.
+        found_.bound = std::min(found_.bound, std::max(labels_[top].bound, result->bound));
+        if (result->step < found_.best.step) found_.best = *result;
         continue;
       }
       const Label part = labels_[top];

@@ -12,6 +12,7 @@ struct PlanEffort {
   std::int64_t ops = 1'000'000;       ///< simulated, all searches of a planning together
   std::size_t labels = 400'000;       ///< parts of plans kept at a time
   std::int64_t children = 4'000'000;  ///< parts of plans looked at
+  bool schedules = true;              ///< look for schedules of every plan, beyond known ones
 };
 
 struct FoundPlan {

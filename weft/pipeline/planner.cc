@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/device_orders.h"
@@ -17,14 +18,10 @@ namespace {
 /// Above this many devices groups grow in steps, and plans follow the bound.
 constexpr std::int32_t kMostExact = 64;
 
-Evaluated nothing() { return Evaluated{kNoStep, "", {}}; }
-
 class Planner {
  public:
   Planner(const Task& task, const PlannerOptions& options)
-      : task_(task),
-        options_(options),
-        evaluator_(task, options.schedules.empty() ? plan_schedules() : options.schedules) {
+      : task_(task), options_(options), evaluator_(task, options.schedules) {
     limits_.replicas = options.replicas;
     if (options_.ops == 0) options_.ops = usual_ops();
   }
@@ -41,12 +38,16 @@ class Planner {
       search_large();
     }
     if (best_.step == kNoStep) return no_plan();
-    bound_ = std::min(bound_, best_.step);
     return finished();
   }
 
  private:
   Result<Planned> finished() {
+    // The last word on the order of micro-batches.
+    if (const auto searched = evaluator_.search(best_.stages); searched) {
+      if (searched->step < best_.step) best_ = *searched;
+    }
+    bound_ = std::min(bound_, best_.step);
     Planned planned;
     planned.fixed_stages = options_.stages;
     planned.most_replicas = options_.replicas;
@@ -64,8 +65,21 @@ class Planner {
     return order;
   }
 
+  /// All devices busy all the time, but for what rounding of times may hide.
+  Nanos least_work() const {
+    double speed = 0;
+    for (const double each : task_.cluster.speed) speed += each;
+    const LayerChain& chain = task_.chain;
+    const auto work = static_cast<double>(chain.forward.back() + chain.backward.back());
+    return static_cast<Nanos>(work * task_.micro_batches / speed) -
+           4 * static_cast<Nanos>(task_.cluster.devices) * task_.micro_batches;
+  }
+
+  /// So that 64 layers on 16 devices stay well below 100 ms.
   std::int64_t usual_ops() const {
-    return task_.cluster.devices <= kMostFree ? 4'000'000 : 500'000;
+    const std::int32_t devices = task_.cluster.devices;
+    if (devices <= kMostFree) return 4'000'000;
+    return devices <= 16 ? 300'000 : devices <= 32 ? 3'000'000 : 10'000'000;
   }
 
   Status check() const {
@@ -126,7 +140,7 @@ class Planner {
 
   void search_orders() {
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
-    bound_ = Lookahead(task_, dreamt, options_.stages).least();
+    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work());
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -135,36 +149,54 @@ class Planner {
         const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
         for (const auto& plan : bottleneck_plans(task_, graph, most)) take(plan);
         if (best_.step < kNoStep) starts.push_back(best_);
-        best_ = nothing();
+        best_ = {};
       }
       const Lookahead lookahead(task_, graph, options_.stages);
       take(follow_bound(lookahead));
-      const auto share = options_.ops / 2 * static_cast<std::int64_t>(i + 1) /
+      const auto share = options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                          static_cast<std::int64_t>(orders.size());
       PlanEffort part = effort(share);
       part.children /= 8;
+      part.schedules = false;
       FoundPlan found = search_plans(lookahead, evaluator_, part, std::move(best_));
       if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
-      best_ = nothing();
+      best_ = {};
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
     for (std::size_t i = 0; i < starts.size(); ++i) {
-      if (best_.step == kNoStep || starts[i].step < best_.step) best_ = starts[i];
-      const auto share = options_.ops / 2 + options_.ops / 2 * static_cast<std::int64_t>(i + 1) /
+      const auto share = options_.ops / 3 + options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                                                 static_cast<std::int64_t>(starts.size());
       Evaluated better = improve(task_, evaluator_, improve_limits(share), starts[i]);
+      if (better.step < best_.step) best_ = std::move(better);
+    }
+    if (best_.step < kNoStep) shake();
+  }
+
+  /// Leaves the best plan by a few devices that change places, and climbs again, as long as the
+  /// effort lasts.
+  void shake() {
+    std::mt19937 random(1);
+    while (evaluator_.ops() < options_.ops) {
+      Evaluated plan = best_;
+      for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times) {
+        PlannedStage& a = plan.stages[random() % plan.stages.size()];
+        PlannedStage& b = plan.stages[random() % plan.stages.size()];
+        std::swap(a.devices[random() % a.devices.size()], b.devices[random() % b.devices.size()]);
+        std::sort(a.devices.begin(), a.devices.end());
+        std::sort(b.devices.begin(), b.devices.end());
+      }
+      const auto start = evaluator_.evaluate(plan.stages);
+      if (!start) continue;
+      const std::int64_t ops = std::min(options_.ops, evaluator_.ops() + options_.ops / 20);
+      Evaluated better = improve(task_, evaluator_, improve_limits(ops), *start);
       if (better.step < best_.step) best_ = std::move(better);
     }
   }
 
   /// Many devices: stages of one to four times 1, 2, 4 ... devices.
   void search_large() {
-    double speed = 0;
-    for (const double each : task_.cluster.speed) speed += each;
-    const LayerChain& chain = task_.chain;
-    bound_ = static_cast<Nanos>(static_cast<double>(chain.forward.back() + chain.backward.back()) *
-                                task_.micro_batches / speed);
+    bound_ = least_work();
     for (const auto& order : device_orders(task_.cluster)) {
       // Large units first: they are few, and what they reach limits the others.
       std::int32_t unit = 1;
@@ -189,7 +221,7 @@ class Planner {
   PlannerOptions options_;
   GroupLimits limits_;
   Evaluator evaluator_;
-  Evaluated best_ = nothing();
+  Evaluated best_ = {};
   Nanos bound_ = 0;
   bool exhausted_ = false;
 };

@@ -38,7 +38,7 @@ class AllPlans {
  private:
   void go(std::int32_t layer, std::uint32_t used) {
     if (layer == task_.chain.size()) {
-      const auto result = evaluator_.evaluate(stages_);
+      const auto result = evaluator_.search(stages_);
       if (result) best_ = std::min(best_, result->step);
       return;
     }
@@ -72,7 +72,7 @@ TEST(Planner, EqualsAllPlansOnAnyDevices) {
     if (round % 5 == 4) task.cluster.shared = {{{0}, {1}, 3'000'000'000}};
     const auto planned = make_plan(task, {});
     ASSERT_TRUE(planned) << planned.error().text();
-    EXPECT_EQ(planned->plan.step, AllPlans(task, plan_schedules()).best()) << "round " << round;
+    EXPECT_EQ(planned->plan.step, AllPlans(task, {}).best()) << "round " << round;
     EXPECT_TRUE(planned->exhausted);
     EXPECT_LE(planned->bound, planned->plan.step);
   }
@@ -89,7 +89,7 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
       memory = number_in(random, 60'000'000, 400'000'000);
     }
     const auto planned = make_plan(task, {});
-    const Nanos best = AllPlans(task, plan_schedules()).best();
+    const Nanos best = AllPlans(task, {}).best();
     if (best == kNoStep) {
       ++infeasible;
       ASSERT_FALSE(planned);
@@ -110,7 +110,7 @@ TEST(Planner, EqualDevicesNeedOneOrderOnly) {
     const Task task = make_task(profile, uniform_cluster(3, 8'000'000'000, 2000), 1 + round);
     const auto planned = make_plan(task, {});
     ASSERT_TRUE(planned);
-    EXPECT_EQ(planned->plan.step, AllPlans(task, plan_schedules()).best());
+    EXPECT_EQ(planned->plan.step, AllPlans(task, {}).best());
   }
 }
 
@@ -212,7 +212,7 @@ TEST(Lookahead, IsNoMoreThanAnyPlanTakes) {
   for (int round = 0; round < 20; ++round) {
     const Profile profile = random_layers(random, 5);
     const Task task = make_task(profile, random_cluster(random, 3, true), 1 + round % 6);
-    const Nanos best = AllPlans(task, plan_schedules()).best();
+    const Nanos best = AllPlans(task, {}).best();
     EXPECT_LE(Lookahead(task, free_groups(task.cluster, {}), 0).least(), best);
     EXPECT_LE(Lookahead(task, best_groups(task.cluster, {}), 0).least(), best);
   }

@@ -2,8 +2,10 @@
 #include "weft/pipeline/verify/bound.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "weft/pipeline/verify/schedule_bound.h"
 #include "weft/pipeline/verify/times.h"
 
 namespace weft::pipeline::verify {
@@ -21,11 +23,13 @@ Nanos floor_of(double rate, std::int64_t amount) {
 struct Edge {
   std::size_t to;
   double there, back;
-  Nanos latency;  ///< of both
+  Nanos latency_there, latency_back;
+  Nanos latency() const { return latency_there + latency_back; }
 };
 
 /// A stage's devices, after others have been used up.
 struct Node {
+  std::vector<std::int32_t> devices;  ///< empty where only their number counts
   std::int32_t replicas = 1;
   double work = 0, reduce = 0;
   Nanos reduce_latency = 0;
@@ -71,14 +75,14 @@ std::vector<Node> set_nodes(const PlanData& plan) {
     }
   }
   std::vector<Node> nodes(sets * sets);
-  std::vector<Edge> channels(sets * sets, Edge{0, kNever, kNever, 0});
+  std::vector<Edge> channels(sets * sets, Edge{0, kNever, kNever, 0, 0});
   for (std::size_t a = 1; a < sets; ++a) {
     for (std::size_t b = 1; b < sets; ++b) {
       if ((a & b) != 0) continue;
       channels[a * sets + b] = {0, channel_rate(plan, members[a], members[b]),
                                 channel_rate(plan, members[b], members[a]),
-                                channel_latency(plan, members[a], members[b]) +
-                                    channel_latency(plan, members[b], members[a])};
+                                channel_latency(plan, members[a], members[b]),
+                                channel_latency(plan, members[b], members[a])};
     }
   }
   for (std::size_t used = 0; used < sets; ++used) {
@@ -86,6 +90,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
       if ((used & set) != 0 || !allowed(plan, static_cast<std::int32_t>(members[set].size())))
         continue;
       Node& node = nodes[used * sets + set];
+      node.devices = members[set];
       node.replicas = static_cast<std::int32_t>(members[set].size());
       node.work = group_work(plan, members[set]);
       node.reduce = reduce_rate(plan, members[set]);
@@ -154,7 +159,7 @@ std::vector<Node> count_nodes(const PlanData& plan) {
         const double pairs = static_cast<double>(r) * next;
         const Edge edge{static_cast<std::size_t>(used + r) * side + next,
                         rate(std::min(out[next], in[r])) / pairs,
-                        rate(std::min(out[r], in[next])) / pairs, 2 * latency};
+                        rate(std::min(out[r], in[next])) / pairs, latency, latency};
         if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
       }
     }
@@ -240,8 +245,8 @@ class Search {
     const Nanos there = floor_of(edge.there, cuts_[layer]);
     const Nanos back = floor_of(edge.back, cuts_[layer]);
     const Nanos behind = floor_of(quickest_, path_.back() - path_[layer]);
-    return {there, there + back + edge.latency,
-            plan_.micro_batches * std::max(there, back) + std::min(there, back) + edge.latency +
+    return {there, there + back + edge.latency(),
+            plan_.micro_batches * std::max(there, back) + std::min(there, back) + edge.latency() +
                 behind};
   }
 
@@ -303,20 +308,71 @@ class Search {
       if (sure >= claimed_) break;
       if (!own.possible) continue;
       if (last == layers_) {
-        if (may_end(left)) check_.answer = BoundCheck::Answer::kFails;
+        if (!may_end(left)) continue;
+        path_taken_.push_back({layer, last, n, nullptr});
+        if (bound_of_path() < claimed_) check_.answer = BoundCheck::Answer::kFails;
+        path_taken_.pop_back();
         continue;
       }
       if (!may_go_on(left)) continue;
       for (const Edge& edge : node.next) {
         const Channel cost = channel(edge, last);
+        path_taken_.push_back({layer, last, n, &edge});
         go(after(left), last, edge.to, std::max(sure, steep + own.path + cost.busy),
            steep + own.path + cost.both, head + own.forward + cost.there);
+        path_taken_.pop_back();
       }
     }
   }
 
+  /// Stages of a complete plan and the edges between them.
+  struct Taken {
+    std::int32_t first, last;
+    std::size_t node;
+    const Edge* edge;  ///< to the next
+  };
+
+  /// Times as the rules round them; stages that recompute only take longer.
+  Nanos bound_of_path() const {
+    std::vector<BoundStage> stages;
+    std::vector<BoundChannel> channels;
+    for (std::size_t i = 0; i < path_taken_.size(); ++i) {
+      const auto& [first, last, n, edge] = path_taken_[i];
+      const Node& node = nodes_[n];
+      const auto time = [&](Nanos sum) {
+        return std::llround(static_cast<double>(sum) * node.work);
+      };
+      const Nanos forward = forward_[last] - forward_[first];
+      const Nanos later = later_[last] - later_[first];
+      const Nanos backward = path_[last] - path_[first] - forward + later;
+      const Bytes parameters = parameters_[last] - parameters_[first];
+      BoundStage stage{time(forward), time(backward) - time(later), time(later), 0};
+      if (node.replicas > 1 && parameters > 0) {
+        stage.reduce =
+            std::llround(node.reduce * static_cast<double>(parameters)) + node.reduce_latency;
+      }
+      stages.push_back(stage);
+      if (!edge) break;
+      const auto bytes = static_cast<double>(cuts_[last]);
+      BoundChannel channel{std::llround(edge->there * bytes),
+                           std::llround(edge->back * bytes),
+                           edge->latency_there,
+                           edge->latency_back,
+                           {},
+                           {}};
+      const auto &own = node.devices, &next = nodes_[edge->to].devices;
+      if (!own.empty() && !next.empty()) {
+        channel.shared_there = links_held(plan_, own, next);
+        channel.shared_back = links_held(plan_, next, own);
+      }
+      channels.push_back(std::move(channel));
+    }
+    return schedule_bound(stages, channels, plan_.micro_batches, later_.back() > 0);
+  }
+
   const PlanData& plan_;
   std::vector<Node> nodes_;
+  std::vector<Taken> path_taken_;
   std::vector<Bytes> cuts_;
   std::int32_t layers_, levels_ = 1;
   std::vector<Nanos> forward_, path_, later_;
@@ -328,22 +384,22 @@ class Search {
 };
 
 /// All devices busy all the time.
-BoundCheck check_work(const PlanData& plan) {
+Nanos least_work(const PlanData& plan) {
   double work = 0, speed = 0;
   for (const LayerData& layer : plan.layers) {
     work += static_cast<double>(layer.forward + layer.backward);
   }
   for (const double each : plan.speed) speed += each;
-  BoundCheck check;
-  check.least = static_cast<Nanos>(work * plan.micro_batches / speed);
-  if (plan.bound > check.least) check.answer = BoundCheck::Answer::kTooMany;
-  return check;
+  return static_cast<Nanos>(work * plan.micro_batches / speed) -
+         4 * static_cast<Nanos>(plan.devices) * plan.micro_batches;  // times are rounded
 }
 
 }  // namespace
 
 BoundCheck check_bound(const PlanData& plan) {
-  if (plan.devices > kMostCounted) return check_work(plan);
+  const Nanos work = least_work(plan);
+  if (plan.bound <= work) return {BoundCheck::Answer::kHolds, work, 0};
+  if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
   const bool sets = plan.devices <= kMostSets && !alike(plan);
   return Search(plan, sets ? set_nodes(plan) : count_nodes(plan)).run(plan.bound);
 }

@@ -81,14 +81,8 @@ class Links {
     const Nanos time = std::llround(channel_rate(plan_, sender.devices, receiver.devices) *
                                     static_cast<double>(bytes));
     std::vector<Nanos*> held{&own_[2 * from + (back ? 1 : 0)]};
-    for (std::size_t i = 0; i < plan_.shared.size(); ++i) {
-      const SharedData& link = plan_.shared[i];
-      if (crossing(link.one, link.other, sender.devices, receiver.devices) > 0) {
-        held.push_back(&shared_[2 * i]);
-      }
-      if (crossing(link.other, link.one, sender.devices, receiver.devices) > 0) {
-        held.push_back(&shared_[2 * i + 1]);
-      }
+    for (const std::size_t link : links_held(plan_, sender.devices, receiver.devices)) {
+      held.push_back(&shared_[link]);
     }
     Nanos start = ready;
     for (const Nanos* free : held) start = std::max(start, *free);
@@ -265,6 +259,16 @@ double channel_rate(const PlanData& plan, const Devices& from, const Devices& to
     if (most > 0) rate = std::max(rate, most * per_byte(link.bandwidth));
   }
   return rate;
+}
+
+std::vector<std::size_t> links_held(const PlanData& plan, const Devices& from, const Devices& to) {
+  std::vector<std::size_t> held;
+  for (std::size_t i = 0; i < plan.shared.size(); ++i) {
+    const SharedData& link = plan.shared[i];
+    if (crossing(link.one, link.other, from, to) > 0) held.push_back(2 * i);
+    if (crossing(link.other, link.one, from, to) > 0) held.push_back(2 * i + 1);
+  }
+  return held;
 }
 
 Nanos channel_latency(const PlanData& plan, const Devices& from, const Devices& to) {

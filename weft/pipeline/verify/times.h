@@ -13,6 +13,9 @@ double channel_rate(const PlanData& plan, const std::vector<std::int32_t>& from,
                     const std::vector<std::int32_t>& to);
 Nanos channel_latency(const PlanData& plan, const std::vector<std::int32_t>& from,
                       const std::vector<std::int32_t>& to);
+/// Shared links that carry something between them: twice the number, one more from the other side.
+std::vector<std::size_t> links_held(const PlanData& plan, const std::vector<std::int32_t>& from,
+                                    const std::vector<std::int32_t>& to);
 /// Layers take their time multiplied by this.
 double group_work(const PlanData& plan, const std::vector<std::int32_t>& group);
 /// Of the gradients of so many bytes.

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/pipeline/bounds.h"
 #include "weft/pipeline/plan_file.h"
+#include "weft/pipeline/random_pipeline.h"
 #include "weft/pipeline/random_task.h"
+#include "weft/pipeline/verify/schedule_bound.h"
 
 namespace weft::pipeline {
 namespace {
@@ -79,6 +82,34 @@ TEST(Verify, FindsWhatIsWrong) {
                 .find("plan.json: 'layers of a stage'"),
             0u);
   EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
+}
+
+TEST(Verify, ItsBoundOfSchedulesIsThatOfTheScheduler) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 60; ++round) {
+    RandomShape shape;
+    shape.stages = shape.devices = 1 + round % 6;
+    shape.micro_batches = 1 + round % 9;
+    Pipeline pipeline = random_pipeline(shape, random);
+    pipeline.split_backward = round % 2 == 0;
+    std::vector<verify::BoundStage> stages;
+    std::vector<verify::BoundChannel> channels;
+    for (const Stage& stage : pipeline.stages) {
+      stages.push_back({stage.forward, stage.input, stage.weight, stage.all_reduce});
+    }
+    for (const Boundary& boundary : pipeline.boundaries) {
+      channels.push_back({boundary.forward.time,
+                          boundary.backward.time,
+                          boundary.forward.latency,
+                          boundary.backward.latency,
+                          {},
+                          {}});
+    }
+    EXPECT_EQ(
+        verify::schedule_bound(stages, channels, pipeline.micro_batches, pipeline.split_backward),
+        lower_bounds(pipeline).best())
+        << "round " << round;
+  }
 }
 
 TEST(Verify, FindsMemoryThatDoesNotHold) {
