@@ -63,6 +63,8 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
        "'c' has a negative"},
       {R"({"instances": {"x": {"P": 1, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "cap_F": 0}}})",
        "instance x: stage 0 needs 2 of memory for one micro-batch; device 0 has 0"},
+      {R"({"instances": [{"P": 1, "M": 1000000, "f": 4000000000000, "b": 1, "w": 1, "c": 0}]})",
+       "too long; use a coarser unit"},
       {R"({"instances": [3]})", "no object"},
       {R"({"instances": [)", ""},
   };

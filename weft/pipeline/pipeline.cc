@@ -2,12 +2,14 @@
 #include "weft/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::pipeline {
 namespace {
 
-/// Sums of times stay far from what 64 bits hold.
 constexpr Nanos kLongest = Nanos{1} << 42;
+/// All times, or all changes of memory, together: far from what 64 bits hold.
+constexpr double kMostInAll = 1e17;
 constexpr std::int64_t kMostOps = std::int64_t{1} << 24;
 
 tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
@@ -38,6 +40,28 @@ Status check_transfer(const Transfer& transfer, const std::string& name) {
   WEFT_TRY(check_time(transfer.latency, "the latency " + name));
   for (const LinkId link : transfer.links) {
     if (link < 0) return bad("the transfer " + name + " has no link");
+  }
+  return {};
+}
+
+Status check_sums(const Pipeline& pipeline) {
+  double times = 0, memory = 0;
+  const auto add = [](double& sum, auto... values) {
+    ((sum += std::abs(static_cast<double>(values))), ...);
+  };
+  for (const Stage& stage : pipeline.stages) {
+    add(times, stage.forward, stage.input, stage.weight, stage.all_reduce);
+    add(memory, stage.forward_memory, stage.input_memory, stage.weight_memory);
+  }
+  for (const Boundary& boundary : pipeline.boundaries) {
+    add(times, boundary.forward.time, boundary.forward.latency, boundary.backward.time,
+        boundary.backward.latency);
+  }
+  if (times * pipeline.micro_batches > kMostInAll) {
+    return bad("all times together are too long; use a coarser unit");
+  }
+  if (memory * pipeline.micro_batches > kMostInAll) {
+    return bad("all memory together is too large; use a coarser unit");
   }
   return {};
 }
@@ -102,6 +126,7 @@ Status check(const Pipeline& pipeline) {
     WEFT_TRY(check_transfer(pipeline.boundaries[s].forward, "between stages " + names));
     WEFT_TRY(check_transfer(pipeline.boundaries[s].backward, "back between stages " + names));
   }
+  WEFT_TRY(check_sums(pipeline));
   return check_memory(pipeline);
 }
 

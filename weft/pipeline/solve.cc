@@ -108,12 +108,12 @@ void raise_by_windows(Search& search, Progress& progress) {
   Nanos low = progress.low();  // nothing below can be met
   Nanos step = std::max<Nanos>(1, low / 1024);
   Nanos high = low;
-  while (high < progress.high() && !search.may_end_by(high)) {
+  while (!progress.done() && high < progress.high() && !search.may_end_by(high)) {
     low = high + 1;
     high = std::min(progress.high(), high + step);
     step *= 2;
   }
-  while (low < high) {
+  while (!progress.done() && low < high) {
     const Nanos middle = low + (high - low) / 2;
     search.may_end_by(middle) ? high = middle : low = middle + 1;
   }
