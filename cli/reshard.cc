@@ -12,6 +12,7 @@
 #include "weft/reshard/joint.h"
 #include "weft/reshard/measured_link.h"
 #include "weft/reshard/picture.h"
+#include "weft/reshard/plan_file.h"
 #include "weft/reshard/relabel.h"
 #include "weft/reshard/text.h"
 
@@ -160,6 +161,27 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
   return json.end_object().take() + "\n";
 }
 
+/// Cases and outcomes of a plan file, whose plans were replayed when it was read.
+Status read_plans(const std::string& path, std::vector<Case>& cases,
+                  std::vector<Outcome>& outcomes) {
+  WEFT_ASSIGN(std::vector<reshard::PlannedArray> arrays, reshard::read_plan_file(path));
+  for (reshard::PlannedArray& array : arrays) {
+    outcomes.push_back(check_plan(array.problem, array.link, std::move(array.plan)));
+    cases.push_back({array.problem.id, array.problem.item_size, std::move(array.problem)});
+  }
+  return {};
+}
+
+Status write_plan(const std::string& path, const std::vector<Case>& cases,
+                  const std::vector<Outcome>& outcomes) {
+  std::vector<reshard::PlannedArray> arrays;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (outcomes[i].status != Outcome::Status::kOk) continue;
+    arrays.push_back({*cases[i].problem, outcomes[i].link, outcomes[i].plan});
+  }
+  return write_plan_file(path, arrays);
+}
+
 Status write_plans(const std::string& path, const std::vector<Case>& cases,
                    const std::vector<Outcome>& outcomes) {
   std::string lines;
@@ -182,25 +204,32 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
     return fail(ErrorCode::kUsage, "--budget: two elements must fit; write 64MB or 1MiB");
   }
   std::vector<Case> cases;
-  const bool many = arguments.has("--cases");
-  if (many) {
+  std::vector<Outcome> outcomes;
+  const bool planned = arguments.has("--plan");
+  if (planned) {
+    WEFT_TRY(read_plans(arguments.all("--plan").back(), cases, outcomes));
+  } else if (arguments.has("--cases")) {
     WEFT_ASSIGN(cases, reshard::read_cases(arguments.all("--cases").back()));
   } else {
     WEFT_ASSIGN(Case single, case_of(arguments));
     cases.push_back(std::move(single));
   }
+  const bool many = arguments.has("--cases") || cases.size() != 1;
   const bool together = arguments.has("--together");
-  if (together || arguments.has("--relabel")) {
+  if (!planned && (together || arguments.has("--relabel"))) {
     WEFT_TRY(share(cases, arguments.has("--relabel")));
   }
-  for (Case& item : cases) {
-    if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
+  if (!planned) {
+    for (Case& item : cases) {
+      if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
+    }
+    outcomes.resize(cases.size());
+    parallel_for(cases.size(), [&](std::size_t i) {
+      outcomes[i] = reshard::plan_and_check(cases[i], options, scale);
+      if (many && !arguments.has("--plans")) outcomes[i].rounds = {};
+    });
   }
-  std::vector<Outcome> outcomes(cases.size());
-  parallel_for(cases.size(), [&](std::size_t i) {
-    outcomes[i] = reshard::plan_and_check(cases[i], options, scale);
-    if (many && !arguments.has("--plans")) outcomes[i].rounds = {};
-  });
+  if (arguments.has("-o")) WEFT_TRY(write_plan(arguments.all("-o").back(), cases, outcomes));
   if (arguments.has("--plans")) {
     WEFT_TRY(write_plans(arguments.all("--plans").back(), cases, outcomes));
   }
@@ -290,6 +319,10 @@ Subcommand reshard_command() {
       {"--together", "", "all arrays at once: who sends is balanced over all of them"},
       {"--relabel", "",
        "deal the parts of the target out anew, so that most of all arrays stays where it is"},
+      {"-o", "FILE", "write the plan, to be put into force later (docs/formats/plan.md)",
+       Flag::Value::kFile},
+      {"--plan", "FILE", "replay and show a plan that was written, instead of planning",
+       Flag::Value::kFile},
       {"--svg", "FILE", "draw who holds what, before and after", Flag::Value::kFile},
       {"--threads", "N", "threads to use; 0: all cores", Flag::Value::kWhole},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};

@@ -196,3 +196,22 @@ def test_elements_cast_on_the_way_travel_as_the_smaller_type(weft: Weft) -> None
     assert (half["itemsize"], half["itemsize_from"], half["itemsize_to"]) == (2, 4, 2)
     done = weft(*SMALL, "--dtype", "c64", "--to-dtype", "f32")
     assert done.returncode == 2 and "imaginary" in done.stderr
+
+
+def test_a_plan_in_a_file_is_replayed_and_refused_if_damaged(weft: Weft, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    made = weft(*SMALL, "--message-cost", "2us", "-o", path)
+    assert made.returncode == 0, made.stderr
+    again = weft("reshard", "--plan", path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.splitlines()[1:] == made.stdout.splitlines()[1:]
+    copy = tmp_path / "copy.json"
+    weft("reshard", "--plan", path, "-o", copy)
+    assert copy.read_bytes() == path.read_bytes()
+    plan = json.loads(path.read_text())
+    plan["reshard"][0]["steps"].pop()
+    path.write_text(json.dumps(plan))
+    done = weft("reshard", "--plan", path)
+    assert done.returncode == 3 and "plan.json" in done.stderr
+    done = weft("replay", ROOT / "examples" / "resnet50-w4", "--plan", copy)
+    assert done.returncode == 3 and "weft reshard --plan" in done.stderr

@@ -104,6 +104,9 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name) {
     return bad(name, "plan_version is " + version->text + ", but this Weft reads version " +
                          std::to_string(Plan::kVersion));
   }
+  if (document.find("reshard") != nullptr) {
+    return bad(name, "this plan moves arrays; weft reshard --plan reads it");
+  }
   WEFT_TRY(only_fields(
       document, {"plan_version", "changes", "predicted_step_ms", "baseline_step_ms", "inputs"},
       name));

@@ -54,13 +54,19 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     options.link.grow = scale_local;
     options.link.shrink = largest;
   }
-  outcome.link = options.link;
   Result<Plan> plan = make_plan(problem, options);
   if (!plan) {
+    outcome.link = options.link;
     outcome.reason = plan.error().message;
     return outcome;
   }
-  outcome.plan = std::move(*plan);
+  return check_plan(problem, options.link, std::move(*plan));
+}
+
+Outcome check_plan(const Problem& problem, const Link& link, Plan plan) {
+  Outcome outcome;
+  outcome.link = link;
+  outcome.plan = std::move(plan);
   outcome.rounds = rounds(problem, outcome.plan);
   const Status right = check(problem, outcome);
   outcome.status = right ? Outcome::Status::kOk : Outcome::Status::kWrong;

@@ -31,6 +31,9 @@ std::string_view status_name(Outcome::Status status);
 /// is.
 Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local);
 
+/// The same for a plan that is there already.
+Outcome check_plan(const Problem& problem, const Link& link, Plan plan);
+
 /// Largest received volume of a device, added up over the steps, in elements.
 std::int64_t received(const Plan& plan);
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes: an Error, or plans that were replayed and are written as they were read.
+#include <cstdint>
+
+#include "weft/base/check.h"
+#include "weft/reshard/plan_file.h"
+#include "weft/reshard/planner.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weft::reshard;
+  const auto arrays = parse_plan_file({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!arrays) return 0;
+  for (const PlannedArray& array : *arrays) least_time(array.problem, array.link);
+  const std::string text = print_plan_file(*arrays);
+  const auto again = parse_plan_file(text, "fuzz");
+  WEFT_CHECK(again && print_plan_file(*again) == text);
+  return 0;
+}
