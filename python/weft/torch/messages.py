@@ -31,23 +31,35 @@ BLOCKS = 2  # of staging, a direction
 MOST_UNDER_WAY = 64  # operations, a direction
 
 
+def peer_failed(peer: int, error: BaseException) -> PeerFailed:
+    return PeerFailed(
+        f"rank {peer} failed, or did not answer in time ({_first(error)}): what was to be received is "
+        "undefined, and the process group cannot be used again"
+    )
+
+
 class Deadline:
-    def __init__(self, seconds: float) -> None:
+    """When to give up on the others. `queued`: waiting for a message only queues what comes behind it,
+    as with NCCL, whose own watchdog ends the process unless `watch` asks to look after every message."""
+
+    def __init__(self, seconds: float, queued: bool = False, watch: bool = False) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
-
-    def left(self) -> timedelta:
-        # Zero would mean none to some back-ends.
-        return timedelta(seconds=max(0.001, self._end - time.monotonic()))
+        self._queued, self._watch = queued, watch
 
     def wait(self, work: Any, peer: int) -> None:
+        # Zero would mean none to some back-ends.
+        left = timedelta(seconds=max(0.001, self._end - time.monotonic()))
         try:
-            done = work.wait(self.left())
+            done = work.wait() if self._queued else work.wait(left)
+            while self._queued and self._watch and not work.is_completed():
+                if time.monotonic() > self._end:
+                    # Otherwise the device would wait for ever, and the process with it.
+                    dist.group.WORLD.abort()
+                    raise RuntimeError("timed out")
+                time.sleep(0.0001)
         except RuntimeError as error:
-            raise PeerFailed(
-                f"rank {peer} failed, or did not answer within {self._seconds:g} s ({_first(error)}): "
-                "what was to be received is undefined, and the process group cannot be used again"
-            ) from error
+            raise peer_failed(peer, error) from error
         if done is False:
             raise PeerFailed(f"rank {peer} did not answer within {self._seconds:g} s")
 
@@ -76,7 +88,7 @@ class Links:
         try:
             return start(memory, peer, group=self.group, tag=self.tag)
         except RuntimeError as error:
-            raise PeerFailed(f"rank {peer} failed ({_first(error)})") from error
+            raise peer_failed(peer, error) from error
 
 
 class Staging:

@@ -16,8 +16,9 @@ from torch.distributed.tensor.placement_types import Partial
 
 from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
 from ..errors import Infeasible, UsageError
+from .grouped import STAGING, longest_piece
 from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
-from .running import CHUNK, Job, link_of, run
+from .running import CHUNK, Job, in_groups, link_of, run
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,19 @@ def plan_of(way: Way, budget: int) -> ReshardPlan:
 
 
 @functools.lru_cache(maxsize=256)
-def program_of(ways: tuple[Way, ...], rank: int, budget: int | None) -> ReshardProgram:
+def program_of(
+    ways: tuple[Way, ...], rank: int, budget: int | None, together: bool = False
+) -> ReshardProgram:
+    """`together`: messages go in groups, see grouped.py."""
     plans = [plan_of(way, budget or 0) for way in ways]
-    if budget is None:
-        # What rests between rounds, and two blocks a direction.
-        budget = reshard_resting(plans) + 4 * CHUNK
-    return reshard_program(plans, rank, budget)
+    # Beside what rests between rounds, messages are cut so that two a direction fit.
+    rests = reshard_resting(plans)
+    if together:
+        room = STAGING if budget is None else budget - rests
+        return reshard_program(
+            plans, rank, rests + max(1, 4 * longest_piece(room, len(plans[0].devices)))
+        )
+    return reshard_program(plans, rank, rests + 4 * CHUNK if budget is None else budget)
 
 
 def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch.dtype:
@@ -164,9 +172,9 @@ def _redistribute(
     out = torch.empty((0,) if shape is None else shape, dtype=travels, device=local.device)
     if rank in source.ranks or rank in target.ranks:
         way = Way(source, target, travels, link_of(local.device))
-        program = program_of((way,), rank, budget)
+        program = program_of((way,), rank, budget, in_groups(local.device))
         given = local.to(travels) if rank in source.ranks else out[:0]
-        run(program, [Job(given, out, reduction_of(source, target))], budget, timeout)
+        run(program, [Job(given, out, reduction_of(source, target))], timeout)
     scale = scale_of(source, target)
     if scale != 1.0:
         out = out.mul_(scale) if out.is_floating_point() or out.is_complex() else out * scale

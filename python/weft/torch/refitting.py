@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from ..errors import Infeasible, UsageError
 from .layouts import Placed, Spec, part_of, spec_of
 from .redistribution import Way, program_of, reduction_of, scale_of, wire_dtype
-from .running import Job, bare, link_of, run
+from .running import Job, bare, in_groups, link_of, run
 
 CASTS = 256 << 20
 """Bytes for arrays in another type than they are kept in, at once, where no budget is given."""
@@ -194,9 +194,9 @@ def refit(
             ways = tuple(
                 Way(each.source, each.target, each.travels, (step, "0us"), others) for each in batch
             )
-            program = program_of(ways, rank, left)
+            program = program_of(ways, rank, left, in_groups(device))
             jobs = [job_of(each, src_state, dst_state, rank, device) for each in batch]
-            run(program, jobs, left, timeout)
+            run(program, jobs, timeout)
             for each, job in zip(batch, jobs):
                 finish(each, job, dst_state, rank)
 

@@ -13,6 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from .._core import ReshardProgram
 from ..errors import Unavailable, UsageError
+from .grouped import run_grouped
 from .messages import Deadline, Links, run_program
 from .packing import HostPacking, Packing, TorchPacking
 
@@ -45,6 +46,11 @@ def backend_of(device: torch.device) -> Any:
         ) from error
 
 
+def in_groups(device: torch.device) -> bool:
+    """gloo takes sends and receives one by one; others, and NCCL first of all, want them together."""
+    return bool(backend_of(device).name().lower() != "gloo")
+
+
 def link_of(device: torch.device) -> tuple[str, str]:
     return LINKS.get(backend_of(device).name().lower(), LINKS["nccl"])
 
@@ -73,12 +79,11 @@ def packing_for(
     return TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
 
 
-def run(
-    program: ReshardProgram, jobs: Sequence[Job], budget: int | None, timeout: float | None
-) -> None:
+def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None) -> None:
     device = jobs[0].target.device
     backend = backend_of(device)
-    deadline = Deadline(seconds_of(backend) if timeout is None else timeout)
+    seconds = seconds_of(backend) if timeout is None else timeout
+    deadline = Deadline(seconds, queued=device.type != "cpu", watch=timeout is not None)
     buffers = []
     for job in jobs:
         buffers += [as_bytes(job.source), as_bytes(job.target)]
@@ -89,4 +94,5 @@ def run(
             )
     buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))
     links = Links(deadline, program.fingerprint % (1 << 30))
-    run_program(program, packing_for(program, buffers, jobs), buffers, links)
+    carry_out = run_grouped if in_groups(device) else run_program
+    carry_out(program, packing_for(program, buffers, jobs), buffers, links)

@@ -256,6 +256,32 @@ def case_torch_packs_as_the_library_does() -> None:
         running.packing_for = usual
 
 
+def case_groups_of_messages_do_as_single_ones() -> None:
+    """What NCCL is given, run by gloo."""
+    usual = running.in_groups
+
+    def replace(function: Any) -> None:
+        for module in (running, redistribution):
+            setattr(module, "in_groups", function)
+
+    replace(lambda device: True)
+    try:
+        all_pairs((5, 3))
+        case_between_meshes()
+        case_summands_between_meshes()
+        mesh = grid()
+        whole = numbers((64, 48))
+        array = distributed(whole, mesh, [S0, S0])
+        for budget in (100, 5000):
+            result = weft.torch.redistribute(array, mesh, [S1, S1], budget=budget)
+            check(result, whole, mesh, [S1, S1])
+        refused(
+            weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
+        )
+    finally:
+        replace(usual)
+
+
 def case_gradients_go_back() -> None:
     mesh = grid()
     whole = numbers((6, 4))
