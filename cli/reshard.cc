@@ -2,6 +2,9 @@
 // `weft reshard`: the transfers that turn one distribution of an array into another.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/loading.h"
@@ -142,8 +145,30 @@ Status share(std::vector<Case>& cases, bool relabel) {
   return {};
 }
 
+using MaybeFootprint = std::optional<reshard::execute::Footprint>;
+
+/// What a plan that is right takes; one that does not fit the budget is refused.
+void add_footprint(const Case& item, const reshard::execute::ProgramOptions& how, Outcome& outcome,
+                   MaybeFootprint& footprint) {
+  if (outcome.status != Outcome::Status::kOk) return;
+  auto found = reshard::execute::footprint(*item.problem, outcome.plan, how);
+  if (found) {
+    footprint = std::move(*found);
+  } else {
+    outcome.status = Outcome::Status::kRefused;
+    outcome.reason = found.error().message;
+  }
+}
+
+void write_footprint(JsonWriter& json, const reshard::execute::Footprint& footprint) {
+  json.begin_object().field("in_place", footprint.in_place).field("reason", footprint.reason);
+  json.field("in", footprint.in).field("out", footprint.out);
+  json.field("staging", footprint.staging).field("messages", footprint.messages);
+  json.field("live", footprint.live).end_object();
+}
+
 std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
-                    bool together) {
+                    const std::vector<MaybeFootprint>& footprints, bool together) {
   std::int64_t counts[3] = {0, 0, 0};
   for (const Outcome& outcome : outcomes) ++counts[static_cast<int>(outcome.status)];
   JsonWriter json;
@@ -154,6 +179,17 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
     reshard::write_outcome(json, cases[i], outcomes[i]);
   }
   json.end_array();
+  if (std::any_of(footprints.begin(), footprints.end(), [](const auto& f) { return !!f; })) {
+    json.key("memory").begin_array();
+    for (const MaybeFootprint& footprint : footprints) {
+      if (footprint) {
+        write_footprint(json, *footprint);
+      } else {
+        json.null();
+      }
+    }
+    json.end_array();
+  }
   if (together) {
     json.key("together");
     write_together(json, put_together(cases, outcomes));
@@ -199,9 +235,11 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const Topology topology, topology_of(arguments));
   options.link.node_bandwidth = topology.bandwidth;
   WEFT_ASSIGN(const Bytes scale, optional_size(arguments, "--scale-local"));
-  WEFT_ASSIGN(const Bytes budget, optional_size(arguments, "--budget"));
-  if (arguments.has("--budget") && reshard::chunk_bytes(budget, budget, 16) == 0) {
-    return fail(ErrorCode::kUsage, "--budget: two elements must fit; write 64MB or 1MiB");
+  reshard::execute::ProgramOptions how;
+  WEFT_ASSIGN(how.budget, optional_size(arguments, "--budget"));
+  how.in_place = arguments.has("--in-place");
+  if (arguments.has("--budget") && how.budget < 64) {
+    return fail(ErrorCode::kUsage, "--budget: four elements must fit; write 64MB or 1MiB");
   }
   std::vector<Case> cases;
   std::vector<Outcome> outcomes;
@@ -224,10 +262,19 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
       if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
     }
     outcomes.resize(cases.size());
+    const auto planner = [&](const reshard::Problem& problem,
+                             const reshard::PlannerOptions& prices) {
+      return reshard::execute::make_plan_for(problem, prices, how);
+    };
     parallel_for(cases.size(), [&](std::size_t i) {
-      outcomes[i] = reshard::plan_and_check(cases[i], options, scale);
+      outcomes[i] = reshard::plan_and_check(cases[i], options, scale, planner);
       if (many && !arguments.has("--plans")) outcomes[i].rounds = {};
     });
+  }
+  std::vector<MaybeFootprint> footprints(cases.size());
+  if (how.budget > 0 || how.in_place) {
+    parallel_for(cases.size(),
+                 [&](std::size_t i) { add_footprint(cases[i], how, outcomes[i], footprints[i]); });
   }
   if (arguments.has("-o")) WEFT_TRY(write_plan(arguments.all("-o").back(), cases, outcomes));
   if (arguments.has("--plans")) {
@@ -241,11 +288,12 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
     WEFT_TRY(write_file(arguments.all("--svg").back(), reshard::picture(*cases.front().problem)));
   }
   if (arguments.has("--json")) {
-    console.result = json_of(cases, outcomes, together);
+    console.result = json_of(cases, outcomes, footprints, together);
   } else if (many) {
     console.result = reshard_cases_text(cases, outcomes, arguments.has("--all"), console.out);
   } else {
-    console.result = reshard_text(cases.front(), outcomes.front(), budget, console.out);
+    console.result = reshard_text(cases.front(), outcomes.front(), console.out);
+    if (footprints.front()) console.result += reshard_memory_text(*footprints.front());
   }
   if (together && !arguments.has("--json")) {
     console.result += reshard_together_text(put_together(cases, outcomes));
@@ -310,8 +358,10 @@ Subcommand reshard_command() {
        Flag::Value::kText},
       {"--scale-local", "SIZE", "price as if the largest local part had this size",
        Flag::Value::kText},
-      {"--budget", "SIZE", "staging memory a device; messages go in chunks that fit",
+      {"--budget", "SIZE",
+       "memory a device may hold beside both ends; what does not fit goes in pieces",
        Flag::Value::kText},
+      {"--in-place", "", "give up the source: one buffer for both ends where rounds allow it"},
       {"--direct", "", "one direct exchange, without a search for cheaper plans"},
       {"--cases", "FILE", "plan a file of problems (docs/design/reshard.md)", Flag::Value::kFile},
       {"--all", "", "with --cases: show those that are ok, too"},

@@ -37,25 +37,9 @@ std::string type_text(const std::optional<reshard::Sharding>& type) {
   return text.empty() ? "copies" : text;
 }
 
-/// The longest message, and how much of it is on its way at once within the budget.
-std::string staging_text(const Case& item, const Outcome& outcome, Bytes budget) {
-  std::int64_t longest = 0;
-  for (const reshard::Round& round : outcome.rounds) {
-    for (const reshard::Transfer& transfer : round) {
-      longest = std::max(longest, reshard::volume(transfer.box));
-    }
-  }
-  const Bytes message = longest * item.item_size;
-  const Bytes chunk = reshard::chunk_bytes(message, budget, item.item_size);
-  if (chunk == 0) return {};
-  return fmt::format("staging   {} a device, in chunks of {} of messages of at most {}\n",
-                     format_bytes(2 * chunk), format_bytes(chunk), format_bytes(message));
-}
-
 }  // namespace
 
-std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
-                         const Terminal& terminal) {
+std::string reshard_text(const Case& item, const Outcome& outcome, const Terminal& terminal) {
   const reshard::Problem& problem = *item.problem;
   const Bytes size = item.item_size;
   const std::string cast =
@@ -90,8 +74,23 @@ std::string reshard_text(const Case& item, const Outcome& outcome, Bytes budget,
   const Picos bound = least_time(problem, outcome.link);
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, bound));
-  text += staging_text(item, outcome, budget);
   return text;
+}
+
+std::string reshard_memory_text(const reshard::execute::Footprint& footprint) {
+  std::string text;
+  if (!footprint.reason.empty()) {
+    text += fmt::format("in place  no: {}\n", footprint.reason);
+  }
+  text += fmt::format("memory    {} live a device at most: {} in and {} out{}, {} of staging",
+                      format_bytes(footprint.live), format_bytes(footprint.in),
+                      format_bytes(footprint.out), footprint.in_place ? " in one buffer" : "",
+                      format_bytes(footprint.staging));
+  if (footprint.messages > 0) {
+    text += fmt::format(", {} for messages of at most {}", format_bytes(footprint.messages),
+                        format_bytes(footprint.message));
+  }
+  return text + "\n";
 }
 
 std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,

@@ -6,13 +6,17 @@
 #include <vector>
 
 #include "cli/terminal.h"
+#include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/outcome.h"
 
 namespace weft::cli {
 
 /// One problem: its steps, and how far they are from the bounds.
-std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome, Bytes budget,
+std::string reshard_text(const reshard::Case& item, const reshard::Outcome& outcome,
                          const Terminal& terminal);
+
+/// What lives on the device that needs most when it runs.
+std::string reshard_memory_text(const reshard::execute::Footprint& footprint);
 
 /// Many: a line for each that is not ok (or for all of them), then the counts.
 std::string reshard_cases_text(const std::vector<reshard::Case>& cases,

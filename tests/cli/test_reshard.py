@@ -118,7 +118,30 @@ def test_a_picture_shows_both_ends(weft: Weft, tmp_path: Path) -> None:
 
 def test_a_budget_divides_messages(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2", "--shape", "1048576", "--from", "x", "--to", "-"]
-    assert "in chunks of 500 kB" in weft(*words, "--budget", "1MB").stdout
+    text = weft(*words, "--budget", "1MB").stdout
+    assert "memory    7.3 MB live a device at most: 2.1 MB in and 4.2 MB out" in text
+    assert "1.0 MB for messages of at most 250 kB" in text
+
+
+def test_a_plan_rests_within_the_budget(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2,y=2", "--shape", "64,64", "--from", "x+y,-", "--to", "-,x+y",
+             "--message-cost", "20us", "--json"]  # fmt: skip
+    free, tight = (json.loads(weft(*words, "--budget", size).stdout) for size in ("1MB", "2kB"))
+    assert free["memory"][0]["staging"] == 4096 and tight["memory"][0]["staging"] == 0
+    assert len(free["cases"][0]["steps"]) == 2 and len(tight["cases"][0]["steps"]) == 1
+    for plan, budget in ((free, 1_000_000), (tight, 2000)):
+        memory = plan["memory"][0]
+        assert memory["live"] <= memory["in"] + memory["out"] + budget
+
+
+def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=4", "--shape", "256,256", "--json", "--in-place", "--budget", "16kB"]
+    for before, after in (("x,-", "-,x"), ("x,-", "-,-"), ("-,-", "-,x")):
+        memory = json.loads(weft(*words, "--from", before, "--to", after).stdout)["memory"][0]
+        assert memory["in_place"] and memory["reason"] == ""
+        assert memory["live"] <= max(memory["in"], memory["out"]) + 16_000
+    both = json.loads(weft(*words, "--from", "x,-", "--to", "-,-", "--to-partial", "x").stdout)
+    assert not both["memory"][0]["in_place"] and "buffer for each end" in both["memory"][0]["reason"]
 
 
 @pytest.mark.parametrize(

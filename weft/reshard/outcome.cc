@@ -42,7 +42,8 @@ std::string_view status_name(Outcome::Status status) {
   return "";
 }
 
-Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local) {
+Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local,
+                       const Planner& planner) {
   Outcome outcome;
   if (!item.problem) {
     outcome.reason = item.problem.error().message;
@@ -54,7 +55,7 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     options.link.grow = scale_local;
     options.link.shrink = largest;
   }
-  Result<Plan> plan = make_plan(problem, options);
+  Result<Plan> plan = planner(problem, options);
   if (!plan) {
     outcome.link = options.link;
     outcome.reason = plan.error().message;

@@ -26,10 +26,13 @@ struct Outcome {
 };
 std::string_view status_name(Outcome::Status status);
 
+using Planner = std::function<Result<Plan>(const Problem&, const PlannerOptions&)>;
+
 /// Plans, replays by box algebra and, where that is affordable, runs it element by element.
 /// `scale_local`: prices as if the largest part of the array on any device had that size; 0: as it
 /// is.
-Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local);
+Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local,
+                       const Planner& planner = make_plan);
 
 /// The same for a plan that is there already.
 Outcome check_plan(const Problem& problem, const Link& link, Plan plan);

@@ -20,6 +20,19 @@ std::int64_t affordable_rounds(const Problem& problem) {
   return std::clamp(kWork / std::max<std::int64_t>(1, devices * devices), kLeast, kMost);
 }
 
+/// Whether the array may rest wherever it does between two rounds of the plan.
+bool rests_well(const Plan& plan, const PlannerOptions& options) {
+  if (!options.may_rest) return true;
+  const Layout* before = nullptr;
+  for (const Step& step : plan.steps) {
+    for (const LayoutPtr& layout : step.layouts) {
+      if (before != nullptr && !options.may_rest(*before)) return false;
+      before = layout.get();
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Picos least_time(const Problem& problem, const Link& link) {
@@ -32,7 +45,9 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   Meetings meetings(problem.node_of);
   std::optional<Plan> best;
   const auto offer = [&](std::optional<Plan> plan) {
-    if (plan && (!best || plan->time < best->time)) best = std::move(plan);
+    if (plan && (!best || plan->time < best->time) && rests_well(*plan, options)) {
+      best = std::move(plan);
+    }
   };
   if (!problem.target.partial()) offer(direct_plan(problem, options.link, meetings));
   if (best && (options.direct || best->time <= least_time(problem, options.link))) return *best;
@@ -40,6 +55,7 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     SearchLimits limits;
     limits.memory = bounds(problem).memory;
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
+    limits.may_rest = options.may_rest;
     offer(search(problem, *factored, options.link, limits, meetings));
     offer(normal_plan(problem, *factored, options.link, meetings));
   }

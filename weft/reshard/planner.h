@@ -2,6 +2,8 @@
 // The cheapest plan for a problem.
 #pragma once
 
+#include <functional>
+
 #include "weft/reshard/plan.h"
 
 namespace weft::reshard {
@@ -12,6 +14,9 @@ struct PlannerOptions {
   bool direct = false;
   /// Rounds that a search may price, at most; 0: as many as take about a millisecond.
   std::int64_t search_rounds = 0;
+  /// Whether an array may rest in a layout between two rounds; plans through others are left out.
+  /// Empty: in any.
+  std::function<bool(const Layout&)> may_rest;
 };
 
 /// What no plan can beat: one step that brings the busiest device what it lacks, as far as that is

@@ -124,6 +124,7 @@ class Search {
       step.layouts = {layouts_.layout(type)};
       if (!exchangeable(*states_[index].layout, *step.layouts.back())) continue;
       if (step.layouts.back()->largest() > limits_.memory) continue;
+      if (limits_.may_rest && !limits_.may_rest(*step.layouts.back())) continue;
       step.traffic = traffic(*states_[index].layout, *step.layouts.back(), meetings_);
       ++priced_;
       step.op = recognise(factored_.factors, states_[index].type, type, step.traffic);

@@ -3,6 +3,8 @@
 // from the one before.
 #pragma once
 
+#include <functional>
+
 #include "weft/reshard/factors.h"
 #include "weft/reshard/plan.h"
 
@@ -12,6 +14,8 @@ struct SearchLimits {
   std::int64_t memory = 0;  ///< elements that any device may hold at once
   /// Rounds to price, at most. The best plan found until then is returned.
   std::int64_t rounds = 0;
+  /// See PlannerOptions.
+  std::function<bool(const Layout&)> may_rest;
 };
 
 /// A* over types. Never worse than the direct plan where that exists; nullopt where types do not

@@ -401,20 +401,23 @@ class Author {
       if (!course_.carries_on(way, self_, to)) continue;
       for (const Part from : course_.parts(way, self_)) {
         const auto box = shared_region(*course_.layouts[way], from, *course_.layouts[way + 1], to);
-        add_moves(agreed_regions(course_, place(way, from), box, {self_}),
-                  agreed_regions(course_, place(way + 1, to), box, {self_}), turn);
+        add_shuffle(agreed_regions(course_, place(way, from), box, {self_}),
+                    agreed_regions(course_, place(way + 1, to), box, {self_}), turn);
       }
     }
   }
 
-  static void add_moves(const std::vector<Region>& from, const std::vector<Region>& to,
-                        Turn& turn) {
-    for (Move& pair : paired(from, to)) {
-      Move move{joined(std::move(pair.from)), joined(std::move(pair.to))};
-      const bool stays = move.from.buffer == move.to.buffer && move.from.offset == move.to.offset &&
-                         move.from.loops == move.to.loops;
-      if (!stays) turn.shuffles.push_back(std::move(move));
-    }
+  static void add_shuffle(const std::vector<Region>& from, const std::vector<Region>& to,
+                          Turn& turn) {
+    Shuffle shuffle;
+    for (const Region& region : from) shuffle.from.push_back(joined(region));
+    for (const Region& region : to) shuffle.to.push_back(joined(region));
+    const auto same = [](const Region& a, const Region& b) {
+      return a.buffer == b.buffer && a.offset == b.offset && a.loops == b.loops;
+    };
+    const bool stays = std::equal(shuffle.from.begin(), shuffle.from.end(), shuffle.to.begin(),
+                                  shuffle.to.end(), same);
+    if (!stays && !from.empty()) turn.shuffles.push_back(std::move(shuffle));
   }
 
   Region dense(std::int32_t buffer, Bytes offset, std::int64_t elements) const {
@@ -469,9 +472,10 @@ class Author {
         Piece plain = *stream.piece;
         plain.add = false;
         mail[turn][address(plain)].push_back(here);
-        for (Move& pair : paired({here}, stream.slice(share, leg.shares))) {
-          turns[turn + 1].moves.push_back(
-              {joined(std::move(pair.from)), joined(std::move(pair.to)), true});
+        Bytes from = here.offset;
+        for (const Region& region : stream.slice(share, leg.shares)) {
+          turns[turn + 1].moves.push_back({packed(region, staging_, from), region, true});
+          from += region.bytes();
         }
       }
       for (const Stream& stream : mine.sent) {
@@ -497,7 +501,7 @@ class Author {
         const std::vector<Region> homes = stream.slice(share, leg.shares);
         const std::vector<Region> places =
             free.take(stream.low(share + 1, leg.shares) - stream.low(share, leg.shares));
-        add_moves(places, homes, last);
+        add_shuffle(places, homes, last);
         add(places, letters[address(*stream.piece)]);
       }
       for (const Stream& stream : mine.sent) {
@@ -546,66 +550,93 @@ void write_streams(const Mail& mail, Bytes limit, Turn& turn) {
 
 }  // namespace
 
-Result<Program> make_program_in_place(const std::vector<Array>& arrays, Device self,
-                                      const ProgramOptions& options) {
-  Program program;
-  program.self = self;
-  program.fingerprint = fingerprint(arrays, options);
-  // Half of the budget for shares of swaps, the rest for messages and marks.
-  const Bytes allowance =
-      options.budget > 0
-          ? std::max<Bytes>(1, options.budget / 2 / static_cast<Bytes>(arrays.size()))
-          : 0;
+namespace {
+
+/// What all devices share.
+struct Itinerary {
   std::vector<Course> courses;
-  std::vector<std::vector<Leg>> all_legs;
+  std::vector<std::vector<Leg>> legs;  ///< by array and way
   std::size_t turns = 0;
+  std::vector<Bytes> offsets;  ///< of arrays in staging
   Bytes staging = 0, item = 1;
-  std::vector<Bytes> offsets;
+};
+
+Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget) {
+  Itinerary all;
+  // Half of the budget for shares, the rest for messages and marks.
+  const Bytes allowance =
+      budget > 0 ? std::max<Bytes>(1, budget / 2 / static_cast<Bytes>(arrays.size())) : 0;
   for (const Array& array : arrays) {
-    courses.push_back(make_course(*array.problem, *array.plan));
-    WEFT_ASSIGN(std::vector<Leg> legs, make_legs(courses.back(), allowance));
-    std::size_t mine = 0;
-    offsets.push_back(staging);
+    all.courses.push_back(make_course(*array.problem, *array.plan));
+    WEFT_ASSIGN(std::vector<Leg> legs, make_legs(all.courses.back(), allowance));
+    std::size_t turns = 0;
     Bytes most = 0;
     for (const Leg& leg : legs) {
-      mine += static_cast<std::size_t>(leg.turns());
+      turns += static_cast<std::size_t>(leg.turns());
       most = std::max(most, leg.staging);
     }
     constexpr Bytes kAlign = 16;
-    staging += options.budget > 0 ? most : (most + kAlign - 1) / kAlign * kAlign;
-    turns = std::max(turns, mine);
-    item = std::max(item, array.problem->item_size);
-    all_legs.push_back(std::move(legs));
+    all.offsets.push_back(all.staging);
+    all.staging += budget > 0 ? most : (most + kAlign - 1) / kAlign * kAlign;
+    all.turns = std::max(all.turns, turns);
+    all.item = std::max(all.item, array.problem->item_size);
+    all.legs.push_back(std::move(legs));
   }
-  program.turns.resize(turns);
-  std::vector<Mail> mail(turns);
+  return all;
+}
+
+Result<Program> program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
+                           Bytes budget) {
+  Program program;
+  program.self = self;
+  program.turns.resize(way_of.turns);
+  std::vector<Mail> mail(way_of.turns);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const Author author(courses[i], self, static_cast<std::int32_t>(i),
-                        static_cast<std::int32_t>(2 * arrays.size()), offsets[i]);
+    const Course& course = way_of.courses[i];
+    const Author author(course, self, static_cast<std::int32_t>(i),
+                        static_cast<std::int32_t>(2 * arrays.size()), way_of.offsets[i]);
     std::size_t turn = 0;
-    for (std::size_t way = 0; way < courses[i].ways.size(); ++way) {
-      author.write(way, all_legs[i][way], turn, program.turns, mail);
-      turn += static_cast<std::size_t>(all_legs[i][way].turns());
+    for (std::size_t way = 0; way < course.ways.size(); ++way) {
+      author.write(way, way_of.legs[i][way], turn, program.turns, mail);
+      turn += static_cast<std::size_t>(way_of.legs[i][way].turns());
     }
     const Bytes size = arrays[i].problem->item_size;
-    program.buffers.push_back(most_held(courses[i], self) * size);
+    program.buffers.push_back(most_held(course, self) * size);
     program.buffers.push_back(0);
-    program.in_place.push_back(held(courses[i], courses[i].layouts.size() - 1, self) * size);
+    program.in_place.push_back(held(course, course.layouts.size() - 1, self) * size);
     program.elements.push_back(arrays[i].elements);
   }
-  program.buffers.push_back(staging);
+  program.buffers.push_back(way_of.staging);
   Bytes limit = 0;
-  if (options.budget > 0) {
-    limit = (options.budget - staging) / 4;
-    program.message_budget = options.budget - staging;
+  if (budget > 0) {
+    program.message_budget = budget - way_of.staging;
+    limit = program.message_budget / 4;
     Bytes marks = 0;
     for (const Turn& turn : program.turns) marks = std::max(marks, mark_bytes(turn.shuffles));
-    if (limit < item || marks > program.message_budget) {
+    if (limit < way_of.item || marks > program.message_budget) {
       return fail(ErrorCode::kInfeasible, "the budget does not hold what moves in place need");
     }
   }
-  for (std::size_t i = 0; i < turns; ++i) write_streams(mail[i], limit, program.turns[i]);
+  for (std::size_t i = 0; i < way_of.turns; ++i) {
+    write_streams(mail[i], limit, program.turns[i]);
+  }
   return program;
+}
+
+}  // namespace
+
+Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
+                                                    const std::vector<Device>& devices,
+                                                    const ProgramOptions& options) {
+  WEFT_ASSIGN(const Itinerary way, make_itinerary(arrays, options.budget));
+  const std::uint64_t number = fingerprint(arrays, options);
+  std::vector<Program> programs;
+  for (const Device device : devices) {
+    WEFT_ASSIGN(Program program, program_of(device, way, arrays, options.budget));
+    program.fingerprint = number;
+    programs.push_back(std::move(program));
+  }
+  return programs;
 }
 
 namespace {

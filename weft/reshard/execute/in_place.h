@@ -13,8 +13,10 @@
 
 namespace weft::reshard::execute {
 
-/// What make_program() does with options.in_place.
-Result<Program> make_program_in_place(const std::vector<Array>& arrays, Device self,
-                                      const ProgramOptions& options);
+/// What make_program() does with options.in_place, for several devices, which share most of the
+/// work.
+Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
+                                                    const std::vector<Device>& devices,
+                                                    const ProgramOptions& options);
 
 }  // namespace weft::reshard::execute

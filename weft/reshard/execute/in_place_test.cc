@@ -36,7 +36,7 @@ TEST(Shuffle, PutsAnyPermutationInOrder) {
     expected = buffer;
     const auto read = naive::numbers_in(from), write = naive::numbers_in(to);
     for (std::size_t i = 0; i < read.size(); ++i) expected[write[i]] = buffer[read[i]];
-    const std::vector<Move> moves{{from, to}};
+    const std::vector<Shuffle> moves{{{from}, {to}}};
     std::vector<std::byte> marks(static_cast<std::size_t>(mark_bytes(moves)));
     shuffle(moves, {reinterpret_cast<std::byte*>(buffer.data())}, marks.data());
     EXPECT_EQ(buffer, expected);

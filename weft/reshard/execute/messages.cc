@@ -148,7 +148,7 @@ class MessageTransport final : public Transport {
     WEFT_TRY(start_receives(receives));
     WEFT_TRY(start_sends(sends));
     for (const Move& move : turn.moves) {
-      make_task(program, move.from, buffers, move.to, buffers, move.add).run();
+      deliver(program, {move.from}, buffers, {move.to}, buffers, move.add);
     }
     auto last = std::chrono::steady_clock::now();
     for (std::size_t idle = 0; !finished(sends, receives);) {

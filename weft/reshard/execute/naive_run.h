@@ -140,12 +140,9 @@ inline std::string run(const std::vector<Program>& programs, std::vector<Memory>
   const auto copy = [&](const Region& from, Memory& source, const Region& to, Memory& target,
                         bool add) { copy_all({from}, source, {to}, target, add); };
   const auto shuffle = [&](const Turn& turn, Memory& here) {
-    const Memory before = here;
-    for (const Move& move : turn.shuffles) {
-      const auto read = numbers_in(move.from), write = numbers_in(move.to);
-      for (std::size_t i = 0; i < read.size(); ++i) {
-        here[move.to.buffer].at(write[i]) = before[move.from.buffer].at(read[i]);
-      }
+    Memory before = here;
+    for (const Shuffle& item : turn.shuffles) {
+      copy_all(item.from, before, item.to, here, false);
     }
   };
   for (std::size_t device = 0; device < programs.size(); ++device) {

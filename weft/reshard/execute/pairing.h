@@ -31,7 +31,6 @@ class Pairing {
   }
 
  private:
-  /// In place regions may differ, but not what they add up to.
   static bool fits(const Message& received, const Message& sent) {
     return received.bytes == sent.bytes;
   }

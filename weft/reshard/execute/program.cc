@@ -259,17 +259,32 @@ Status check(const std::vector<Array>& arrays, Device self) {
   return {};
 }
 
+/// Whether what every device has in a layout is part of what it has at one of the ends.
+bool rests_at_ends(const Problem& problem, const Layout& layout) {
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (!layout.holds(part)) continue;
+    const Device device = layout.device_of(part);
+    const auto within = [&](const Layout& end) {
+      return end.further.empty() && end.holds(device) &&
+             common_elements(layout, part, end, device) == layout.elements(part);
+    };
+    const bool source = layout.groups == problem.source.groups && within(problem.source);
+    if (!source && (problem.target.partial() || !within(problem.target))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options) {
   WEFT_TRY(check(arrays, self));
   if (options.in_place) {
-    WEFT_ASSIGN(Program program, make_program_in_place(arrays, self, options));
+    WEFT_ASSIGN(std::vector<Program> programs, make_programs_in_place(arrays, {self}, options));
     for (std::size_t i = 0; i < arrays.size(); ++i) {
-      WEFT_TRY(complete(*arrays[i].problem, program.elements[i]));
+      WEFT_TRY(complete(*arrays[i].problem, programs[0].elements[i]));
     }
-    return program;
+    return std::move(programs[0]);
   }
   Program program;
   program.self = self;
@@ -317,10 +332,15 @@ Bytes resting_bytes(const std::vector<Array>& arrays) {
 }
 
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {
-  WEFT_ASSIGN(Plan plan, make_plan(problem, options));
-  const bool fits =
-      budget == 0 || resting_bytes({{&problem, &plan, {}}}) + 4 * problem.item_size <= budget;
-  if (fits || options.direct || problem.target.partial()) return plan;
+  if (budget == 0) return make_plan(problem, options);
+  PlannerOptions careful = options;
+  // In one round an array may leave staging and another part of it come there.
+  careful.may_rest = [&](const Layout& layout) {
+    return layout.largest() * problem.item_size <= budget / 2 || rests_at_ends(problem, layout);
+  };
+  WEFT_ASSIGN(Plan plan, make_plan(problem, careful));
+  const Bytes need = resting_bytes({{&problem, &plan, {}}}) + 4 * problem.item_size;
+  if (need <= budget || options.direct || problem.target.partial()) return plan;
   PlannerOptions direct = options;
   direct.direct = true;
   return make_plan(problem, direct);

@@ -65,15 +65,20 @@ struct Move {
   bool add = false;  ///< is reduced into what is there, in programs in place alone
 };
 
+/// In place: what lies in some regions, one behind the other, goes to others, which may overlap
+/// them.
+struct Shuffle {
+  std::vector<Region> from, to;
+};
+
 /// A device's part of a round. Everything is read as it was before the round; moves and messages
 /// that replace are put in place before those that add.
 struct Turn {
   std::vector<Move> moves;
   std::vector<Message> sends;     ///< in the order in which to start them, see make_program
   std::vector<Message> receives;  ///< likewise
-  /// After all else, in place: moves whose ends overlap, of which everything is read before
-  /// anything is written. Transport::shuffle() carries them out.
-  std::vector<Move> shuffles;
+  /// After all else: everything is read before anything is written. Transport::shuffle() does it.
+  std::vector<Shuffle> shuffles;
 };
 
 /// What an array's bytes mean, for whoever adds them up or fills in neutral elements.

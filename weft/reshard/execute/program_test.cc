@@ -199,6 +199,24 @@ TEST(Program, WhatDoesNotFitTheBudgetGoesTheDirectWay) {
   EXPECT_TRUE(make_program({array_of(problem, *tight)}, 0, {.budget = 32}));
 }
 
+TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
+  // Messages cost much: whatever the budget, programs fit into it, and a larger one is never worse.
+  for (unsigned seed = 0; seed < 15; ++seed) {
+    const Problem problem = random_problem(seed, {.even = true, .other_mesh = seed % 3 == 0});
+    PlannerOptions options;
+    options.link.step = 0;
+    options.link.message = 20'000'000;
+    Picos before = 0;
+    for (const Bytes budget : {0, 100'000, 10'000, 1'000, 100}) {
+      const auto plan = make_plan_within(problem, options, budget);
+      ASSERT_TRUE(plan);
+      EXPECT_TRUE(make_program({array_of(problem, *plan)}, 0, {.budget = budget})) << seed;
+      EXPECT_GE(plan->time, before) << seed;
+      before = plan->time;
+    }
+  }
+}
+
 TEST(Program, FingerprintsTellPlansApart) {
   const Problem a = parsed("x=4", "16,4", "x,-", "-,x"), b = parsed("x=4", "16,4", "-,x", "x,-");
   const Plan plan_a = planned(a, 0), plan_b = planned(b, 0);

@@ -147,9 +147,6 @@ std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, 
   return pieces;
 }
 
-namespace {
-
-/// Whether loops of both can be divided into the same ones, from the innermost on.
 bool divide_alike(const Region& from, const Region& to) {
   std::vector<Loop> a = joined(from).loops, b = joined(to).loops;
   while (!a.empty() && !b.empty()) {
@@ -162,49 +159,6 @@ bool divide_alike(const Region& from, const Region& to) {
     if (y == 1) b.pop_back();
   }
   return true;
-}
-
-void add_pairs(const Region& from, const Region& to, std::vector<Move>& pairs) {
-  if (divide_alike(from, to)) {
-    pairs.push_back({from, to});
-    return;
-  }
-  // Turn by turn of one of them; a single loop divides as the other likes.
-  const Loop outer = from.loops.front();
-  const std::int64_t inside = from.bytes() / from.element / outer.extent;
-  Region turn = from;
-  turn.loops.erase(turn.loops.begin());
-  for (std::int64_t i = 0; i < outer.extent; ++i, turn.offset += outer.stride) {
-    for (Move& pair : paired({turn}, slice(to, i * inside, (i + 1) * inside))) {
-      pairs.push_back(std::move(pair));
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<Move> paired(const std::vector<Region>& from, const std::vector<Region>& to) {
-  std::vector<Move> pairs;
-  std::size_t a = 0, b = 0;
-  std::int64_t from_done = 0, to_done = 0;  // elements of the two regions at hand
-  while (a < from.size() && b < to.size()) {
-    const std::int64_t from_all = from[a].bytes() / from[a].element;
-    const std::int64_t to_all = to[b].bytes() / to[b].element;
-    if (from_done == 0 && to_done == 0 && from_all == to_all) {
-      add_pairs(from[a++], to[b++], pairs);
-      continue;
-    }
-    const std::int64_t count = std::min(from_all - from_done, to_all - to_done);
-    // Both may fall apart further, at different places.
-    const auto source = slice(from[a], from_done, from_done + count);
-    const auto target = slice(to[b], to_done, to_done + count);
-    for (Move& pair : paired(source, target)) pairs.push_back(std::move(pair));
-    from_done += count;
-    to_done += count;
-    if (from_done == from_all) ++a, from_done = 0;
-    if (to_done == to_all) ++b, to_done = 0;
-  }
-  return pairs;
 }
 
 Region packed(const Region& region, std::int32_t buffer, Bytes offset) {

@@ -45,8 +45,9 @@ Region packed(const Region& region, std::int32_t buffer, Bytes offset);
 /// Elements [low, high) of regions one behind the other.
 std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, std::int64_t high);
 
-/// Two lists of regions with the same bytes in all, as pairs that copy_between() can do, in order.
-std::vector<Move> paired(const std::vector<Region>& from, const std::vector<Region>& to);
+/// Whether loops of both can be divided into the same ones: what copy_between() asks for. Regions
+/// of one box are, in whatever arrays they lie.
+bool divide_alike(const Region& from, const Region& to);
 
 /// Without loops that the one outside can do as well.
 Region joined(Region region);

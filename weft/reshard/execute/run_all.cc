@@ -7,7 +7,6 @@
 
 #include "weft/base/parallel.h"
 #include "weft/reshard/execute/pairing.h"
-#include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
@@ -49,6 +48,31 @@ void run_side_by_side(std::vector<Task>& tasks) {
   tasks.clear();
 }
 
+/// In place, regions of both ends differ, and nothing is written that anybody reads: each device
+/// for itself.
+Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
+                         std::size_t number) {
+  std::vector<Status> done(programs.size());
+  const auto run = [&](std::size_t self) -> Status {
+    const Program& program = programs[self];
+    const Turn& turn = program.turns[number];
+    for (const Move& move : turn.moves) {
+      deliver(program, {move.from}, buffers[self], {move.to}, buffers[self], move.add);
+    }
+    Pairing pairing;
+    for (const Message& message : turn.receives) {
+      WEFT_ASSIGN(const Message* sent,
+                  pairing.match(program.self, message, programs[message.peer].turns[number]));
+      deliver(program, sent->regions, buffers[message.peer], message.regions, buffers[self],
+              message.add);
+    }
+    return {};
+  };
+  parallel_for(programs.size(), [&](std::size_t self) { done[self] = run(self); });
+  for (const Status& status : done) WEFT_TRY(status);
+  return {};
+}
+
 Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                 std::size_t number) {
   std::vector<Task> tasks;
@@ -59,22 +83,18 @@ Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>
     const Program& program = programs[self];
     const Turn& turn = program.turns[number];
     std::size_t adds = 0;
-    const auto list_for = [&](bool add) -> std::vector<Task>& {
-      if (add && adding.size() <= adds) adding.emplace_back();
-      return add ? adding[adds++] : tasks;
-    };
     for (const Move& move : turn.moves) {
-      list_for(move.add).push_back(
-          make_task(program, move.from, buffers[self], move.to, buffers[self], move.add));
+      tasks.push_back(make_task(program, move.from, buffers[self], move.to, buffers[self], false));
     }
     Pairing pairing;
     for (const Message& message : turn.receives) {
       WEFT_ASSIGN(const Message* sent,
                   pairing.match(program.self, message, programs[message.peer].turns[number]));
-      std::vector<Task>& list = list_for(message.add);
-      for (const Move& pair : paired(sent->regions, message.regions)) {
-        list.push_back(make_task(program, pair.from, buffers[message.peer], pair.to, buffers[self],
-                                 message.add));
+      if (message.add && adding.size() <= adds) adding.emplace_back();
+      std::vector<Task>& list = message.add ? adding[adds++] : tasks;
+      for (std::size_t i = 0; i < message.regions.size(); ++i) {
+        list.push_back(make_task(program, sent->regions[i], buffers[message.peer],
+                                 message.regions[i], buffers[self], message.add));
       }
     }
   }
@@ -100,7 +120,11 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
   }
   const std::size_t turns = programs.empty() ? 0 : programs[0].turns.size();
   for (std::size_t turn = 0; turn < turns; ++turn) {
-    WEFT_TRY(run_turn(programs, all, turn));
+    if (programs[0].in_place.empty()) {
+      WEFT_TRY(run_turn(programs, all, turn));
+      continue;
+    }
+    WEFT_TRY(run_turn_in_place(programs, all, turn));
     for (std::size_t i = 0; i < programs.size(); ++i) {
       WEFT_TRY(host.shuffle(programs[i].turns[turn], all[i]));
     }

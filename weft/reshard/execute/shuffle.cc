@@ -58,28 +58,62 @@ struct Runs {
 };
 
 /// The longest piece that all runs begin and end at multiples of.
-Bytes unit_of(const std::vector<Move>& moves) {
+Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   Bytes unit = 0;
-  for (const Move& move : moves) {
-    for (const Region* region : {&move.from, &move.to}) {
-      const Runs runs(*region);
-      unit = std::gcd(std::gcd(unit, runs.offset), runs.run);
-      for (const Loop& loop : runs.loops) unit = std::gcd(unit, loop.stride);
+  for (const Shuffle& shuffle : shuffles) {
+    for (const std::vector<Region>* regions : {&shuffle.from, &shuffle.to}) {
+      for (const Region& region : *regions) {
+        const Runs runs(region);
+        unit = std::gcd(std::gcd(unit, runs.offset), runs.run);
+        for (const Loop& loop : runs.loops) unit = std::gcd(unit, loop.stride);
+      }
     }
   }
   return unit;
 }
 
+/// Regions one behind the other, by byte.
+class Targets {
+ public:
+  explicit Targets(const std::vector<Region>& regions) {
+    for (const Region& region : regions) {
+      runs_.emplace_back(region);
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + runs_.back().bytes);
+    }
+  }
+  struct Place {
+    std::int32_t buffer;
+    Bytes at;
+  };
+  Place place(Bytes index) const {
+    const auto i = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) -
+                                            ends_.begin());
+    return {runs_[i].buffer, runs_[i].place(index - (ends_[i] - runs_[i].bytes))};
+  }
+
+ private:
+  std::vector<Runs> runs_;
+  std::vector<Bytes> ends_;
+};
+
 /// Finds what is to be done with a unit, by where it lies.
 class Sources {
  public:
+  /// Byte `index` of a shuffle.
   struct Found {
-    std::size_t move;
+    std::size_t shuffle;
     Bytes index;
   };
 
-  Sources(const std::vector<Move>& moves, Bytes unit) : unit_(unit) {
-    for (const Move& move : moves) from_.emplace_back(move.from);
+  Sources(const std::vector<Shuffle>& shuffles, Bytes unit) : unit_(unit) {
+    for (std::size_t i = 0; i < shuffles.size(); ++i) {
+      Bytes before = 0;
+      for (const Region& region : shuffles[i].from) {
+        from_.emplace_back(region);
+        starts_.push_back({i, before});
+        before += from_.back().bytes;
+      }
+    }
     for (const Runs& runs : from_) {
       Space& space = spaces_[runs.buffer];
       space.end = std::max(space.end, runs.end);
@@ -106,7 +140,7 @@ class Sources {
     for (const std::size_t i :
          space->second.moves[static_cast<std::size_t>(at / space->second.bucket)]) {
       const Bytes index = from_[i].index(at);
-      if (index >= 0) return Found{i, index};
+      if (index >= 0) return Found{starts_[i].shuffle, starts_[i].index + index};
     }
     return {};
   }
@@ -116,6 +150,7 @@ class Sources {
     return spaces_.at(buffer).first_bit + at / unit_;
   }
   const std::vector<Runs>& from() const { return from_; }
+  const std::vector<Found>& starts() const { return starts_; }
 
  private:
   struct Space {
@@ -124,6 +159,7 @@ class Sources {
   };
   Bytes unit_;
   std::vector<Runs> from_;
+  std::vector<Found> starts_;  ///< of from_
   std::map<std::int32_t, Space> spaces_;
 };
 
@@ -145,39 +181,41 @@ class Marks {
 
 }  // namespace
 
-Bytes mark_bytes(const std::vector<Move>& moves) {
-  const Bytes unit = unit_of(moves);
+Bytes mark_bytes(const std::vector<Shuffle>& shuffles) {
+  if (shuffles.empty()) return 0;
+  const Bytes unit = unit_of(shuffles);
   std::map<std::int32_t, Bytes> ends;
-  for (const Move& move : moves) {
-    Bytes& end = ends[move.from.buffer];
-    end = std::max(end, Runs(move.from).end);
+  for (const Shuffle& shuffle : shuffles) {
+    for (const Region& region : shuffle.from) {
+      Bytes& end = ends[region.buffer];
+      end = std::max(end, Runs(region).end);
+    }
   }
   Bytes bits = 0;
   for (const auto& [buffer, end] : ends) bits += end / unit;
   return (bits + 7) / 8;
 }
 
-void shuffle(const std::vector<Move>& moves, const Buffers& buffers, std::byte* marks) {
-  const Bytes unit = unit_of(moves);
+void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::byte* marks) {
+  const Bytes unit = unit_of(shuffles);
   const auto size = static_cast<std::size_t>(unit);
-  const Sources sources(moves, unit);
-  std::vector<Runs> to;
-  for (const Move& move : moves) to.emplace_back(move.to);
+  const Sources sources(shuffles, unit);
+  std::vector<Targets> to;
+  for (const Shuffle& shuffle : shuffles) to.emplace_back(shuffle.to);
   Marks taken(marks);
   std::vector<std::byte> carried(size);
-  for (std::size_t i = 0; i < moves.size(); ++i) {
+  for (std::size_t i = 0; i < sources.from().size(); ++i) {
     const Runs& from = sources.from()[i];
     for (Bytes index = 0; index < from.bytes; index += unit) {
       const Bytes start = from.place(index);
       if (taken.set(sources.bit(from.buffer, start))) continue;
       std::memcpy(carried.data(), buffers[from.buffer] + start, size);
       // Puts down what it carries and takes up what lay there, until there is nothing.
-      for (Sources::Found now{i, index};;) {
-        const Runs& target = to[now.move];
-        const Bytes place = target.place(now.index);
-        std::byte* there = buffers[target.buffer] + place;
-        const auto next = sources.find(target.buffer, place);
-        if (!next || taken.set(sources.bit(target.buffer, place))) {
+      for (Sources::Found now{sources.starts()[i].shuffle, sources.starts()[i].index + index};;) {
+        const Targets::Place place = to[now.shuffle].place(now.index);
+        std::byte* there = buffers[place.buffer] + place.at;
+        const auto next = sources.find(place.buffer, place.at);
+        if (!next || taken.set(sources.bit(place.buffer, place.at))) {
           std::memcpy(there, carried.data(), size);
           break;
         }

@@ -10,10 +10,10 @@
 namespace weft::reshard::execute {
 
 /// Bytes of marks that shuffle() needs, at most.
-Bytes mark_bytes(const std::vector<Move>& moves);
+Bytes mark_bytes(const std::vector<Shuffle>& shuffles);
 
-/// All moves at once: everything is read as it was before any of them. What they read does not
-/// overlap, nor does what they write. `marks`: of mark_bytes(), all 0.
-void shuffle(const std::vector<Move>& moves, const Buffers& buffers, std::byte* marks);
+/// All at once: everything is read as it was before. What is read does not overlap, nor does what
+/// is written. `marks`: of mark_bytes(), all 0.
+void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::byte* marks);
 
 }  // namespace weft::reshard::execute

@@ -28,6 +28,39 @@ Task make_task(const Program& program, const Region& from, const Buffers& source
   return task;
 }
 
+void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
+             const std::vector<Region>& to, const Buffers& target, bool add) {
+  bool alike = from.size() == to.size();
+  for (std::size_t i = 0; alike && i < to.size(); ++i) {
+    alike = from[i].bytes() == to[i].bytes() && divide_alike(from[i], to[i]);
+  }
+  if (alike) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      make_task(program, from[i], source, to[i], target, add).run();
+    }
+    return;
+  }
+  constexpr Bytes kBuffer = 64 << 10;
+  std::vector<std::byte> between(kBuffer);
+  const Buffers middle{between.data()};
+  Bytes all = 0;
+  for (const Region& region : from) all += region.bytes();
+  const Bytes element = from.front().element;
+  for (std::int64_t at = 0; at < all / element; at += kBuffer / element) {
+    const std::int64_t end = at + kBuffer / element;
+    Bytes packed_bytes = 0;
+    for (const Region& piece : slice(from, at, end)) {
+      make_task(program, piece, source, packed(piece, 0, packed_bytes), middle, false).run();
+      packed_bytes += piece.bytes();
+    }
+    packed_bytes = 0;
+    for (const Region& piece : slice(to, at, end)) {
+      make_task(program, packed(piece, 0, packed_bytes), middle, piece, target, add).run();
+      packed_bytes += piece.bytes();
+    }
+  }
+}
+
 std::vector<Task> split(const Task& task, Bytes grain) {
   const Bytes pieces = task.copy.bytes() / grain;
   if (pieces < 2) return {task};

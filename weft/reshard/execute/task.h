@@ -24,6 +24,11 @@ struct Task {
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 
+/// What one device sends, copied or added to where the other wants it: lists with the same bytes in
+/// all, of one array. Where their loops do not fit each other, by way of a small buffer.
+void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
+             const std::vector<Region>& to, const Buffers& target, bool add);
+
 /// The task as several of about `grain` bytes or more, which may run at the same time.
 std::vector<Task> split(const Task& task, Bytes grain);
 

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "weft/reshard/execute/pairing.h"
-#include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
@@ -156,7 +155,7 @@ class ThreadTransport final : public Transport {
   Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
     WEFT_TRY(room_->arrive(self_, program, turn, buffers));
     for (const Move& move : turn.moves) {
-      make_task(program, move.from, buffers, move.to, buffers, move.add).run();
+      deliver(program, {move.from}, buffers, {move.to}, buffers, move.add);
     }
     WEFT_TRY(pull(program, turn, buffers, false));
     WEFT_TRY(pull(program, turn, buffers, true));
@@ -172,9 +171,7 @@ class ThreadTransport final : public Transport {
       WEFT_ASSIGN(const Room::Offer offer, room_->meet(self_, message.peer));
       const auto sent = pairing.match(self_, message, *offer.turn);
       if (sent) {
-        for (const Move& pair : paired((*sent)->regions, message.regions)) {
-          make_task(program, pair.from, *offer.buffers, pair.to, buffers, add).run();
-        }
+        deliver(program, (*sent)->regions, *offer.buffers, message.regions, buffers, add);
       }
       room_->left(message.peer);
       if (!sent) return tl::unexpected(sent.error());
