@@ -21,6 +21,7 @@
 #include "weft/pipeline/pipedream.h"
 #include "weft/pipeline/planner.h"
 #include "weft/pipeline/random_task.h"
+#include "weft/pipeline/rivals.h"
 
 namespace {
 
@@ -167,7 +168,7 @@ void links(Bars& bars, const std::string& name, const Task& task, bool orders) {
   const double begin = now_ms();
   const auto planned = make_plan(task, {});
   const double took = now_ms() - begin;
-  const auto spp = baseline(task, "spp");
+  const auto spp = rival_plan(task, "spp");
   if (!planned || !spp) return bars.line(false);
   const weft::Nanos exhaustive = orders ? all_orders(task) : kNoStep;
   std::printf("%-40s %10.3f %10.3f %6.1f%% ", name.c_str(), ms(planned->plan.step), ms(spp->step),

@@ -9,6 +9,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/plan_file.h"
+#include "weft/pipeline/rivals.h"
 
 namespace weft::cli {
 namespace {
@@ -46,14 +47,14 @@ struct Rival {
 
 std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
                     const Pipeline& pipeline, const Timeline& timeline,
-                    const std::vector<Rival>& rivals, double solve_ms) {
+                    const std::vector<Rival>& others, double solve_ms) {
   JsonWriter json;
   json.begin_object().field("schema_version", 1).field("command", "pipeline");
   json.field("cluster", task.cluster.name).field("solve_ms", solve_ms);
   write_answer(json, profile, task, planned, pipeline, timeline);
-  if (!rivals.empty()) {
+  if (!others.empty()) {
     json.key("rivals").begin_object();
-    for (const Rival& rival : rivals) {
+    for (const Rival& rival : others) {
       json.key(rival.name);
       if (rival.plan)
         json.value(static_cast<double>(rival.plan->step) * 1e-6);
@@ -66,7 +67,7 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
 }
 
 std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
-                    const Pipeline& pipeline, const std::vector<Rival>& rivals) {
+                    const Pipeline& pipeline, const std::vector<Rival>& others) {
   const Evaluated& plan = planned.plan;
   std::string text =
       fmt::format("{}: {} layers on {} devices, {} micro-batches a step\n", profile.name,
@@ -92,7 +93,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   else
     text += fmt::format("bound     {}, {:.2f} % less{}\n", format_time(planned.bound), gap,
                         planned.exhausted ? "; no plan of these orders takes less" : "");
-  for (const Rival& rival : rivals) {
+  for (const Rival& rival : others) {
     text += rival.plan
                 ? fmt::format("{:<9} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
                               100.0 * static_cast<double>(rival.plan->step - plan.step) /
@@ -118,17 +119,17 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, planned.schedule));
-  std::vector<Rival> rivals;
+  std::vector<Rival> others;
   if (arguments.has("--compare")) {
-    for (const std::string& name : baselines()) rivals.push_back({name, baseline(task, name)});
+    for (const std::string& name : rivals()) others.push_back({name, rival_plan(task, name)});
   }
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(),
                         plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
   }
   console.result = arguments.has("--json")
-                       ? json_of(profile, task, planned, pipeline, timeline, rivals, took.count())
-                       : text_of(profile, task, planned, pipeline, rivals);
+                       ? json_of(profile, task, planned, pipeline, timeline, others, took.count())
+                       : text_of(profile, task, planned, pipeline, others);
   return ExitCode::kDone;
 }
 

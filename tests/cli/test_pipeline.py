@@ -102,7 +102,7 @@ def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
     assert answer["schedule"] == "1f1b"
     # Eleven rounds of 3 ms, and transfers.
     assert answer["step_ms"] == pytest.approx(33.0, abs=0.01)
-    assert answer["rivals"]["even"] == pytest.approx(33.0, abs=0.01)
+    assert answer["rivals"]["1f1b"] == pytest.approx(33.0, abs=0.01)
 
 
 def test_a_damaged_plan_is_found_wrong(weft: Weft, chain: Path, tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostStates = 6000;
+constexpr std::size_t kMostCells = 100'000'000;  ///< of all tables: 800 MB
+
+/// Ways to cut a graph, so that the tables of one level fit.
+std::size_t most_states(const std::vector<PipedreamLevel>& levels) {
+  std::size_t squares = levels.size() + 1;
+  for (const PipedreamLevel& level : levels) squares += static_cast<std::size_t>(level.machines);
+  return static_cast<std::size_t>(
+      std::sqrt(static_cast<double>(kMostCells) / static_cast<double>(squares)));
+}
 
 /// A square of nanoseconds over pairs of ideals; column j of row i is what lies in j behind i - 1,
 /// row 0 is what lies in j.
@@ -189,7 +197,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
   if (rest.layers.empty()) {
     return fail(ErrorCode::kBadInput, "there is no layer but inputs", profile.name);
   }
-  WEFT_ASSIGN(const Ideals ideals, all_ideals(rest, kMostStates));
+  WEFT_ASSIGN(const Ideals ideals, all_ideals(rest, most_states(levels)));
   const std::size_t count = ideals.size();
   std::vector<Table> tables{compute_times(ideals)};
   std::vector<Level> solvers;

@@ -226,45 +226,10 @@ class Planner {
   bool exhausted_ = false;
 };
 
-std::vector<PlannedStage> even_stages(const Task& task) {
-  const LayerChain& chain = task.chain;
-  const std::int32_t stages = std::min(chain.size(), task.cluster.devices);
-  const double total = static_cast<double>(chain.forward.back() + chain.backward.back());
-  std::vector<PlannedStage> plan;
-  std::int32_t first = 0;
-  for (std::int32_t s = 0; s < stages; ++s) {
-    std::int32_t last = first + 1;
-    const auto work = [&](std::int32_t i) {
-      return static_cast<double>(chain.forward[i] + chain.backward[i]);
-    };
-    while (last < chain.size() - (stages - 1 - s) && work(last) < total * (s + 1) / stages) ++last;
-    if (s + 1 == stages) last = chain.size();
-    plan.push_back({first, last, {s}, false});
-    first = last;
-  }
-  return plan;
-}
-
 }  // namespace
 
 Result<Planned> make_plan(const Task& task, const PlannerOptions& options) {
   return Planner(task, options).run();
-}
-
-std::vector<std::string> baselines() { return {"spp", "even"}; }
-
-Result<Evaluated> baseline(const Task& task, const std::string& name) {
-  if (name == "even") return Evaluator(task, {"1f1b"}).evaluate(even_stages(task));
-  if (name != "spp") return fail(ErrorCode::kUsage, fmt::format("'{}' is no baseline", name));
-  Evaluator evaluator(task, {"pe"});
-  Result<Evaluated> best = fail(ErrorCode::kInfeasible, "SPP's planner finds no plan");
-  const GroupGraph graph = ordered_groups(task.cluster, recursive_order(task.cluster), {});
-  const std::int32_t most = std::min(task.chain.size(), task.cluster.devices);
-  for (const auto& plan : bottleneck_plans(task, graph, most)) {
-    const auto result = evaluator.evaluate(plan);
-    if (result && (!best || result->step < best->step)) best = *result;
-  }
-  return best;
 }
 
 }  // namespace weft::pipeline

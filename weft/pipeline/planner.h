@@ -29,9 +29,4 @@ struct Planned {
 /// into. Deterministic.
 Result<Planned> make_plan(const Task& task, const PlannerOptions& options);
 
-/// What others would plan, timed with the same simulator. "spp": recursive order, bottleneck plan,
-/// PE. "even": as many stages as possible, layers of equal work, 1F1B.
-Result<Evaluated> baseline(const Task& task, const std::string& name);
-std::vector<std::string> baselines();
-
 }  // namespace weft::pipeline

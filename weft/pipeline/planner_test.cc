@@ -10,6 +10,7 @@
 #include "weft/pipeline/device_orders.h"
 #include "weft/pipeline/plan_search.h"
 #include "weft/pipeline/random_task.h"
+#include "weft/pipeline/rivals.h"
 
 namespace weft::pipeline {
 namespace {
@@ -146,16 +147,19 @@ TEST(Planner, FourStagesOfVgg19AreThoseOfBruteForce) {
   }
 }
 
-TEST(Planner, IsNeverWorseThanRecursiveOrderAndBottleneck) {
+TEST(Planner, IsNeverWorseThanRivals) {
   std::mt19937 random(23);
   for (const std::int32_t devices : {5, 8, 12, 20}) {
     for (int round = 0; round < 3; ++round) {
       const Profile profile = random_layers(random, 12);
       const Task task = make_task(profile, random_cluster(random, devices, round == 2), 8);
       const auto planned = make_plan(task, {});
-      const auto spp = baseline(task, "spp");
-      ASSERT_TRUE(planned && spp);
-      EXPECT_LE(planned->plan.step, spp->step) << devices << " devices";
+      ASSERT_TRUE(planned) << planned.error().text();
+      for (const std::string& name : rivals()) {
+        const auto rival = rival_plan(task, name);
+        ASSERT_TRUE(rival) << name << ": " << rival.error().text();
+        EXPECT_LE(planned->plan.step, rival->step) << name << ", " << devices << " devices";
+      }
       EXPECT_LE(planned->bound, planned->plan.step);
     }
   }
