@@ -58,9 +58,10 @@ std::chrono::milliseconds milliseconds(double seconds) {
 void connect(PyPeers& self, std::int32_t number, const std::vector<std::string>& addresses,
              double timeout) {
   Result<std::vector<Descriptor>> sockets;
-  run_interruptible([&](const std::atomic<bool>&) {
-    sockets = connect_all(self.listener, number, addresses,
-                          std::chrono::steady_clock::now() + milliseconds(timeout));
+  run_interruptible([&](const std::atomic<bool>& cancel) {
+    const Waiting waiting{std::chrono::steady_clock::now() + milliseconds(timeout),
+                          [&] { return cancel.load(); }};
+    sockets = connect_all(self.listener, number, addresses, waiting);
   });
   if (!sockets) raise(sockets.error());
   self.transport = std::make_unique<TcpTransport>(std::move(*sockets));

@@ -42,6 +42,18 @@ def _host(job: Any) -> str:
         return str(probe.getsockname()[0])
 
 
+def _awaited(job: Any, key: str, who: str, end: float, timeout: float) -> str:
+    """What another process has put into the store; a second at a time, so that Ctrl-C is heard."""
+    while True:
+        left = end - time.monotonic()
+        try:
+            wait_ms = max(1, int(min(left, 1.0) * 1000))
+            return str(job.client.blocking_key_value_get(key, wait_ms))
+        except jax.errors.JaxRuntimeError as error:
+            if "DEADLINE_EXCEEDED" not in str(error) or left <= 1.0:
+                raise PeerFailed(f"{who} did not come within {timeout:g} s") from error
+
+
 class Peers:
     """The processes of one set, connected to each other. What failed once stays failed."""
 
@@ -70,14 +82,10 @@ class Peers:
         endpoint = _core.ReshardPeers(_host(job))
         folder = f"{PREFIX}/{'-'.join(map(str, self._processes))}"
         job.client.key_value_set(f"{folder}/{jax.process_index()}", endpoint.address)
-        addresses = []
-        for process in self._processes:
-            left = max(0.001, end - time.monotonic())
-            try:
-                key = f"{folder}/{process}"
-                addresses.append(job.client.blocking_key_value_get(key, int(left * 1000) + 1))
-            except jax.errors.JaxRuntimeError as error:
-                raise PeerFailed(f"process {process} did not come within {timeout:g} s") from error
+        addresses = [
+            _awaited(job, f"{folder}/{process}", f"process {process}", end, timeout)
+            for process in self._processes
+        ]
         number = self._processes.index(jax.process_index())
         endpoint.connect(number, addresses, max(0.001, end - time.monotonic()))
         return endpoint

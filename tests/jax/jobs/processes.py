@@ -150,7 +150,7 @@ def lost() -> None:
             weft.jax.reshard(put(whole, a), b, timeout=5)
     except weft.PeerFailed as error:
         print(f"survived: {error}", flush=True)
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 20
     _leave()
 
 
@@ -160,14 +160,15 @@ def silent() -> None:
     whole = numbers((384, 768))
     expect(weft.jax.reshard(put(whole, a), b, timeout=60), whole, b)
     if RANK == WORLD - 1:
-        time.sleep(8)
+        time.sleep(30)
         _leave()
     start = time.monotonic()
     try:
         weft.jax.reshard(put(whole, a), b, timeout=2)
     except weft.PeerFailed as error:
+        assert "said nothing" in str(error) or "given up" in str(error), error
         print(f"survived: {error}", flush=True)
-    assert 1 < time.monotonic() - start < 6
+    assert 1 < time.monotonic() - start < 20
     _leave()
 
 

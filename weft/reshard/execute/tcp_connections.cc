@@ -65,14 +65,22 @@ std::string new_secret() {
   return secret;
 }
 
-/// Whether the socket is ready for `events` before the deadline.
-bool ready(int socket, short events, Deadline deadline) {
-  pollfd entry{socket, events, 0};
-  int count = 0;
-  do {
-    count = poll(&entry, 1, milliseconds_until(deadline));
-  } while (count < 0 && errno == EINTR);
-  return count > 0;
+/// How long to wait before looking whether somebody has given up.
+constexpr int kLookMs = 100;
+
+/// Waits until one of the sockets is ready. False: the time is over.
+Result<bool> ready(std::vector<pollfd>& entries, const Waiting& waiting) {
+  for (;;) {
+    const int count = poll(entries.data(), entries.size(), kLookMs);
+    if (count < 0 && errno != EINTR) {
+      return fail(ErrorCode::kIo, "cannot wait for others: " + system_error(errno));
+    }
+    if (count > 0) return true;
+    if (waiting.given_up()) {
+      return fail(ErrorCode::kCancelled, "given up while others were waited for");
+    }
+    if (waiting.over()) return false;
+  }
 }
 
 tl::unexpected<Error> lost(std::int32_t process, const std::string& why) {
@@ -80,7 +88,7 @@ tl::unexpected<Error> lost(std::int32_t process, const std::string& why) {
 }
 
 Result<Descriptor> connect_to(std::int32_t self, std::int32_t peer, const std::string& address,
-                              Deadline deadline) {
+                              const Waiting& waiting) {
   std::istringstream words(address);
   std::string host, port, secret;
   if (!(words >> host >> port >> secret) || secret.size() != kSecretLetters) {
@@ -92,7 +100,9 @@ Result<Descriptor> connect_to(std::int32_t self, std::int32_t peer, const std::s
   WEFT_TRY(set_up(socket.number()));
   if (connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) {
     if (errno != EINPROGRESS) return lost(peer, "cannot be reached: " + system_error(errno));
-    if (!ready(socket.number(), POLLOUT, deadline)) return lost(peer, "does not answer");
+    std::vector<pollfd> entries = {{socket.number(), POLLOUT, 0}};
+    WEFT_ASSIGN(const bool answered, ready(entries, waiting));
+    if (!answered) return lost(peer, "does not answer");
     int status = 0;
     socklen_t length = sizeof(status);
     getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &status, &length);
@@ -135,13 +145,12 @@ class Door {
   Door(const Listener& listener, std::int32_t self, std::vector<Descriptor>& sockets)
       : listener_(listener), self_(self), sockets_(sockets) {}
 
-  Status wait_for_all(Deadline deadline) {
+  Status wait_for_all(const Waiting& waiting) {
     while (const std::int32_t missing = first_missing()) {
       std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0}};
       for (const Guest& guest : guests_) entries.push_back({guest.socket.number(), POLLIN, 0});
-      const int count = poll(entries.data(), entries.size(), milliseconds_until(deadline));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return lost(missing, "did not connect in time");
+      WEFT_ASSIGN(const bool heard, ready(entries, waiting));
+      if (!heard) return lost(missing, "did not connect in time");
       hear_guests();
       if (entries[0].revents != 0) WEFT_TRY(let_in());
     }
@@ -194,12 +203,6 @@ class Door {
 
 }  // namespace
 
-int milliseconds_until(Deadline deadline) {
-  const auto left = deadline - std::chrono::steady_clock::now();
-  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-  return static_cast<int>(std::clamp<std::int64_t>(whole, 0, 1 << 30));
-}
-
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(number_, other.number_);
   return *this;
@@ -234,15 +237,15 @@ Result<Listener> Listener::open(const std::string& host) {
 
 Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32_t self,
                                             const std::vector<std::string>& addresses,
-                                            Deadline deadline) {
+                                            const Waiting& waiting) {
   std::vector<Descriptor> sockets(addresses.size());
   // Those below are connected to: a listener holds who comes until it is asked, so nobody waits
   // for anybody.
   for (std::int32_t peer = 0; peer < self; ++peer) {
     const auto i = static_cast<std::size_t>(peer);
-    WEFT_ASSIGN(sockets[i], connect_to(self, peer, addresses[i], deadline));
+    WEFT_ASSIGN(sockets[i], connect_to(self, peer, addresses[i], waiting));
   }
-  WEFT_TRY(Door(listener, self, sockets).wait_for_all(deadline));
+  WEFT_TRY(Door(listener, self, sockets).wait_for_all(waiting));
   return sockets;
 }
 

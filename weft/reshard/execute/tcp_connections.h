@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,15 @@ namespace weft::reshard::execute {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// For poll(): never negative, and never 0 before the deadline.
-int milliseconds_until(Deadline deadline);
+/// When to stop waiting for others.
+struct Waiting {
+  Deadline until;
+  /// Asked a few times a second; true: given up, with an Error (kCancelled). May be empty.
+  std::function<bool()> cancelled;
+
+  bool given_up() const { return cancelled && cancelled(); }
+  bool over() const { return std::chrono::steady_clock::now() >= until; }
+};
 
 /// An open file descriptor, closed at the end of its life.
 class Descriptor {
@@ -54,9 +62,9 @@ class Listener {
 
 /// Connects to every other process, which all do the same at the same time. `addresses`: by
 /// process. What comes back is by process too, with a hole at `self`; sockets do not block. An
-/// Error (kPeerFailed) names who did not come before the deadline.
+/// Error (kPeerFailed) names who did not come in time.
 Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32_t self,
                                             const std::vector<std::string>& addresses,
-                                            Deadline deadline);
+                                            const Waiting& waiting);
 
 }  // namespace weft::reshard::execute

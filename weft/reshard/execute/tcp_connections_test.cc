@@ -11,8 +11,8 @@
 namespace weft::reshard::execute {
 namespace {
 
-Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
-Deadline soon() { return in(std::chrono::seconds(20)); }
+Waiting in(std::chrono::milliseconds time) { return {std::chrono::steady_clock::now() + time, {}}; }
+Waiting soon() { return in(std::chrono::seconds(20)); }
 
 /// A connection of somebody who may or may not know the secret.
 Descriptor knock(const Listener& listener, const std::string& words) {
@@ -44,8 +44,8 @@ struct Processes {
     }
   }
 
-  auto connect(std::size_t self, Deadline deadline) const {
-    return connect_all(listeners[self], static_cast<std::int32_t>(self), addresses, deadline);
+  auto connect(std::size_t self, const Waiting& waiting) const {
+    return connect_all(listeners[self], static_cast<std::int32_t>(self), addresses, waiting);
   }
 };
 
@@ -91,6 +91,15 @@ TEST(TcpConnections, WhoDoesNotComeIsNamed) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::kPeerFailed);
   EXPECT_NE(late.error().message.find("process 2"), std::string::npos) << late.error().message;
+}
+
+TEST(TcpConnections, WaitingCanBeGivenUp) {
+  const Processes all(2);
+  Waiting waiting = soon();
+  waiting.cancelled = [] { return true; };
+  const auto sockets = all.connect(0, waiting);
+  ASSERT_FALSE(sockets);
+  EXPECT_EQ(sockets.error().code, ErrorCode::kCancelled);
 }
 
 TEST(TcpConnections, WhoIsGoneIsNamedAtOnce) {

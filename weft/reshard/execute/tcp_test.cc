@@ -28,8 +28,8 @@ std::vector<std::unique_ptr<TcpTransport>> connected(std::size_t count) {
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
-      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-      auto sockets = connect_all(listeners[i], static_cast<std::int32_t>(i), addresses, deadline);
+      const Waiting soon{std::chrono::steady_clock::now() + std::chrono::seconds(20), {}};
+      auto sockets = connect_all(listeners[i], static_cast<std::int32_t>(i), addresses, soon);
       if (sockets) endpoints[i] = std::make_unique<TcpTransport>(std::move(*sockets));
     });
   }
