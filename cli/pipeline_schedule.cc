@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "cli/interrupt.h"
+#include "cli/loading.h"
 #include "cli/pipeline.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
@@ -97,16 +98,14 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
                {"micro-batches"},
                {"makespan"},
                {"bound"},
-               {"gap"},
-               {"time"}});
+               {"gap"}});
   std::string orders;
   for (std::size_t i = 0; i < solved.size(); ++i) {
     const Solution& solution = solved[i].solution;
     table.add_row({pipelines[i].name, std::to_string(pipelines[i].stages.size()),
                    std::to_string(pipelines[i].micro_batches), std::to_string(solution.makespan),
                    std::to_string(solution.lower_bound),
-                   solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap()),
-                   fmt::format("{:.1f} ms", solved[i].milliseconds)});
+                   solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap())});
     if (with_orders) orders += fmt::format("\n{}\n{}", pipelines[i].name, print(solution.schedule));
   }
   return table.print(terminal) + orders;
@@ -175,6 +174,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
                                                "with --instance",
                                                pipelines.size()));
   }
+  set_threads(arguments);
   const PatientInterrupt patient;
   const std::int64_t limit = arguments.whole("--time-limit").value_or(kUsualLimit);
   std::vector<Result<Solved>> results(pipelines.size(), Solved{});
