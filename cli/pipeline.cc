@@ -56,6 +56,7 @@ void add_flag(std::vector<Flag>& flags, Flag flag) {
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
   if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
+  if (arguments.inputs.front() == "profile") return run_pipeline_profile(arguments, console);
   if (arguments.inputs.front() == "replan") return run_pipeline_replan(arguments, console);
   if (arguments.inputs.size() > 1) {
     return fail(
@@ -72,7 +73,9 @@ Subcommand pipeline_command() {
   Subcommand command;
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
-  command.inputs = "PROFILE | schedule INSTANCES | predict RECORDING... | replan TIMELINE";
+  command.inputs =
+      "PROFILE | schedule INSTANCES | profile RECORDING... | predict RECORDING... | replan "
+      "TIMELINE";
   command.min_inputs = 1;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
@@ -84,6 +87,8 @@ Subcommand pipeline_command() {
       "slowest stage of a pipeline that\nnever drains, on --devices with --bandwidth.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.\n"
+      "profile writes the PROFILE of a recorded model: layers by their modules, or by what "
+      "repeats.\n"
       "predict tells how long a step of a recorded pipeline would take, without profiler, under "
       "another\nschedule or with another number of micro-batches of the same size.\n"
       "replan shows ways around the slow workers and heavy stages of a job that an op timeline "

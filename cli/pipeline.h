@@ -28,6 +28,9 @@ std::vector<Flag> pipeline_schedule_flags();
 Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_predict_flags();
 
+/// profile RECORDING... -o FILE.
+Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& console);
+
 /// replan TIMELINE, and its flags.
 Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_replan_flags();

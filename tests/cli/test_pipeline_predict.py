@@ -127,3 +127,25 @@ def test_what_cannot_be_planned_anew_is_one_sentence(
     done = weft("pipeline", *words)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+MODULES = ROOT.parent / "shared/traces/sarchlab_triosim/profiler_vgg13-iter41.json.gz"
+
+
+def test_a_recorded_model_can_be_planned(weft: Weft, tmp_path: Path) -> None:
+    if not MODULES.exists():
+        pytest.skip(f"{MODULES} is not there")
+    path = tmp_path / "profile.json"
+    done = weft("pipeline", "profile", MODULES, "-o", path)
+    assert done.returncode == 0, done.stderr
+    assert "34 layers" in done.stdout
+    planned = weft("pipeline", path, "--cluster", "4 devices, 100GB/s", "--microbatches", "4",
+                   "--json")  # fmt: skip
+    assert planned.returncode == 0, planned.stderr
+    assert json.loads(planned.stdout)["step_ms"] > 0
+
+
+def test_a_recording_without_modules_says_how_to_get_them(weft: Weft) -> None:
+    done = weft("pipeline", "profile", EXAMPLE)
+    assert done.returncode == 2
+    assert "with_stack=True" in done.stderr

@@ -182,7 +182,10 @@ class TakeApart {
     for (const OpId op : ops) {
       const bool post = posts_.contains(op);
       if (!post && maker_.launched(op).empty()) {
-        waiting.push_back(op);
+        // Gradients are ready at marks behind the last launch of a backward: they belong to it.
+        const bool marks = graph_.ops.lane[op] != main && !list.empty() &&
+                           list.back().kind == Stretch::Kind::kBackward && waiting.empty();
+        (marks ? list.back().ops : waiting).push_back(op);
         continue;
       }
       const auto kind = post                          ? Stretch::Kind::kPost
@@ -196,7 +199,6 @@ class TakeApart {
     }
     if (list.empty()) return no_pipeline("a rank launches nothing in a step");
     list.back().ops.insert(list.back().ops.end(), waiting.begin(), waiting.end());
-    // Gradients are ready at marks behind the last launch of a backward: they are not what follows.
     std::size_t last = list.size();
     while (last > 0 && list[last - 1].kind != Stretch::Kind::kBackward) --last;
     if (last == 0) {
@@ -327,7 +329,24 @@ class TakeApart {
         }
       }
       measure_entries(stage, (*forward_starts)[s], (*backward_starts)[s]);
+      stage.gradients = gradients_of(passes_.at({stage.rank, steps_.front()}).backwards.back(),
+                                     (*backward_starts)[s]);
     }
+  }
+
+  std::vector<Bytes> gradients_of(const std::vector<OpId>& ops,
+                                  const std::vector<std::size_t>& starts) const {
+    std::vector<Bytes> bytes(starts.size(), 0);
+    std::size_t kernels = 0, layer = 0;
+    for (const OpId op : ops) {
+      const bool launches = !maker_.launched(op).empty();
+      if (launches && layer + 1 < starts.size() && kernels >= starts[layer + 1]) ++layer;
+      kernels += maker_.launched(op).size();
+      if (graph_.name(op) != graph::kGradientReady) continue;
+      bytes[layer] += std::max<Bytes>(0, graph_.ops.bytes[op]);
+    }
+    std::reverse(bytes.begin(), bytes.end());
+    return bytes;
   }
 
   /// Host time up to the launch that begins each layer: what the first needs more than the others

@@ -38,6 +38,7 @@ struct StageRecord {
   std::int32_t layers = 1;       ///< as far as they can be told apart
   std::vector<StageStep> steps;  ///< beside Recording::steps
   std::vector<Op> order;         ///< of the first step
+  std::vector<Bytes> gradients;  ///< of each layer: as many bytes as it has parameters
   HostCosts host;
 };
 

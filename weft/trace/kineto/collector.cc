@@ -7,6 +7,7 @@
 #include "weft/base/decimal.h"
 #include "weft/trace/dtype.h"
 #include "weft/trace/kineto/file_facts.h"
+#include "weft/trace/module_calls.h"
 
 namespace weft::trace::kineto {
 namespace {
@@ -149,11 +150,13 @@ void Collector::push(EventKind kind, const RawEvent& event, std::uint32_t lane, 
 }
 
 void Collector::add_complete(const RawEvent& event) {
+  auto kind = kind_of(event);
   if (event.category == Category::kPython) {
     ++trace_.facts.python_events;
-    return;
+    // Of Python's frames only calls of modules are kept: they tell the layers of a model.
+    if (!event.name.starts_with(kModulePrefix)) return;
+    kind = EventKind::kAnnotation;
   }
-  const auto kind = kind_of(event);
   if (!kind) {
     if (event.category == Category::kUnknown) ++losses_.unknown_categories[std::string(event.cat)];
     return;

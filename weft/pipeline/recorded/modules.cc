@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/recorded/modules.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string>
+
+#include "weft/graph/names.h"
+#include "weft/trace/launches.h"
+#include "weft/trace/module_calls.h"
+
+namespace weft::pipeline::recorded {
+namespace {
+
+using graph::OpId;
+using graph::OpKind;
+using trace::EventKind;
+using trace::kNone;
+
+/// Modules that only call others, one after the other.
+constexpr std::array<std::string_view, 5> kOpened = {"Sequential_", "DistributedDataParallel_",
+                                                     "FullyShardedDataParallel_", "DataParallel_",
+                                                     "OptimizedModule_"};
+
+/// "[[32, 64, 56, 56], [64]]": how many elements the first array has, and all together.
+struct Elements {
+  std::int64_t first = 0, all = 0;
+};
+
+Elements count_elements(std::string_view dims) {
+  Elements elements;
+  std::int64_t product = 1;
+  bool in_array = false, first_done = false;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == '[') {
+      in_array = i + 1 < dims.size() && dims[i + 1] >= '0' && dims[i + 1] <= '9';
+      product = 1;
+    } else if (dims[i] == ']') {
+      if (in_array) {
+        elements.all += product;
+        if (!first_done) elements.first = product;
+        first_done = true;
+      }
+      in_array = false;
+    } else if (dims[i] >= '0' && dims[i] <= '9' && in_array) {
+      std::int64_t number = 0;
+      const auto end = std::from_chars(dims.data() + i, dims.data() + dims.size(), number).ptr;
+      product *= number;
+      i = static_cast<std::size_t>(end - dims.data()) - 1;
+    }
+  }
+  return elements;
+}
+
+class Modules {
+ public:
+  Modules(const trace::RankTrace& trace, const predict::Predictor& predictor)
+      : trace_(trace),
+        events_(trace.events),
+        graph_(predictor.clean()),
+        steps_(predictor.steps().begin(), predictor.steps().end()),
+        launches_(trace::resolve_launches(trace)) {}
+
+  std::vector<Layer> run() {
+    find_modules();
+    find_layer_calls();
+    if (calls_.empty()) return {};
+    number_layers();
+    tie_backwards();
+    add_kernels();
+    add_parameters();
+    add_activations();
+    return finish();
+  }
+
+ private:
+  bool is_module(std::uint32_t event) const {
+    return events_.kind[event] == EventKind::kAnnotation &&
+           trace_.names.text(events_.name[event]).starts_with(trace::kModulePrefix);
+  }
+  std::string_view module_name(std::uint32_t event) const {
+    return trace_.names.text(events_.name[event]).substr(trace::kModulePrefix.size());
+  }
+  std::uint32_t module_around(std::uint32_t event) const {
+    std::uint32_t above = launches_.parent[event];
+    while (above != kNone && !is_module(above)) above = launches_.parent[above];
+    return above;
+  }
+
+  void find_modules() {
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+      if (!is_module(i)) continue;
+      const std::uint32_t above = module_around(i);
+      if (above == kNone) roots_.push_back(i);
+      if (above != kNone) children_[above].push_back(i);
+    }
+    const auto by_start = [&](std::uint32_t a, std::uint32_t b) {
+      return events_.start[a] < events_.start[b];
+    };
+    std::sort(roots_.begin(), roots_.end(), by_start);
+    // Modules that autograd calls run forward once more, for a backward.
+    std::erase_if(roots_, [first = roots_.empty() ? 0 : roots_.front(), this](std::uint32_t root) {
+      return events_.lane[root] != events_.lane[first];
+    });
+    for (auto& [module, list] : children_) std::sort(list.begin(), list.end(), by_start);
+  }
+
+  bool opened(std::uint32_t module) const {
+    const std::string_view name = module_name(module);
+    return children_.contains(module) &&
+           std::any_of(kOpened.begin(), kOpened.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+  }
+
+  void add_calls(std::uint32_t module, bool is_model) {
+    if (!is_model && !opened(module)) {
+      calls_.push_back(module);
+      return;
+    }
+    // A wrapper has the model inside.
+    const auto& inside = children_.at(module);
+    const bool wraps = is_model && opened(module) && inside.size() == 1;
+    for (const std::uint32_t child : inside) add_calls(child, wraps && children_.contains(child));
+  }
+
+  void find_layer_calls() {
+    for (const std::uint32_t root : roots_) {
+      if (in_steps(events_.start[root])) add_calls(root, children_.contains(root));
+    }
+  }
+
+  bool in_steps(Nanos time) const {
+    return trace_.steps.empty() ||
+           std::any_of(trace_.steps.begin(), trace_.steps.end(), [&](const trace::StepMark& step) {
+             return steps_.contains(step.number) && time >= step.start && time < step.end;
+           });
+  }
+
+  /// A micro-batch passes the layers from the first on; a layer is a place in this order.
+  void number_layers() {
+    const NameId first = events_.name[calls_.front()];
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if (i == 0 || events_.name[calls_[i]] == first) {
+        place = 0;
+        ++passes_;
+      }
+      if (place == layers_.size()) {
+        Layer& layer = layers_.emplace_back();
+        layer.name = std::string(module_name(calls_[i]));
+      }
+      place_of_call_[calls_[i]] = place++;
+    }
+    sums_.resize(layers_.size());
+  }
+
+  /// The layer around an event, or the one that was called last before it on its thread.
+  std::size_t place_of(std::uint32_t event) const {
+    for (std::uint32_t above = event; above != kNone; above = launches_.parent[above]) {
+      const auto found = place_of_call_.find(above);
+      if (found != place_of_call_.end()) return found->second;
+    }
+    std::size_t place = 0;
+    const auto after = std::upper_bound(
+        calls_.begin(), calls_.end(), events_.start[event],
+        [&](Nanos time, std::uint32_t call) { return time < events_.start[call]; });
+    if (after != calls_.begin()) place = place_of_call_.at(*std::prev(after));
+    return place;
+  }
+
+  /// Forward ops and the backward ops they cause carry the same number.
+  void tie_backwards() {
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+      if (events_.kind[i] != EventKind::kHostOp || events_.detail[i] == kNone) continue;
+      const trace::HostOpDetail& detail = trace_.host_ops[events_.detail[i]];
+      if (detail.sequence < 0 || detail.fwd_thread > 0) continue;
+      place_of_sequence_[detail.sequence] = place_of(i);
+    }
+  }
+
+  struct Place {
+    std::size_t layer = 0;
+    bool backward = false;
+  };
+
+  /// Of host work on any thread: `last` is what the thread did before.
+  Place place_of_work(std::uint32_t event, const Place& last) const {
+    for (std::uint32_t above = event; above != kNone; above = launches_.parent[above]) {
+      if (events_.kind[above] != EventKind::kHostOp || events_.detail[above] == kNone) continue;
+      const trace::HostOpDetail& detail = trace_.host_ops[events_.detail[above]];
+      const auto found = place_of_sequence_.find(detail.sequence);
+      if (detail.sequence >= 0 && detail.fwd_thread > 0 && found != place_of_sequence_.end()) {
+        return {found->second, true};
+      }
+    }
+    if (events_.lane[event] != events_.lane[calls_.front()]) return {last.layer, true};
+    return {place_of(event), false};
+  }
+
+  void add_kernels() {
+    std::vector<OpId> kernels;
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      const OpKind kind = graph_.ops.kind[op];
+      if (graph_.rank(op) != trace_.rank || !steps_.contains(graph_.ops.step[op])) continue;
+      if (kind == OpKind::kKernel || kind == OpKind::kCopy) kernels.push_back(op);
+    }
+    Place last;
+    for (const OpId op : kernels) {
+      const std::uint32_t event = graph_.ops.event[op];
+      const std::uint32_t launch = event == graph::kNoId ? kNone : launches_.launcher[event];
+      if (launch == kNone) continue;
+      const Place place = place_of_work(launch, last);
+      // What the optimizer launches belongs to no micro-batch.
+      if (!place.backward && last.backward && !in_module(launch)) continue;
+      Sums& sums = sums_[place.layer];
+      (place.backward ? sums.backward : sums.forward) += graph_.ops.duration[op];
+      last = place;
+    }
+  }
+
+  bool in_module(std::uint32_t event) const { return module_around(event) != kNone; }
+
+  void add_parameters() {
+    Place last;
+    for (OpId op = 0; op < graph_.size(); ++op) {
+      if (graph_.rank(op) != trace_.rank || !steps_.contains(graph_.ops.step[op])) continue;
+      const std::uint32_t event = graph_.ops.event[op];
+      if (graph_.lanes[graph_.ops.lane[op]].kind != graph::LaneKind::kHost ||
+          event == graph::kNoId) {
+        continue;
+      }
+      const Place place = place_of_work(event, last);
+      if (place.backward) last = place;
+      if (graph_.name(op) != graph::kGradientReady || graph_.ops.bytes[op] < 0) continue;
+      sums_[last.layer].parameters += graph_.ops.bytes[op];
+    }
+  }
+
+  /// What a layer puts out is what the first op of the next takes first.
+  void add_activations() {
+    std::vector<bool> known(layers_.size());
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+      if (events_.kind[i] != EventKind::kHostOp || events_.detail[i] == kNone) continue;
+      const trace::HostOpDetail& detail = trace_.host_ops[events_.detail[i]];
+      if (detail.input_bytes <= 0 || !in_module(i)) continue;
+      const std::size_t place = place_of(i);
+      if (place == 0 || known[place]) continue;
+      const Elements elements = count_elements(trace_.names.text(detail.input_dims));
+      if (elements.first <= 0) continue;
+      known[place] = true;
+      layers_[place - 1].activation = elements.first * (detail.input_bytes / elements.all);
+    }
+  }
+
+  std::vector<Layer> finish() {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      Layer& layer = layers_[i];
+      layer.id = std::to_string(i) + "." + layer.name;
+      layer.forward = sums_[i].forward / passes_;
+      layer.backward = sums_[i].backward / passes_;
+      layer.parameters = sums_[i].parameters / passes_;
+      layer.stash = layer.activation;
+    }
+    return std::move(layers_);
+  }
+
+  struct Sums {
+    Nanos forward = 0, backward = 0;
+    Bytes parameters = 0;
+  };
+
+  const trace::RankTrace& trace_;
+  const trace::Events& events_;
+  const graph::Graph& graph_;
+  const std::set<std::int64_t> steps_;
+  const trace::Launches launches_;
+  std::vector<std::uint32_t> roots_;  ///< outermost calls of modules, by time
+  std::map<std::uint32_t, std::vector<std::uint32_t>> children_;
+  std::vector<std::uint32_t> calls_;  ///< of layers, by time
+  std::map<std::uint32_t, std::size_t> place_of_call_;
+  std::map<std::int64_t, std::size_t> place_of_sequence_;
+  std::int64_t passes_ = 0;
+  std::vector<Layer> layers_;
+  std::vector<Sums> sums_;
+};
+
+}  // namespace
+
+std::vector<Layer> module_layers(const trace::RankTrace& trace,
+                                 const predict::Predictor& predictor) {
+  return Modules(trace, predictor).run();
+}
+
+}  // namespace weft::pipeline::recorded

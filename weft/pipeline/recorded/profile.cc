@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/recorded/profile.h"
+
+#include <algorithm>
+
+#include "weft/base/json_writer.h"
+#include "weft/base/median.h"
+#include "weft/pipeline/recorded/modules.h"
+#include "weft/pipeline/recorded/recording.h"
+
+namespace weft::pipeline::recorded {
+namespace {
+
+Nanos usual(const StageRecord& stage, std::vector<Pass> StageStep::*passes, std::size_t layer) {
+  std::vector<Nanos> times;
+  for (const StageStep& step : stage.steps) {
+    for (const Pass& pass : step.*passes) times.push_back(pass[layer].device_device);
+  }
+  return median(times);
+}
+
+/// What repeats, named by its place.
+std::vector<Layer> repeated_layers(const StageRecord& stage, Bytes message) {
+  std::vector<Layer> layers;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(stage.layers); ++i) {
+    Layer& layer = layers.emplace_back();
+    layer.name = "layer";
+    layer.forward = usual(stage, &StageStep::forwards, i);
+    layer.backward = usual(stage, &StageStep::backwards, i);
+    layer.parameters = stage.gradients[i];
+    layer.activation = layer.stash = std::max<Bytes>(0, message);
+  }
+  return layers;
+}
+
+const trace::RankTrace& trace_of(const predict::Job& job, std::int32_t rank) {
+  return *std::find_if(job.run.ranks.begin(), job.run.ranks.end(),
+                       [&](const trace::RankTrace& trace) { return trace.rank == rank; });
+}
+
+}  // namespace
+
+Result<Profile> recorded_profile(const predict::Job& job) {
+  if (job.from_phases) {
+    return fail(ErrorCode::kUsage, "an op timeline tells no layers");
+  }
+  WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, {}));
+  Profile profile;
+  profile.name = job.run.label;
+  const Result<Recording> pipeline = take_apart(job, predictor, {});
+  if (pipeline) {
+    for (const StageRecord& stage : pipeline->stages) {
+      std::vector<Layer> layers = module_layers(trace_of(job, stage.rank), predictor);
+      if (layers.empty()) layers = repeated_layers(stage, pipeline->messages.bytes());
+      // What a stage receives gets a gradient, too, and is no parameter.
+      if (!profile.layers.empty() && layers.front().parameters >= pipeline->messages.bytes()) {
+        layers.front().parameters -= std::max<Bytes>(0, pipeline->messages.bytes());
+      }
+      profile.layers.insert(profile.layers.end(), layers.begin(), layers.end());
+    }
+  } else {
+    const auto first = std::min_element(
+        job.run.ranks.begin(), job.run.ranks.end(),
+        [](const trace::RankTrace& a, const trace::RankTrace& b) { return a.rank < b.rank; });
+    profile.layers = module_layers(*first, predictor);
+  }
+  if (profile.layers.empty()) {
+    return fail(ErrorCode::kUsage,
+                "the recording names no modules, and is of no pipeline: record with stacks "
+                "(with_stack=True)");
+  }
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    profile.layers[i].id = std::to_string(i) + "." + profile.layers[i].name;
+    if (i == 0) continue;
+    const auto at = static_cast<std::int32_t>(i);
+    profile.edges.push_back({at - 1, at});
+  }
+  return profile;
+}
+
+std::string profile_json(const Profile& profile) {
+  const auto milliseconds = [](Nanos time) { return static_cast<double>(time) / 1e6; };
+  JsonWriter json(2);
+  json.begin_object().field("name", profile.name).key("layers").begin_array();
+  for (const Layer& layer : profile.layers) {
+    json.begin_object().field("id", layer.id).field("name", layer.name);
+    json.field("forward_ms", milliseconds(layer.forward));
+    json.field("backward_ms", milliseconds(layer.backward));
+    json.field("activation_bytes", layer.activation);
+    json.field("parameter_bytes", layer.parameters);
+    json.field("stash_bytes", layer.stash).end_object();
+  }
+  json.end_array().key("edges").begin_array();
+  for (const LayerEdge& edge : profile.edges) {
+    json.begin_array().value(profile.layers[static_cast<std::size_t>(edge.from)].id);
+    json.value(profile.layers[static_cast<std::size_t>(edge.to)].id).end_array();
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+}  // namespace weft::pipeline::recorded

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each layer of a recorded model costs: from recordings to what planners take.
+#pragma once
+
+#include <string>
+
+#include "weft/pipeline/profile.h"
+#include "weft/predict/predict.h"
+
+namespace weft::pipeline::recorded {
+
+/// A chain of layers, times of one micro-batch on the device without profiler. Layers are the
+/// modules that the model calls one after the other, where the recording names modules (recorded
+/// with stacks): containers (Sequential) and wrappers are opened, other modules are not. A recorded
+/// pipeline is one model over all stages; without modules its layers are what repeats. Parameters
+/// are counted by their gradients. An Error (kUsage) where the recording tells no layers.
+Result<Profile> recorded_profile(const predict::Job& job);
+
+/// As the JSON of docs/formats/pipeline.md, which reads back as the same.
+std::string profile_json(const Profile& profile);
+
+}  // namespace weft::pipeline::recorded
