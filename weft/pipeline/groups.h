@@ -37,8 +37,8 @@ struct GroupLimits {
 /// Stretches of an order of devices.
 GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t>& order,
                           const GroupLimits& limits);
-/// All sets of devices; for at most kMostFree of them.
-constexpr std::int32_t kMostFree = 8;
+/// All sets of devices, for at most kMostFree of them: 3^n groups.
+constexpr std::int32_t kMostFree = 10;
 GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits);
 /// No plan can have better devices and links: each group of r has the speed of the r-th fastest
 /// device and the best link that so many can share. For bounds.

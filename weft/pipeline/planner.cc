@@ -17,6 +17,10 @@ namespace {
 
 /// Above this many devices groups grow in steps, and plans follow the bound.
 constexpr std::int32_t kMostExact = 64;
+/// Up to so many devices all sets of them are tried at once.
+constexpr std::int32_t kQuicklyFree = 8;
+/// Layers up to which more devices than that are: the sums take 200 MB then.
+constexpr std::int32_t kMostFreeLayers = 100;
 
 class Planner {
  public:
@@ -30,8 +34,12 @@ class Planner {
     WEFT_TRY(check());
     if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
       search_all(ordered_groups(task_.cluster, plain_order(), limits_), options_.ops);
-    } else if (task_.cluster.devices <= kMostFree) {
+    } else if (task_.cluster.devices <= kQuicklyFree) {
       search_all(free_groups(task_.cluster, limits_), options_.ops);
+    } else if (task_.cluster.devices <= kMostFree && task_.chain.size() <= kMostFreeLayers) {
+      // What is found along orders makes the search among all sets short.
+      search_orders();
+      search_all(free_groups(task_.cluster, limits_), 2 * options_.ops);
     } else if (task_.cluster.devices <= kMostExact) {
       search_orders();
     } else {
@@ -78,8 +86,13 @@ class Planner {
   /// So that 64 layers on 16 devices stay well below 100 ms.
   std::int64_t usual_ops() const {
     const std::int32_t devices = task_.cluster.devices;
-    if (devices <= kMostFree) return 4'000'000;
-    return devices <= 16 ? 300'000 : devices <= 32 ? 3'000'000 : 10'000'000;
+    if (devices <= kQuicklyFree) return 4'000'000;
+    if (devices <= kMostFree) return 1'000'000;
+    if (devices <= 16) {
+      const std::int64_t size = static_cast<std::int64_t>(task_.chain.size()) * devices;
+      return 300'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
+    }
+    return devices <= 32 ? 3'000'000 : 10'000'000;
   }
 
   Status check() const {
@@ -118,14 +131,14 @@ class Planner {
   /// A graph that holds all plans: what is searched to the end is proved. A first good plan makes
   /// the search short.
   void search_all(const GroupGraph& graph, std::int64_t ops) {
-    const Lookahead lookahead(task_, graph, options_.stages);
+    const Lookahead lookahead(task_, graph, options_.stages, best_.step);
     take(follow_bound(lookahead));
     if (best_.step < kNoStep) {
       best_ = improve(task_, evaluator_, improve_limits(ops / 4), std::move(best_));
     }
     FoundPlan found = search_plans(lookahead, evaluator_, effort(ops), std::move(best_));
     best_ = std::move(found.best);
-    bound_ = found.bound;
+    bound_ = std::max(bound_, found.bound);
     exhausted_ = found.exhausted;
     if (!exhausted_ && best_.step < kNoStep) {
       best_ = improve(task_, evaluator_, improve_limits(ops + ops / 4), std::move(best_));

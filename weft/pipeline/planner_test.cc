@@ -165,6 +165,16 @@ TEST(Planner, IsNeverWorseThanRivals) {
   }
 }
 
+TEST(Planner, ProvesTheBestPlanOfNineUnequalDevices) {
+  std::mt19937 random(31);
+  const Profile profile = random_layers(random, 8);
+  const Task task = make_task(profile, random_cluster(random, 9, true), 6);
+  const auto planned = make_plan(task, {});
+  ASSERT_TRUE(planned) << planned.error().text();
+  EXPECT_TRUE(planned->exhausted);
+  EXPECT_GE(planned->bound, planned->plan.step * 99 / 100);
+}
+
 TEST(Planner, RefusesMoreStagesThanThereAreLayersOrDevices) {
   std::mt19937 random(1);
   const Task task = make_task(random_layers(random, 3), uniform_cluster(8, 1'000'000'000), 2);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Nanos kNone = std::int64_t{1} << 60;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::int32_t kMostSets = 8, kMostCounted = 64;
+constexpr std::int32_t kMostSets = 10, kMostCounted = 64, kMostSetLayers = 100;
 constexpr std::int64_t kMostVisited = 20'000'000;
 
 Nanos floor_of(double rate, std::int64_t amount) {
@@ -74,7 +74,14 @@ std::vector<Node> set_nodes(const PlanData& plan) {
       if ((set >> d & 1) != 0) members[set].push_back(d);
     }
   }
-  std::vector<Node> nodes(sets * sets);
+  std::vector<std::size_t> index(sets * sets, 0);
+  std::size_t count = 0;
+  for (std::size_t used = 0; used < sets; ++used) {
+    for (std::size_t set = 1; set < sets; ++set) {
+      if ((used & set) == 0) index[used * sets + set] = count++;
+    }
+  }
+  std::vector<Node> nodes(count);
   std::vector<Edge> channels(sets * sets, Edge{0, kNever, kNever, 0, 0});
   for (std::size_t a = 1; a < sets; ++a) {
     for (std::size_t b = 1; b < sets; ++b) {
@@ -89,7 +96,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
     for (std::size_t set = 1; set < sets; ++set) {
       if ((used & set) != 0 || !allowed(plan, static_cast<std::int32_t>(members[set].size())))
         continue;
-      Node& node = nodes[used * sets + set];
+      Node& node = nodes[index[used * sets + set]];
       node.devices = members[set];
       node.replicas = static_cast<std::int32_t>(members[set].size());
       node.work = group_work(plan, members[set]);
@@ -101,7 +108,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
         if (((used | set) & next) != 0) continue;
         if (!allowed(plan, static_cast<std::int32_t>(members[next].size()))) continue;
         Edge edge = channels[set * sets + next];
-        edge.to = (used | set) * sets + next;
+        edge.to = index[(used | set) * sets + next];
         if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
       }
     }
@@ -188,9 +195,12 @@ class Search {
     }
     levels_ = plan.fixed_stages > 0 ? plan.fixed_stages + 1 : 1;
     busy_.assign(static_cast<std::size_t>(levels_) * layers_ * nodes_.size(), kNone);
-    step_ = busy_;
+    step_ = rest_busy_ = rest_step_ = busy_;
     for (std::int32_t left = levels_ > 1 ? 1 : 0; left < levels_; ++left) {
-      for (std::int32_t layer = layers_ - 1; layer >= 0; --layer) fill(left, layer);
+      for (std::int32_t layer = layers_ - 1; layer >= 0; --layer) {
+        fill(left, layer);
+        fill_rest(left, layer);
+      }
     }
   }
 
@@ -269,14 +279,8 @@ class Search {
           continue;
         }
         if (!may_go_on(left)) continue;
-        Nanos rest_busy = kNone, rest_step = kNone;
-        for (const Edge& edge : node.next) {
-          const Nanos behind = busy_[at(after(left), last, edge.to)];
-          if (behind == kNone) continue;
-          const Channel cost = channel(edge, last);
-          rest_busy = std::min(rest_busy, std::max(cost.both + behind, cost.busy));
-          rest_step = std::min(rest_step, cost.there + step_[at(after(left), last, edge.to)]);
-        }
+        const Nanos rest_busy = rest_busy_[at(after(left), last, n)];
+        const Nanos rest_step = rest_step_[at(after(left), last, n)];
         if (rest_busy == kNone) continue;
         const Nanos busy = std::max(alone, own.path + rest_busy);
         least_busy = std::min(least_busy, busy);
@@ -285,6 +289,22 @@ class Search {
       }
       busy_[at(left, layer, n)] = least_busy;
       step_[at(left, layer, n)] = least_step;
+    }
+  }
+
+  /// The same behind a stage that ends before the layer.
+  void fill_rest(std::int32_t left, std::int32_t layer) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      Nanos least_busy = kNone, least_step = kNone;
+      for (const Edge& edge : nodes_[n].next) {
+        const Nanos behind = busy_[at(left, layer, edge.to)];
+        if (behind == kNone) continue;
+        const Channel cost = channel(edge, layer);
+        least_busy = std::min(least_busy, std::max(cost.both + behind, cost.busy));
+        least_step = std::min(least_step, cost.there + step_[at(left, layer, edge.to)]);
+      }
+      rest_busy_[at(left, layer, n)] = least_busy;
+      rest_step_[at(left, layer, n)] = least_step;
     }
   }
 
@@ -378,7 +398,7 @@ class Search {
   std::vector<Nanos> forward_, path_, later_;
   std::vector<Bytes> parameters_, stash_;
   double quickest_ = kNever;
-  std::vector<Nanos> busy_, step_;
+  std::vector<Nanos> busy_, step_, rest_busy_, rest_step_;
   Nanos claimed_ = 0;
   BoundCheck check_;
 };
@@ -400,7 +420,8 @@ BoundCheck check_bound(const PlanData& plan) {
   const Nanos work = least_work(plan);
   if (plan.bound <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
-  const bool sets = plan.devices <= kMostSets && !alike(plan);
+  const bool sets = plan.devices <= kMostSets && !alike(plan) &&
+                    (plan.devices <= 8 || plan.layers.size() <= kMostSetLayers);
   return Search(plan, sets ? set_nodes(plan) : count_nodes(plan)).run(plan.bound);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is there no plan that could take less than the bound of a plan file, whatever its schedule? Goes
 // through all plans by depth-first search, leaving out those that cannot, by the bound of
-// docs/design/pipeline.md. Sets of up to eight devices are all tried; more devices, or equal ones,
+// docs/design/pipeline.md. Sets of up to ten devices are all tried; more devices, or equal ones,
 // are replaced by as many that are at least as good in every respect.
 #pragma once
 
