@@ -45,7 +45,7 @@ void add(const Program& program, const Ends& ends, Footprint& footprint) {
     }
     if (!turn.shuffles.empty()) marks = std::max(marks, mark_bytes(turn.shuffles));
   }
-  const Bytes messages = std::max(marks, std::min(program.message_budget, 4 * longest));
+  const Bytes messages = marks + std::min(program.message_budget, 4 * longest);
   const Bytes buffers =
       footprint.in_place ? program.buffers[0] : ends.in[program.self] + ends.out[program.self];
   footprint.staging = std::max(footprint.staging, program.buffers.back());

@@ -10,7 +10,6 @@
 #include "weft/base/check.h"
 #include "weft/reshard/execute/fingerprint.h"
 #include "weft/reshard/execute/mail.h"
-#include "weft/reshard/execute/shuffle.h"
 #include "weft/reshard/factors.h"
 #include "weft/reshard/normal_form.h"
 
@@ -559,6 +558,7 @@ struct Itinerary {
   std::size_t turns = 0;
   std::vector<Bytes> offsets;  ///< of arrays in staging
   Bytes staging = 0, item = 1;
+  Bytes marks = 0;  ///< that moves in place may need on any device
 };
 
 Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget) {
@@ -580,6 +580,12 @@ Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget)
     all.staging += budget > 0 ? most : (most + kAlign - 1) / kAlign * kAlign;
     all.turns = std::max(all.turns, turns);
     all.item = std::max(all.item, array.problem->item_size);
+    std::int64_t largest = 0;
+    for (Device device = 0; device < array.problem->source.devices(); ++device) {
+      largest = std::max(largest, most_held(all.courses.back(), device));
+    }
+    // A bit an element, in the buffer and in staging.
+    all.marks += (largest + most / array.problem->item_size) / 8 + 1;
     all.legs.push_back(std::move(legs));
   }
   return all;
@@ -609,12 +615,13 @@ Result<Program> program_of(Device self, const Itinerary& way_of, const std::vect
   program.buffers.push_back(way_of.staging);
   Bytes limit = 0;
   if (budget > 0) {
-    program.message_budget = budget - way_of.staging;
+    program.message_budget = budget - way_of.staging - way_of.marks;
     limit = program.message_budget / 4;
-    Bytes marks = 0;
-    for (const Turn& turn : program.turns) marks = std::max(marks, mark_bytes(turn.shuffles));
-    if (limit < way_of.item || marks > program.message_budget) {
-      return fail(ErrorCode::kInfeasible, "the budget does not hold what moves in place need");
+    if (limit < way_of.item) {
+      return fail(ErrorCode::kInfeasible,
+                  "a budget of " + std::to_string(budget) +
+                      " bytes does not hold what moves in place need; allow at least " +
+                      std::to_string(2 * (way_of.marks + 4 * way_of.item)));
     }
   }
   for (std::size_t i = 0; i < way_of.turns; ++i) {

@@ -210,7 +210,7 @@ TEST(InPlace, SharedCasesAreRight) {
   for (Case& item : *cases) {
     if (!item.problem || item.problem->target.partial()) continue;
     Problem& problem = *item.problem;
-    if (elements(problem.shape) * problem.source.devices() > 20'000) continue;
+    if (elements(problem.shape) * problem.source.devices() > 6'000) continue;
     problem.item_size = sizeof(naive::Number);
     SCOPED_TRACE(item.id);
     const auto plan = make_plan_in_place(problem, {});

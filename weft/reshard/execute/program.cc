@@ -338,8 +338,10 @@ Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& opti
   careful.may_rest = [&](const Layout& layout) {
     return layout.largest() * problem.item_size <= budget / 2 || rests_at_ends(problem, layout);
   };
-  WEFT_ASSIGN(Plan plan, make_plan(problem, careful));
-  const Bytes need = resting_bytes({{&problem, &plan, {}}}) + 4 * problem.item_size;
+  Result<Plan> plan = make_plan(problem, careful);
+  // Nothing leads straight to summands, which may rest longer than the budget allows.
+  if (!plan) return make_plan(problem, options);
+  const Bytes need = resting_bytes({{&problem, &*plan, {}}}) + 4 * problem.item_size;
   if (need <= budget || options.direct || problem.target.partial()) return plan;
   PlannerOptions direct = options;
   direct.direct = true;

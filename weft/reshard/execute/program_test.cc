@@ -199,6 +199,25 @@ TEST(Program, WhatDoesNotFitTheBudgetGoesTheDirectWay) {
   EXPECT_TRUE(make_program({array_of(problem, *tight)}, 0, {.budget = 32}));
 }
 
+TEST(Program, WhereSummandsDoNotFitTheBudgetTheProgramSaysSo) {
+  int refused = 0;
+  for (unsigned seed = 1; seed < 120; seed += 2) {
+    const Problem problem = random_problem(seed, {.partial = true, .other_mesh = seed % 3 == 0});
+    for (const Bytes budget : {20, 100}) {
+      PlannerOptions options;
+      options.link.message = 20'000'000;
+      const auto plan = make_plan_within(problem, options, budget);
+      ASSERT_TRUE(plan) << seed << ": " << plan.error().message;
+      const auto program = make_program({array_of(problem, *plan)}, 0, {.budget = budget});
+      if (program) continue;
+      EXPECT_EQ(program.error().code, ErrorCode::kInfeasible);
+      EXPECT_TRUE(problem.target.partial());
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
 TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
   // Messages cost much: whatever the budget, programs fit into it, and a larger one is never worse.
   for (unsigned seed = 0; seed < 15; ++seed) {

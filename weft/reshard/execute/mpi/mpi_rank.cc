@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "weft/reshard/execute/execute.h"
+#include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/execute/mpi/mpi.h"
 #include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/planner.h"
@@ -43,13 +44,15 @@ Problem some_problem(unsigned seed) {
 }
 
 struct Job {
-  Job(Problem given, Picos message, Bytes budget) : problem(std::move(given)) {
+  Job(Problem given, Picos message, Bytes budget, bool at_one_place = false)
+      : problem(std::move(given)), in_place(at_one_place) {
+    const ProgramOptions how{.budget = budget, .in_place = in_place};
     PlannerOptions options;
     options.link.step = 0;
     options.link.message = message;
-    plan = *make_plan_within(problem, options, budget);
+    plan = *make_plan_for(problem, options, how);
     arrays = {{&problem, &plan, {"u32", ""}}};
-    program = make_program(arrays, rank, {.budget = budget});
+    program = make_program(arrays, rank, how);
     if (program) memory = naive::fill({*program}, arrays).front();
   }
   Job(const Job&) = delete;
@@ -64,18 +67,20 @@ struct Job {
   /// On rank 0: what is wrong with the targets of all ranks.
   std::string check() {
     std::vector<naive::Memory> all(ranks);
+    const std::vector<naive::Number>& mine = memory[in_place ? 0 : 1];
     for (int sender = 0; sender < ranks; ++sender) {
-      auto count = static_cast<std::int64_t>(memory[1].size());
+      auto count = static_cast<std::int64_t>(mine.size());
       MPI_Bcast(&count, 1, MPI_INT64_T, sender, MPI_COMM_WORLD);
-      std::vector<naive::Number> target = memory[1];
+      std::vector<naive::Number> target = mine;
       target.resize(static_cast<std::size_t>(count));
       MPI_Bcast(target.data(), static_cast<int>(count), MPI_UINT32_T, sender, MPI_COMM_WORLD);
-      all[sender] = {{}, target};
+      all[sender] = {target, target};
     }
-    return rank == 0 ? naive::check(all, arrays) : "";
+    return rank == 0 ? naive::check(all, arrays, in_place) : "";
   }
 
   Problem problem;
+  bool in_place;
   Plan plan;
   std::vector<Array> arrays;
   Result<Program> program;
@@ -85,7 +90,7 @@ struct Job {
 int run_right(Transport& transport, unsigned seeds) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     const Bytes budget = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 100 : 3000;
-    Job job(some_problem(seed), seed % 2 == 0 ? 0 : 2'000'000, budget);
+    Job job(some_problem(seed), seed % 2 == 0 ? 0 : 2'000'000, budget, seed % 4 > 1);
     if (!job.program) continue;  // the same on all ranks
     const auto usage = job.run(transport);
     if (!usage || (budget > 0 && usage->staging_peak > budget)) {
