@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -16,8 +17,8 @@ constexpr int kAbortTag = 0;
 constexpr std::size_t kWhyBytes = 256;
 using Why = std::array<char, kWhyBytes>;
 
-/// How often the wire is asked in vain before it looks for signs that a peer is elsewhere.
-constexpr int kPatience = 1000;
+/// How long nothing is done before the wire looks for signs that a peer is elsewhere.
+constexpr auto kPatience = std::chrono::milliseconds(10);
 
 Status check(int code, const char* call) {
   if (code == MPI_SUCCESS) return {};
@@ -95,11 +96,13 @@ class MpiWire final : public Wire {
       }
       tickets.push_back(item.ticket);
     }
+    const auto now = std::chrono::steady_clock::now();
     if (count > 0) {
-      in_vain_ = 0;
       forget_done();
-    } else if (++in_vain_ % kPatience == 0) {
+      looked_ = now;
+    } else if (now - looked_ > kPatience) {
       WEFT_TRY(look_around());
+      looked_ = now;
     }
     return tickets;
   }
@@ -181,7 +184,7 @@ class MpiWire final : public Wire {
   MPI_Comm communicator_;
   int rank_, ranks_, most_tag_;
   int tag_ = 1;
-  int in_vain_ = 0;
+  std::chrono::steady_clock::time_point looked_;  ///< when it last looked around, or was busy
   bool aborted_ = false;
   std::vector<MPI_Request> requests_;
   std::vector<Item> items_;  ///< of requests_
