@@ -25,7 +25,7 @@ using pipeline::Schedule;
 using pipeline::Solution;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kUsualLimit = 60;  ///< seconds
+constexpr std::int64_t kUsualLimit = 50;  ///< seconds
 constexpr std::size_t kUsualColumns = 100;
 constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
                                   "zb-v",  "dualpipe-v", "zb-auto"};
@@ -195,7 +195,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
 std::vector<Flag> pipeline_schedule_flags() {
   return {{"--orders", "", "with schedule: show the order of ops of every device"},
           {"--patterns", "", "with schedule and --json: what known schedules take, too"},
-          {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 60",
+          {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
            Flag::Value::kWhole},
           {"--instance", "NAME", "with schedule: only this one of the file, by name or position",
            Flag::Value::kText},
