@@ -15,19 +15,21 @@
 namespace weft::reshard {
 namespace {
 
-/// Groups of `from` that each group of `to` is made of.
+/// Groups of `from` that each group of `to` is made of, sorted: there may be as many as devices.
 std::vector<std::vector<std::int32_t>> ingredients(const Layout& from, const Layout& to) {
   std::vector<std::vector<std::int32_t>> groups(to.groups);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
-    std::vector<std::int32_t>& list = groups[to.group_of_summand[i]];
-    const std::int32_t group = from.group_of_summand[i];
-    if (std::find(list.begin(), list.end(), group) == list.end()) list.push_back(group);
+    groups[to.group_of_summand[i]].push_back(from.group_of_summand[i]);
+  }
+  for (std::vector<std::int32_t>& list : groups) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   return groups;
 }
 
-bool among(const std::vector<std::int32_t>& list, std::int32_t item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
+bool among(const std::vector<std::int32_t>& sorted, std::int32_t item) {
+  return std::binary_search(sorted.begin(), sorted.end(), item);
 }
 
 /// The parts of each device, where some device has several.

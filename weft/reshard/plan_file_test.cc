@@ -12,7 +12,9 @@ namespace {
 PlannedArray planned(Problem problem, Picos message = 0) {
   PlannedArray array{std::move(problem), {}, {}};
   array.link.message = message;
-  auto plan = make_plan(array.problem, {array.link});
+  PlannerOptions options;
+  options.link = array.link;
+  auto plan = make_plan(array.problem, options);
   WEFT_CHECK(plan.has_value());
   array.plan = std::move(*plan);
   return array;
