@@ -42,6 +42,7 @@ class PieceMaker {
   Piece make(std::span<const graph::OpId> host_ops);
   /// Kernels and copies of the call, in order of launch; none for calls that launch none.
   std::span<const graph::OpId> launched(graph::OpId host_op) const;
+  const graph::Graph& graph() const { return graph_; }
 
  private:
   struct Clocks {

@@ -8,7 +8,9 @@
 
 #include "weft/base/median.h"
 #include "weft/graph/names.h"
+#include "weft/pipeline/recorded/host_costs.h"
 #include "weft/pipeline/recorded/layers.h"
+#include "weft/pipeline/recorded/passes.h"
 
 namespace weft::pipeline::recorded {
 namespace {
@@ -24,7 +26,8 @@ tl::unexpected<Error> no_pipeline(const std::string& why) {
 
 /// What a rank issues between two posts, on its main thread or on that of autograd.
 struct Stretch {
-  enum class Kind { kForward, kBackward, kRest, kPost } kind = Kind::kForward;
+  using Kind = StretchKind;
+  Kind kind = Kind::kForward;
   std::vector<OpId> ops;  ///< host ops in program order
 };
 
@@ -59,7 +62,7 @@ class TakeApart {
                          std::to_string(recording.micro_batches));
     }
     cut_layers(recording);
-    measure_posts(recording);
+    measure_posts(posted_, recording.stages);
     WEFT_ASSIGN(recording.messages, MessageModel::measure(job_, links));
     measure_handovers(recording);
     return recording;
@@ -267,40 +270,13 @@ class TakeApart {
                        share_in_calls(rank, list[i - 1].ops.back(), post)});
   }
 
-  std::vector<NameId> kernel_names(const std::vector<OpId>& ops) const {
-    std::vector<NameId> names;
-    for (const OpId op : ops) {
-      for (const OpId kernel : maker_.launched(op)) names.push_back(graph_.ops.name[kernel]);
-    }
-    return names;
-  }
-
-  /// Cuts a pass where the given kernels begin.
-  Pass cut(const std::vector<OpId>& ops, const std::vector<std::size_t>& starts) {
-    Pass pass;
-    std::vector<OpId> slice;
-    std::size_t kernels = 0;
-    for (const OpId op : ops) {
-      const std::size_t next = pass.size() + 1;
-      if (next < starts.size() && kernels >= starts[next] && !maker_.launched(op).empty()) {
-        pass.push_back(maker_.make(slice));
-        slice.clear();
-      }
-      slice.push_back(op);
-      kernels += maker_.launched(op).size();
-    }
-    pass.push_back(maker_.make(slice));
-    pass.resize(starts.size());
-    return pass;
-  }
-
   /// Layers are told by the kernels of one micro-batch, which all others must launch as well.
   void cut_layers(Recording& recording) {
     std::vector<std::vector<NameId>> forwards, backwards;
     for (const StageRecord& stage : recording.stages) {
       const Passes& passes = passes_.at({stage.rank, steps_.front()});
-      forwards.push_back(kernel_names(passes.forwards.back()));
-      backwards.insert(backwards.begin(), kernel_names(passes.backwards.back()));
+      forwards.push_back(kernel_names(maker_, passes.forwards.back()));
+      backwards.insert(backwards.begin(), kernel_names(maker_, passes.backwards.back()));
     }
     auto forward_starts = layer_starts(forwards);
     auto backward_starts = layer_starts(backwards);
@@ -320,56 +296,18 @@ class TakeApart {
       for (std::size_t i = 0; i < steps_.size(); ++i) {
         const Passes& passes = passes_.at({stage.rank, steps_[i]});
         for (const auto& ops : passes.forwards) {
-          stage.steps[i].forwards.push_back(cut(ops, (*forward_starts)[s]));
+          stage.steps[i].forwards.push_back(cut(maker_, ops, (*forward_starts)[s]));
         }
         for (const auto& ops : passes.backwards) {
-          Pass pass = cut(ops, (*backward_starts)[s]);
+          Pass pass = cut(maker_, ops, (*backward_starts)[s]);
           std::reverse(pass.begin(), pass.end());
           stage.steps[i].backwards.push_back(std::move(pass));
         }
       }
       measure_entries(stage, (*forward_starts)[s], (*backward_starts)[s]);
-      stage.gradients = gradients_of(passes_.at({stage.rank, steps_.front()}).backwards.back(),
-                                     (*backward_starts)[s]);
+      stage.gradients = gradients_of(
+          maker_, passes_.at({stage.rank, steps_.front()}).backwards.back(), (*backward_starts)[s]);
     }
-  }
-
-  std::vector<Bytes> gradients_of(const std::vector<OpId>& ops,
-                                  const std::vector<std::size_t>& starts) const {
-    std::vector<Bytes> bytes(starts.size(), 0);
-    std::size_t kernels = 0, layer = 0;
-    for (const OpId op : ops) {
-      const bool launches = !maker_.launched(op).empty();
-      if (launches && layer + 1 < starts.size() && kernels >= starts[layer + 1]) ++layer;
-      kernels += maker_.launched(op).size();
-      if (graph_.name(op) != graph::kGradientReady) continue;
-      bytes[layer] += std::max<Bytes>(0, graph_.ops.bytes[op]);
-    }
-    std::reverse(bytes.begin(), bytes.end());
-    return bytes;
-  }
-
-  /// Host time up to the launch that begins each layer: what the first needs more than the others
-  /// is the price of a pass.
-  Nanos entry(const std::vector<const std::vector<OpId>*>& passes,
-              const std::vector<std::size_t>& starts) {
-    std::vector<Nanos> first, others;
-    for (const auto* ops : passes) {
-      std::size_t kernels = 0, layer = 0;
-      std::vector<OpId> gap;
-      for (const OpId op : *ops) {
-        gap.push_back(op);
-        if (maker_.launched(op).empty()) continue;
-        if (layer < starts.size() && kernels >= starts[layer]) {
-          (layer == 0 ? first : others).push_back(maker_.make(gap).host_host);
-          ++layer;
-        }
-        kernels += maker_.launched(op).size();
-        gap.clear();
-      }
-    }
-    if (first.empty() || others.empty()) return 0;
-    return std::max<Nanos>(0, median(first) - median(others));
   }
 
   void measure_entries(StageRecord& stage, const std::vector<std::size_t>& forward,
@@ -380,8 +318,8 @@ class TakeApart {
       for (const auto& ops : passes.forwards) forwards.push_back(&ops);
       for (const auto& ops : passes.backwards) backwards.push_back(&ops);
     }
-    stage.host.enter_forward = entry(forwards, forward);
-    stage.host.enter_backward = entry(backwards, backward);
+    stage.host.enter_forward = entry(maker_, forwards, forward);
+    stage.host.enter_backward = entry(maker_, backwards, backward);
   }
 
   /// Of the host time from the last op of a pass to the end of a post: the share from the first
@@ -395,54 +333,6 @@ class TakeApart {
     const auto& calls = communicating_.at({rank, trace.events.lane[launch]});
     const Nanos first = *std::lower_bound(calls.begin(), calls.end(), from);
     return to > from ? static_cast<double>(to - first) / static_cast<double>(to - from) : 1;
-  }
-
-  /// A post behind another shows its price; behind a pass, the calls tell where the pass ends. What
-  /// a rank never does costs it what it costs the others.
-  void measure_posts(Recording& recording) const {
-    using Field = Nanos HostCosts::*;
-    const auto fill = [&](Field field, auto matches) {
-      std::vector<Nanos> all;
-      std::vector<std::vector<Nanos>> own(recording.stages.size());
-      for (const PostSample& sample : posted_) {
-        const std::optional<Nanos> time = matches(sample);
-        if (!time) continue;
-        all.push_back(*time);
-        for (std::size_t s = 0; s < own.size(); ++s) {
-          if (recording.stages[s].rank == sample.rank) own[s].push_back(*time);
-        }
-      }
-      for (std::size_t s = 0; s < own.size() && !all.empty(); ++s) {
-        recording.stages[s].host.*field = median(own[s].empty() ? all : own[s]);
-      }
-    };
-    const auto in_calls = [](const PostSample& s) {
-      return static_cast<Nanos>(static_cast<double>(s.time) * s.share);
-    };
-    const bool behind_posts = std::any_of(posted_.begin(), posted_.end(), [](const PostSample& s) {
-      return s.before == Stretch::Kind::kPost && s.messages == 1;
-    });
-    fill(&HostCosts::post_one, [&](const PostSample& s) -> std::optional<Nanos> {
-      if (s.messages > 1 || (s.before == Stretch::Kind::kPost) != behind_posts) return std::nullopt;
-      return behind_posts ? s.time : in_calls(s);
-    });
-    fill(&HostCosts::post_more, [&](const PostSample& s) -> std::optional<Nanos> {
-      if (s.messages < 2) return std::nullopt;
-      return s.before == Stretch::Kind::kPost ? s.time : in_calls(s);
-    });
-    fill(&HostCosts::leave_forward, [&](const PostSample& s) -> std::optional<Nanos> {
-      if (s.before != Stretch::Kind::kForward) return std::nullopt;
-      return s.time - in_calls(s);
-    });
-    fill(&HostCosts::leave_backward, [&](const PostSample& s) -> std::optional<Nanos> {
-      if (s.before != Stretch::Kind::kBackward) return std::nullopt;
-      return s.time - in_calls(s);
-    });
-    for (StageRecord& stage : recording.stages) {
-      for (StageStep& step : stage.steps) {
-        step.begin = std::max<Nanos>(0, step.begin - stage.host.post_one);
-      }
-    }
   }
 
   /// Of messages that started as compute ended, and compute that started as messages ended.
@@ -467,15 +357,6 @@ class TakeApart {
   const graph::Graph& graph_;
   const std::vector<std::int64_t>& steps_;
   PieceMaker maker_;
-  /// A post that was not the first thing in its step.
-  struct PostSample {
-    std::int32_t rank;
-    Stretch::Kind before;  ///< what was issued before it
-    std::size_t messages;
-    Nanos time;    ///< of the host, from the end of that
-    double share;  ///< of it, in calls that communicate
-  };
-
   std::vector<std::vector<trace::Call>> calls_;
   std::map<std::pair<std::int32_t, std::uint32_t>, const trace::Call*> call_of_;
   std::map<std::int32_t, const trace::RankTrace*> traces_;
