@@ -126,7 +126,7 @@ Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nano
                                    bool search) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
   const auto count = static_cast<std::int64_t>(stages.size());
-  ops_ += count;
+  ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);  // what it took to get here
   auto [found, is_new] = known_.try_emplace(key_of(pipeline));
   Known& known = found->second;
   if (is_new) {

@@ -177,7 +177,7 @@ class Planner {
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
-    for (std::size_t i = 0; i < starts.size(); ++i) {
+    for (std::size_t i = 0; i < starts.size() && best_.step > bound_; ++i) {
       const auto share = options_.ops / 3 + options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                                                 static_cast<std::int64_t>(starts.size());
       Evaluated better = improve(task_, evaluator_, improve_limits(share), starts[i]);
@@ -190,7 +190,7 @@ class Planner {
   /// effort lasts.
   void shake() {
     std::mt19937 random(1);
-    while (evaluator_.ops() < options_.ops) {
+    while (evaluator_.ops() < options_.ops && best_.step > bound_) {
       Evaluated plan = best_;
       for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times) {
         PlannedStage& a = plan.stages[random() % plan.stages.size()];

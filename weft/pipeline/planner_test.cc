@@ -153,7 +153,9 @@ TEST(Planner, IsNeverWorseThanRivals) {
     for (int round = 0; round < 3; ++round) {
       const Profile profile = random_layers(random, 12);
       const Task task = make_task(profile, random_cluster(random, devices, round == 2), 8);
-      const auto planned = make_plan(task, {});
+      PlannerOptions options;
+      options.ops = 200'000;
+      const auto planned = make_plan(task, options);
       ASSERT_TRUE(planned) << planned.error().text();
       for (const std::string& name : rivals()) {
         const auto rival = rival_plan(task, name);
