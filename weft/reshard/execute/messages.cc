@@ -112,8 +112,7 @@ class MessageTransport final : public Transport {
   MessageTransport(std::unique_ptr<Wire> wire, const MessageOptions& options)
       : wire_(std::move(wire)), options_(options) {}
   ~MessageTransport() override {
-    // After a failure a wire may still write to what it was given.
-    if (!failed_) drop_staging();
+    if (!in_use_) drop_staging();
   }
 
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override {
@@ -121,7 +120,7 @@ class MessageTransport final : public Transport {
     const Status status = take_part(program, turn, buffers);
     if (!status) {
       failed_ = status.error();
-      wire_->abort(*failed_);
+      in_use_ = wire_->abort(*failed_);
     }
     return status;
   }
@@ -309,6 +308,7 @@ class MessageTransport final : public Transport {
   std::unique_ptr<Wire> wire_;
   MessageOptions options_;
   std::optional<Error> failed_;
+  bool in_use_ = false;  ///< the wire may still write to staging, after a failure
   std::byte* staging_ = nullptr;
   Bytes staged_ = 0;
 

@@ -76,9 +76,10 @@ class MemoryWire final : public Wire {
     });
     return tickets;
   }
-  void abort(const Error&) override {
+  bool abort(const Error&) override {
     const std::lock_guard lock(ether_->mutex);
     ether_->aborted = true;
+    return false;
   }
 
  private:

@@ -34,8 +34,9 @@ class Wire {
   /// peer has given up, or is seen to run another program.
   virtual Result<std::vector<Ticket>> done() = 0;
 
-  /// Gives up what is under way and tells all others why, without waiting for them.
-  virtual void abort(const Error& why) = 0;
+  /// Gives up what is under way and tells all others why, without waiting for them. Returns whether
+  /// what it was given may still be read or written, so that it must not be freed.
+  virtual bool abort(const Error& why) = 0;
 };
 
 }  // namespace weft::reshard::execute

@@ -107,9 +107,9 @@ class MpiWire final : public Wire {
     return tickets;
   }
 
-  void abort(const Error& why) override {
-    if (aborted_) return;
+  bool abort(const Error& why) override {
     aborted_ = true;
+    const bool in_use = !requests_.empty();
     for (MPI_Request& request : requests_) {
       // What is sent cannot be taken back; what would be received can.
       const Item& item = items_[static_cast<std::size_t>(&request - requests_.data())];
@@ -129,6 +129,7 @@ class MpiWire final : public Wire {
         MPI_Request_free(&request);
       }
     }
+    return in_use;
   }
 
  private:
