@@ -3,11 +3,13 @@
 """weft.torch.redistribute against DTensor.redistribute, array in to array out, on gloo ranks.
 
     .venv/bin/python bench/reshard_torch.py [--local 64] [--repeats 5] [--mesh 4,2x2] [--only TEXT]
+        [--markdown docs/reference/reshard-torch.md]
 
 All pairs of default placements that move anything, on each mesh; the larger of both ends has --local
 MiB a rank. Both take turns on the same array within one set of processes; a time is that of the slowest
 rank, and the median of repeats counts. Results are compared. The exit status is 1 if the
-geometric mean is below 1.5 or a case below 1 / 1.1, and 4 if .venvs/torch is not there.
+geometric mean is below 1.5 or a case below 1 / 1.1, and 4 if .venvs/torch is not there. --markdown
+writes the page of figures.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +81,7 @@ def rank_main(options: argparse.Namespace) -> None:
             else:
                 array = DTensor.from_local(local, mesh, [letters[p] for p in source])
             wanted = [letters[p] for p in target]
-            ways = {
+            ways: dict[str, Callable[[], Any]] = {
                 "weft": lambda: weft.torch.redistribute(array, mesh, wanted),
                 "dtensor": lambda: array.redistribute(mesh, wanted),
             }
@@ -95,16 +98,49 @@ def rank_main(options: argparse.Namespace) -> None:
             if dist.get_rank() == 0:
                 row = {name: statistics.median(list_) * 1e3 for name, list_ in times.items()}
                 print(json.dumps({"mesh": text, "source": source, "target": target,
-                                  "right": bool(right), **row}), flush=True)  # fmt: skip
+                                  "right": bool(right), "torch": torch.__version__, **row}),
+                      flush=True)  # fmt: skip
     dist.destroy_process_group()
 
 
-def show(row: dict[str, Any]) -> float:
+def show(row: dict[str, Any]) -> None:
     ratio = float(row["dtensor"] / row["weft"])
     note = "" if row["right"] else "  DIFFERENT RESULTS"
     print(f"{row['mesh']:>5}  {row['source']:>4} -> {row['target']:<4} {row['dtensor']:9.1f} ms "
           f"{row['weft']:9.1f} ms {ratio:7.2f}{note}", flush=True)  # fmt: skip
-    return ratio
+
+
+PAGE = """# Redistribution in PyTorch, measured
+
+`bench/reshard_torch.py --markdown` writes this page: `weft.torch.redistribute` against
+`DTensor.redistribute` of torch {torch}, array in to array out, {world} gloo ranks on one machine of {cores}
+cores, {local} MiB a rank in the larger of both ends, medians of {repeats} runs that take turns.
+
+**{count} pairs of placements: {mean:.2f} times as fast in the geometric mean, least {least:.2f}, most
+{most:.2f}.** Rows are sources, columns targets, a letter a dimension of the mesh: R is a copy, 0 and 1 are
+shards of that dimension of the array, P are summands. Nothing has to move where there is no number.
+"""
+
+
+def page(rows: list[dict[str, Any]], options: argparse.Namespace, world: int) -> str:
+    ratios = [row["dtensor"] / row["weft"] for row in rows]
+    text = PAGE.format(
+        torch=rows[0]["torch"], world=world, cores=os.cpu_count(), local=options.local,
+        repeats=options.repeats, count=len(rows), mean=statistics.geometric_mean(ratios),
+        least=min(ratios), most=max(ratios),
+    )  # fmt: skip
+    for mesh in options.mesh.split(","):
+        cells = {
+            (row["source"], row["target"]): f"{row['dtensor'] / row['weft']:.2f}"
+            for row in rows
+            if row["mesh"] == mesh
+        }
+        targets = sorted({target for _, target in cells}, key=lambda t: ["R01".index(c) for c in t])
+        text += f"\nMesh {mesh}:\n\n| | {' | '.join(targets)} |\n|{' --- |' * (len(targets) + 1)}\n"
+        for source in dict.fromkeys(source for source, _ in cells):
+            line = [cells.get((source, target), "") for target in targets]
+            text += f"| {source} | {' | '.join(line)} |\n"
+    return text
 
 
 def main() -> int:
@@ -112,6 +148,7 @@ def main() -> int:
     parser.add_argument("--local", type=int, default=64, help="MiB a rank")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--mesh", default="4,2x2")
+    parser.add_argument("--markdown", help="file for the page of figures")
     parser.add_argument("--only", default="", help='cases with this in them, as "0R>1R"')
     options = parser.parse_args()
     if "RANK" in os.environ:
@@ -127,8 +164,7 @@ def main() -> int:
         return 4
     world = math.prod(int(n) for n in options.mesh.split(",")[0].split("x"))
     port = free_port()
-    ratios = []
-    wrong = 0
+    rows: list[dict[str, Any]] = []
     print(f" mesh  from -> to       DTensor         Weft   ratio   ({world} gloo ranks, "
           f"{options.local} MiB a rank)")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -144,13 +180,16 @@ def main() -> int:
         ]
         assert ranks[0].stdout is not None
         for line in ranks[0].stdout:
-            row = json.loads(line)
-            ratios.append(show(row))
-            wrong += not row["right"]
+            rows.append(json.loads(line))
+            show(rows[-1])
         failed = any([rank.wait() for rank in ranks])
-    if failed or not ratios:
+    if failed or not rows:
         print("a rank failed", file=sys.stderr)
         return 1
+    if options.markdown:
+        Path(options.markdown).write_text(page(rows, options, world))
+    ratios = [row["dtensor"] / row["weft"] for row in rows]
+    wrong = sum(not row["right"] for row in rows)
     mean = statistics.geometric_mean(ratios)
     print(f"{len(ratios)} cases: geometric mean {mean:.2f}x, least {min(ratios):.2f}x, "
           f"largest {max(ratios):.2f}x; bars {BAR}x and parity")  # fmt: skip

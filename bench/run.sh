@@ -47,6 +47,8 @@ run "diagnose and report as whole commands, against HTA's import" \
   .venv/bin/python bench/commands.py "$dir/bin/weft" --venv "$dir/hta-venv"
 run "a report with a million spans" .venv/bin/python bench/report_timeline.py "$dir/bin/weft"
 run "redistribution over MPI against MPI_Alltoallw" bench/reshard_mpi.sh "$dir"
+run "redistribution of DTensors against DTensor's own" \
+  .venv/bin/python bench/reshard_torch.py --local 16 --repeats 3
 run "schedules of pipelines against CP-SAT" \
   .venv/bin/python bench/pipeline_schedules.py "$dir/bin/weft" --venv "$dir/ortools-venv"
 exit $failed

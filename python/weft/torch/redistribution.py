@@ -18,7 +18,7 @@ from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, 
 from ..errors import Infeasible, UsageError
 from .grouped import STAGING, longest_piece
 from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
-from .running import CHUNK, Job, in_groups, link_of, run
+from .running import CHUNK, Job, bare, in_groups, link_of, run
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _redistribute(
     timeout: float | None,
 ) -> DTensor:
     source = spec_of(array)
-    local = array._local_tensor
+    local = bare(array)
     if source == target and wanted == array.dtype:
         return dtensor(local, mesh, placements, array.shape)
     rank = dist.get_rank()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
 from .._core import ReshardProgram
@@ -62,8 +63,9 @@ def seconds_of(backend: Any) -> float:
 
 
 def bare(tensor: torch.Tensor) -> torch.Tensor:
-    """What this rank holds of it, as a plain tensor."""
-    return (tensor._local_tensor if isinstance(tensor, DTensor) else tensor).detach()
+    """What this rank holds of it, as a plain tensor, once it is there."""
+    local = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
+    return (local.trigger_wait() if isinstance(local, AsyncCollectiveTensor) else local).detach()
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:

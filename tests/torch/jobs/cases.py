@@ -191,6 +191,13 @@ def case_memory_that_is_not_dense() -> None:
     check(weft.torch.redistribute(array, mesh, [S1, S0]), whole, mesh, [S1, S0])
 
 
+def case_an_array_that_is_still_on_its_way() -> None:
+    mesh = grid()
+    whole = numbers((6, 8))
+    array = distributed(whole, mesh, [S0, S1]).redistribute(mesh, COPIES, async_op=True)
+    check(weft.torch.redistribute(array, mesh, [S1, S0]), whole, mesh, [S1, S0])
+
+
 def case_the_same_distribution_shares_memory() -> None:
     mesh = grid()
     array = distributed(numbers((4, 4)), mesh, [S0, R])
