@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
-#include <thread>
 
 #include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
@@ -153,7 +152,6 @@ class MessageTransport final : public Transport {
     for (std::size_t idle = 0; !finished(sends, receives);) {
       WEFT_ASSIGN(const std::vector<Wire::Ticket> done, wire_->done());
       if (done.empty()) {
-        std::this_thread::yield();
         // Reading the clock costs as much as asking the wire.
         if (++idle % 64 == 0 && std::chrono::steady_clock::now() - last > options_.timeout) {
           return fail(ErrorCode::kPeerFailed, overdue());

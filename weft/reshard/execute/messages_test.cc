@@ -8,6 +8,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/naive_run.h"
@@ -70,6 +71,7 @@ class MemoryWire final : public Wire {
       tickets.push_back(item->ticket);
       item = awaited_.erase(item);
     }
+    if (tickets.empty()) std::this_thread::yield();
     std::erase_if(sent_, [&](const Sent& item) {
       if (*item.taken) tickets.push_back(item.ticket);
       return *item.taken;

@@ -30,8 +30,8 @@ class Wire {
   virtual Status send(Device to, const std::byte* data, Bytes bytes, Ticket ticket) = 0;
   virtual Status receive(Device from, std::byte* data, Bytes bytes, Ticket ticket) = 0;
 
-  /// Tickets that have become done, without waiting: possibly none. An Error (kPeerFailed) where a
-  /// peer has given up, or is seen to run another program.
+  /// Tickets that have become done: possibly none, after a moment in which others may have the
+  /// core. An Error (kPeerFailed) where a peer has given up, or is seen to run another program.
   virtual Result<std::vector<Ticket>> done() = 0;
 
   /// Gives up what is under way and tells all others why, without waiting for them. Returns whether
