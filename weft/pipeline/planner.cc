@@ -92,7 +92,7 @@ class Planner {
       const std::int64_t size = static_cast<std::int64_t>(task_.chain.size()) * devices;
       return 300'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
     }
-    return devices <= 32 ? 3'000'000 : 10'000'000;
+    return devices <= 32 ? 9'000'000 : 25'000'000;
   }
 
   Status check() const {
