@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 inline constexpr const char* kProgramDescription =
-    "see how a distributed training job spends its step, and predict what a change does";
+    "see how distributed training spends its step, and plan what makes it shorter";
 
 /// "--run N", "-q, --quiet": as help and man pages spell a flag.
 std::string spelled(const Flag& flag);
