@@ -10,7 +10,7 @@
 namespace weft::cli {
 
 inline constexpr const char* kProgramDescription =
-    "see how distributed training spends its step, and plan what makes it shorter";
+    "see how distributed training spends its step, and make it shorter";
 
 /// "--run N", "-q, --quiet": as help and man pages spell a flag.
 std::string spelled(const Flag& flag);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""See how a distributed training job spends its step, and predict what a change does.
+"""See how distributed training spends its step, and make it shorter.
 
 >>> import weft
 >>> run = weft.load("examples/resnet50-w4")
