@@ -94,8 +94,8 @@ Subcommand pipeline_command() {
       "replan shows ways around the slow workers and heavy stages of a job that an op timeline "
       "was\nrecorded of, and what each would gain.";
   command.examples = {
-      Example{"weft pipeline profile.json --cluster '4 devices, 12.5GB/s' --microbatches 8 -o "
-              "plan.json",
+      Example{"weft pipeline examples/pipeline/gpt8l.json --cluster '4 devices, 12.5GB/s' "
+              "--microbatches 8",
               "stages, devices and order of a step"},
       Example{"weft pipeline graph.txt --model pipedream --devices 4x4 --bandwidth 8e9,1.25e9",
               "PipeDream's answer for 4 machines of 4 devices"}};

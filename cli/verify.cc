@@ -48,8 +48,9 @@ Subcommand verify_command() {
       "by other\ncode than made it: whether each layer has its stage, what a step takes, whether "
       "memory holds it, and\nwhether no plan can take less than the bound. The exit status is 1 "
       "where something is wrong.";
-  command.examples = {Example{"weft verify plan.json", "what is right and what is not"},
-                      Example{"weft verify plan.json --json", "the same for scripts"}};
+  command.examples = {
+      Example{"weft verify examples/pipeline/plan.json", "what is right and what is not"},
+      Example{"weft verify plan.json --json", "the same for scripts"}};
   command.flags = {{"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_verify;
   return command;
