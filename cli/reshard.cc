@@ -100,12 +100,16 @@ Result<Case> case_of(const Arguments& arguments) {
                              value_of(arguments, "--to-devices", value("--devices").c_str()))));
   WEFT_ASSIGN(const reshard::Shape shape,
               flag_value("--shape", reshard::parse_shape(value("--shape"))));
-  WEFT_ASSIGN(const reshard::Sharding from,
-              flag_value("--from",
-                         reshard::parse_sharding(mesh, value("--from"), value("--from-partial"))));
+  // A scalar has no dimension to be cut, which is written as its shape is.
+  const auto dims = [&](const char* flag) {
+    return shape.empty() && value(flag) == "-" ? std::string() : value(flag);
+  };
+  WEFT_ASSIGN(
+      const reshard::Sharding from,
+      flag_value("--from", reshard::parse_sharding(mesh, dims("--from"), value("--from-partial"))));
   WEFT_ASSIGN(
       const reshard::Sharding to,
-      flag_value("--to", reshard::parse_sharding(to_mesh, value("--to"), value("--to-partial"))));
+      flag_value("--to", reshard::parse_sharding(to_mesh, dims("--to"), value("--to-partial"))));
   const std::string dtype = value_of(arguments, "--dtype", "f32");
   const std::string to_dtype = value_of(arguments, "--to-dtype", dtype.c_str());
   const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
@@ -212,7 +216,11 @@ Status write_plan(const std::string& path, const std::vector<Case>& cases,
                   const std::vector<Outcome>& outcomes) {
   std::vector<reshard::PlannedArray> arrays;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (outcomes[i].status != Outcome::Status::kOk) continue;
+    // Half a plan would be another plan.
+    if (outcomes[i].status != Outcome::Status::kOk) {
+      return fail(ErrorCode::kInfeasible, fmt::format("no plan is written, since {} has none: {}",
+                                                      cases[i].id, outcomes[i].reason));
+    }
     arrays.push_back({*cases[i].problem, outcomes[i].link, outcomes[i].plan});
   }
   return write_plan_file(path, arrays);
@@ -229,8 +237,23 @@ Status write_plans(const std::string& path, const std::vector<Case>& cases,
   return write_file(path, lines);
 }
 
+/// Problems come from one place.
+Status check_origin(const Arguments& arguments) {
+  std::string chosen;
+  for (const char* flag : {"--plan", "--cases", "--mesh"}) {
+    if (!arguments.has(flag)) continue;
+    if (!chosen.empty()) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} and {} both tell what to redistribute; give one", chosen, flag));
+    }
+    chosen = flag;
+  }
+  return {};
+}
+
 Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   set_threads(arguments);
+  WEFT_TRY(check_origin(arguments));
   WEFT_ASSIGN(reshard::PlannerOptions options, options_of(arguments));
   WEFT_ASSIGN(const Topology topology, topology_of(arguments));
   options.link.node_bandwidth = topology.bandwidth;
@@ -363,7 +386,7 @@ Subcommand reshard_command() {
        Flag::Value::kText},
       {"--in-place", "", "give up the source: one buffer for both ends where rounds allow it"},
       {"--direct", "", "one direct exchange, without a search for cheaper plans"},
-      {"--cases", "FILE", "plan a file of problems (docs/design/reshard.md)", Flag::Value::kFile},
+      {"--cases", "FILE", "plan a file of problems (docs/formats/reshard.md)", Flag::Value::kFile},
       {"--all", "", "with --cases: show those that are ok, too"},
       {"--plans", "FILE", "write what moves, a JSON line a problem", Flag::Value::kFile},
       {"--together", "", "all arrays at once: who sends is balanced over all of them"},

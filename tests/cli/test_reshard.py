@@ -238,3 +238,24 @@ def test_a_plan_in_a_file_is_replayed_and_refused_if_damaged(weft: Weft, tmp_pat
     assert done.returncode == 3 and "plan.json" in done.stderr
     done = weft("replay", ROOT / "examples" / "resnet50-w4", "--plan", copy)
     assert done.returncode == 3 and "weft reshard --plan" in done.stderr
+
+
+def test_half_a_plan_is_not_written(weft: Weft, tmp_path: Path) -> None:
+    side = {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [[]]}
+    torn = {**side, "partial": {"x": "sum", "y": "min"}}
+    cases = tmp_path / "cases.json"
+    base = {"kind": "mesh", "dtype": "f32", "shape": [4], "split_rule": "ceil_flat", "dst": side}
+    listed = [{**base, "id": "whole", "src": side}, {**base, "id": "torn", "src": torn}]
+    cases.write_text(json.dumps({"cases": listed}))
+    plan = tmp_path / "plan.json"
+    assert weft("reshard", "--cases", cases).returncode == 0
+    done = weft("reshard", "--cases", cases, "-o", plan)
+    assert done.returncode == 1 and "torn" in done.stderr and not plan.exists()
+    done = weft(*SMALL, "--cases", cases)
+    assert done.returncode == 2 and "give one" in done.stderr
+
+
+def test_a_scalar_is_written_as_its_shape_is(weft: Weft) -> None:
+    done = weft("reshard", "--mesh", "x=4", "--shape", "-", "--from", "-", "--to", "-",
+                "--from-partial", "x")  # fmt: skip
+    assert done.returncode == 0 and "a scalar" in done.stdout, done.stderr
