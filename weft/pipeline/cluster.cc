@@ -13,7 +13,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int64_t kMostDevices = 16384;
+constexpr std::int64_t kMostDevices = 4096;  // every pair has a bandwidth and a latency
 
 /// What a kind of device is joined with inside a host, one direction, and holds.
 struct DeviceKind {

@@ -94,6 +94,7 @@ std::optional<Orders> Orders::make(const Chains& chains, const Machine& machine,
 
 Orders Orders::corridor(const Chains& chains, const Machine& machine,
                         const std::vector<std::size_t>& path, Micro width) {
+  if (machine.chains.empty()) return *make(chains, machine, 1);
   Orders orders;
   orders.width_ = machine.chains.size();
   std::vector<std::vector<Micro>> states;
