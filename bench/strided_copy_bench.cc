@@ -124,8 +124,7 @@ int main() {
   const auto line = [&](std::int64_t run, std::int64_t receivers, std::int64_t element, int rank) {
     for (const bool unpack : {false, true}) {
       const Ways ways = measure(unpack, run, receivers, element, rank, array, message);
-      const double bar = unpack && run < 128 && run % 64 != 0 ? 0.7 : 0.8;
-      const bool good = run < 64 || ways.together >= bar;
+      const bool good = run < 64 || ways.together >= 0.8;
       holds = holds && good;
       std::printf("%6s %5ld %9ld %7ld %4d %6.2f %6.2f %8.2f%s\n", unpack ? "unpack" : "pack",
                   static_cast<long>(run), static_cast<long>(receivers), static_cast<long>(element),
