@@ -13,8 +13,6 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int64_t kMostDevices = 4096;  // every pair has a bandwidth and a latency
-
 /// What a kind of device is joined with inside a host, one direction, and holds.
 struct DeviceKind {
   std::string_view name;
@@ -72,7 +70,7 @@ struct Draft {
 std::optional<std::int64_t> count_of(std::string_view word) {
   if (word.ends_with('x')) word.remove_suffix(1);
   const auto count = parse_int(word);
-  return count && *count > 0 && *count <= kMostDevices ? count : std::nullopt;
+  return count && *count > 0 && *count <= Cluster::kMostDevices ? count : std::nullopt;
 }
 
 bool take_part(Draft& draft, std::string_view part) {
@@ -186,7 +184,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
   }
   if (draft.hosts > 1 && draft.between == 0 && !draft.kind) std::swap(draft.between, draft.inside);
   const bool alone = draft.per_host == 1;
-  if (!understood || count < 1 || count > kMostDevices || (draft.inside == 0 && !alone) ||
+  if (!understood || count < 1 || count > Cluster::kMostDevices || (draft.inside == 0 && !alone) ||
       (draft.hosts > 1 && draft.between == 0)) {
     return fail(ErrorCode::kUsage,
                 fmt::format("'{}' describes no cluster, and there is no such file; write "
@@ -221,7 +219,8 @@ Result<Cluster> describe_cluster(std::string_view text) {
 Status check_cluster(const Cluster& cluster) {
   const auto count = static_cast<std::size_t>(cluster.devices);
   const auto bad = [&](std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); };
-  if (cluster.devices < 1 || cluster.devices > kMostDevices) return bad("it has no devices");
+  if (cluster.devices < 1 || cluster.devices > Cluster::kMostDevices)
+    return bad("it has no devices");
   if (cluster.bandwidth.size() != count * count || cluster.latency.size() != count * count ||
       cluster.speed.size() != count || cluster.memory.size() != count) {
     return bad("its lists are not as long as it has devices");

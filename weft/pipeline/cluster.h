@@ -22,6 +22,8 @@ struct SharedLink {
 };
 
 struct Cluster {
+  static constexpr std::int64_t kMostDevices = 4096;  ///< every pair has two numbers of its own
+
   std::string name;
   std::int32_t devices = 0;
   std::vector<std::int64_t> bandwidth;  ///< bytes a second, row of the sender; 0: no link

@@ -72,7 +72,8 @@ Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
 Result<Cluster> parse_one(const JsonValue& value) {
   const JsonValue* devices = value.find("devices");
   const auto count = devices ? devices->as_int() : std::nullopt;
-  if (!count || *count < 1 || *count > 4096) return bad("'devices' is no number of devices");
+  if (!count || *count < 1 || *count > Cluster::kMostDevices)
+    return bad("'devices' is no number of devices");
   Cluster cluster = uniform_cluster(static_cast<std::int32_t>(*count), 0);
   if (const JsonValue* name = value.find("name")) cluster.name = name->text;
   const JsonValue* bandwidth = value.find("bandwidth");
