@@ -107,7 +107,9 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
   for (std::int64_t rank = 0; rank < folder.world(); ++rank) {
     if (!std::binary_search(ranks.begin(), ranks.end(), rank)) missing.push_back(rank);
   }
-  if (!missing.empty() && !ranks.empty() && folder.running == 0) {
+  const std::vector<std::string> lost = record::why_lost(folder);
+  for (const std::string& reason : lost) notes.add(Tone::kWarning, reason);
+  if (!missing.empty() && !ranks.empty() && folder.running == 0 && lost.empty()) {
     const bool one = missing.size() == 1;
     notes.add(Tone::kWarning,
               fmt::format("{} {} not here; if {} ran on {}: weft gather -o ALL {} HOST:DIR...",

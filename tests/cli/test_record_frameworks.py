@@ -18,9 +18,12 @@ SMALL = ["--steps", "8", "--layers", "2", "--width", "256"]
 
 def run(folder: Path, framework: str, job: str, processes: list[dict[str, str]]) -> None:
     command: list[str | Path] = [python_of(framework), JOBS / job, *SMALL]
-    done = record(
-        folder, [sys.executable, LAUNCH, json.dumps(processes), *command], "--steps", "4..6"
-    )
+    launch = [sys.executable, LAUNCH, json.dumps(processes), *command]
+    for _ in range(3):
+        done = record(folder, launch, "--steps", "4..6", "--force")
+        # TensorFlow's profiler crashes now and then (docs/guide/recording.md).
+        if framework != "tensorflow" or "profiler was ending" not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
     times = next(line for line in done.stdout.splitlines() if line.startswith('{"step_ms"'))
     assert len(json.loads(times)["step_ms"]) == 8

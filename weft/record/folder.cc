@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "weft/base/decimal.h"
@@ -105,6 +106,13 @@ bool is_held(const fs::path& claim) {
   return held;
 }
 
+/// What the process said it was about to do: the framework whose profiler it was ending.
+std::string last_word(const fs::path& claim) {
+  std::string word;
+  std::getline(std::ifstream(claim), word);
+  return word;
+}
+
 bool is_claim(std::string_view name) { return name.starts_with('.') && name.ends_with(kClaim); }
 
 /// ".r0." for each claim that is held.
@@ -164,7 +172,14 @@ Result<RecordedFolder> look_at(const std::string& folder) {
   found.running = static_cast<std::int64_t>(held_prefixes(entries).size());
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (is_claim(name)) ++found.claims;
+    if (is_claim(name)) {
+      ++found.claims;
+      const std::string word = last_word(entry.path());
+      if (!word.empty() && !is_held(entry.path())) {
+        const std::string stem = name.substr(1, name.size() - 1 - kClaim.size());
+        found.lost_in_profiler.push_back(stem + ", " + word);
+      }
+    }
     if (!is_recording(name)) continue;
     if (name.ends_with(kFacts)) {
       if (const auto facts = read_json(entry.path().string())) {

@@ -46,6 +46,8 @@ struct RecordedFolder {
   std::vector<ProcessNote> notes;
   std::int64_t running = 0;  ///< processes that record into it right now
   std::int64_t claims = 0;   ///< processes that took a step, as long as nobody tidies up
+  /// "r1, tensorflow": processes that died while the profiler of their framework was ending.
+  std::vector<std::string> lost_in_profiler;
 
   /// Numbers of ranks that have a trace of their own; sorted.
   std::vector<std::int64_t> ranks() const;

@@ -65,7 +65,7 @@ TEST(Folder, ClearingTakesTheRecordingAndNothingElse) {
   const MadeFolder folder("weft-clear");
   folder.put("r0.kineto.json.gz", "1");
   folder.put("r0.job.json", "{}");
-  folder.put(".r0.claim", "me");
+  folder.put(".r0.claim", "");
   folder.put(".notes/a.json", "{}");
   folder.put("train.py", "mine");
   folder.put("links.json", "mine");

@@ -83,8 +83,18 @@ std::vector<std::string> from_notes(const RecordedFolder& folder, bool mpi) {
 
 }  // namespace
 
+std::vector<std::string> why_lost(const RecordedFolder& folder) {
+  std::vector<std::string> reasons;
+  for (const std::string& process : folder.lost_in_profiler) {
+    reasons.push_back(process +
+                      ": it died while the framework's own profiler was ending; record once more");
+  }
+  return reasons;
+}
+
 std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi) {
   if (folder.has_profile() || (mpi && folder.has_mpi())) return {};
+  if (!folder.lost_in_profiler.empty()) return why_lost(folder);
   std::vector<std::string> reasons;
   for (const std::string& problem : problems_in(folder)) {
     reasons.push_back("it went wrong: " + problem);

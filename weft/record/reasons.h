@@ -9,6 +9,9 @@
 
 namespace weft::record {
 
+/// Which processes died while a profiler was ending, and what to do about it: one sentence each.
+std::vector<std::string> why_lost(const RecordedFolder& folder);
+
 /// Why there is nothing, and what to do about it: one sentence each, most telling first. Empty if
 /// something was recorded. `mpi`: calls of MPI were asked for, so that these alone will do.
 std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi);

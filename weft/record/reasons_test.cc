@@ -29,6 +29,27 @@ TEST(Reasons, AreNotNeededWhereAProfileIs) {
   EXPECT_TRUE(why_empty(*look_at(folder.path()), false).empty());
 }
 
+TEST(Reasons, AProcessThatDiedInItsProfilerIsNamed) {
+  const MadeFolder folder("weft-lost");
+  folder.put(".r0.claim", "");
+  folder.put(".r1.claim", "tensorflow");
+  const std::string reason =
+      "r1, tensorflow: it died while the framework's own profiler was ending; record once more";
+  EXPECT_EQ(only_reason(folder), reason);
+  folder.put("r0.xplane.pb", "123");
+  EXPECT_TRUE(why_empty(*look_at(folder.path()), false).empty());
+  EXPECT_EQ(why_lost(*look_at(folder.path())), std::vector<std::string>{reason});
+}
+
+TEST(Reasons, AProcessThatIsEndingItsProfilerIsNotLost) {
+  const MadeFolder folder("weft-ending");
+  folder.put(".r1.claim", "tensorflow");
+  const int held = ::open((folder.path() + "/.r1.claim").c_str(), O_RDWR);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  EXPECT_TRUE(why_lost(*look_at(folder.path())).empty());
+  ::close(held);
+}
+
 TEST(Reasons, AJobThatWasTooShortIsToldWhatItHasRoomFor) {
   const MadeFolder folder("weft-short");
   folder.put("r0.job.json", job(0, 7, ""));

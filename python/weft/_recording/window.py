@@ -166,7 +166,10 @@ class Window:
     def _close(self) -> None:
         self._state = "done"
         self._probes.record(False)
+        # Profilers run over the whole of the process when they end; some have crashed in it.
+        self._hold.say(self._recorder.framework)
         self._files += [os.path.basename(path) for path in self._recorder.stop()]
+        self._hold.say("")
         self._facts = self._recorder.facts()
         self._write_job()
 
