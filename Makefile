@@ -9,8 +9,6 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 600
 PYTHON := .venv/bin/python
 REPORTS := $(BUILD)/reports
-# The wheel compiles the same sources with the same flags: with ccache it costs seconds.
-export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache 2>/dev/null)
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build test demo fuzz bench accuracy check-deep format clean \
