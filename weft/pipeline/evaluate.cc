@@ -6,6 +6,7 @@
 
 #include "weft/pipeline/bounds.h"
 #include "weft/pipeline/families.h"
+#include "weft/pipeline/list_schedule.h"
 #include "weft/pipeline/solve.h"
 
 namespace weft::pipeline {
@@ -29,6 +30,11 @@ std::string key_of(const Pipeline& pipeline) {
   };
   for (const Stage& stage : pipeline.stages) {
     for (const Nanos time : {stage.forward, stage.input, stage.weight, stage.all_reduce}) add(time);
+    add(stage.device);
+    if (pipeline.memory_limits.empty()) continue;
+    for (const Bytes change : {stage.forward_memory, stage.input_memory, stage.weight_memory}) {
+      add(change);
+    }
   }
   for (const Boundary& boundary : pipeline.boundaries) {
     for (const Transfer* transfer : {&boundary.forward, &boundary.backward}) {
@@ -37,13 +43,49 @@ std::string key_of(const Pipeline& pipeline) {
       for (const LinkId link : transfer->links) add(link);
     }
   }
-  for (std::size_t s = 0; s < pipeline.memory_limits.size(); ++s) {
-    add(pipeline.memory_limits[s] / std::max<Bytes>(pipeline.stages[s].forward_memory, 1));
-  }
+  for (const Bytes limit : pipeline.memory_limits) add(limit);
   return key;
 }
 
-/// Forwards whose memory fits beside each other on the device of a stage.
+bool shares_devices(const Pipeline& pipeline) {
+  return pipeline.devices() < static_cast<DeviceId>(pipeline.stages.size());
+}
+
+/// The same order with whole backwards, each where the gradient of its input was.
+Schedule whole_backwards(const Schedule& schedule) {
+  Schedule whole;
+  for (const auto& order : schedule.orders) {
+    auto& kept = whole.orders.emplace_back();
+    for (Op op : order) {
+      if (op.kind == Kind::kWeight) continue;
+      if (op.kind == Kind::kInput) op.kind = Kind::kBackward;
+      kept.push_back(op);
+    }
+  }
+  return whole;
+}
+
+/// The best of all list schedules.
+Result<Schedule> listed(const Pipeline& pipeline) {
+  Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
+  Nanos shortest = kNoStep;
+  for (Taste taste : zero_bubble_tastes()) {
+    if (!pipeline.split_backward && taste.patient) continue;  // about weights alone
+    for (const bool whole : {true, false}) {
+      if (!whole && !pipeline.split_backward) continue;
+      taste.whole_backwards = whole;
+      auto schedule = list_schedule(pipeline, taste);
+      if (!schedule) continue;
+      const auto timeline = simulate(pipeline, *schedule);
+      if (!timeline || timeline->makespan >= shortest) continue;
+      shortest = timeline->makespan;
+      best = std::move(schedule);
+    }
+  }
+  return best;
+}
+
+/// Forwards whose memory fits beside each other on the device of a stage that has it alone.
 std::int64_t most_alive(const Pipeline& pipeline, std::size_t stage) {
   if (pipeline.memory_limits.empty() || pipeline.stages[stage].forward_memory == 0) {
     return std::numeric_limits<std::int32_t>::max();
@@ -76,15 +118,22 @@ Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth) {
 }
 
 std::vector<std::string> plan_schedules() { return {"1f1b", "1f1b-2", "pe", "gpipe"}; }
+std::vector<std::string> shared_schedules() { return {"interleaved", "v", "list", "gpipe"}; }
 
 Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name) {
-  if (name == "1f1b") return warmed_up(pipeline, 1);
-  if (name == "1f1b-2") return warmed_up(pipeline, 2);
-  if (name == "pe") return warmed_up(pipeline, 4);
   if (name == kSearched) {
     WEFT_ASSIGN(Solution solution, solve(pipeline, short_search()));
     return std::move(solution.schedule);
   }
+  if (name == "list") return listed(pipeline);
+  if (name == "v") {
+    WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
+    return pipeline.split_backward ? std::move(schedule) : whole_backwards(schedule);
+  }
+  if (shares_devices(pipeline) || name == "interleaved") return family(name, pipeline);
+  if (name == "1f1b") return warmed_up(pipeline, 1);
+  if (name == "1f1b-2") return warmed_up(pipeline, 2);
+  if (name == "pe") return warmed_up(pipeline, 4);
   if (name != "gpipe") return family(name, pipeline);
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     if (most_alive(pipeline, s) < pipeline.micro_batches) {
@@ -96,15 +145,20 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
 
 void Evaluator::simulate_all(const Pipeline& pipeline, Known& known) {
   known.simulated = true;
-  for (std::size_t i = 0; i < schedules_.size(); ++i) {
-    const auto schedule = plan_schedule(pipeline, schedules_[i]);
+  const bool shared = shares_devices(pipeline);
+  const auto names = !schedules_.empty() ? schedules_
+                     : shared            ? shared_schedules()
+                                         : plan_schedules();
+  for (const std::string& name : names) {
+    const auto schedule = plan_schedule(pipeline, name);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
     if (!timeline || !fits(pipeline, *timeline)) continue;
-    ops_ += 2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+    ops_ += 2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches *
+            (name == "list" ? 16 : 1);
     if (timeline->makespan < known.step) {
       known.step = timeline->makespan;
-      known.schedule = i;
+      known.schedule = name;
     }
     if (known.step <= known.bound) break;
   }
@@ -119,7 +173,7 @@ void Evaluator::search_schedule(const Pipeline& pipeline, Known& known) {
   const auto solution = solve(pipeline, short_search());
   if (!solution || solution->makespan >= known.step) return;
   known.step = solution->makespan;
-  known.schedule = schedules_.size();
+  known.schedule = kSearched;
 }
 
 Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nanos limit,
@@ -135,16 +189,14 @@ Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nano
   }
   if (known.bound < limit) {
     if (!known.simulated) simulate_all(pipeline, known);
-    if (search && may_search_ && !known.searched && known.step > known.bound) {
+    if (search && schedules_.empty() && !known.searched && known.step > known.bound) {
       search_schedule(pipeline, known);
     }
     if (known.step == kNoStep) {
       return fail(ErrorCode::kInfeasible, "no schedule keeps to the memory of the devices");
     }
   }
-  return Evaluated{known.step, known.bound,
-                   known.schedule < schedules_.size() ? schedules_[known.schedule] : kSearched,
-                   stages};
+  return Evaluated{known.step, known.bound, known.schedule, stages};
 }
 
 Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, Nanos limit) {

@@ -13,10 +13,13 @@ namespace weft::pipeline {
 
 /// 1F1B that starts with more forwards: stage s of N with 1 + depth (N-1-s), as far as memory
 /// allows. Depth 1 is 1F1B; 2 hides transfers as long as the stages; 4 is the order of SPP (PE).
+/// One stage a device.
 Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
-/// "1f1b", "1f1b-2", "pe", "gpipe": what plans are tried with.
+/// "1f1b", "1f1b-2", "pe", "gpipe": what plans with one stage a device are tried with.
 std::vector<std::string> plan_schedules();
+/// "interleaved", "v", "list", "gpipe": what plans are tried with whose stages share devices.
+std::vector<std::string> shared_schedules();
 /// One of them, or "searched", within the memory of the pipeline. Infeasible where it cannot be
 /// kept.
 Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name);
@@ -33,12 +36,10 @@ struct Evaluated {
 /// Simulates plans, each pipeline once.
 class Evaluator {
  public:
-  /// Without `schedules`: all of plan_schedules(), and search() may look for others. Keeps a
-  /// reference to `task`.
+  /// Without `schedules`: all of plan_schedules() and shared_schedules(), as suits the plan, and
+  /// search() may look for others. Keeps a reference to `task`.
   Evaluator(const Task& task, std::vector<std::string> schedules)
-      : task_(task),
-        may_search_(schedules.empty()),
-        schedules_(schedules.empty() ? plan_schedules() : std::move(schedules)) {}
+      : task_(task), schedules_(std::move(schedules)) {}
 
   /// Infeasible where memory or links do not allow the stages. Where their bound is not below
   /// `limit`, the step is not worked out and stays kNoStep.
@@ -52,7 +53,7 @@ class Evaluator {
  private:
   struct Known {
     Nanos step = kNoStep, bound = 0;
-    std::size_t schedule = 0;  ///< of schedules_; behind the last: searched
+    std::string schedule;
     bool simulated = false, searched = false;
   };
 
@@ -63,7 +64,6 @@ class Evaluator {
   void search_schedule(const Pipeline& pipeline, Known& known);
 
   const Task& task_;
-  bool may_search_;
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
   std::unordered_map<std::string, Known> known_;

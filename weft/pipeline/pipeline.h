@@ -53,6 +53,8 @@ struct Pipeline {
   std::vector<Boundary> boundaries;  ///< one less than stages
   std::vector<Bytes> memory_limits;  ///< of each device; empty: no limits
   bool split_backward = true;        ///< schedules may run the halves of a backward apart
+  /// All-reduces of the stages of a device run one after the other, as their gradients are ready.
+  bool reduces_in_turn = false;
 
   DeviceId devices() const;  ///< one more than the largest number of a device
   LinkId links() const;

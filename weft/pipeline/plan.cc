@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace weft::pipeline {
 namespace {
@@ -28,12 +29,37 @@ std::size_t replicas(const PlannedStage& stage) { return stage.devices.size(); }
 
 }  // namespace
 
-Bytes static_memory(const Task& task, const PlannedStage& stage) {
+std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages) {
+  std::vector<DeviceId> group(stages.size());
+  std::map<std::vector<std::int32_t>, DeviceId> known;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    group[s] =
+        known.try_emplace(stages[s].devices, static_cast<DeviceId>(known.size())).first->second;
+  }
+  return group;
+}
+
+std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages) {
   const LayerChain& chain = task.chain;
-  const auto r = static_cast<Bytes>(replicas(stage));
-  const Bytes again =
-      stage.recompute ? (chain.stash[stage.last] - chain.stash[stage.first] + r - 1) / r : 0;
-  return task.state_factor * (chain.parameters[stage.last] - chain.parameters[stage.first]) + again;
+  const std::vector<DeviceId> group = groups_of(stages);
+  std::vector<Bytes> state, again;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const PlannedStage& stage = stages[s];
+    const auto own = static_cast<std::size_t>(group[s]);
+    if (own == state.size()) {
+      state.push_back(0);
+      again.push_back(0);
+    }
+    state[own] +=
+        task.state_factor * (chain.parameters[stage.last] - chain.parameters[stage.first]);
+    if (!stage.recompute) continue;
+    // One forward runs again at a time.
+    const auto r = static_cast<Bytes>(replicas(stage));
+    again[own] =
+        std::max(again[own], (chain.stash[stage.last] - chain.stash[stage.first] + r - 1) / r);
+  }
+  for (std::size_t g = 0; g < state.size(); ++g) state[g] += again[g];
+  return state;
 }
 
 GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
@@ -89,8 +115,7 @@ ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>
 
 namespace {
 
-/// Links 0 .. are the shared ones, both directions; each direction of a boundary has its own
-/// behind.
+/// Links 0 .. are the shared ones, both directions; behind them each group has one to each other.
 Transfer transfer_of(const ChannelCost& cost, Bytes bytes, LinkId own) {
   Transfer transfer;
   transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
@@ -100,29 +125,70 @@ Transfer transfer_of(const ChannelCost& cost, Bytes bytes, LinkId own) {
   return transfer;
 }
 
-Status set_memory(const Task& task, const PlannedStage& planned, std::size_t number, Stage& stage,
-                  Bytes& limit) {
-  const LayerChain& chain = task.chain;
-  const auto r = static_cast<Bytes>(replicas(planned));
-  const Bytes all = chain.stash[planned.last] - chain.stash[planned.first];
-  const Bytes kept = planned.recompute ? chain.cut[planned.first] : all;
-  stage.forward_memory = (kept + r - 1) / r;
-  stage.input_memory = -stage.forward_memory;
-  stage.weight_memory = 0;
-  const Bytes state = static_memory(task, planned);
+Bytes smallest_memory(const Task& task, const PlannedStage& stage) {
   Bytes smallest = std::numeric_limits<Bytes>::max();
-  for (const std::int32_t device : planned.devices) {
+  for (const std::int32_t device : stage.devices) {
     const Bytes memory = task.cluster.memory[device];
     if (memory > 0) smallest = std::min(smallest, memory);
   }
-  limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - state;
-  if (limit >= stage.forward_memory) return {};
-  return fail(
-      ErrorCode::kInfeasible,
-      fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and their "
-                  "state take {:.2f} and a micro-batch {:.2f}",
-                  number, static_cast<double>(smallest) * 1e-9, static_cast<double>(state) * 1e-9,
-                  static_cast<double>(stage.forward_memory) * 1e-9));
+  return smallest;
+}
+
+/// What micro-batches keep, and what each group has left for them.
+Status set_memory(const Task& task, const std::vector<PlannedStage>& stages, Pipeline& pipeline) {
+  const LayerChain& chain = task.chain;
+  const std::vector<Bytes> state = static_memory(task, stages);
+  pipeline.memory_limits.resize(state.size());
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const PlannedStage& planned = stages[s];
+    Stage& stage = pipeline.stages[s];
+    const auto r = static_cast<Bytes>(replicas(planned));
+    const Bytes all = chain.stash[planned.last] - chain.stash[planned.first];
+    const Bytes kept = planned.recompute ? chain.cut[planned.first] : all;
+    stage.forward_memory = (kept + r - 1) / r;
+    stage.input_memory = -stage.forward_memory;
+    stage.weight_memory = 0;
+    const Bytes smallest = smallest_memory(task, planned), always = state[stage.device];
+    Bytes& limit = pipeline.memory_limits[stage.device];
+    limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - always;
+    if (limit >= stage.forward_memory) continue;
+    return fail(
+        ErrorCode::kInfeasible,
+        fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and "
+                    "their state take {:.2f} and a micro-batch {:.2f}",
+                    s, static_cast<double>(smallest) * 1e-9, static_cast<double>(always) * 1e-9,
+                    static_cast<double>(stage.forward_memory) * 1e-9));
+  }
+  return {};
+}
+
+tl::unexpected<Error> unjoined(std::size_t stage) {
+  return fail(ErrorCode::kInfeasible,
+              fmt::format("devices of stage {} have no link that they need", stage));
+}
+
+/// Boundaries between stages, each direction between two groups with a link of its own.
+Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
+                      Pipeline& pipeline) {
+  const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
+  std::map<std::pair<DeviceId, DeviceId>, LinkId> own;
+  const auto link = [&](DeviceId from, DeviceId to) {
+    return own.try_emplace({from, to}, shared + static_cast<LinkId>(own.size())).first->second;
+  };
+  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    const DeviceId one = pipeline.stages[s].device, next = pipeline.stages[s + 1].device;
+    if (one == next) {
+      pipeline.boundaries.emplace_back();
+      continue;
+    }
+    const ChannelCost there = channel_cost(task.cluster, stages[s].devices, stages[s + 1].devices);
+    const ChannelCost back = channel_cost(task.cluster, stages[s + 1].devices, stages[s].devices);
+    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
+    const Bytes bytes = task.chain.cut[stages[s].last];
+    const LinkId out = link(one, next), in = link(next, one);
+    pipeline.boundaries.push_back({transfer_of(there, bytes, out), transfer_of(back, bytes, in)});
+  }
+  return {};
 }
 
 }  // namespace
@@ -132,10 +198,8 @@ Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& 
   Pipeline pipeline;
   pipeline.micro_batches = task.micro_batches;
   pipeline.split_backward = chain.weight.back() > 0;
-  const auto unjoined = [&](std::size_t stage) {
-    return fail(ErrorCode::kInfeasible,
-                fmt::format("devices of stage {} have no link that they need", stage));
-  };
+  pipeline.reduces_in_turn = true;
+  const std::vector<DeviceId> group = groups_of(stages);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
     const GroupCost cost = group_cost(task.cluster, planned.devices);
@@ -143,7 +207,7 @@ Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& 
       return static_cast<double>(of[planned.last] - of[planned.first]);
     };
     Stage stage;
-    stage.device = static_cast<DeviceId>(s);
+    stage.device = group[s];
     stage.forward = std::llround(sum(chain.forward) * cost.work);
     stage.weight = std::llround(sum(chain.weight) * cost.work);
     const double again = planned.recompute ? sum(chain.forward) : 0;
@@ -154,23 +218,10 @@ Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& 
       stage.all_reduce =
           std::llround(cost.reduce * static_cast<double>(parameters)) + cost.reduce_latency;
     }
-    if (task.limit_memory) {
-      Bytes limit = 0;
-      WEFT_TRY(set_memory(task, planned, s, stage, limit));
-      pipeline.memory_limits.push_back(limit);
-    }
     pipeline.stages.push_back(stage);
   }
-  const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
-  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-    const ChannelCost there = channel_cost(task.cluster, stages[s].devices, stages[s + 1].devices);
-    const ChannelCost back = channel_cost(task.cluster, stages[s + 1].devices, stages[s].devices);
-    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
-    const Bytes bytes = chain.cut[stages[s].last];
-    const auto own = shared + static_cast<LinkId>(2 * s);
-    pipeline.boundaries.push_back(
-        {transfer_of(there, bytes, own), transfer_of(back, bytes, own + 1)});
-  }
+  if (task.limit_memory) WEFT_TRY(set_memory(task, stages, pipeline));
+  WEFT_TRY(set_boundaries(task, stages, pipeline));
   return pipeline;
 }
 

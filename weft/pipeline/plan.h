@@ -2,12 +2,17 @@
 // A plan: which stretch of layers runs on which devices, in which order micro-batches pass. And
 // what it means: a Pipeline that simulate() can time.
 //
+// Stages may share their devices, but only all of them: the devices of any two stages are the same
+// or have none in common. A set of devices that stages have is a group; it is one device of the
+// pipeline, in the order of its first stage.
+//
 // A stage on r devices splits each micro-batch evenly: it takes its time over r times the speed of
 // the slowest. Between stages every sender talks to every receiver, so bytes over (r times r') go
 // over the slowest pair; a shared link carries what crosses it, and is held meanwhile. Gradients of
 // a stage with replicas are all-reduced in a ring when its last backward has ended: 2 (r-1)/r of
-// its parameters over the slowest of its pairs. These are SPP's rules, with latency, speeds and
-// shared links.
+// its parameters over the slowest of its pairs. From one group to another there is one link each
+// way, which serves in the order of readiness; stages of one group that follow each other have
+// nothing to send. These are SPP's rules, with latency, speeds, shared links and shared devices.
 #pragma once
 
 #include <string>
@@ -37,9 +42,13 @@ struct Task {
   std::int64_t state_factor = 4;
 };
 
-/// What a device of the stage holds all the time: parameters and their state, and the micro-batch
-/// whose forward runs once more, where it does.
-Bytes static_memory(const Task& task, const PlannedStage& stage);
+/// The group of each stage: stages with the same devices have the same number, in the order of the
+/// first of them.
+std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
+
+/// What a device of each group holds all the time: parameters and their state, and the micro-batch
+/// whose forward runs once more, where one does.
+std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
 /// Devices of one stage: how much faster they are together than one of speed 1, and what a byte of
 /// gradients costs them.
@@ -59,8 +68,8 @@ struct ChannelCost {
 ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>& from,
                          const std::vector<std::int32_t>& to);
 
-/// The pipeline of these stages, each one device of it. Infeasible where groups that must talk
-/// have no link, or memory does not hold one micro-batch.
+/// The pipeline of these stages, each group one device of it. Infeasible where groups that must
+/// talk have no link, or memory does not hold one micro-batch.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
 
 }  // namespace weft::pipeline

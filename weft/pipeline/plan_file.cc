@@ -77,6 +77,7 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
                                    : 0.0;
   json.field("gap_pct", gap).field("exhausted", planned.exhausted);
   json.field("schedule", plan.schedule);
+  const std::vector<Bytes> always = static_memory(task, plan.stages);
   json.key("stages").begin_array();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const PlannedStage& stage = plan.stages[s];
@@ -91,7 +92,8 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
     json.field("all_reduce_ms", ms(pipeline.stages[s].all_reduce));
     json.field("sends_bytes", s + 1 < plan.stages.size() ? task.chain.cut[stage.last] : Bytes{0});
     if (task.limit_memory) {
-      json.field("memory_bytes", static_memory(task, stage) + timeline.peaks[s]);
+      const DeviceId group = pipeline.stages[s].device;
+      json.field("memory_bytes", always[group] + timeline.peaks[group]);
     }
     json.end_object();
   }
@@ -107,6 +109,7 @@ std::string plan_file(const Profile& profile, const Task& task, const Planned& p
   json.field("step_ns", planned.plan.step).field("lower_bound_ns", planned.bound);
   json.field("limit_memory", task.limit_memory).field("state_factor", task.state_factor);
   json.field("fixed_stages", planned.fixed_stages).field("most_replicas", planned.most_replicas);
+  json.field("most_chunks", planned.most_chunks);
   json.key("orders").begin_array();
   for (const auto& order : schedule.orders) {
     std::string line;

@@ -59,6 +59,7 @@ class Planner {
     Planned planned;
     planned.fixed_stages = options_.stages;
     planned.most_replicas = options_.replicas;
+    planned.most_chunks = options_.chunks;
     WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, best_.stages));
     WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, best_.schedule));
     planned.plan = std::move(best_);

@@ -13,6 +13,7 @@ namespace weft::pipeline {
 struct PlannerOptions {
   std::int32_t stages = 0;             ///< how many there must be; 0: any number
   std::int32_t replicas = 0;           ///< of a stage, at most; 0: no limit
+  std::int32_t chunks = 1;             ///< stages that may share their devices, at most
   std::vector<std::string> schedules;  ///< to try; empty: plan_schedules()
   std::int64_t ops = 0;                ///< to simulate at most; 0: as suits the size
 };
@@ -21,7 +22,8 @@ struct Planned {
   Evaluated plan;
   Schedule schedule;
   std::int32_t fixed_stages = 0, most_replicas = 0;  ///< as asked for; 0: free
-  Nanos bound = 0;                                   ///< no plan takes less, whatever its schedule
+  std::int32_t most_chunks = 1;
+  Nanos bound = 0;         ///< no plan takes less, whatever its schedule
   bool exhausted = false;  ///< no plan takes less with the schedules tried
 };
 

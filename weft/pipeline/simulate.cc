@@ -81,9 +81,7 @@ class Simulation {
       }
     }
     for (const Nanos free : device_free_) out_.makespan = std::max(out_.makespan, free);
-    for (std::size_t s = 0; s < gradients_end_.size(); ++s) {
-      out_.makespan = std::max(out_.makespan, gradients_end_[s] + pipeline_.stages[s].all_reduce);
-    }
+    out_.makespan = std::max(out_.makespan, last_reduce());
     find_peaks();
     return std::move(out_);
   }
@@ -173,6 +171,26 @@ class Simulation {
     const auto to = static_cast<StageId>(boundary + (is_backward ? 0 : 1));
     (is_backward ? gradient_there_ : input_there_)[index(to, pending.micro)] = arrival;
     return pipeline_.stages[to].device;
+  }
+
+  Nanos last_reduce() const {
+    std::vector<std::size_t> stages(gradients_end_.size());
+    std::iota(stages.begin(), stages.end(), std::size_t{0});
+    std::stable_sort(stages.begin(), stages.end(), [&](std::size_t a, std::size_t b) {
+      return gradients_end_[a] < gradients_end_[b];
+    });
+    std::vector<Nanos> free(next_.size(), 0);
+    Nanos last = 0;
+    for (const std::size_t s : stages) {
+      const Stage& stage = pipeline_.stages[s];
+      Nanos end = gradients_end_[s] + stage.all_reduce;
+      if (pipeline_.reduces_in_turn && stage.all_reduce > 0) {
+        end = std::max(gradients_end_[s], free[stage.device]) + stage.all_reduce;
+        free[stage.device] = end;
+      }
+      last = std::max(last, end);
+    }
+    return last;
   }
 
   void find_peaks() {

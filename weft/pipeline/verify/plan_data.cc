@@ -109,6 +109,15 @@ void read_layers(Reader& reader, const JsonValue& root, PlanData& plan) {
   }
 }
 
+/// Groups are numbered in the order of their first stage.
+void number_groups(PlanData& plan) {
+  std::map<std::vector<std::int32_t>, std::size_t> known;
+  for (StageData& stage : plan.stages) {
+    stage.group = known.try_emplace(stage.devices, known.size()).first->second;
+  }
+  plan.groups = known.size();
+}
+
 /// Stages name their layers; they must be those of the list, in its order.
 void read_stages(Reader& reader, const JsonValue& root, PlanData& plan) {
   std::size_t next = 0;
@@ -125,10 +134,12 @@ void read_stages(Reader& reader, const JsonValue& root, PlanData& plan) {
     for (const JsonValue& device : reader.member(item, "devices").items) {
       stage.devices.push_back(reader.small(device, "devices of a stage"));
     }
+    std::sort(stage.devices.begin(), stage.devices.end());
     stage.recompute = reader.flag(item, "recompute");
     plan.stages.push_back(std::move(stage));
   }
   if (next != plan.layers.size()) reader.wrong("layers of a stage");
+  number_groups(plan);
 }
 
 void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
@@ -182,13 +193,15 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   plan.state_factor = reader.number(root, "state_factor");
   plan.fixed_stages = reader.small(reader.member(root, "fixed_stages"), "fixed_stages");
   plan.most_replicas = reader.small(reader.member(root, "most_replicas"), "most_replicas");
+  if (const JsonValue* chunks = root.find("most_chunks")) {
+    plan.most_chunks = reader.small(*chunks, "most_chunks");
+  }
   read_layers(reader, root, plan);
   read_cluster(reader, reader.member(root, "cluster"), plan);
   read_stages(reader, root, plan);
   read_orders(reader, root, plan);
-  if (plan.micro_batches < 1 || plan.stages.empty() || plan.orders.size() != plan.stages.size()) {
-    reader.wrong("stages");
-  }
+  if (plan.micro_batches < 1 || plan.stages.empty()) reader.wrong("stages");
+  if (plan.orders.size() != plan.groups) reader.wrong("orders");
   if (reader.what().empty()) return plan;
   return fail(ErrorCode::kBadInput, "'" + reader.what() + "' is missing or makes no sense", file);
 }

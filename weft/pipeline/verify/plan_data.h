@@ -24,9 +24,10 @@ struct SharedData {
 };
 
 struct StageData {
-  std::int32_t first = 0, last = 0;  ///< layers [first, last)
-  std::vector<std::int32_t> devices;
+  std::int32_t first = 0, last = 0;   ///< layers [first, last)
+  std::vector<std::int32_t> devices;  ///< sorted
   bool recompute = false;
+  std::size_t group = 0;  ///< stages with the same devices have the same
 };
 
 /// "2F5": stage, kind (F, I, W or B), micro-batch.
@@ -45,12 +46,13 @@ struct PlanData {
   std::vector<Bytes> memory;
   std::vector<SharedData> shared;
   std::vector<StageData> stages;
-  std::vector<std::vector<OpData>> orders;
+  std::size_t groups = 0;
+  std::vector<std::vector<OpData>> orders;  ///< of each group
   std::int32_t micro_batches = 0;
   Nanos step = 0, bound = 0;
   bool limit_memory = false;
   std::int64_t state_factor = 0;
-  std::int32_t fixed_stages = 0, most_replicas = 0;
+  std::int32_t fixed_stages = 0, most_replicas = 0, most_chunks = 1;
 
   /// Bytes that a cut behind the first `layer` layers carries.
   std::vector<Bytes> cuts() const;

@@ -69,7 +69,7 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
 class Links {
  public:
   explicit Links(const PlanData& plan) : plan_(plan), cuts_(plan.cuts()) {
-    own_.assign(plan.stages.size() * 2, 0);
+    own_.assign(plan.groups * plan.groups, 0);
     shared_.assign(plan.shared.size() * 2, 0);
   }
   /// When the result of an op that ended at `ready` has arrived at the next stage, or the one
@@ -77,10 +77,11 @@ class Links {
   Nanos send(std::size_t from, bool back, Nanos ready) {
     const StageData& sender = plan_.stages[from];
     const StageData& receiver = plan_.stages[back ? from - 1 : from + 1];
+    if (sender.group == receiver.group) return ready;
     const Bytes bytes = cuts_[back ? sender.first : sender.last];
     const Nanos time = std::llround(channel_rate(plan_, sender.devices, receiver.devices) *
                                     static_cast<double>(bytes));
-    std::vector<Nanos*> held{&own_[2 * from + (back ? 1 : 0)]};
+    std::vector<Nanos*> held{&own_[sender.group * plan_.groups + receiver.group]};
     for (const std::size_t link : links_held(plan_, sender.devices, receiver.devices)) {
       held.push_back(&shared_[link]);
     }
@@ -93,27 +94,34 @@ class Links {
  private:
   const PlanData& plan_;
   std::vector<Bytes> cuts_;
-  std::vector<Nanos> own_, shared_;  ///< free from
+  std::vector<Nanos> own_, shared_;  ///< free from; own ones by sender and receiver
 };
 
-/// Each forward once; each gradient either whole or in its two halves.
+/// Each forward once, each gradient either whole or in its two halves, on the devices of its stage.
 Status check_orders(const PlanData& plan) {
-  for (std::size_t s = 0; s < plan.orders.size(); ++s) {
-    std::set<std::pair<char, std::int32_t>> seen;
-    const auto wrong = [&](const char* what) {
-      return fail(ErrorCode::kInfeasible, "the order of stage " + std::to_string(s) + " " + what);
-    };
-    for (const OpData& op : plan.orders[s]) {
-      if (op.stage != static_cast<std::int32_t>(s)) return wrong("holds an op of another stage");
-      if (op.micro >= plan.micro_batches) return wrong("holds a micro-batch that is not there");
-      if (!seen.insert({op.kind, op.micro}).second) return wrong("runs an op twice");
+  std::vector<std::set<std::pair<char, std::int32_t>>> seen(plan.stages.size());
+  const auto wrong = [](std::size_t stage, const char* what) {
+    return fail(ErrorCode::kInfeasible, "the order of stage " + std::to_string(stage) + " " + what);
+  };
+  for (std::size_t group = 0; group < plan.orders.size(); ++group) {
+    for (const OpData& op : plan.orders[group]) {
+      const auto s = static_cast<std::size_t>(op.stage);
+      if (s >= plan.stages.size() || plan.stages[s].group != group) {
+        return fail(ErrorCode::kInfeasible, "order " + std::to_string(group) +
+                                                " holds an op of stage " + std::to_string(s) +
+                                                ", whose devices are others");
+      }
+      if (op.micro >= plan.micro_batches) return wrong(s, "holds a micro-batch that is not there");
+      if (!seen[s].insert({op.kind, op.micro}).second) return wrong(s, "runs an op twice");
     }
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     for (std::int32_t m = 0; m < plan.micro_batches; ++m) {
-      const bool whole = seen.contains({'B', m});
-      const bool halves = seen.contains({'I', m}) && seen.contains({'W', m});
-      const bool any_half = seen.contains({'I', m}) || seen.contains({'W', m});
-      if (!seen.contains({'F', m}) || !(whole ? !any_half : halves)) {
-        return wrong("lacks an op, or runs a gradient whole and in halves");
+      const bool whole = seen[s].contains({'B', m});
+      const bool halves = seen[s].contains({'I', m}) && seen[s].contains({'W', m});
+      const bool any_half = seen[s].contains({'I', m}) || seen[s].contains({'W', m});
+      if (!seen[s].contains({'F', m}) || !(whole ? !any_half : halves)) {
+        return wrong(s, "lacks an op, or runs a gradient whole and in halves");
       }
     }
   }
@@ -135,27 +143,29 @@ class Replay {
     halfway_.assign(count, cells);
     std::fill(input_.front().begin(), input_.front().end(), 0);
     std::fill(gradient_.back().begin(), gradient_.back().end(), 0);
-    next_.assign(count, 0);
-    free_.assign(count, 0);
     last_gradient_.assign(count, 0);
-    held_.resize(count);
+    next_.assign(plan.groups, 0);
+    free_.assign(plan.groups, 0);
+    running_.assign(plan.groups, false);
+    held_.resize(plan.groups);
   }
 
   Result<Replayed> run() {
-    for (std::size_t s = 0; s < next_.size(); ++s) start(s);
+    for (std::size_t g = 0; g < next_.size(); ++g) start(g);
     while (!ends_.empty()) {
       const End end = ends_.top();
       ends_.pop();
       finish(end);
     }
     Replayed out;
-    for (std::size_t s = 0; s < next_.size(); ++s) {
-      if (next_[s] < plan_.orders[s].size()) {
-        return fail(ErrorCode::kInfeasible,
-                    "stage " + std::to_string(s) + " waits for ever for one of its ops");
+    for (std::size_t g = 0; g < next_.size(); ++g) {
+      if (next_[g] < plan_.orders[g].size()) {
+        return fail(ErrorCode::kInfeasible, "stage " +
+                                                std::to_string(plan_.orders[g][next_[g]].stage) +
+                                                " waits for ever for one of its ops");
       }
-      out.step = std::max({out.step, free_[s], last_gradient_[s] + times_[s].reduce});
-      out.most.push_back(most_held(s));
+      out.step = std::max({out.step, free_[g], reduced(g)});
+      out.most.push_back(most_held(g));
     }
     return out;
   }
@@ -174,43 +184,55 @@ class Replay {
     }
   };
 
-  Nanos ready(std::size_t s, const OpData& op) const {
+  Nanos ready(const OpData& op) const {
+    const auto s = static_cast<std::size_t>(op.stage);
     if (op.kind == 'F') return input_[s][op.micro];
     if (op.kind == 'W') return halfway_[s][op.micro];
     return std::max(forward_done_[s][op.micro], gradient_[s][op.micro]);
   }
 
-  /// The next op of the stage, once it is known when it can start.
-  void start(std::size_t s) {
-    if (busy(s) || next_[s] == plan_.orders[s].size()) return;
-    const OpData& op = plan_.orders[s][next_[s]];
-    const Nanos when = ready(s, op);
+  /// The next op of the group, once it is known when it can start.
+  void start(std::size_t g) {
+    if (running_[g] || next_[g] == plan_.orders[g].size()) return;
+    const OpData& op = plan_.orders[g][next_[g]];
+    const Nanos when = ready(op);
     if (when == kLater) return;
-    const StageTimes& times = times_[s];
-    const Nanos begin = std::max(when, free_[s]);
+    const StageTimes& times = times_[static_cast<std::size_t>(op.stage)];
+    const Nanos begin = std::max(when, free_[g]);
     const Nanos length = op.kind == 'F'   ? times.forward
                          : op.kind == 'I' ? times.input
                          : op.kind == 'W' ? times.weight
                                           : times.input + times.weight;
-    free_[s] = begin + length;
-    running_.insert(s);
-    if (op.kind == 'F') held_[s].emplace_back(begin, 1, times.kept);
-    if (op.kind == 'I' || op.kind == 'B') held_[s].emplace_back(free_[s], 0, -times.kept);
-    const auto number = static_cast<std::int32_t>(s);
-    ends_.push({free_[s], op.kind == 'F' ? 2 * number : 2 * number - 1, op.micro, s, op.kind});
+    free_[g] = begin + length;
+    running_[g] = true;
+    if (op.kind == 'F') held_[g].emplace_back(begin, 1, times.kept);
+    if (op.kind == 'I' || op.kind == 'B') held_[g].emplace_back(free_[g], 0, -times.kept);
+    ends_.push({free_[g], op.kind == 'F' ? 2 * op.stage : 2 * op.stage - 1, op.micro,
+                static_cast<std::size_t>(op.stage), op.kind});
   }
 
-  bool busy(std::size_t s) const { return running_.contains(s); }
+  /// All-reduces of a group run one after the other, as their gradients are ready.
+  Nanos reduced(std::size_t g) const {
+    std::vector<std::pair<Nanos, Nanos>> reduces;  // ready, takes
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
+      if (plan_.stages[s].group != g || times_[s].reduce == 0) continue;
+      reduces.emplace_back(last_gradient_[s], times_[s].reduce);
+    }
+    std::sort(reduces.begin(), reduces.end());
+    Nanos free = 0;
+    for (const auto& [ready, takes] : reduces) free = std::max(free, ready) + takes;
+    return free;
+  }
 
   void finish(const End& end) {
-    const std::size_t s = end.stage;
-    running_.erase(s);
-    ++next_[s];
+    const std::size_t s = end.stage, group = plan_.stages[s].group;
+    running_[group] = false;
+    ++next_[group];
     if (end.kind == 'F') {
       forward_done_[s][end.micro] = end.time;
-      if (s + 1 < next_.size()) {
+      if (s + 1 < plan_.stages.size()) {
         input_[s + 1][end.micro] = links_.send(s, false, end.time);
-        start(s + 1);
+        start(plan_.stages[s + 1].group);
       }
     } else {
       last_gradient_[s] = std::max(last_gradient_[s], end.time);
@@ -218,17 +240,17 @@ class Replay {
         halfway_[s][end.micro] = end.time;
         if (s > 0) {
           gradient_[s - 1][end.micro] = links_.send(s, true, end.time);
-          start(s - 1);
+          start(plan_.stages[s - 1].group);
         }
       }
     }
-    start(s);
+    start(group);
   }
 
-  Bytes most_held(std::size_t s) {
-    std::sort(held_[s].begin(), held_[s].end());
+  Bytes most_held(std::size_t g) {
+    std::sort(held_[g].begin(), held_[g].end());
     Bytes held = 0, most = 0;
-    for (const auto& [time, taken, change] : held_[s]) most = std::max(most, held += change);
+    for (const auto& [time, taken, change] : held_[g]) most = std::max(most, held += change);
     return most;
   }
 
@@ -236,10 +258,11 @@ class Replay {
   Links links_;
   std::vector<StageTimes> times_;
   std::vector<std::vector<Nanos>> input_, gradient_, forward_done_, halfway_;
-  std::vector<std::size_t> next_;
-  std::vector<Nanos> free_, last_gradient_;
+  std::vector<Nanos> last_gradient_;  ///< by stage
+  std::vector<std::size_t> next_;     ///< this and what follows: by group
+  std::vector<Nanos> free_;
   std::vector<std::vector<std::tuple<Nanos, int, Bytes>>> held_;
-  std::set<std::size_t> running_;
+  std::vector<bool> running_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
@@ -311,7 +334,7 @@ Result<Replayed> replay(const PlanData& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Devices& own = plan.stages[s].devices;
     double worst = reduce_rate(plan, own);
-    if (s + 1 < plan.stages.size()) {
+    if (s + 1 < plan.stages.size() && plan.stages[s].group != plan.stages[s + 1].group) {
       const Devices& next = plan.stages[s + 1].devices;
       worst = std::max({worst, channel_rate(plan, own, next), channel_rate(plan, next, own)});
     }

@@ -24,7 +24,7 @@ Nanos reduce_latency(const PlanData& plan, const std::vector<std::int32_t>& grou
 
 struct Replayed {
   Nanos step = 0;
-  std::vector<Bytes> most;  ///< bytes that a device of each stage holds at once
+  std::vector<Bytes> most;  ///< bytes that micro-batches keep on a device of each group at once
 };
 /// Fails (kInfeasible) where an order lacks an op, repeats one, or waits for ever.
 Result<Replayed> replay(const PlanData& plan);

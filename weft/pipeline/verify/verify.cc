@@ -40,15 +40,24 @@ Finding layers(const PlanData& plan) {
 }
 
 Finding devices(const PlanData& plan) {
-  std::vector<bool> used(plan.devices, false);
+  constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> owner(plan.devices, kNobody);
+  std::vector<std::int32_t> chunks(plan.groups, 0);
   std::size_t count = 0;
   for (const StageData& stage : plan.stages) {
     if (stage.devices.empty()) return {"devices", false, "a stage has none"};
+    const bool is_new = chunks[stage.group]++ == 0;
+    if (plan.most_chunks > 0 && chunks[stage.group] > plan.most_chunks) {
+      return {"devices", false,
+              fmt::format("device {} has more than the {} stages asked for", stage.devices.front(),
+                          plan.most_chunks)};
+    }
     for (const std::int32_t device : stage.devices) {
-      if (device >= plan.devices || used[device]) {
+      if (!is_new) break;
+      if (device >= plan.devices || owner[device] != kNobody) {
         return {"devices", false, fmt::format("device {} is used twice, or not there", device)};
       }
-      used[device] = true;
+      owner[device] = stage.group;
       ++count;
     }
   }
@@ -57,18 +66,23 @@ Finding devices(const PlanData& plan) {
 
 Finding memory(const PlanData& plan, const Replayed& replayed) {
   if (!plan.limit_memory) return {"memory", true, "not limited"};
-  double fullest = 0;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    Bytes parameters = 0, stash = 0;
-    for (std::int32_t i = plan.stages[s].first; i < plan.stages[s].last; ++i) {
-      parameters += plan.layers[i].parameters;
+  std::vector<Bytes> state(plan.groups, 0), again(plan.groups, 0);
+  for (const StageData& stage : plan.stages) {
+    Bytes stash = 0;
+    for (std::int32_t i = stage.first; i < stage.last; ++i) {
+      state[stage.group] += plan.state_factor * plan.layers[i].parameters;
       stash += plan.layers[i].stash;
     }
-    // A forward that runs once more has all of one micro-batch there.
-    const auto replicas = static_cast<Bytes>(plan.stages[s].devices.size());
-    const Bytes again = plan.stages[s].recompute ? (stash + replicas - 1) / replicas : 0;
-    const Bytes held = plan.state_factor * parameters + again + replayed.most[s];
-    for (const std::int32_t device : plan.stages[s].devices) {
+    // A forward that runs once more has all of one micro-batch there, one at a time.
+    const auto replicas = static_cast<Bytes>(stage.devices.size());
+    if (stage.recompute) {
+      again[stage.group] = std::max(again[stage.group], (stash + replicas - 1) / replicas);
+    }
+  }
+  double fullest = 0;
+  for (const StageData& stage : plan.stages) {
+    const Bytes held = state[stage.group] + again[stage.group] + replayed.most[stage.group];
+    for (const std::int32_t device : stage.devices) {
       const Bytes limit = plan.memory[device];
       if (limit == 0) continue;
       if (held > limit) {

@@ -58,6 +58,53 @@ TEST(Verify, FindsPlansOfThePlannerRight) {
   }
 }
 
+/// Looped or in a V, on groups of one or two devices, timed by the simulator of the planner.
+TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 40; ++round) {
+    Profile profile = random_layers(random, 12);
+    if (round % 2 == 1) {
+      for (Layer& layer : profile.layers) layer.weight = layer.backward / 2;
+    }
+    Task task;
+    task.chain = layer_chain(profile);
+    task.micro_batches = 1 + round % 7;
+    task.cluster = random_cluster(random, 6, true);
+    if (round % 3 == 0) task.cluster.shared = {{{0, 1}, {2, 3}, 2'000'000'000}};
+    if (round % 5 == 0) {
+      task.limit_memory = true;
+      task.cluster.memory.assign(6, 4'000'000'000);
+    }
+    const std::int32_t groups = 2 + round % 2, chunks = 2 + round / 2 % 2;
+    const bool is_v = round % 4 > 1;
+    std::vector<PlannedStage> stages;
+    for (std::int32_t s = 0; s < groups * chunks; ++s) {
+      const std::int32_t place = s % groups;
+      const std::int32_t group = is_v && s / groups % 2 == 1 ? groups - 1 - place : place;
+      PlannedStage stage{s, s + 1, {2 * group}, round % 5 == 0 && s == 1};
+      if (group == 0) stage.devices = {0, 1};
+      stages.push_back(stage);
+    }
+    stages.back().last = task.chain.size();
+    const auto plan = Evaluator(task, {}).evaluate(stages);
+    ASSERT_TRUE(plan) << plan.error().text();
+    const auto pipeline = pipeline_of(task, plan->stages);
+    EXPECT_EQ(pipeline->devices(), groups);
+    Planned planned;
+    planned.plan = *plan;
+    planned.most_chunks = chunks;
+    planned.schedule = *plan_schedule(*pipeline, plan->schedule);
+    const auto timeline = simulate(*pipeline, planned.schedule);
+    EXPECT_EQ(timeline->makespan, plan->step);
+    const std::string right =
+        plan_file(profile, task, planned, *pipeline, planned.schedule, *timeline);
+    EXPECT_EQ(verdict(right), "") << "round " << round;
+    const std::string more = R"("most_chunks":)" + std::to_string(chunks);
+    EXPECT_NE(verdict(with(right, more, R"("most_chunks":1)")).find("than the 1 stages asked for"),
+              std::string::npos);
+  }
+}
+
 TEST(Verify, FindsWhatIsWrong) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
@@ -74,7 +121,11 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, R"("step_ns":)", R"("step_ns":1)")).find("time"), 0u);
   EXPECT_EQ(verdict(with(right, R"("lower_bound_ns":)", R"("lower_bound_ns":9)")).find("bound"),
             0u);
-  EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")).find("devices"), 0u);
+  EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0,1])")).find("devices"), 0u);
+  EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")),
+            "plan.json: 'orders' is missing or makes no sense");
+  EXPECT_EQ(verdict(with(right, "1F0 1F1", "0F0 1F1")).find("time: order 1 holds an op of stage 0"),
+            0u);
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F1 1F0")).find("time"), 0u);
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F0 1F0")).find("time: the order of stage 1 runs"), 0u);
   EXPECT_EQ(verdict(with(right, "2F0 2B0", "2B0 2F0")).find("time: stage"), 0u);
