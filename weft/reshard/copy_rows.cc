@@ -13,8 +13,6 @@ namespace {
 
 /// Rows as long as this are copied as well by the C library as by anything.
 constexpr std::int64_t kLongRow = 256 << 10;
-/// What is this large does not stay in a cache, so that it need not be read before it is written.
-constexpr std::int64_t kStreamed = 4 << 20;
 
 /// To the second cache and not to the first, which holds fewer requests at a time. To ask twice for
 /// a line costs more than it is worth.
@@ -46,7 +44,7 @@ void copy_plain(const Rows& rows) {
 #define WEFT_VBMI __attribute__((target("avx512bw,avx512vbmi,avx2")))
 
 constexpr std::int64_t kWord = 32;
-constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kLine = kWeavable;
 
 std::int64_t past_line(const std::byte* at) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLine);
@@ -239,38 +237,56 @@ class SharedRegister {
   __m512i line_;
 };
 
-/// At least a line each. Rows that lie side by side where they go. Nothing outside of a row is
-/// touched, since that would fetch its line.
+/// At least a line each, side by side where they go. Nothing outside of a row is touched, since
+/// that would fetch its line. `soon`: see Rows, where rows come from one place.
 template <class Shared>
-WEFT_AVX2 inline __attribute__((always_inline)) void stream_side_by_side(const Rows& rows) {
-  if (whole_lines(rows)) return stream_lines(rows);
+WEFT_AVX2 inline __attribute__((always_inline)) void weave(const WovenRows& rows,
+                                                           const std::byte* soon) {
   Shared shared;
   std::int64_t held = past_line(rows.to);  // bytes of the line at `to` that are there already
+  bool ours = held == 0;                   // what is before the first row is not
   std::byte* to = rows.to - held;
-  const std::byte* from = rows.from;
-  for (std::int64_t i = 0; i < rows.count; ++i, from += rows.from_step) {
-    Asking soon = asking(rows, i);
-    soon.one();
-    std::int64_t at = kLine - held;
-    if (i > 0 || held == 0) {
-      shared.stream_with(from, held, to);
-    } else {
-      copy_rest(from, to + held, at);  // what is before is not ours
+  const std::byte* end = nullptr;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    for (const std::byte* place : rows.from) {
+      Asking next(soon == nullptr ? nullptr : soon + i * rows.from_step,
+                  soon == nullptr ? 0 : rows.bytes);
+      next.one();
+      const std::byte* from = place + i * rows.from_step;
+      std::int64_t at = kLine - held;
+      if (ours) {
+        shared.stream_with(from, held, to);
+      } else {
+        copy_rest(from, to + held, at);
+        ours = true;
+      }
+      to += kLine;
+      for (; at + kLine <= rows.bytes; at += kLine, to += kLine) {
+        next.one();
+        stream_line(from + at, to);
+      }
+      held = rows.bytes - at;
+      end = from + rows.bytes;
+      shared.end_with(end, held);
+      next.rest();
     }
-    to += kLine;
-    for (; at + kLine <= rows.bytes; at += kLine, to += kLine) {
-      soon.one();
-      stream_line(from + at, to);
-    }
-    held = rows.bytes - at;
-    shared.end_with(from + rows.bytes, held);
-    soon.rest();
   }
-  copy_rest(from - rows.from_step + rows.bytes - held, to, held);
+  if (held > 0) copy_rest(end - held, to, held);
 }
 
-WEFT_AVX2 void stream_dense(const Rows& rows) { stream_side_by_side<SharedLine>(rows); }
-WEFT_VBMI void stream_dense_turned(const Rows& rows) { stream_side_by_side<SharedRegister>(rows); }
+WEFT_AVX2 void weave_lines(const WovenRows& rows, const std::byte* soon) {
+  weave<SharedLine>(rows, soon);
+}
+WEFT_VBMI void weave_registers(const WovenRows& rows, const std::byte* soon) {
+  weave<SharedRegister>(rows, soon);
+}
+
+/// Rows of one place, side by side where they go.
+template <void (*kWeave)(const WovenRows&, const std::byte*)>
+void stream_dense(const Rows& rows) {
+  if (whole_lines(rows)) return stream_lines(rows);
+  kWeave({{&rows.from, 1}, rows.from_step, rows.to, rows.bytes, rows.count}, rows.soon);
+}
 
 #endif
 
@@ -310,10 +326,24 @@ CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t
 #if defined(__x86_64__)
   if (all < kStreamed || bytes < kLine) return copy_cached;
   if (to_step != bytes) return stream_apart;
-  return vectors == Vectors::kAvx512 ? stream_dense_turned : stream_dense;
+  return vectors == Vectors::kAvx512 ? stream_dense<weave_registers> : stream_dense<weave_lines>;
 #else
   return copy_plain;
 #endif
+}
+
+void copy_woven_rows(const WovenRows& rows, Vectors vectors) {
+#if defined(__x86_64__)
+  if (vectors == Vectors::kAvx512) return weave_registers(rows, nullptr);
+  if (vectors == Vectors::kAvx2) return weave_lines(rows, nullptr);
+#endif
+  std::byte* to = rows.to;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    for (const std::byte* place : rows.from) {
+      std::memcpy(to, place + i * rows.from_step, static_cast<std::size_t>(rows.bytes));
+      to += rows.bytes;
+    }
+  }
 }
 
 void finish_copies() {

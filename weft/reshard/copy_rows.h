@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace weft::reshard {
 
@@ -24,6 +25,9 @@ using CopyRows = void (*)(const Rows& rows);
 /// to be looked up, too. Farther than that they might leave the cache again.
 constexpr std::int64_t kSoonBytes = 16 << 10;
 
+/// What is this large does not stay in a cache, so that it need not be read before it is written.
+constexpr std::int64_t kStreamed = 4 << 20;
+
 /// What the processor offers, the best of these.
 enum class Vectors { kNone, kAvx2, kAvx512 };
 Vectors available_vectors();
@@ -32,6 +36,20 @@ Vectors available_vectors();
 /// do the same.
 CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t all,
                           Vectors vectors);
+
+/// Rows of several places in turns: the first of each, the second of each, and so on, one beside
+/// the other where they go. So an array is put together from messages that interleave in it.
+struct WovenRows {
+  std::span<const std::byte* const> from;
+  std::int64_t from_step = 0;  ///< from a row to the next of the same place
+  std::byte* to = nullptr;
+  std::int64_t bytes = 0;  ///< of a row, at least kWeavable
+  std::int64_t count = 0;  ///< of each place
+};
+/// A line of the cache.
+constexpr std::int64_t kWeavable = 64;
+/// For what does not stay in a cache.
+void copy_woven_rows(const WovenRows& rows, Vectors vectors);
 
 /// To be called after the last of them, before anybody else reads what was written.
 void finish_copies();

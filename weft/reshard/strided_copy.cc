@@ -158,7 +158,48 @@ void StridedCopy::run_share(const std::byte* from, std::byte* to, std::int64_t s
   run_loops(loops, from + begin * outermost.from, to + begin * outermost.to);
 }
 
-void run_together(std::span<const CopyJob> jobs) {
+namespace {
+
+/// Whether the rows of b go where those of a end.
+bool goes_on(const CopyJob& a, const CopyJob& b) {
+  return b.to == a.to + a.copy->run_bytes() && a.copy->run_bytes() == b.copy->run_bytes() &&
+         a.copy->loops() == b.copy->loops();
+}
+
+/// How many jobs at the front fill rows side by side, and are worth it: too large for a cache, with
+/// lines that would be written in parts if one job came after the other.
+std::size_t count_woven(std::span<const CopyJob> jobs) {
+  const StridedCopy& copy = *jobs.front().copy;
+  if (copy.run_bytes() < kWeavable || copy.loops().empty()) return 1;
+  std::size_t count = 1;
+  while (count < jobs.size() && goes_on(jobs[count - 1], jobs[count])) ++count;
+  return copy.bytes() * static_cast<std::int64_t>(count) < kStreamed ? 1 : count;
+}
+
+/// Rows of all jobs in turns. Where those of the innermost loop go on where the last ones ended
+/// they are one stream, else one a turn.
+void weave(std::span<const CopyJob> jobs) {
+  const StridedCopy& copy = *jobs.front().copy;
+  const std::span<const CopyLoop> loops = copy.loops();
+  const CopyLoop& inner = loops.back();
+  const std::int64_t row = copy.run_bytes() * static_cast<std::int64_t>(jobs.size());
+  const std::int64_t streamed = inner.to == row ? inner.extent : 1;
+  const Vectors vectors = available_vectors();
+  std::vector<const std::byte*> from(jobs.size());
+  Walk walk(loops.first(loops.size() - 1), jobs.front().from, jobs.front().to);
+  do {
+    for (std::int64_t first = 0; first < inner.extent; first += streamed) {
+      const std::int64_t at = walk.from - jobs.front().from + first * inner.from;
+      for (std::size_t i = 0; i < jobs.size(); ++i) from[i] = jobs[i].from + at;
+      copy_woven_rows({from, inner.from, walk.to + first * inner.to, copy.run_bytes(), streamed},
+                      vectors);
+    }
+  } while (walk.next());
+  finish_copies();
+}
+
+/// A slice of each at a time.
+void run_in_slices(std::span<const CopyJob> jobs) {
   // More than the second cache holds and far less than the third; shorter slices spend more time
   // where nothing has been asked for yet.
   constexpr std::int64_t kSlice = 2 << 20;
@@ -168,6 +209,22 @@ void run_together(std::span<const CopyJob> jobs) {
   for (std::int64_t share = 0; share < shares; ++share) {
     for (const CopyJob& job : jobs) job.copy->run_share(job.from, job.to, share, shares);
   }
+}
+
+}  // namespace
+
+void run_together(std::span<const CopyJob> jobs) {
+  std::vector<CopyJob> others;
+  while (!jobs.empty()) {
+    const std::size_t woven = count_woven(jobs);
+    if (woven > 1) {
+      weave(jobs.first(woven));
+    } else {
+      others.push_back(jobs.front());
+    }
+    jobs = jobs.subspan(woven);
+  }
+  run_in_slices(others);
 }
 
 }  // namespace weft::reshard

@@ -55,8 +55,10 @@ struct CopyJob {
   std::byte* to = nullptr;
 };
 
-/// All of them, a slice of each at a time: boxes that interleave in an array, such as those for all
-/// receivers of it, then meet in the cache, instead of fetching each line of the array once a box.
+/// All of them at once: boxes that interleave in an array meet in the cache, instead of fetching
+/// each line of the array once a box. Boxes that are alike and fill rows side by side, in that
+/// order, as messages from all senders do, are written row by row in whole lines; of others a slice
+/// of each at a time.
 void run_together(std::span<const CopyJob> jobs);
 
 }  // namespace weft::reshard

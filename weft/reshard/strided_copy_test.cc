@@ -127,6 +127,59 @@ TEST(StridedCopy, AllTogetherWritesWhatEachWrites) {
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), array.begin()));
 }
 
+TEST(StridedCopy, MessagesThatFillRowsSideBySideAreWoven) {
+  // Four messages of 2 x 9000 rows of 100 bytes and one of 60, with and without a hole behind them,
+  // in memory at unequal distances.
+  for (const std::int64_t hole : {0, 3}) {
+    constexpr std::int64_t kRun = 100, kRows = 9000, kPlanes = 2, kLast = 60;
+    const std::int64_t pitch = 4 * kRun + kLast + hole;
+    const auto loops = [&](std::int64_t run) {
+      return std::vector<CopyLoop>{
+          {kPlanes, kRows * run, kRows * pitch + 7}, {kRows, run, pitch}, {run, 1, 1}};
+    };
+    const StridedCopy alike(loops(kRun), 1), last(loops(kLast), 1);
+    const Bytes messages =
+        numbered(static_cast<std::size_t>(4 * (alike.bytes() + 50) + last.bytes()));
+    Bytes each(static_cast<std::size_t>(kPlanes * (kRows * pitch + 7))), together = each;
+    std::vector<CopyJob> jobs;
+    std::int64_t at = 0;
+    for (int i = 0; i < 5; ++i) {
+      const StridedCopy& copy = i < 4 ? alike : last;
+      copy.run(messages.data() + at, each.data() + i * kRun);
+      jobs.push_back({&copy, messages.data() + at, together.data() + i * kRun});
+      at += copy.bytes() + i * 13;
+    }
+    run_together(jobs);
+    EXPECT_TRUE(together == each) << "hole " << hole;
+  }
+}
+
+TEST(CopyRows, WovenRowsAreWrittenInTurns) {
+  constexpr std::int64_t kCount = 5;
+  for (const std::int64_t bytes : {64, 65, 80, 127, 128, 1000}) {
+    for (const std::size_t shift : {0, 1, 32, 63}) {
+      for (const std::size_t places : {1, 2, 3}) {
+        const Bytes memory = numbered(static_cast<std::size_t>(kCount * bytes) + 500);
+        std::vector<const std::byte*> from;
+        for (std::size_t i = 0; i < places; ++i) from.push_back(memory.data() + i * i * 37);
+        Bytes expected(places * static_cast<std::size_t>(kCount * bytes) + 128, std::byte{7});
+        std::byte* to = expected.data() + shift;
+        for (std::int64_t i = 0; i < kCount; ++i) {
+          for (const std::byte* place : from) to = std::copy_n(place + i * (bytes + 9), bytes, to);
+        }
+        for (const Vectors vectors : {Vectors::kNone, Vectors::kAvx2, Vectors::kAvx512}) {
+          if (vectors > available_vectors()) continue;
+          Bytes found(expected.size(), std::byte{7});
+          copy_woven_rows({from, bytes + 9, found.data() + shift, bytes, kCount}, vectors);
+          finish_copies();
+          ASSERT_EQ(found, expected) << bytes << " bytes, shift " << shift << ", places " << places
+                                     << ", vectors " << static_cast<int>(vectors);
+        }
+      }
+    }
+  }
+}
+
 /// All that is large goes another way than what the random boxes above take.
 TEST(CopyRows, EveryWayDoesTheSame) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 40;
