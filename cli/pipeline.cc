@@ -55,6 +55,7 @@ void add_flag(std::vector<Flag>& flags, Flag flag) {
 
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
+  if (arguments.inputs.front() == "export") return run_pipeline_export(arguments, console);
   if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
   if (arguments.inputs.front() == "profile") return run_pipeline_profile(arguments, console);
   if (arguments.inputs.front() == "replan") return run_pipeline_replan(arguments, console);
@@ -74,8 +75,8 @@ Subcommand pipeline_command() {
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
   command.inputs =
-      "PROFILE | schedule INSTANCES | profile RECORDING... | predict RECORDING... | replan "
-      "TIMELINE";
+      "PROFILE | schedule INSTANCES | export PLAN | profile RECORDING... | predict RECORDING... | "
+      "replan TIMELINE";
   command.min_inputs = 1;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
@@ -87,6 +88,8 @@ Subcommand pipeline_command() {
       "slowest stage of a pipeline that\nnever drains, on --devices with --bandwidth.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.\n"
+      "export writes a plan, or a schedule of INSTANCES, for torch.distributed.pipelining, "
+      "Megatron-LM or\nany reader of JSON.\n"
       "profile writes the PROFILE of a recorded model: layers by their modules, or by what "
       "repeats.\n"
       "predict tells how long a step of a recorded pipeline would take, without profiler, under "
@@ -131,6 +134,7 @@ Subcommand pipeline_command() {
        Flag::Value::kText},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   for (Flag& flag : pipeline_schedule_flags()) add_flag(command.flags, std::move(flag));
+  for (Flag& flag : pipeline_export_flags()) add_flag(command.flags, std::move(flag));
   for (Flag& flag : pipeline_predict_flags()) add_flag(command.flags, std::move(flag));
   for (Flag& flag : pipeline_replan_flags()) add_flag(command.flags, std::move(flag));
   command.run = run_pipeline;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "weft/pipeline/schedule.h"
 
 namespace weft::cli {
 
@@ -24,6 +25,15 @@ Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 /// schedule INSTANCES, and its flags.
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_schedule_flags();
+/// The instances of the second input: all, or the one that --instance names or counts from 0.
+Result<std::vector<pipeline::Pipeline>> chosen_instances(const Arguments& arguments);
+/// A known pattern, or "searched": the best that is found within --time-limit.
+Result<pipeline::Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
+                                                const pipeline::Pipeline& pipeline);
+/// export PLAN, and its flags.
+Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& console);
+std::vector<Flag> pipeline_export_flags();
+
 /// predict RECORDING..., and its flags.
 Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_predict_flags();

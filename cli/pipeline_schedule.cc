@@ -30,6 +30,12 @@ constexpr std::size_t kUsualColumns = 100;
 constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
                                   "zb-v",  "dualpipe-v", "zb-auto"};
 
+constexpr const char* kSearched = "searched";
+
+std::int64_t time_limit(const Arguments& arguments) {
+  return arguments.whole("--time-limit").value_or(kUsualLimit);
+}
+
 struct Solved {
   Solution solution;
   double milliseconds = 0;
@@ -144,8 +150,9 @@ Status draw(const Arguments& arguments, Console& console, const Pipeline& pipeli
   return {};
 }
 
-/// All, or the one that --instance names or counts from 0.
-Result<std::vector<Pipeline>> chosen(const Arguments& arguments) {
+}  // namespace
+
+Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
   WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.at(1)));
   if (!arguments.has("--instance")) return all;
   const std::string& name = arguments.all("--instance").back();
@@ -158,7 +165,13 @@ Result<std::vector<Pipeline>> chosen(const Arguments& arguments) {
               fmt::format("--instance: there is no '{}' in {}", name, arguments.inputs.at(1)));
 }
 
-}  // namespace
+Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
+                                      const Pipeline& pipeline) {
+  if (name != kSearched) return named_schedule(name, pipeline);
+  const PatientInterrupt patient;
+  WEFT_ASSIGN(Solved solved, solve_one(pipeline, time_limit(arguments)));
+  return std::move(solved.solution.schedule);
+}
 
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console) {
   if (arguments.inputs.size() != 2) {
@@ -168,7 +181,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   if (arguments.has("--beside") && !draws) {
     return fail(ErrorCode::kUsage, "--beside needs a picture: --gantt or --svg");
   }
-  WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen(arguments));
+  WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen_instances(arguments));
   if (draws && pipelines.size() != 1) {
     return fail(ErrorCode::kUsage, fmt::format("a picture shows one of the {} pipelines; pick it "
                                                "with --instance",
@@ -176,7 +189,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   }
   set_threads(arguments);
   const PatientInterrupt patient;
-  const std::int64_t limit = arguments.whole("--time-limit").value_or(kUsualLimit);
+  const std::int64_t limit = time_limit(arguments);
   std::vector<Result<Solved>> results(pipelines.size(), Solved{});
   parallel_for(pipelines.size(),
                [&](std::size_t i) { results[i] = solve_one(pipelines[i], limit); });
@@ -197,7 +210,7 @@ std::vector<Flag> pipeline_schedule_flags() {
           {"--patterns", "", "with schedule and --json: what known schedules take, too"},
           {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
            Flag::Value::kWhole},
-          {"--instance", "NAME", "with schedule: only this one of the file, by name or position",
+          {"--instance", "NAME", "with schedule or export: only this one of the file",
            Flag::Value::kText},
           {"--gantt", "", "with schedule: draw it, idle time shaded"},
           {"--svg", "FILE", "with schedule: the same as a picture", Flag::Value::kFile},

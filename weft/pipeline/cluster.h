@@ -13,6 +13,10 @@
 #include "weft/base/result.h"
 #include "weft/base/units.h"
 
+namespace weft {
+struct JsonValue;
+}
+
 namespace weft::pipeline {
 
 /// Everything from one side to the other shares the bandwidth, each direction for itself.
@@ -54,6 +58,8 @@ Result<Cluster> describe_cluster(std::string_view text);
 Result<Cluster> open_cluster(const std::string& text);
 Result<Cluster> parse_cluster(std::string_view json, const std::string& file,
                               std::string_view wanted);
+/// One object of such a file, which check_cluster() has not seen.
+Result<Cluster> read_cluster(const JsonValue& value);
 
 /// Sizes fit, nothing is negative, and every device can be reached from every other one, directly
 /// or not (kInfeasible).

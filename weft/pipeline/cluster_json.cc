@@ -69,7 +69,9 @@ Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
   return side;
 }
 
-Result<Cluster> parse_one(const JsonValue& value) {
+}  // namespace
+
+Result<Cluster> read_cluster(const JsonValue& value) {
   const JsonValue* devices = value.find("devices");
   const auto count = devices ? devices->as_int() : std::nullopt;
   if (!count || *count < 1 || *count > Cluster::kMostDevices)
@@ -84,6 +86,9 @@ Result<Cluster> parse_one(const JsonValue& value) {
   if (const JsonValue* latency = value.find("latency_us")) {
     WEFT_TRY(read_matrix(*latency, "latency_us", 3, cluster.devices, cluster.latency));
   }
+  if (const JsonValue* latency = value.find("latency_ns")) {
+    WEFT_TRY(read_matrix(*latency, "latency_ns", 0, cluster.devices, cluster.latency));
+  }
   if (const JsonValue* speed = value.find("speed")) {
     WEFT_TRY(read_list(*speed, "speed", cluster.speed,
                        [](const JsonValue& item) { return item.as_double(); }));
@@ -91,6 +96,10 @@ Result<Cluster> parse_one(const JsonValue& value) {
   if (const JsonValue* memory = value.find("memory_gb")) {
     WEFT_TRY(read_list(*memory, "memory_gb", cluster.memory,
                        [](const JsonValue& item) { return scaled(item, 9); }));
+  }
+  if (const JsonValue* memory = value.find("memory_bytes")) {
+    WEFT_TRY(read_list(*memory, "memory_bytes", cluster.memory,
+                       [](const JsonValue& item) { return scaled(item, 0); }));
   }
   if (const JsonValue* shared = value.find("shared_links")) {
     for (const JsonValue& item : shared->items) {
@@ -110,14 +119,16 @@ Result<Cluster> parse_one(const JsonValue& value) {
   return cluster;
 }
 
+namespace {
+
 Result<Cluster> choose(const JsonValue& root, const std::string& file, std::string_view wanted) {
   const JsonValue* list = root.find("clusters");
-  if (!list) return parse_one(root);
+  if (!list) return read_cluster(root);
   std::string names;
   for (const JsonValue& item : list->items) {
     const JsonValue* name = item.find("name");
     const std::string_view text = name ? std::string_view(name->text) : std::string_view();
-    if (text == wanted || (wanted.empty() && list->items.size() == 1)) return parse_one(item);
+    if (text == wanted || (wanted.empty() && list->items.size() == 1)) return read_cluster(item);
     names += fmt::format("{}{}", names.empty() ? "" : ", ", text);
   }
   return bad(fmt::format("it holds several clusters; write {}#NAME with one of {}", file, names));

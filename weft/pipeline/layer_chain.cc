@@ -2,12 +2,17 @@
 #include "weft/pipeline/layer_chain.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::pipeline {
 
 LayerChain layer_chain(const Profile& profile) {
+  return layer_chain(profile, linear_order(profile));
+}
+
+LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order) {
   LayerChain chain;
-  chain.order = linear_order(profile);
+  chain.order = std::move(order);
   for (auto* sums : {&chain.forward, &chain.backward, &chain.weight}) sums->push_back(0);
   for (auto* sums : {&chain.parameters, &chain.stash}) sums->push_back(0);
   for (const std::int32_t number : chain.order) {

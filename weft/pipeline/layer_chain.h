@@ -20,6 +20,8 @@ struct LayerChain {
   std::int32_t size() const { return static_cast<std::int32_t>(order.size()); }
 };
 
+/// In the order of linear_order(), or in one that is given and keeps to the edges.
 LayerChain layer_chain(const Profile& profile);
+LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order);
 
 }  // namespace weft::pipeline

@@ -21,4 +21,16 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
 std::string plan_file(const Profile& profile, const Task& task, const Planned& planned,
                       const Pipeline& pipeline, const Schedule& schedule, const Timeline& timeline);
 
+/// What such a file says. Whether step and bound are true is for verify/ to tell.
+struct ReadPlan {
+  Profile profile;  ///< layers in the order of the stages
+  Task task;
+  std::vector<PlannedStage> stages;
+  std::string schedule_name;
+  Schedule schedule;  ///< an order for each group of devices
+  Nanos step = 0, bound = 0;
+};
+Result<ReadPlan> parse_plan(std::string_view json, const std::string& file);
+Result<ReadPlan> read_plan(const std::string& path);
+
 }  // namespace weft::pipeline

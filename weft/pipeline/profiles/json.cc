@@ -24,6 +24,14 @@ Result<std::int64_t> scaled(const JsonValue& layer, const std::string& id, const
   return *number;
 }
 
+/// Milliseconds of our own profiles, or nanoseconds of plans.
+Result<Nanos> time_of(const JsonValue& layer, const std::string& id, const std::string& what,
+                      std::optional<Nanos> missing = std::nullopt) {
+  const std::string nanos = what + "_ns";
+  if (layer.find(nanos)) return scaled(layer, id, nanos.c_str(), 0);
+  return scaled(layer, id, (what + "_ms").c_str(), 6, missing);
+}
+
 std::string text_of(const JsonValue* value, std::string otherwise) {
   return value && (value->is_string() || value->is_number()) ? value->text : std::move(otherwise);
 }
@@ -33,9 +41,9 @@ Result<Layer> layer_of(const JsonValue& value, std::size_t position) {
   Layer layer;
   layer.name = text_of(value.find("name"), fmt::format("layer {}", position));
   layer.id = text_of(value.find("id"), value.find("name") ? layer.name : std::to_string(position));
-  WEFT_ASSIGN(layer.forward, scaled(value, layer.id, "forward_ms", 6));
-  WEFT_ASSIGN(layer.backward, scaled(value, layer.id, "backward_ms", 6));
-  WEFT_ASSIGN(layer.weight, scaled(value, layer.id, "weight_ms", 6, 0));
+  WEFT_ASSIGN(layer.forward, time_of(value, layer.id, "forward"));
+  WEFT_ASSIGN(layer.backward, time_of(value, layer.id, "backward"));
+  WEFT_ASSIGN(layer.weight, time_of(value, layer.id, "weight", 0));
   WEFT_ASSIGN(layer.activation, scaled(value, layer.id, "activation_bytes", 0, 0));
   WEFT_ASSIGN(layer.parameters, scaled(value, layer.id, "parameter_bytes", 0, 0));
   WEFT_ASSIGN(layer.stash, scaled(value, layer.id, "stash_bytes", 0, layer.activation));

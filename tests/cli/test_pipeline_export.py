@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft pipeline export`: what is written, and what is refused. tests/torch runs the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, Weft
+
+EXAMPLES = ROOT / "examples" / "pipeline"
+STAGES = EXAMPLES / "stages.json"
+
+
+@pytest.fixture(scope="module")
+def plan(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four stages on four devices."""
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    done = weft("pipeline", EXAMPLES / "gpt8l.json", "--cluster", "4 devices, 12.5GB/s",
+                "--microbatches", "4", "--stages", "4", "--replicas", "1", "--schedule", "1f1b",
+                "-o", path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_a_plan_becomes_a_row_a_rank(weft: Weft, plan: Path) -> None:
+    done = weft("pipeline", "export", plan, "--to", "torch-csv")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3",
+        "1F0,1F1,1F2,1B0,1F3,1B1,1B2,1B3",
+        "2F0,2F1,2B0,2F2,2B1,2F3,2B2,2B3",
+        "3F0,3B0,3F1,3B1,3F2,3B2,3F3,3B3",
+    ]
+
+
+def test_messages_depend_on_the_version_of_torch(weft: Weft, plan: Path, tmp_path: Path) -> None:
+    files = {}
+    for version in ("2.9", "2.11", "2.13.0+cpu"):
+        files[version] = tmp_path / f"{version}.csv"
+        done = weft("pipeline", "export", plan, "--to", "torch-comms-csv", "--torch", version,
+                    "-o", files[version])  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{files[version]}: 1f1b, 4 stages, 4 micro-batches\n"
+    texts = {version: file.read_text() for version, file in files.items()}
+    assert "REDUCE_GRAD" not in texts["2.9"] and "0SEND_F0" in texts["2.9"]
+    assert texts["2.11"].count("REDUCE_GRAD") == 4
+    assert texts["2.11"] == texts["2.13.0+cpu"]
+
+
+def test_the_layout_of_megatron(weft: Weft, plan: Path) -> None:
+    done = weft("pipeline", "export", plan, "--to", "megatron")
+    assert done.returncode == 0, done.stderr
+    layout = done.stdout.strip()
+    assert layout.startswith("E") and layout.endswith("L") and layout.count("|") == 3
+    assert layout.count("t") == 8 or "*" in layout
+    assert "--num-layers 8" in done.stderr
+
+
+def test_json_tells_times_of_any_plan(weft: Weft) -> None:
+    done = weft("pipeline", "export", EXAMPLES / "plan.json", "--to", "json")
+    assert done.returncode == 0, done.stderr
+    schedule = json.loads(done.stdout)
+    written = json.loads((EXAMPLES / "plan.json").read_text())
+    assert schedule["step"] == written["step_ns"] and schedule["unit"] == "ns"
+    assert [group["devices"] for group in schedule["groups"]] == [[0], [1, 2], [3]]
+    assert [
+        " ".join(f"{op['stage']}{op['kind']}{op['microbatch']}" for op in group["ops"])
+        for group in schedule["groups"]
+    ] == written["orders"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ([EXAMPLES / "plan.json", "--to", "torch-csv"], 1, "weft.torch.pipeline"),
+        ([EXAMPLES / "plan.json", "--to", "torch-comms-csv"], 1, "stages with 1 and 2 devices"),
+        ([EXAMPLES / "plan.json", "--to", "megatron"], 1, "weft.torch.pipeline"),
+        ([EXAMPLES / "plan.json"], 2, "--to is missing"),
+        ([EXAMPLES / "plan.json", "--to", "json", "--schedule", "1f1b"], 2, "--schedule is for"),
+        ([EXAMPLES / "gpt8l.json", "--to", "json"], 3, "this is no plan"),
+        ([EXAMPLES / "gone.json", "--to", "json"], 3, "No such file"),
+        ([STAGES, "--to", "torch-csv"], 2, "--instance"),
+        ([STAGES, "--to", "megatron", "--instance", "even"], 2, "about layers"),
+        ([STAGES, "--to", "torch-csv", "--instance", "even", "--torch", "2.5"], 2, "2.6"),
+        ([STAGES, "--to", "torch-csv", "--instance", "even", "--torch", "new"], 2, "no version"),
+        ([STAGES, "--to", "torch-csv", "--instance", "even", "--schedule", "zb-v"], 2, "V"),
+        ([STAGES, "--to", "html"], 2, "html"),
+        ([], 2, "which PLAN"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_sentence(
+    weft: Weft, words: list[str | Path], code: int, says: str
+) -> None:
+    done = weft("pipeline", "export", *words)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr and done.stdout == ""
+    assert done.stderr.count("\n") == 1
