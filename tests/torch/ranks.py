@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,9 @@ from pathlib import Path
 
 from tests.cli.frameworks import free_port, python_of, ranks_environment, start, weft_alone
 from tests.conftest import ROOT
+
+JOBS = Path(__file__).parent / "jobs"
+PATIENCE_S = 600
 
 
 @contextmanager
@@ -21,7 +26,9 @@ def ranks_of(
     path = f"{weft_alone(folder / 'path')}:{ROOT}:{folder}"
     port = free_port()
     ranks = [
-        start([python, "-m", module, *words], PYTHONPATH=path, **ranks_environment(rank, world, port))
+        start(
+            [python, "-m", module, *words], PYTHONPATH=path, **ranks_environment(rank, world, port)
+        )
         for rank in range(world)
     ]
     try:
@@ -30,3 +37,31 @@ def ranks_of(
         for rank in ranks:
             rank.kill()
             rank.communicate()
+
+
+def names_in(job: str) -> list[str]:
+    return re.findall(r"^def (case_\w+)", (JOBS / f"{job}.py").read_text(), re.M)
+
+
+class Outcomes:
+    """Of the cases of one job, in the order in which they run: processes are started once."""
+
+    def __init__(self, lines: Iterator[str], errors: Iterator[str]) -> None:
+        self._lines, self._errors = lines, errors
+        self._failures: dict[str, str] = {}
+
+    def failure(self, name: str) -> str:
+        while name not in self._failures:
+            line = next(self._lines, None)
+            if line is None:
+                return "the job ended before:\n" + "".join(self._errors)
+            outcome = json.loads(line)
+            self._failures[outcome["case"]] = outcome["failure"]
+        return self._failures[name]
+
+
+@contextmanager
+def outcomes_of(job: str, folder: Path) -> Iterator[Outcomes]:
+    with ranks_of(f"tests.torch.jobs.{job}", folder=folder) as ranks:
+        assert ranks[0].stdout is not None and ranks[0].stderr is not None
+        yield Outcomes(ranks[0].stdout, ranks[0].stderr)

@@ -11,47 +11,19 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.torch.ranks import ranks_of
-
-JOBS = Path(__file__).parent / "jobs"
-PATIENCE_S = 600
-
-
-def names_in(job: str) -> list[str]:
-    return re.findall(r"^def (case_\w+)", (JOBS / f"{job}.py").read_text(), re.M)
-
-
-class Outcomes:
-    """Of the cases of one job, in the order in which they run: processes are started once."""
-
-    def __init__(self, lines: Iterator[str], errors: Iterator[str]) -> None:
-        self._lines, self._errors = lines, errors
-        self._failures: dict[str, str] = {}
-
-    def failure(self, name: str) -> str:
-        while name not in self._failures:
-            line = next(self._lines, None)
-            if line is None:
-                return "the job ended before:\n" + "".join(self._errors)
-            outcome = json.loads(line)
-            self._failures[outcome["case"]] = outcome["failure"]
-        return self._failures[name]
+from tests.torch.ranks import PATIENCE_S, Outcomes, names_in, outcomes_of, ranks_of
 
 
 @pytest.fixture(scope="module")
 def redistributions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
-    folder = tmp_path_factory.mktemp("torch")
-    with ranks_of("tests.torch.jobs.cases", folder=folder) as ranks:
-        assert ranks[0].stdout is not None and ranks[0].stderr is not None
-        yield Outcomes(ranks[0].stdout, ranks[0].stderr)
+    with outcomes_of("cases", tmp_path_factory.mktemp("torch")) as outcomes:
+        yield outcomes
 
 
 @pytest.fixture(scope="module")
 def refits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
-    folder = tmp_path_factory.mktemp("torch")
-    with ranks_of("tests.torch.jobs.refit_cases", folder=folder) as ranks:
-        assert ranks[0].stdout is not None and ranks[0].stderr is not None
-        yield Outcomes(ranks[0].stdout, ranks[0].stderr)
+    with outcomes_of("refit_cases", tmp_path_factory.mktemp("torch")) as outcomes:
+        yield outcomes
 
 
 @pytest.mark.parametrize("name", names_in("cases"))

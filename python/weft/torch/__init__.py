@@ -13,6 +13,11 @@ takes a DTensor to another distribution, also on another mesh, and
     weft.torch.refit(trained.state_dict(), served.state_dict())
 
 takes a whole model there.
+
+    pipe = weft.torch.pipeline(model, "plan.json", loss=cross_entropy)
+    loss = pipe.step(inputs, target=targets)
+
+trains a model in the stages, and in the order of micro-batches, that `weft pipeline` planned.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -20,12 +25,19 @@ from typing import TYPE_CHECKING, Any
 from .record import record
 
 if TYPE_CHECKING:
+    from .pipelining import Pipeline, pipeline
     from .redistribution import absent, redistribute
     from .refitting import refit
 
-__all__ = ["absent", "record", "redistribute", "refit"]
+__all__ = ["Pipeline", "absent", "pipeline", "record", "redistribute", "refit"]
 
-_FOUND_IN = {"absent": "redistribution", "redistribute": "redistribution", "refit": "refitting"}
+_FOUND_IN = {
+    "Pipeline": "pipelining",
+    "absent": "redistribution",
+    "pipeline": "pipelining",
+    "redistribute": "redistribution",
+    "refit": "refitting",
+}
 
 
 def __getattr__(name: str) -> Any:

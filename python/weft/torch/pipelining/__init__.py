@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs plans of `weft pipeline` on PyTorch models."""
+
+from .making import pipeline
+from .plan import Plan, read_plan
+from .runtime import Pipeline
+
+__all__ = ["Pipeline", "Plan", "pipeline", "read_plan"]

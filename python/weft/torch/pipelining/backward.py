@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward pass of a stage, whole or in two halves.
+
+The gradients of the inputs are what other devices wait for; those of the weights can come later. The
+first half runs the graph of autograd from the outputs to the inputs and remembers what arrives at each
+node where a way to parameters leaves that path. The second half starts at these nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import GradientEdge, get_gradient_edge
+
+Gradients = list[Tensor | None]
+
+
+def whole(
+    outputs: Sequence[Tensor], gradients: Sequence[Tensor], inputs: Sequence[Tensor]
+) -> Gradients:
+    """Parameters get theirs added; returned are those of the inputs."""
+    if outputs:
+        torch.autograd.backward(list(outputs), list(gradients))
+    return [value.grad for value in inputs]
+
+
+@dataclass
+class _Exit:
+    """A node on the way to the inputs, with parameters that are reached from it by no such way."""
+
+    node: Any
+    parameters: list[Tensor]
+    arrived: list[Tensor | None]
+
+
+class SplitBackward:
+    """Gradients of the inputs now, those of the parameters when asked for."""
+
+    def __init__(
+        self, outputs: Sequence[Tensor], gradients: Sequence[Tensor], inputs: Sequence[Tensor],
+        parameters: Iterable[Tensor],
+    ) -> None:  # fmt: skip
+        self._outputs, self._gradients = list(outputs), list(gradients)
+        self._exits: list[_Exit] = []
+        self._from_outputs: list[Tensor] = [p for p in parameters if p.requires_grad]
+        self.input_gradients: Gradients = [None] * len(inputs)
+        if not outputs or not inputs:
+            return
+        self._find_exits(inputs)
+        hooks = [exit_.node.register_prehook(_remember(exit_)) for exit_ in self._exits]
+        try:
+            found = torch.autograd.grad(
+                self._outputs, list(inputs), self._gradients, retain_graph=True, allow_unused=True
+            )
+        finally:
+            for hook in hooks:
+                hook.remove()
+        self.input_gradients = list(found)
+
+    def _find_exits(self, inputs: Sequence[Tensor]) -> None:
+        accumulators = {_end(p): p for p in self._from_outputs}
+        on_path = _leading_to({_end(value) for value in inputs}, self._outputs)
+        reached: dict[int, list[_Exit]] = {}
+        for node in on_path:
+            ways = {n for n, _ in node.next_functions if n is not None and n not in on_path}
+            leaves = [accumulators[n] for n in _behind(ways, on_path) if n in accumulators]
+            if leaves:
+                self._exits.append(_Exit(node, leaves, []))
+                for leaf in leaves:
+                    reached.setdefault(id(leaf), []).append(self._exits[-1])
+        # What several exits share would be counted once for each way between them: that goes the
+        # long way, from the outputs.
+        alone = {key for key, exits in reached.items() if len(exits) == 1}
+        for exit_ in self._exits:
+            exit_.parameters = [p for p in exit_.parameters if id(p) in alone]
+        self._exits = [exit_ for exit_ in self._exits if exit_.parameters]
+        self._from_outputs = [p for p in self._from_outputs if id(p) not in alone]
+
+    def weights(self) -> None:
+        """Adds the gradients of the parameters, and lets go of the graph."""
+        for exit_ in self._exits:
+            arrived = [(i, g) for i, g in enumerate(exit_.arrived) if g is not None]
+            if arrived:
+                edges = [GradientEdge(exit_.node, i) for i, _ in arrived]
+                _add(edges, [g for _, g in arrived], exit_.parameters)
+        if self._from_outputs and self._outputs:
+            _add(self._outputs, self._gradients, self._from_outputs)
+        self._exits, self._outputs, self._gradients = [], [], []
+
+
+def _add(outputs: list[Any], gradients: list[Tensor], parameters: list[Tensor]) -> None:
+    found = torch.autograd.grad(
+        outputs, parameters, gradients, retain_graph=True, allow_unused=True
+    )
+    for parameter, gradient in zip(parameters, found):
+        if gradient is None:
+            continue
+        if parameter.grad is None:
+            parameter.grad = gradient.detach()
+        else:
+            parameter.grad += gradient
+
+
+def _remember(exit_: _Exit) -> Any:
+    def hook(arrived: Sequence[Tensor | None]) -> None:
+        exit_.arrived = list(arrived)
+
+    return hook
+
+
+def _end(value: Tensor) -> Any:
+    """The node at which the gradient of a leaf ends."""
+    return get_gradient_edge(value).node
+
+
+def _behind(starts: Iterable[Any], outside: set[Any]) -> set[Any]:
+    """All that gradients reach from there, without the nodes outside."""
+    seen: set[Any] = set()
+    stack = list(starts)
+    while stack:
+        node = stack.pop()
+        if node in seen or node in outside:
+            continue
+        seen.add(node)
+        stack += [n for n, _ in node.next_functions if n is not None]
+    return seen
+
+
+def _leading_to(ends: set[Any], outputs: Sequence[Tensor]) -> set[Any]:
+    """Nodes between the outputs and the ends, both included."""
+    order: list[Any] = []  # all that a node leads to stands before it
+    seen: set[Any] = set()
+    stack = [(get_gradient_edge(value).node, False) for value in outputs]
+    while stack:
+        node, left = stack.pop()
+        if left:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.append((node, True))
+        stack += [(n, False) for n, _ in node.next_functions if n is not None]
+    leading: set[Any] = set()
+    for node in order:
+        if node in ends or any(n in leading for n, _ in node.next_functions):
+            leading.add(node)
+    return leading

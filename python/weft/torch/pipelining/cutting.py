@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts a model into the stages of a plan.
+
+torch.fx traces what the model does between its layers. Each layer goes to the stage that the plan puts
+it on, work between layers to the earliest stage that has all it takes. What a later stage needs of an
+earlier one passes through all stages between them. Work that does not depend on the inputs, such as
+positions and masks, is repeated wherever it is needed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+from ...errors import UsageError
+from .plan import Plan
+
+_SPECIALISED = ("_assert_is_none", "_assert")
+
+
+class StageModule(nn.Module):  # type: ignore[misc]
+    """One stage: takes the values that cross the cut before it, gives those that cross the next.
+
+    Parameters keep the names, and the memory, that they have in the model.
+    """
+
+    def __init__(self, graph: fx.GraphModule, takes: Sequence[str], copies_inputs: bool) -> None:
+        super().__init__()
+        self.graph_module = graph
+        self.takes = tuple(takes)
+        self._copies_inputs = copies_inputs
+
+    def forward(self, *values: Any) -> Any:
+        if self._copies_inputs:  # autograd lets nobody write into what it differentiates by
+            values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
+        return self.graph_module(*values)
+
+
+class _Tracer(fx.Tracer):  # type: ignore[misc]
+    """Sees layers of the plan as a whole, and looks into whatever contains some."""
+
+    proxy_buffer_attributes = True
+
+    def __init__(self, layers: set[str]) -> None:
+        super().__init__()
+        self._layers = layers
+
+    def is_leaf_module(self, module: nn.Module, name: str) -> bool:
+        if name in self._layers:
+            return True
+        if any(layer.startswith(name + ".") for layer in self._layers):
+            return False
+        return bool(super().is_leaf_module(module, name))
+
+
+def cut(model: nn.Module, plan: Plan) -> list[StageModule]:
+    """All stages; they share the parameters of the model."""
+    stage_of_layer = {layer: s for s, stage in enumerate(plan.stages) for layer in stage.layers}
+    _check_names(model, plan, stage_of_layer)
+    graph = _trace(model, set(stage_of_layer))
+    stages = _place(graph, stage_of_layer, len(plan.stages))
+    _check_parameters(model, graph, stages)
+    return [_stage(model, graph, stages, number) for number in range(len(plan.stages))]
+
+
+def _check_names(model: nn.Module, plan: Plan, stage_of_layer: dict[str, int]) -> None:
+    names = {name for name, _ in model.named_modules() if name}
+    for layer in stage_of_layer:
+        if layer not in names:
+            known = ", ".join(repr(name) for name in list(dict(model.named_children()))[:6])
+            raise UsageError(
+                f"{plan.name}: layer '{layer}' is no module of the model, whose children are {known or 'none'}; "
+                "plan with a profile of this model"
+            )
+        inside = next((o for o in stage_of_layer if o.startswith(layer + ".")), None)
+        if inside is not None:
+            raise UsageError(f"{plan.name}: layer '{inside}' is a part of layer '{layer}'")
+
+
+def _trace(model: nn.Module, layers: set[str]) -> fx.Graph:
+    parameters = inspect.signature(model.forward).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+    try:
+        graph = _Tracer(layers).trace(model, concrete_args=defaults or None)
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        raise UsageError(
+            f"{type(model).__name__} cannot be cut: what it does between its layers cannot be traced "
+            f"({type(error).__name__}: {reason}); nn.Sequential, and a forward whose branches and loops do "
+            "not depend on values, can"
+        ) from error
+    # Arguments with defaults keep them; what fx leaves to check that goes.
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and getattr(node.target, "__name__", "") in _SPECIALISED:
+            graph.erase_node(node)
+        elif not node.users and node.op not in ("output", "placeholder"):
+            graph.erase_node(node)
+        elif node.op == "placeholder" and not node.users and node.args:
+            graph.erase_node(node)
+    called = {node.target for node in graph.nodes if node.op == "call_module"}
+    missing = sorted(layers - called)
+    if missing:
+        raise UsageError(
+            f"{type(model).__name__} cannot be cut: its forward never calls layer '{missing[0]}', or goes past its "
+            "forward to its parameters"
+        )
+    return graph
+
+
+def _place(graph: fx.Graph, stage_of_layer: dict[str, int], count: int) -> dict[fx.Node, int]:
+    """The stage of every node; those that are repeated where they are needed have none."""
+    stages: dict[fx.Node, int] = {}
+    least: dict[fx.Node, int] = {}  # of repeated nodes: the first stage that may need them
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            stages[node] = 0
+            continue
+        if node.op == "output":
+            stages[node] = count - 1
+            continue
+        takes = list(node.all_input_nodes)
+        earliest = max((stages.get(n, least.get(n, 0)) for n in takes), default=0)
+        planned = stage_of_layer.get(node.target) if node.op == "call_module" else None
+        if planned is not None and planned < earliest:
+            raise UsageError(
+                f"the model cannot be cut there: layer '{node.target}' of stage {planned} takes what stage "
+                f"{earliest} puts out"
+            )
+        stage = earliest if planned is None else planned
+        if any(n in stages for n in takes):
+            stages[node] = stage
+        else:
+            least[node] = stage
+    return stages
+
+
+def _users(node: fx.Node, stages: dict[fx.Node, int]) -> set[int]:
+    """Stages that need a node, through repeated ones, too."""
+    found: set[int] = set()
+    for user in node.users:
+        found |= {stages[user]} if user in stages else _users(user, stages)
+    return found
+
+
+def _check_parameters(model: nn.Module, graph: fx.Graph, stages: dict[fx.Node, int]) -> None:
+    """Each parameter is trained by one stage."""
+    where: dict[int, tuple[str, set[int]]] = {}
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            owner, _, leaf = node.target.rpartition(".")
+            value = getattr(model.get_submodule(owner), leaf)
+            held = [(node.target, value)] if isinstance(value, nn.Parameter) else []
+        elif node.op == "call_module":
+            module = model.get_submodule(node.target)
+            held = [(f"{node.target}.{name}", p) for name, p in module.named_parameters()]
+        else:
+            continue
+        needed = {stages[node]} if node in stages else _users(node, stages)
+        for name, parameter in held:
+            _, found = where.setdefault(id(parameter), (name, set()))
+            found |= needed
+    for name, found in where.values():
+        if len(found) > 1:
+            first, second, *_ = sorted(found)
+            raise UsageError(
+                f"parameter '{name}' is used by stages {first} and {second}: give all layers that share it to "
+                "one stage"
+            )
+
+
+def crossing(stages: dict[fx.Node, int], cut_before: int) -> list[fx.Node]:
+    """Values that a stage takes from the one before."""
+    return [
+        node
+        for node, stage in stages.items()
+        if stage < cut_before and any(later >= cut_before for later in _users(node, stages))
+    ]
+
+
+def _writes_into(model: nn.Module, node: fx.Node) -> bool:
+    """Whether some user of a value may change it in place."""
+    for user in node.users:
+        if user.op == "call_module":
+            module = model.get_submodule(user.target)
+            if any(getattr(m, "inplace", False) for m in module.modules()):
+                return True
+        name = user.target if isinstance(user.target, str) else getattr(user.target, "__name__", "")
+        if user.kwargs.get("inplace") or (user.op != "call_module" and name.endswith("_")):
+            return True
+    return False
+
+
+def _stage(
+    model: nn.Module, graph: fx.Graph, stages: dict[fx.Node, int], number: int
+) -> StageModule:
+    last = max(stages.values())
+    if number == 0:
+        takes = [node for node in graph.nodes if node.op == "placeholder"]
+    else:
+        takes = crossing(stages, number)
+    stage = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+
+    def copy(node: fx.Node) -> fx.Node:
+        if node not in copies:  # repeated here
+            for taken in node.all_input_nodes:
+                copy(taken)
+            copies[node] = stage.node_copy(node, copies.__getitem__)
+        return copies[node]
+
+    for node in takes:
+        copies[node] = stage.placeholder(node.name)
+    for node in graph.nodes:
+        if stages.get(node) == number and node.op not in ("placeholder", "output"):
+            copy(node)
+    if number == last:
+        output = next(node for node in graph.nodes if node.op == "output")
+        stage.output(fx.map_arg(output.args[0], copy))
+    else:
+        stage.output(tuple(copies[node] for node in crossing(stages, number + 1)))
+    stage.lint()
+    writes = any(_writes_into(model, node) for node in takes)
+    module = fx.GraphModule(model, stage, class_name=f"Stage{number}")
+    module.train(model.training)
+    return StageModule(module, [node.name for node in takes], writes)

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activations and gradients between devices.
+
+Sender and receiver both know from the plan which messages pass between them, and in which order: that in
+which the sender produces them. So receives are posted before they are needed, in that order, and data
+moves while devices compute. Sends never wait; what a peer has answered to tells which have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..messages import Links
+from .plan import Op, Plan, gives
+from .samples import Piece, Samples
+from .specs import HEADER, Spec, check, pack, spec_of, unpack
+
+AHEAD = 4  # receives from one peer that are posted before their turn
+
+
+@dataclass(frozen=True)
+class Key:
+    """Values (F) or gradients (B) of a micro-batch, between a stage and the next one."""
+
+    cut: int
+    kind: str
+    microbatch: int
+
+
+@dataclass(frozen=True)
+class Message:
+    key: Key
+    piece: Piece
+    made_by: int  # position of the op in the order of the sender
+    used_by: int  # and of that in the order of the receiver
+
+
+def key_of(op: Op) -> Key:
+    """Of what an op puts out."""
+    return Key(
+        op.stage if op.kind == "F" else op.stage - 1, "F" if op.kind == "F" else "B", op.microbatch
+    )
+
+
+def messages_between(plan: Plan, samples: Samples, sender: int, receiver: int) -> list[Message]:
+    used = {}
+    for position, op in enumerate(plan.order_of(receiver)):
+        if op.kind == "F":
+            used[Key(op.stage - 1, "F", op.microbatch)] = position
+        elif op.kind in "BI":
+            used[Key(op.stage, "B", op.microbatch)] = position
+    found = []
+    for position, op in enumerate(plan.order_of(sender)):
+        if gives(op, len(plan.stages)) is None:
+            continue
+        key = key_of(op)
+        for piece in samples.pieces(key.cut):
+            ends = (piece.lower, piece.upper) if key.kind == "F" else (piece.upper, piece.lower)
+            if ends == (sender, receiver):
+                found.append(Message(key, piece, position, used[key]))
+    return found
+
+
+class _Incoming:
+    """Values of one key while their pieces arrive."""
+
+    def __init__(self, specs: Sequence[Spec], samples: int, device: torch.device) -> None:
+        self.specs = specs
+        self.values = [
+            torch.empty(s.shape_for(samples), dtype=s.dtype, device=device)
+            if s.is_tensor
+            else s.constant
+            for s in specs
+        ]
+        self.works: list[tuple[Any, int]] = []
+        self.late: list[tuple[Tensor, Tensor]] = []  # what to copy where, once it is there
+        self.samples = samples
+
+    def complete(self) -> list[Any]:
+        for place, arrived in self.late:
+            place.copy_(arrived)
+        for spec, value in zip(self.specs, self.values):
+            if spec.gradient:
+                value.requires_grad_()
+        return self.values
+
+
+def part_of(value: Tensor, spec: Spec, samples: int, part: slice) -> Tensor:
+    if not spec.rows:
+        return value
+    return value.view(samples, spec.rows, *value.shape[1:])[part]
+
+
+class Exchange:
+    """All messages of one device. `links`: to peers of higher rank, and to those of lower rank."""
+
+    def __init__(self, plan: Plan, samples: Samples, rank: int, device: torch.device) -> None:
+        self._plan, self._samples, self._rank, self._device = plan, samples, rank, device
+        peers = sorted({d for stage in plan.stages for d in stage.devices} - {rank})
+        self._incoming = {p: messages_between(plan, samples, p, rank) for p in peers}
+        self._outgoing: dict[Key, list[tuple[int, Message]]] = {}
+        for peer in peers:
+            for message in messages_between(plan, samples, rank, peer):
+                self._outgoing.setdefault(message.key, []).append((peer, message))
+        self._where = {
+            (message.key, peer): position
+            for peer, messages in self._incoming.items()
+            for position, message in enumerate(messages)
+        }
+        self._senders: dict[Key, list[int]] = {}
+        for key, peer in self._where:
+            self._senders.setdefault(key, []).append(peer)
+        self._specs: dict[int, list[Spec]] = {}
+        self._told: set[tuple[int, int]] = set()  # (cut, peer): its header has passed
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        self._posted = dict.fromkeys(self._incoming, 0)
+        self._taken = dict.fromkeys(self._incoming, 0)
+        self._arriving: dict[Key, _Incoming] = {}
+        self._here: dict[Key, list[Any]] = {}
+        self._sent: dict[int, list[tuple[int, Any, Tensor]]] = {peer: [] for peer in self._incoming}
+
+    def begin(self, upwards: Links, downwards: Links) -> None:
+        """Of a step. Links go one way each, so that a back-end that queues them never mixes both."""
+        self._links_to = {p: upwards if p > self._rank else downwards for p in self._incoming}
+        self._links_from = {p: downwards if p > self._rank else upwards for p in self._incoming}
+        self._begin_step()
+        for peer in self._incoming:
+            self._post(peer, -1)
+
+    def end(self) -> None:
+        for peer, sends in self._sent.items():
+            for _, work, _ in sends:
+                self._links_to[peer].deadline.wait(work, peer)
+        self._begin_step()
+
+    def give(self, key: Key, values: Sequence[Any]) -> None:
+        """To all devices that need a part of it, this one included."""
+        cut, upwards = key.cut, key.kind == "F"
+        stage = self._plan.stages[cut + (0 if upwards else 1)]
+        other = self._plan.stages[cut + (1 if upwards else 0)]
+        if other.devices == stage.devices:
+            self._here[key] = list(values)
+            return
+        samples = len(self._samples.of(cut + (0 if upwards else 1), self._rank))
+        if upwards:
+            specs = self._specs_out(cut, values, samples)
+        else:
+            specs = [spec for spec in self._specs[cut] if spec.gradient]
+        for peer, message in self._outgoing[key]:
+            if upwards and (cut, peer) not in self._told:
+                self._told.add((cut, peer))
+                self._send(peer, message.used_by, pack(specs, self._device))
+            part = message.piece.lower_part if upwards else message.piece.upper_part
+            for spec, value in zip(specs, values):
+                if spec.is_tensor:
+                    self._send(
+                        peer,
+                        message.used_by,
+                        part_of(value.detach().contiguous(), spec, samples, part),
+                    )
+
+    def _specs_out(self, cut: int, values: Sequence[Any], samples: int) -> list[Spec]:
+        known = self._specs.get(cut)
+        where = [f"value {n} from stage {cut} to stage {cut + 1}" for n in range(len(values))]
+        if known is None:
+            divided = len(self._samples.pieces(cut)) > 1
+            known = [spec_of(v, samples, divided, name) for v, name in zip(values, where)]
+            self._specs[cut] = known
+        for spec, value, name in zip(known, values, where):
+            check(spec, value, samples, name)
+        return known
+
+    def _send(self, peer: int, used_by: int, memory: Tensor) -> None:
+        memory = memory.contiguous()
+        self._sent[peer].append((used_by, self._links_to[peer].send(memory, peer), memory))
+
+    def take(self, key: Key) -> list[Any]:
+        """Values with the gradients they want; or gradients, one a value that has one."""
+        if key in self._here:
+            return self._here.pop(key)
+        for peer in self._senders[key]:
+            self._post(peer, self._where[key, peer])
+        arriving = self._arriving.pop(key)
+        for work, peer in arriving.works:
+            self._links_from[peer].deadline.wait(work, peer)
+        for peer in self._senders[key]:
+            self._taken[peer] += 1
+            self._let_go(peer, self._incoming[peer][self._where[key, peer]].made_by)
+            self._post(peer, -1)
+        return arriving.complete()
+
+    def _let_go(self, peer: int, position: int) -> None:
+        """The peer has come so far: what it used before has arrived there."""
+        left = []
+        for sent in self._sent[peer]:
+            if sent[0] <= position:
+                self._links_to[peer].deadline.wait(sent[1], peer)
+            else:
+                left.append(sent)
+        self._sent[peer] = left
+
+    def _post(self, peer: int, needed: int) -> None:
+        """Receives up to the needed one, and some that come next as far as their shapes are known."""
+        messages = self._incoming[peer]
+        while self._posted[peer] < len(messages):
+            position = self._posted[peer]
+            message = messages[position]
+            if position > needed and (
+                position >= self._taken[peer] + AHEAD or not self._known(message.key, peer)
+            ):
+                return
+            self._posted[peer] += 1
+            self._receive(peer, message)
+
+    def _known(self, key: Key, peer: int) -> bool:
+        return key.cut in self._specs and (key.kind == "B" or (key.cut, peer) in self._told)
+
+    def _receive(self, peer: int, message: Message) -> None:
+        key, links = message.key, self._links_from[peer]
+        upwards = key.kind == "F"
+        if upwards and (key.cut, peer) not in self._told:
+            self._told.add((key.cut, peer))
+            header = torch.empty(HEADER, dtype=torch.uint8, device=self._device)
+            links.deadline.wait(links.receive(header, peer), peer)
+            self._specs[key.cut] = unpack(header)
+        if key not in self._arriving:
+            specs = [s for s in self._specs[key.cut] if upwards or s.gradient]
+            mine = len(self._samples.of(key.cut + (1 if upwards else 0), self._rank))
+            if not upwards:  # gradients of gradients are not asked for
+                specs = [Spec(s.shape, s.rows, s.dtype) for s in specs]
+            self._arriving[key] = _Incoming(specs, mine, self._device)
+        arriving = self._arriving[key]
+        part = message.piece.upper_part if upwards else message.piece.lower_part
+        for spec, value in zip(arriving.specs, arriving.values):
+            if not spec.is_tensor:
+                continue
+            place = part_of(value, spec, arriving.samples, part)
+            memory = place if place.is_contiguous() else torch.empty_like(place.contiguous())
+            if memory is not place:
+                arriving.late.append((place, memory))
+            arriving.works.append((links.receive(memory, peer), peer))

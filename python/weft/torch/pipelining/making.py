@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a model and a plan to something that trains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from ...errors import Unavailable, UsageError
+from .cutting import cut
+from .plan import Plan, read_plan
+from .runtime import LossFunction, Pipeline
+
+
+def pipeline(
+    model: nn.Module,
+    plan: Plan | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    loss: LossFunction,
+    reduction: str = "mean",
+    device: torch.device | str | None = None,
+    timeout: float | None = None,
+) -> Pipeline:
+    """Cuts the model into the stages of a plan of `weft pipeline` and keeps those of this rank.
+
+    All ranks call it, with the same model and plan. Device d of the plan is rank d; layers of the plan
+    are modules of the model, by name. `loss(outputs, target)` is the mean over the samples it is given,
+    or, with reduction="sum", their sum.
+    """
+    if not dist.is_initialized():
+        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+    if reduction not in ("mean", "sum"):
+        raise UsageError(f"reduction is 'mean' or 'sum', and not {reduction!r}")
+    planned = read_plan(plan)
+    world = dist.get_world_size()
+    if world != planned.devices:
+        raise UsageError(
+            f"{planned.name} is for {planned.devices} devices, and the job has {world} ranks: start one rank a "
+            "device, or plan for this cluster"
+        )
+    stages = cut(model, planned)
+    place = torch.device(device) if device is not None else _device_of(model)
+    return Pipeline(planned, stages, loss, reduction=reduction, device=place, timeout=timeout)
+
+
+def _device_of(model: nn.Module) -> torch.device:
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
