@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "weft/base/decimal.h"
+#include "weft/pipeline/rivals.h"
 #include "weft/reshard/price.h"
 
 namespace weft::cli {
@@ -53,8 +54,15 @@ void add_flag(std::vector<Flag>& flags, Flag flag) {
   }
 }
 
+std::vector<std::string> planners() {
+  std::vector<std::string> names = pipeline::rivals();
+  names.insert(names.begin(), "weft");
+  return names;
+}
+
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
+  if (arguments.inputs.front() == "compare") return run_pipeline_compare(arguments, console);
   if (arguments.inputs.front() == "export") return run_pipeline_export(arguments, console);
   if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
   if (arguments.inputs.front() == "profile") return run_pipeline_profile(arguments, console);
@@ -75,7 +83,8 @@ Subcommand pipeline_command() {
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
   command.inputs =
-      "PROFILE | schedule INSTANCES | export PLAN | profile RECORDING... | predict RECORDING... | "
+      "PROFILE | compare PROFILE | schedule INSTANCES | export PLAN | profile RECORDING... | "
+      "predict RECORDING... | "
       "replan TIMELINE";
   command.min_inputs = 1;
   command.details =
@@ -86,6 +95,9 @@ Subcommand pipeline_command() {
       "plan is the one whose simulated\nstep is shortest, with a bound that no plan can beat; "
       "`weft verify` checks it.\n--model pipedream answers as PipeDream's optimizer does: the "
       "slowest stage of a pipeline that\nnever drains, on --devices with --bandwidth.\n"
+      "compare puts the plan beside those of SPP, PipeDream and DAPPLE and beside even stages "
+      "under "
+      "known\nschedules, all timed by one simulator; --planner takes the plan of one of them.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.\n"
       "export writes a plan, or a schedule of INSTANCES, for torch.distributed.pipelining, "
@@ -121,6 +133,8 @@ Subcommand pipeline_command() {
        false,
        {"1f1b", "1f1b-2", "pe", "gpipe"}},
       {"--compare", "", "show what other planners make of it, too, timed alike"},
+      {"--planner", "NAME", "plan as others do (see weft pipeline compare); without: weft",
+       Flag::Value::kChoice, false, planners()},
       {"-o", "FILE", "write the plan", Flag::Value::kFile},
       {"--model",
        "MODEL",

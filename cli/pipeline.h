@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "cli/subcommand.h"
-#include "weft/pipeline/schedule.h"
+#include "weft/pipeline/planner.h"
+#include "weft/pipeline/profile.h"
 
 namespace weft::cli {
 
@@ -19,6 +20,12 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
 
 /// PROFILE --cluster C --microbatches M.
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
+/// What --cluster, --microbatches, --memory and --state-factor ask for, and --stages, --replicas,
+/// --schedule.
+Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile);
+pipeline::PlannerOptions planner_options(const Arguments& arguments);
+/// compare PROFILE --cluster C --microbatches M.
+Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console);
 /// PROFILE --model pipedream.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 

@@ -18,7 +18,9 @@ using namespace pipeline;
 
 constexpr std::int64_t kMostMicroBatches = 100'000;
 
-Result<Task> task_of(const Arguments& arguments, const Profile& profile) {
+}  // namespace
+
+Result<Task> plan_task(const Arguments& arguments, const Profile& profile) {
   for (const char* flag : {"--cluster", "--microbatches"}) {
     if (!arguments.has(flag)) {
       return fail(ErrorCode::kUsage,
@@ -39,6 +41,20 @@ Result<Task> task_of(const Arguments& arguments, const Profile& profile) {
   task.state_factor = arguments.whole("--state-factor").value_or(4);
   return task;
 }
+
+PlannerOptions planner_options(const Arguments& arguments) {
+  const auto small = [&](const char* flag) {
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
+  };
+  PlannerOptions options;
+  options.stages = small("--stages");
+  options.replicas = small("--replicas");
+  if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
+  return options;
+}
+
+namespace {
 
 struct Rival {
   std::string name;
@@ -85,37 +101,46 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
                         format_numbers({stage.devices.begin(), stage.devices.end()}),
                         stage.recompute ? ", recomputes" : "");
   }
-  text += fmt::format("step      {}, order {}\n", format_time(plan.step), plan.schedule);
+  text += fmt::format("step        {}, order {}\n", format_time(plan.step), plan.schedule);
   const double gap =
       100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
   if (planned.bound == plan.step)
-    text += "bound     no plan takes less\n";
+    text += "bound       no plan takes less\n";
   else
-    text += fmt::format("bound     {}, {:.2f} % less{}\n", format_time(planned.bound), gap,
+    text += fmt::format("bound       {}, {:.2f} % less{}\n", format_time(planned.bound), gap,
                         planned.exhausted ? "; no plan of these orders takes less" : "");
   for (const Rival& rival : others) {
     text += rival.plan
-                ? fmt::format("{:<9} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
+                ? fmt::format("{:<11} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
                               100.0 * static_cast<double>(rival.plan->step - plan.step) /
                                   static_cast<double>(plan.step))
-                : fmt::format("{:<9} {}\n", rival.name, rival.plan.error().message);
+                : fmt::format("{:<11} {}\n", rival.name, rival.plan.error().message);
   }
   return text;
+}
+
+/// Our bound holds for the plans of others, too.
+Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
+  WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
+  WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
+  planned.exhausted = false;
+  planned.fixed_stages = planned.most_replicas = 0;
+  const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
+  planned.most_chunks =
+      std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
+  return {};
 }
 
 }  // namespace
 
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.front()));
-  WEFT_ASSIGN(const Task task, task_of(arguments, profile));
-  PlannerOptions options;
-  options.stages = static_cast<std::int32_t>(
-      std::min<std::int64_t>(arguments.whole("--stages").value_or(0), 1 << 20));
-  options.replicas = static_cast<std::int32_t>(
-      std::min<std::int64_t>(arguments.whole("--replicas").value_or(0), 1 << 20));
-  if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
+  WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
   const auto begin = std::chrono::steady_clock::now();
-  WEFT_ASSIGN(const Planned planned, make_plan(task, options));
+  WEFT_ASSIGN(Planned planned, make_plan(task, planner_options(arguments)));
+  const std::string planner = value_or(arguments, "--planner", "weft");
+  if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, planned.schedule));

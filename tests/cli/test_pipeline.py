@@ -145,3 +145,40 @@ def test_the_same_question_has_the_same_answer(weft: Weft, chain: Path, tmp_path
     for file in files:
         plan(weft, chain, "--cluster", "3x V100, 4 hosts, 25Gb", "--microbatches", "6", "-o", file)
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_plans_of_others_stand_beside_ours_under_one_simulator(weft: Weft, chain: Path) -> None:
+    words = ["--cluster", "2 devices, 1000GB/s", "--microbatches", "8"]
+    done = weft("pipeline", "compare", chain, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    plans = {plan["name"]: plan for plan in answer["plans"]}
+    assert list(plans) == ["weft", "spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto",
+                           "interleaved", "zb-v", "dualpipe-v"]  # fmt: skip
+    # Two stages of 6 ms, nine rounds; four of 3 ms in turn halve the bubble.
+    assert plans["1f1b"]["step_ms"] == pytest.approx(54.0, abs=0.01)
+    assert plans["interleaved"]["step_ms"] == pytest.approx(51.0, abs=0.01)
+    assert plans["1f1b"]["idle_pct"] == pytest.approx(100 / 9, abs=0.1)
+    for one in plans.values():
+        assert one["step_ms"] >= plans["weft"]["step_ms"]
+        assert one["gap_pct"] == pytest.approx(
+            100 * (1 - answer["lower_bound_ms"] / one["step_ms"]), abs=1e-6
+        )
+    text = weft("pipeline", "compare", chain, *words).stdout
+    assert "dualpipe-v" in text and "to weft" in text
+
+
+def test_a_plan_of_others_can_be_named_and_is_found_right(
+    weft: Weft, chain: Path, tmp_path: Path
+) -> None:
+    words: list[str | Path] = [chain, "--cluster", "2 devices, 1000GB/s", "--microbatches", "8"]
+    for name in ("spp", "gpipe", "interleaved", "zb-v"):
+        file = tmp_path / f"{name}.json"
+        answer = plan(weft, *words, "--planner", name, "-o", file)
+        assert answer["schedule"] == ("pe" if name == "spp" else name)
+        assert len(answer["stages"]) == (4 if name in ("interleaved", "zb-v") else len(answer["stages"]))
+        done = weft("verify", file)
+        assert done.returncode == 0, done.stdout
+    done = weft("pipeline", *words[:-1], "3", "--planner", "dualpipe-v")
+    assert done.returncode == 1 and "as many micro-batches as stages" in done.stderr
+    assert weft("pipeline", *words, "--planner", "oracle").returncode == 2

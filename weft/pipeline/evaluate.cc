@@ -126,6 +126,7 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
     return std::move(solution.schedule);
   }
   if (name == "list") return listed(pipeline);
+  if (name == "zb-auto") return zb_auto(pipeline);
   if (name == "v") {
     WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
     return pipeline.split_backward ? std::move(schedule) : whole_backwards(schedule);

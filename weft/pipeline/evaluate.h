@@ -20,8 +20,8 @@ Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 std::vector<std::string> plan_schedules();
 /// "interleaved", "v", "list", "gpipe": what plans are tried with whose stages share devices.
 std::vector<std::string> shared_schedules();
-/// One of them, or "searched", within the memory of the pipeline. Infeasible where it cannot be
-/// kept.
+/// One of them, of families.h, "zb-auto" or "searched", within the memory of the pipeline.
+/// Infeasible where it cannot be kept.
 Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name);
 
 constexpr Nanos kNoStep = std::int64_t{1} << 60;

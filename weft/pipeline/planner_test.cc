@@ -159,6 +159,7 @@ TEST(Planner, IsNeverWorseThanRivals) {
       ASSERT_TRUE(planned) << planned.error().text();
       for (const std::string& name : rivals()) {
         const auto rival = rival_plan(task, name);
+        if (name == "dualpipe-v" && !rival) continue;  // too few micro-batches
         ASSERT_TRUE(rival) << name << ": " << rival.error().text();
         EXPECT_LE(planned->plan.step, rival->step) << name << ", " << devices << " devices";
       }

@@ -14,9 +14,18 @@
 namespace weft::pipeline {
 namespace {
 
-std::vector<PlannedStage> even_stages(const Task& task) {
+enum class Placement { kOne, kTurns, kV };
+
+/// Stages of equal work, as far as layers allow, on all devices or as many as there are layers for.
+Result<std::vector<PlannedStage>> even_stages(const Task& task, Placement placement) {
   const LayerChain& chain = task.chain;
-  const std::int32_t stages = std::min(chain.size(), task.cluster.devices);
+  const std::int32_t chunks = placement == Placement::kOne ? 1 : 2;
+  const std::int32_t devices = std::min(chain.size() / chunks, task.cluster.devices);
+  const std::int32_t stages = devices * chunks;
+  if (stages == 0) {
+    return fail(ErrorCode::kInfeasible,
+                fmt::format("two stages a device are more than the {} layers", chain.size()));
+  }
   const double total = static_cast<double>(chain.forward.back() + chain.backward.back());
   std::vector<PlannedStage> plan;
   std::int32_t first = 0;
@@ -27,10 +36,27 @@ std::vector<PlannedStage> even_stages(const Task& task) {
     };
     while (last < chain.size() - (stages - 1 - s) && work(last) < total * (s + 1) / stages) ++last;
     if (s + 1 == stages) last = chain.size();
-    plan.push_back({first, last, {s}, false});
+    const std::int32_t device =
+        placement == Placement::kV ? std::min(s, stages - 1 - s) : s % devices;
+    plan.push_back({first, last, {device}, false});
     first = last;
   }
   return plan;
+}
+
+Placement placement_of(const std::string& name) {
+  if (name == "interleaved") return Placement::kTurns;
+  return name == "zb-v" || name == "dualpipe-v" ? Placement::kV : Placement::kOne;
+}
+
+/// The evaluator tells only that nothing worked; the schedule itself knows why.
+Result<Evaluated> even_plan(const Task& task, const std::string& name) {
+  WEFT_ASSIGN(const std::vector<PlannedStage> stages, even_stages(task, placement_of(name)));
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, stages));
+  if (const auto schedule = plan_schedule(pipeline, name); !schedule) {
+    return fail(ErrorCode::kInfeasible, schedule.error().message);
+  }
+  return Evaluator(task, {name}).evaluate(stages);
 }
 
 Result<Evaluated> spp(const Task& task) {
@@ -78,18 +104,52 @@ Result<std::vector<PlannedStage>> pipedream_stages(const Task& task) {
 
 }  // namespace
 
-std::vector<std::string> rivals() { return {"spp", "pipedream", "dapple", "1f1b", "gpipe"}; }
+std::vector<std::string> rivals() {
+  return {"spp",   "pipedream", "dapple",      "gpipe", "1f1b",
+          "zb-h1", "zb-auto",   "interleaved", "zb-v",  "dualpipe-v"};
+}
 
 Result<Evaluated> rival_plan(const Task& task, const std::string& name) {
+  const std::vector<std::string> known = rivals();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    return fail(ErrorCode::kUsage, fmt::format("there is no rival '{}'", name));
+  }
   if (name == "spp") return spp(task);
-  if (name == "1f1b" || name == "gpipe") return Evaluator(task, {name}).evaluate(even_stages(task));
   Evaluator evaluator(task, {"1f1b"});
   if (name == "pipedream") {
     WEFT_ASSIGN(const std::vector<PlannedStage> stages, pipedream_stages(task));
     return evaluator.evaluate(stages);
   }
   if (name == "dapple") return evaluator.evaluate(dapple_stages(task));
-  return fail(ErrorCode::kUsage, fmt::format("there is no rival '{}'", name));
+  return even_plan(task, name);
+}
+
+Result<PlanFigures> figures_of(const Task& task, const Evaluated& plan) {
+  WEFT_ASSIGN(const Pipeline limited, pipeline_of(task, plan.stages));
+  WEFT_ASSIGN(const Schedule schedule, plan_schedule(limited, plan.schedule));
+  // Memory is counted where it is limited, so: limits that nothing reaches.
+  Task counting = task;
+  counting.limit_memory = true;
+  std::fill(counting.cluster.memory.begin(), counting.cluster.memory.end(), 0);
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(counting, plan.stages));
+  WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, schedule));
+  const std::vector<DeviceId> groups = groups_of(plan.stages);
+  std::vector<std::size_t> sizes(timeline.ops.size());
+  for (std::size_t s = 0; s < groups.size(); ++s) sizes[groups[s]] = plan.stages[s].devices.size();
+  double busy = 0;
+  for (std::size_t group = 0; group < sizes.size(); ++group) {
+    for (const Span& span : timeline.ops[group]) {
+      busy += static_cast<double>(span.end - span.start) * static_cast<double>(sizes[group]);
+    }
+  }
+  PlanFigures figures;
+  const double all = static_cast<double>(timeline.makespan) * task.cluster.devices;
+  figures.idle = all > 0 ? 1 - busy / all : 0;
+  const std::vector<Bytes> state = static_memory(counting, plan.stages);
+  for (std::size_t group = 0; group < state.size(); ++group) {
+    figures.most_memory = std::max(figures.most_memory, state[group] + timeline.peaks[group]);
+  }
+  return figures;
 }
 
 }  // namespace weft::pipeline

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline compare PROFILE --cluster C --microbatches M`: our plan beside those of others,
+// all under one simulator.
+#include <fmt/format.h>
+
+#include "cli/format.h"
+#include "cli/pipeline.h"
+#include "weft/base/json_writer.h"
+#include "weft/pipeline/rivals.h"
+
+namespace weft::cli {
+namespace {
+
+using namespace pipeline;
+
+struct Compared {
+  std::string name;
+  Evaluated plan;
+  PlanFigures figures;
+  std::string why_not;  ///< there is no plan, if this is not empty
+};
+
+Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned) {
+  std::vector<Compared> all;
+  WEFT_ASSIGN(const PlanFigures own, figures_of(task, planned.plan));
+  all.push_back({"weft", planned.plan, own, ""});
+  for (const std::string& name : rivals()) {
+    const auto plan = rival_plan(task, name);
+    const auto figures = plan ? figures_of(task, *plan) : tl::unexpected(plan.error());
+    if (figures) {
+      all.push_back({name, *plan, *figures, ""});
+    } else {
+      all.push_back({name, {}, {}, figures.error().message});
+    }
+  }
+  return all;
+}
+
+double above(Nanos step, Nanos least) {
+  return step > 0 ? 100.0 * static_cast<double>(step - least) / static_cast<double>(step) : 0.0;
+}
+
+std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const std::vector<Compared>& all) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "pipeline compare");
+  json.field("profile", profile.name).field("cluster", task.cluster.name);
+  json.field("microbatches", task.micro_batches);
+  json.field("lower_bound_ms", static_cast<double>(planned.bound) * 1e-6);
+  json.key("plans").begin_array();
+  for (const Compared& one : all) {
+    json.begin_object().field("name", one.name);
+    if (!one.why_not.empty()) {
+      json.key("step_ms").null().field("why_not", one.why_not).end_object();
+      continue;
+    }
+    json.field("step_ms", static_cast<double>(one.plan.step) * 1e-6);
+    json.field("gap_pct", above(one.plan.step, planned.bound));
+    json.field("idle_pct", 100 * one.figures.idle).field("memory_bytes", one.figures.most_memory);
+    json.field("schedule", one.plan.schedule).key("stages").begin_array();
+    for (const PlannedStage& stage : one.plan.stages) {
+      json.begin_object().field("layers", stage.last - stage.first).key("devices").begin_array();
+      for (const std::int32_t device : stage.devices) json.value(device);
+      json.end_array().field("recompute", stage.recompute).end_object();
+    }
+    json.end_array().end_object();
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const std::vector<Compared>& all, const Terminal& terminal) {
+  Table table({{"plan", Align::kLeft},
+               {"stages"},
+               {"step"},
+               {"to weft"},
+               {"idle"},
+               {"memory"},
+               {"gap"},
+               {"order", Align::kLeft, false, true}});
+  const auto ours = static_cast<double>(planned.plan.step);
+  for (const Compared& one : all) {
+    if (!one.why_not.empty()) {
+      table.add_row({one.name, "", "none", "", "", "", "", one.why_not});
+      continue;
+    }
+    table.add_row(
+        {one.name, std::to_string(one.plan.stages.size()), format_time(one.plan.step),
+         fmt::format("{:+.1f} %", 100 * (static_cast<double>(one.plan.step) - ours) / ours),
+         fmt::format("{:.1f} %", 100 * one.figures.idle), format_bytes(one.figures.most_memory),
+         fmt::format("{:.2f} %", above(one.plan.step, planned.bound)), one.plan.schedule});
+  }
+  return fmt::format(
+      "{}: {} layers on {} devices, {} micro-batches a step; no plan takes less than "
+      "{}\n{}",
+      profile.name, task.chain.size(), task.cluster.devices, task.micro_batches,
+      format_time(planned.bound), table.print(terminal));
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console) {
+  if (arguments.inputs.size() != 2) {
+    return fail(ErrorCode::kUsage,
+                "compare plans for which PROFILE? weft pipeline compare PROFILE --cluster C "
+                "--microbatches M");
+  }
+  WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.at(1)));
+  WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
+  WEFT_ASSIGN(const Planned planned, make_plan(task, planner_options(arguments)));
+  WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned));
+  console.result = arguments.has("--json") ? json_of(profile, task, planned, all)
+                                           : text_of(profile, task, planned, all, console.out);
+  return ExitCode::kDone;
+}
+
+}  // namespace weft::cli
