@@ -177,7 +177,7 @@ double compare(const std::string& name, const Problem& problem, int repeats,
   if (rank == 0) {
     const double gigabytes =
         static_cast<double>(bounds(problem).recv_total * problem.item_size) * 1e-9;
-    std::printf("| %s | %zu | %.1f | %.2f | %.2f | %.2f |\n", name.c_str(), plan->steps.size(),
+    std::printf("| %s | %zu | %.1f | %.3f | %.3f | %.2f |\n", name.c_str(), plan->steps.size(),
                 1e3 * gigabytes, 1e3 * ours, 1e3 * theirs, theirs / ours);
     std::fflush(stdout);
   }

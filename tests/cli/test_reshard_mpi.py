@@ -41,31 +41,43 @@ def mpirun(ranks: int, *words: str | Path, wires: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize(("ranks", "wires"), [(4, "vader"), (3, "vader"), (4, "tcp")])
-def test_random_problems_are_right(rank_program: Path, ranks: int, wires: str) -> None:
-    done = mpirun(ranks, rank_program, "right", "60", wires=wires)
+WAYS = ("shared", "messages")
+SURVIVORS = ["rank 0", "rank 1", "rank 3"]
+
+
+def said_by_ranks(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+
+
+@pytest.mark.parametrize(
+    ("way", "ranks", "wires"),
+    [("shared", 4, "vader"), ("shared", 3, "tcp"), ("messages", 4, "vader"), ("messages", 4, "tcp")],
+)
+def test_random_problems_are_right(rank_program: Path, way: str, ranks: int, wires: str) -> None:
+    done = mpirun(ranks, rank_program, way, "right", "60", wires=wires)
     assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr
 
 
-def test_a_killed_rank_is_an_error_on_every_survivor(rank_program: Path) -> None:
+@pytest.mark.parametrize(("way", "wires"), [("shared", "vader"), ("shared", "tcp"), ("messages", "vader")])
+def test_a_killed_rank_is_an_error_on_every_survivor(rank_program: Path, way: str, wires: str) -> None:
     begin = time.monotonic()
-    done = mpirun(4, rank_program, "killed", "2", wires="vader")
-    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
-    assert sorted(line.split(":")[0] for line in said) == ["rank 0", "rank 1", "rank 3"], done.stderr
+    done = mpirun(4, rank_program, way, "killed", "2", wires=wires)
+    assert [line.split(":")[0] for line in said_by_ranks(done)] == SURVIVORS, done.stderr
     assert time.monotonic() - begin < 30
 
 
-def test_nobody_hangs_where_mpi_ends_survivors_itself(rank_program: Path) -> None:
-    # Open MPI ends a rank of its own accord when a connection breaks in the wrong moment.
+def test_a_killed_rank_ends_every_survivor_also_where_mpi_ends_them_itself(rank_program: Path) -> None:
+    # Open MPI ends a rank of its own accord when a connection of its TCP breaks in the wrong moment.
     begin = time.monotonic()
-    done = mpirun(4, rank_program, "killed", "2", wires="tcp")
-    said = {line.split(":")[0] for line in done.stdout.splitlines() if line.startswith("rank ")}
-    assert said <= {"rank 0", "rank 1", "rank 3"}, done.stderr
+    done = mpirun(4, rank_program, "messages", "killed", "2", wires="tcp")
+    said = [line.split(":")[0] for line in said_by_ranks(done)]
+    assert set(said) <= set(SURVIVORS) and len(said) == len(set(said)), done.stderr
+    assert done.returncode != 0 or said == SURVIVORS
     assert time.monotonic() - begin < 30
 
 
-def test_a_rank_with_another_program_is_an_error_everywhere(rank_program: Path) -> None:
-    done = mpirun(4, rank_program, "different", "1", wires="vader")
-    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
-    assert len(said) == 4, done.stderr
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rank_with_another_program_is_an_error_everywhere(rank_program: Path, way: str) -> None:
+    said = said_by_ranks(mpirun(4, rank_program, way, "different", "1", wires="vader"))
+    assert len(said) == 4
     assert sum("another program" in line for line in said) >= 3

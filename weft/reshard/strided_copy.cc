@@ -102,8 +102,8 @@ void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
 
 }  // namespace
 
-StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element)
-    : run_(element), bytes_(element) {
+StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std::int64_t all)
+    : run_(element), bytes_(element), all_(all) {
   for (const CopyLoop& loop : loops) bytes_ *= loop.extent;
   if (bytes_ <= 0) {
     bytes_ = 0;
@@ -127,7 +127,8 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
                             std::byte* to) const {
   const CopyLoop once{1, 0, 0};
   const CopyLoop& inner = loops.empty() ? once : loops.back();
-  const CopyRows copy = choose_copy_rows(run_, inner.to, bytes_, available_vectors());
+  const CopyRows copy =
+      choose_copy_rows(run_, inner.to, std::max(all_, bytes_), available_vectors());
   Rows rows{from, inner.from, to, inner.to, run_, inner.extent, nullptr};
   if (!crossed_) {
     copy_loops(loops.first(loops.empty() ? 0 : loops.size() - 1), copy, rows);

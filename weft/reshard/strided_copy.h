@@ -23,8 +23,9 @@ struct CopyLoop {
 /// are written to the same place, and the arrays must not overlap.
 class StridedCopy {
  public:
-  /// `element`: bytes of one. Loops may come in any order.
-  StridedCopy(std::vector<CopyLoop> loops, std::int64_t element);
+  /// `element`: bytes of one. Loops may come in any order. `all`: bytes of what this is a piece of,
+  /// if it is; what is large is written past the cache.
+  StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std::int64_t all = 0);
 
   void run(const std::byte* from, std::byte* to) const;
 
@@ -46,6 +47,7 @@ class StridedCopy {
   std::vector<CopyLoop> loops_;
   std::int64_t run_ = 0;
   std::int64_t bytes_ = 0;
+  std::int64_t all_ = 0;
   bool crossed_ = false;  ///< the innermost loop of one array is not that of the other
 };
 

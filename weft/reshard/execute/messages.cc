@@ -5,18 +5,16 @@
 #include <deque>
 #include <optional>
 
+#include "weft/reshard/execute/chunks.h"
 #include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
 namespace {
 
-/// A piece of a message, as long as the wire takes.
-struct Chunk {
-  Device peer = 0;
-  bool add = false;
-  Bytes bytes = 0;
-  std::vector<Region> regions;
+/// A chunk between being started and being finished.
+struct ActiveChunk : Chunk {
+  explicit ActiveChunk(Chunk chunk) : Chunk(std::move(chunk)) {}
   std::optional<std::size_t> slot;  ///< of staging; none: its bytes lie side by side where they are
   bool done = false;
 };
@@ -24,63 +22,8 @@ struct Chunk {
 /// Chunks a direction that are under way at once, whether they need staging or not.
 constexpr std::size_t kMostUnderWay = 64;
 
-/// A region that lies side by side on both devices goes alone from this size on, and in longer
-/// pieces: below, one message less is worth a copy.
-constexpr Bytes kWorthGoingAlone = 32 << 10, kLongestAlone = 256 << 20;
-
-/// The chunks of a turn's messages in one direction, one after the other. Sender and receiver see
-/// the same regions, and so the same chunks.
-class Chunks {
- public:
-  Chunks(const std::vector<Message>& messages, Bytes longest)
-      : messages_(messages), longest_(longest) {}
-
-  bool empty() const { return message_ == messages_.size(); }
-
-  Chunk next() {
-    const Message& message = messages_[message_];
-    Chunk chunk{message.peer, message.add, 0, {}, {}, false};
-    if (goes_alone(message)) {
-      take(message, kLongestAlone, chunk);
-    } else {
-      while (region_ < message.regions.size() && !goes_alone(message) &&
-             take(message, longest_, chunk)) {
-      }
-    }
-    if (region_ == message.regions.size()) {
-      ++message_;
-      region_ = 0;
-    }
-    return chunk;
-  }
-
- private:
-  bool goes_alone(const Message& message) const {
-    const Region& region = message.regions[region_];
-    return region.direct && !message.add && region.bytes() >= kWorthGoingAlone;
-  }
-
-  /// As much of the region as fits; false where nothing does.
-  bool take(const Message& message, Bytes longest, Chunk& chunk) {
-    const Region& region = message.regions[region_];
-    const std::int64_t all = region.bytes() / region.element;
-    const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
-    if (end == element_) return false;
-    for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));
-    chunk.bytes += (end - element_) * region.element;
-    element_ = end;
-    if (element_ == all) {
-      ++region_;
-      element_ = 0;
-    }
-    return true;
-  }
-
-  const std::vector<Message>& messages_;
-  Bytes longest_;
-  std::size_t message_ = 0, region_ = 0;
-  std::int64_t element_ = 0;
-};
+/// Below this, one message less is worth a copy of what lies side by side.
+constexpr Bytes kWorthGoingAlone = 32 << 10;
 
 /// Numbered pieces of staging, all of one size.
 class Slots {
@@ -142,7 +85,8 @@ class MessageTransport final : public Transport {
     sent_ = taken_ = 0;
     wire_->enter(program.fingerprint);
     WEFT_TRY(prepare_staging(turn));
-    Chunks sends(turn.sends, options_.chunk), receives(turn.receives, options_.chunk);
+    Chunks sends(turn.sends, options_.chunk, kWorthGoingAlone);
+    Chunks receives(turn.receives, options_.chunk, kWorthGoingAlone);
     WEFT_TRY(start_receives(receives));
     WEFT_TRY(start_sends(sends));
     for (const Move& move : turn.moves) {
@@ -203,7 +147,7 @@ class MessageTransport final : public Transport {
   }
 
   /// Tickets are even for sends and odd for receives, numbered through the turn.
-  Chunk& chunk_of(Wire::Ticket ticket) {
+  ActiveChunk& chunk_of(Wire::Ticket ticket) {
     return ticket % 2 == 0 ? sending_[ticket / 2 - sent_] : receiving_[ticket / 2 - taken_];
   }
 
@@ -214,7 +158,7 @@ class MessageTransport final : public Transport {
 
   Status start_sends(Chunks& chunks) {
     while (sending_.size() < kMostUnderWay && (waiting_send_ || !chunks.empty())) {
-      if (!waiting_send_) waiting_send_ = chunks.next();
+      if (!waiting_send_) waiting_send_.emplace(chunks.next());
       std::byte* data = dense_place(*waiting_send_);
       if (data == nullptr) {
         if (send_slots_.empty()) return {};
@@ -232,7 +176,7 @@ class MessageTransport final : public Transport {
 
   Status start_receives(Chunks& chunks) {
     while (receiving_.size() < kMostUnderWay && (waiting_receive_ || !chunks.empty())) {
-      if (!waiting_receive_) waiting_receive_ = chunks.next();
+      if (!waiting_receive_) waiting_receive_.emplace(chunks.next());
       std::byte* data = waiting_receive_->add ? nullptr : dense_place(*waiting_receive_);
       if (data == nullptr) {
         if (receive_slots_.empty()) return {};
@@ -248,7 +192,7 @@ class MessageTransport final : public Transport {
   }
 
   void finish_sends() {
-    for (Chunk& chunk : sending_) {
+    for (ActiveChunk& chunk : sending_) {
       if (!chunk.done || !chunk.slot) continue;
       send_slots_.give_back(*chunk.slot);
       chunk.slot.reset();
@@ -260,7 +204,7 @@ class MessageTransport final : public Transport {
   /// numbers depend on their order.
   void finish_receives() {
     bool all_before = true;
-    for (Chunk& chunk : receiving_) {
+    for (ActiveChunk& chunk : receiving_) {
       if (chunk.done && chunk.slot && (!chunk.add || all_before)) {
         unpack(chunk, receive_slots_.at(*chunk.slot));
         receive_slots_.give_back(*chunk.slot);
@@ -292,9 +236,9 @@ class MessageTransport final : public Transport {
   }
 
   std::string overdue() const {
-    const auto waits = [](const std::deque<Chunk>& chunks) {
+    const auto waits = [](const std::deque<ActiveChunk>& chunks) {
       const auto first = std::find_if(chunks.begin(), chunks.end(),
-                                      [](const Chunk& chunk) { return !chunk.done; });
+                                      [](const ActiveChunk& chunk) { return !chunk.done; });
       return first == chunks.end() ? "" : "device " + std::to_string(first->peer);
     };
     std::string whom = waits(receiving_);
@@ -313,9 +257,11 @@ class MessageTransport final : public Transport {
   const Program* program_ = nullptr;
   const Buffers* buffers_ = nullptr;
   Slots send_slots_, receive_slots_;
-  std::deque<Chunk> sending_, receiving_;  ///< under way, in the order in which they were started
-  std::size_t sent_ = 0, taken_ = 0;       ///< chunks of the turn before those
-  std::optional<Chunk> waiting_send_, waiting_receive_;  ///< the next, for which there is no slot
+  std::deque<ActiveChunk> sending_,
+      receiving_;                     ///< under way, in the order in which they were started
+  std::size_t sent_ = 0, taken_ = 0;  ///< chunks of the turn before those
+  std::optional<ActiveChunk> waiting_send_,
+      waiting_receive_;  ///< the next, for which there is no slot
 };
 
 }  // namespace

@@ -187,7 +187,7 @@ Region joined(Region region) {
   return region;
 }
 
-StridedCopy copy_between(const Region& from, const Region& to) {
+StridedCopy copy_between(const Region& from, const Region& to, Bytes all) {
   WEFT_CHECK(from.bytes() == to.bytes() && from.element == to.element);
   std::vector<CopyLoop> loops;
   // Both walk the same boxes in the same order, from the innermost loop on: what one does in one
@@ -203,7 +203,7 @@ StridedCopy copy_between(const Region& from, const Region& to) {
     if (x.extent == 1) a.pop_back();
     if (y.extent == 1) b.pop_back();
   }
-  return StridedCopy(std::move(loops), from.element);
+  return StridedCopy(std::move(loops), from.element, all);
 }
 
 }  // namespace weft::reshard::execute

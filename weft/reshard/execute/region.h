@@ -53,7 +53,7 @@ bool divide_alike(const Region& from, const Region& to);
 Region joined(Region region);
 
 /// The copy from one region to another of the same size, each joined in its own way. Its pointers
-/// are those of the first elements.
-StridedCopy copy_between(const Region& from, const Region& to);
+/// are those of the first elements. `all`: bytes of what it is a piece of, see StridedCopy.
+StridedCopy copy_between(const Region& from, const Region& to, Bytes all = 0);
 
 }  // namespace weft::reshard::execute

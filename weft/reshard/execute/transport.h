@@ -2,6 +2,7 @@
 // How bytes get from device to device: the one interface of all executors.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -45,6 +46,9 @@ class Transport {
   Bytes take_peak();
 
  protected:
+  /// So many bytes are held beside what was allocated: they count for the peak.
+  void note_peak(Bytes held) { peak_ = std::max(peak_, live_ + held); }
+
   /// The memory itself, of the host unless overridden; nullptr: there is none left.
   virtual std::byte* take_memory(Bytes bytes);
   virtual void return_memory(std::byte* memory);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "weft/reshard/execute/shared.h"
+
 namespace weft::reshard::execute {
 namespace {
 
@@ -195,9 +197,52 @@ class MpiWire final : public Wire {
   Why why_{};
 };
 
+/// Whether all ranks say so.
+Result<bool> all_agree(MPI_Comm communicator, bool mine) {
+  int agreed = mine ? 1 : 0;
+  WEFT_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator),
+                 "MPI_Allreduce"));
+  return agreed != 0;
+}
+
+Result<bool> on_one_host(MPI_Comm communicator, int ranks) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int here = 0;
+  WEFT_TRY(check(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+                 "MPI_Comm_split_type"));
+  WEFT_TRY(check(MPI_Comm_size(host, &here), "MPI_Comm_size"));
+  WEFT_TRY(check(MPI_Comm_free(&host), "MPI_Comm_free"));
+  return all_agree(communicator, here == ranks);
+}
+
+/// Beyond, lanes between all pairs would take more than what they carry.
+constexpr int kMostNeighbours = 128;
+
+/// Through memory that all ranks share; nullptr on all of them where one cannot.
+Result<std::unique_ptr<Transport>> connect_neighbours(MPI_Comm communicator, int rank, int ranks,
+                                                      const MessageOptions& options) {
+  if (ranks > kMostNeighbours) return nullptr;
+  WEFT_ASSIGN(const bool together, on_one_host(communicator, ranks));
+  if (!together) return nullptr;
+  Result<Neighbours> neighbours = fail(ErrorCode::kUnavailable, "");
+  std::array<char, 64> name{};
+  if (rank == 0) {
+    neighbours = make_neighbours(ranks);
+    if (neighbours) neighbours->name().copy(name.data(), name.size() - 1);
+  }
+  WEFT_TRY(check(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, communicator),
+                 "MPI_Bcast"));
+  if (rank != 0) neighbours = Neighbours::join(name.data(), ranks);
+  if (neighbours) neighbours->sit_down(rank);
+  WEFT_ASSIGN(const bool all_in, all_agree(communicator, neighbours.has_value()));
+  if (!all_in) return nullptr;
+  neighbours->close_door();
+  return connect_shared(std::move(*neighbours), rank, {.timeout = options.timeout});
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MessageOptions& options) {
+Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MpiOptions& options) {
   int initialised = 0;
   MPI_Initialized(&initialised);
   if (initialised == 0) {
@@ -211,11 +256,18 @@ Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MessageOp
   WEFT_TRY(check(MPI_Comm_rank(own, &rank), "MPI_Comm_rank"));
   WEFT_TRY(check(MPI_Comm_size(own, &ranks), "MPI_Comm_size"));
   WEFT_TRY(check(MPI_Comm_get_attr(own, MPI_TAG_UB, &most_tag, &found), "MPI_Comm_get_attr"));
+  if (options.shared_memory) {
+    WEFT_ASSIGN(auto neighbour, connect_neighbours(own, rank, ranks, options.messages));
+    if (neighbour != nullptr) {
+      WEFT_TRY(check(MPI_Comm_free(&own), "MPI_Comm_free"));
+      return neighbour;
+    }
+  }
   constexpr int kLeastUpperBound = 32767;  // of tags, by the standard
   auto wire =
       std::make_unique<MpiWire>(own, rank, ranks, found != 0 ? *most_tag : kLeastUpperBound);
   WEFT_TRY(wire->listen());
-  return make_message_transport(std::move(wire), options);
+  return make_message_transport(std::move(wire), options.messages);
 }
 
 }  // namespace weft::reshard::execute

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank does in tests of the MPI transport (tests/cli/test_reshard_mpi.py):
 //
-//   reshard_mpi_rank right SEEDS     random problems over all ranks, each held to the truth
-//   reshard_mpi_rank killed RANK     that rank is killed in the middle of a run
-//   reshard_mpi_rank different RANK  that rank runs another program than the others
+//   reshard_mpi_rank WAY right SEEDS     random problems over all ranks, each held to the truth
+//   reshard_mpi_rank WAY killed RANK     that rank is killed in the middle of a run
+//   reshard_mpi_rank WAY different RANK  that rank runs another program than the others
+//
+// WAY: shared, which is what connect_mpi() chooses by itself on one host, or messages.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -122,11 +124,12 @@ int run_right(Transport& transport, unsigned seeds) {
 }
 
 int run(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const std::string_view mode = argv[1];
-  const int number = std::atoi(argv[2]);
-  MessageOptions options;
-  options.timeout = mode == "right" ? 60s : 2s;
+  if (argc != 4) return 2;
+  const std::string_view mode = argv[2];
+  const int number = std::atoi(argv[3]);
+  MpiOptions options;
+  options.shared_memory = std::string_view(argv[1]) == "shared";
+  options.messages.timeout = mode == "right" ? 60s : 2s;
   auto transport = connect_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), options);
   if (!transport) return 1;
   const std::string mesh = "x=" + std::to_string(ranks);

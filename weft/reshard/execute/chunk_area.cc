@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/chunk_area.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace weft::reshard::execute {
+
+ChunkArea::ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk)
+    : neighbours_(neighbours), self_(self), sent_(static_cast<std::size_t>(neighbours.devices())) {
+  constexpr Bytes kLine = 64, kPage = 4096;
+  Bytes step = (chunk + kLine - 1) / kLine * kLine;
+  // Chunks a power of two apart would compete for the same few lines of a cache.
+  if (step >= kPage) step += kPage + kLine;
+  for (Bytes at = neighbours.area_bytes() / step * step; at > 0; at -= step) {
+    free_.push_back(at - step);
+  }
+}
+
+bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
+                     Bytes limit) {
+  // What lies in letters is not counted, so a budget does without.
+  const bool inside = chunk.bytes <= Letter::kMostInside && limit == kNoLimit;
+  if (!lanes_free(chunk) || (!inside && !fits(chunk, limit))) return false;
+  if (inside) {
+    send_inside(chunk, buffers, fingerprint);
+    return true;
+  }
+  Held held{free_.back(), chunk.bytes, {}, {}};
+  free_.pop_back();
+  held_bytes_ += chunk.bytes;
+  pack(chunk.copies, buffers, neighbours_.area(self_) + held.offset);
+  for (const Device reader : chunk.readers) {
+    Letter& letter = next_letter(reader);
+    letter.fingerprint = fingerprint;
+    letter.offset = held.offset;
+    letter.bytes = chunk.bytes;
+    if (reader == chunk.readers[0]) {
+      held.reader = post(reader);
+    } else {
+      held.others.push_back(post(reader));
+    }
+  }
+  held_.push_back(std::move(held));
+  return true;
+}
+
+void ChunkArea::send_inside(const OutgoingChunk& chunk, const Buffers& buffers,
+                            std::uint64_t fingerprint) {
+  std::array<std::byte, Letter::kMostInside> bytes;
+  pack(chunk.copies, buffers, bytes.data());
+  for (const Device reader : chunk.readers) {
+    Letter& letter = next_letter(reader);
+    letter.fingerprint = fingerprint;
+    letter.offset = Letter::kInside;
+    letter.bytes = chunk.bytes;
+    std::memcpy(letter.inside, bytes.data(), static_cast<std::size_t>(chunk.bytes));
+    post(reader);
+  }
+}
+
+bool ChunkArea::lanes_free(const OutgoingChunk& chunk) const {
+  return std::all_of(chunk.readers.begin(), chunk.readers.end(), [&](Device reader) {
+    const NeighbourLane& lane = neighbours_.lane(self_, reader);
+    return sent_[reader] - lane.taken.load(std::memory_order_acquire) < NeighbourLane::kLetters;
+  });
+}
+
+bool ChunkArea::fits(const OutgoingChunk& chunk, Bytes limit) {
+  // To ask costs more than small chunks are worth, and they leave the cache as it is.
+  constexpr Bytes kLarge = 16 << 10;
+  const auto full = [&] { return free_.empty() || held_bytes_ > limit - chunk.bytes; };
+  if (chunk.bytes >= kLarge || full()) forget_taken();
+  return held_.empty() || !full();
+}
+
+Letter& ChunkArea::next_letter(Device reader) const {
+  return neighbours_.lane(self_, reader).letters[sent_[reader] % NeighbourLane::kLetters];
+}
+
+ChunkArea::Reader ChunkArea::post(Device reader) {
+  const std::uint64_t number = sent_[reader]++;
+  neighbours_.lane(self_, reader).sent.store(number + 1, std::memory_order_release);
+  neighbours_.ring(reader, Neighbours::Until::kLetters);
+  return {reader, number};
+}
+
+bool ChunkArea::taken(const Reader& reader) const {
+  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >
+         reader.letter;
+}
+
+bool ChunkArea::taken_by_all(const Held& held) const {
+  return taken(held.reader) && std::all_of(held.others.begin(), held.others.end(),
+                                           [&](const Reader& reader) { return taken(reader); });
+}
+
+void ChunkArea::forget_taken() {
+  std::erase_if(held_, [&](const Held& held) {
+    if (!taken_by_all(held)) return false;
+    held_bytes_ -= held.bytes;
+    free_.push_back(held.offset);
+    return true;
+  });
+}
+
+std::optional<Device> ChunkArea::awaited() const {
+  for (const Held& held : held_) {
+    if (!taken(held.reader)) return held.reader.device;
+    for (const Reader& reader : held.others) {
+      if (!taken(reader)) return reader.device;
+    }
+  }
+  return {};
+}
+
+}  // namespace weft::reshard::execute
