@@ -64,6 +64,7 @@ Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
   if (arguments.inputs.front() == "compare") return run_pipeline_compare(arguments, console);
   if (arguments.inputs.front() == "export") return run_pipeline_export(arguments, console);
+  if (arguments.inputs.front() == "gantt") return run_pipeline_gantt(arguments, console);
   if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
   if (arguments.inputs.front() == "profile") return run_pipeline_profile(arguments, console);
   if (arguments.inputs.front() == "replan") return run_pipeline_replan(arguments, console);
@@ -83,7 +84,8 @@ Subcommand pipeline_command() {
   command.name = "pipeline";
   command.description = "cuts a model into stages and puts them on devices";
   command.inputs =
-      "PROFILE | compare PROFILE | schedule INSTANCES | export PLAN | profile RECORDING... | "
+      "PROFILE | compare PROFILE | schedule INSTANCES | gantt PLAN... | export PLAN | profile "
+      "RECORDING... | "
       "predict RECORDING... | "
       "replan TIMELINE";
   command.min_inputs = 1;
@@ -100,6 +102,7 @@ Subcommand pipeline_command() {
       "known\nschedules, all timed by one simulator; --planner takes the plan of one of them.\n"
       "schedule finds the shortest order of micro-batches for given stages, and proves how short "
       "one can be.\n"
+      "gantt draws one plan, or two on one scale of time, idle time shaded.\n"
       "export writes a plan, or a schedule of INSTANCES, for torch.distributed.pipelining, "
       "Megatron-LM or\nany reader of JSON.\n"
       "profile writes the PROFILE of a recorded model: layers by their modules, or by what "

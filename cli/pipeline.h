@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "weft/pipeline/gantt.h"
 #include "weft/pipeline/planner.h"
 #include "weft/pipeline/profile.h"
 
@@ -40,6 +42,12 @@ Result<pipeline::Schedule> schedule_of_instance(const Arguments& arguments, cons
 /// export PLAN, and its flags.
 Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_export_flags();
+
+/// gantt PLAN [PLAN].
+Result<ExitCode> run_pipeline_gantt(const Arguments& arguments, Console& console);
+/// Into the result, and into the file of --svg.
+Status draw(const Arguments& arguments, Console& console, std::span<const pipeline::Drawn> drawn,
+            bool in_result);
 
 /// predict RECORDING..., and its flags.
 Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);

@@ -8,7 +8,6 @@
 #include "cli/interrupt.h"
 #include "cli/loading.h"
 #include "cli/pipeline.h"
-#include "weft/base/file.h"
 #include "weft/base/json_writer.h"
 #include "weft/base/parallel.h"
 #include "weft/pipeline/families.h"
@@ -26,7 +25,6 @@ using pipeline::Solution;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kUsualLimit = 50;  ///< seconds
-constexpr std::size_t kUsualColumns = 100;
 constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
                                   "zb-v",  "dualpipe-v", "zb-auto"};
 
@@ -118,8 +116,8 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
 }
 
 /// The schedule that was found, and under it one of a fixed pattern where that is asked for.
-Status draw(const Arguments& arguments, Console& console, const Pipeline& pipeline,
-            const Solution& solution) {
+Status draw_solution(const Arguments& arguments, Console& console, const Pipeline& pipeline,
+                     const Solution& solution) {
   std::vector<std::string> titles = {"weft"};
   std::vector<Schedule> schedules = {solution.schedule};
   if (arguments.has("--beside")) {
@@ -138,16 +136,7 @@ Status draw(const Arguments& arguments, Console& console, const Pipeline& pipeli
     drawn.push_back({titles[i] + (too_much ? " (more memory than there is)" : ""), &pipeline,
                      &schedules[i], &timelines[i]});
   }
-  if (arguments.has("--gantt")) {
-    const int columns = console.out.columns;
-    console.result +=
-        "\n" + pipeline::gantt_text(
-                   drawn, columns > 0 ? static_cast<std::size_t>(columns) : kUsualColumns);
-  }
-  if (arguments.has("--svg")) {
-    WEFT_TRY(write_file(arguments.all("--svg").back(), pipeline::gantt_svg(drawn)));
-  }
-  return {};
+  return draw(arguments, console, drawn, arguments.has("--gantt"));
 }
 
 }  // namespace
@@ -201,7 +190,8 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   console.result = arguments.has("--json")
                        ? json_of(pipelines, solved, arguments)
                        : text_of(pipelines, solved, arguments.has("--orders"), console.out);
-  if (draws) WEFT_TRY(draw(arguments, console, pipelines.front(), solved.front().solution));
+  if (draws)
+    WEFT_TRY(draw_solution(arguments, console, pipelines.front(), solved.front().solution));
   return ExitCode::kDone;
 }
 
@@ -213,7 +203,7 @@ std::vector<Flag> pipeline_schedule_flags() {
           {"--instance", "NAME", "with schedule or export: only this one of the file",
            Flag::Value::kText},
           {"--gantt", "", "with schedule: draw it, idle time shaded"},
-          {"--svg", "FILE", "with schedule: the same as a picture", Flag::Value::kFile},
+          {"--svg", "FILE", "with schedule or gantt: the same as a picture", Flag::Value::kFile},
           {"--beside",
            "NAME",
            "with --gantt or --svg: draw this schedule under it, on the same scale",

@@ -4,13 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/links_summary.h"
 #include "cli/loading.h"
 #include "cli/progress.h"
 #include "weft/base/file.h"
+#include "weft/pipeline/plan_file.h"
 #include "weft/report/links_page.h"
+#include "weft/report/plan_page.h"
 
 namespace weft::cli {
 namespace {
@@ -41,12 +45,32 @@ Result<ExitCode> report_links(const Arguments& arguments, Console& console,
   return ExitCode::kDone;
 }
 
+/// Plans of pipelines, too: one, or two to compare.
+Result<ExitCode> report_plans(const Arguments& arguments, Console& console,
+                              const std::string& path) {
+  if (arguments.has("--what-if") || arguments.has("--links")) {
+    return fail(ErrorCode::kUsage, "a page of plans takes neither --what-if nor --links");
+  }
+  if (arguments.inputs.size() > 2) {
+    return fail(ErrorCode::kUsage, "a page shows one plan, or two beside each other");
+  }
+  WEFT_ASSIGN(const std::string page, report::make_plan_page(arguments.inputs, WEFT_VERSION));
+  WEFT_TRY(write_file(path, page));
+  console.result =
+      fmt::format("{}: {}, plans: {}\n", path, format_bytes(static_cast<Bytes>(page.size())),
+                  arguments.inputs.size());
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   if (!arguments.has("-o")) {
     return fail(ErrorCode::kUsage, "-o FILE is missing: where to write the page, as report.html");
   }
   const std::string& path = arguments.all("-o").back();
   if (all_are_links(arguments.inputs)) return report_links(arguments, console, path);
+  if (std::all_of(arguments.inputs.begin(), arguments.inputs.end(), pipeline::is_plan)) {
+    return report_plans(arguments, console, path);
+  }
   WEFT_ASSIGN(const report::ReportOptions options, options_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
@@ -75,7 +99,8 @@ Subcommand report_command() {
       "The page holds all its data and opens from anywhere: the verdict, what to fix, where the\n"
       "step goes, a timeline of all ranks on one clock, who is late, memory, before and after.\n"
       "Of recordings with more than 300,000 spans short neighbours are drawn as one, those of\n"
-      "hosts first. Of link tables (weft calibrate) the page shows the curves.";
+      "hosts first. Of link tables (weft calibrate) the page shows the curves, of plans (weft\n"
+      "pipeline -o) their schedules, two of them on one scale.";
   command.examples = {
       Example{"weft report examples/resnet50-w4 -o report.html",
               "then open report.html in a browser"},

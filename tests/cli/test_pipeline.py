@@ -182,3 +182,22 @@ def test_a_plan_of_others_can_be_named_and_is_found_right(
     done = weft("pipeline", *words[:-1], "3", "--planner", "dualpipe-v")
     assert done.returncode == 1 and "as many micro-batches as stages" in done.stderr
     assert weft("pipeline", *words, "--planner", "oracle").returncode == 2
+
+
+def test_gantt_draws_one_plan_or_two_on_one_scale(weft: Weft, chain: Path, tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, name in zip(files, ("weft", "gpipe"), strict=True):
+        plan(weft, chain, "--cluster", "2 devices, 1GB/s", "--microbatches", "4", "--planner", name,
+             "-o", file)  # fmt: skip
+    picture = tmp_path / "picture.svg"
+    done = weft("pipeline", "gantt", *files, "--svg", picture, COLUMNS="60")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("chain.txt, ") and " ms, idle " in lines[0]
+    assert any(line.startswith("chain.txt, gpipe") for line in lines)
+    assert "░" in done.stdout and max(map(len, lines[1:3])) <= 60
+    assert picture.read_text().count("<text") > 4 and "url(#idle)" in picture.read_text()
+    assert weft("pipeline", "gantt", files[0]).returncode == 0
+    assert weft("pipeline", "gantt").returncode == 2
+    assert weft("pipeline", "gantt", *files, files[0]).returncode == 2
+    assert weft("pipeline", "gantt", chain).returncode == 3

@@ -52,28 +52,47 @@ Nanos longest(std::span<const Drawn> drawn) {
   return most;
 }
 
+std::string time_of(const Drawn& one, Nanos time) {
+  return one.in_nanos ? format("%.3f ms", static_cast<double>(time) * 1e-6) : std::to_string(time);
+}
+
 std::string title_of(const Drawn& one) {
-  return one.title + ": " + std::to_string(one.timeline->makespan) +
+  return one.title + ": " + time_of(one, one.timeline->makespan) +
          format(", idle %.1f %%", 100 * idle_share(*one.timeline));
 }
 
-std::string row_svg(const Drawn& one, std::size_t device, double top, double scale) {
+std::string row_name(const Drawn& one, std::size_t device) {
+  return one.rows.empty() ? std::to_string(device) : one.rows[device];
+}
+
+/// Of all pictures: rows of several ones stand under each other.
+std::size_t longest_name(std::span<const Drawn> drawn) {
+  std::size_t most = 1;
+  for (const Drawn& one : drawn) {
+    for (std::size_t device = 0; device < one.schedule->orders.size(); ++device) {
+      most = std::max(most, row_name(one, device).size());
+    }
+  }
+  return most;
+}
+
+std::string row_svg(const Drawn& one, std::size_t device, double top, double left, double scale) {
   const double end = scale * static_cast<double>(one.timeline->makespan);
   // Ops lie over one shaded bar: what is left to see of it is idle.
   std::string svg = format(
-      "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">device %zu</text>\n"
+      "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">device %s</text>\n"
       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" fill=\"url(#idle)\"/>\n",
-      kLeft - 6, top + kRow / 2 + 4, device, kLeft, top, end, kRow);
+      left - 6, top + kRow / 2 + 4, escaped(row_name(one, device)).c_str(), left, top, end, kRow);
   const auto& order = one.schedule->orders[device];
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Span& span = one.timeline->ops[device][i];
-    const double x = kLeft + scale * static_cast<double>(span.start);
+    const double x = left + scale * static_cast<double>(span.start);
     const double wide = scale * static_cast<double>(span.end - span.start);
     svg += format(
         "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\" stroke=\"#fff\" "
-        "stroke-width=\"0.5\"><title>%s %lld..%lld</title></rect>\n",
+        "stroke-width=\"0.5\"><title>%s %s..%s</title></rect>\n",
         x, top, wide, kRow, colour(order[i].kind), print(order[i]).c_str(),
-        static_cast<long long>(span.start), static_cast<long long>(span.end));
+        time_of(one, span.start).c_str(), time_of(one, span.end).c_str());
     const std::string number = std::to_string(order[i].micro);
     if (wide > kLetter * static_cast<double>(number.size()) + 2) {
       svg += format("<text x=\"%.2f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x + wide / 2,
@@ -83,7 +102,7 @@ std::string row_svg(const Drawn& one, std::size_t device, double top, double sca
   return svg;
 }
 
-std::string legend(double top) {
+std::string legend(double top, double left) {
   struct Entry {
     Kind kind;
     const char* name;
@@ -93,7 +112,7 @@ std::string legend(double top) {
                                 {Kind::kWeight, "W gradient of weights"},
                                 {Kind::kBackward, "B both gradients"}};
   std::string svg;
-  double x = kLeft;
+  double x = left;
   for (const Entry& entry : kEntries) {
     svg += format(
         "<rect x=\"%.0f\" y=\"%.1f\" width=\"14\" height=\"14\" fill=\"%s\"/>"
@@ -137,20 +156,21 @@ double idle_share(const Timeline& timeline) {
 }
 
 std::string gantt_svg(std::span<const Drawn> drawn) {
-  const double scale = (kWidth - kLeft - kMargin) / static_cast<double>(longest(drawn));
+  const double left = kLeft + kLetter * static_cast<double>(longest_name(drawn) - 1);
+  const double scale = (kWidth - left - kMargin) / static_cast<double>(longest(drawn));
   std::string body;
   double top = kMargin;
   for (const Drawn& one : drawn) {
-    body += format("<text x=\"%.0f\" y=\"%.1f\" font-weight=\"bold\">", kLeft, top + 14);
+    body += format("<text x=\"%.0f\" y=\"%.1f\" font-weight=\"bold\">", left, top + 14);
     body += escaped(title_of(one)) + "</text>\n";
     top += kTitle;
     for (std::size_t device = 0; device < one.schedule->orders.size(); ++device) {
-      body += row_svg(one, device, top, scale);
+      body += row_svg(one, device, top, left, scale);
       top += kRow + kGap;
     }
     top += kMargin;
   }
-  body += legend(top);
+  body += legend(top, left);
   return format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n",
@@ -167,10 +187,10 @@ std::string gantt_text(std::span<const Drawn> drawn, std::size_t columns) {
   for (const Drawn& one : drawn) {
     text += title_of(one) + "\n";
     const std::size_t devices = one.schedule->orders.size();
-    const std::size_t label = std::to_string(devices - 1).size() + 2;
+    const std::size_t label = longest_name(drawn) + 2;
     const std::size_t width = std::max<std::size_t>(10, columns - std::min(columns, label));
     for (std::size_t device = 0; device < devices; ++device) {
-      const std::string name = std::to_string(device);
+      const std::string name = row_name(one, device);
       text += std::string(label - 2 - name.size(), ' ') + name + "  ";
       std::size_t first = 0;
       std::string line;

@@ -14,6 +14,8 @@ struct Drawn {
   const Pipeline* pipeline = nullptr;
   const Schedule* schedule = nullptr;
   const Timeline* timeline = nullptr;
+  std::vector<std::string> rows = {};  ///< names of the devices; empty: their numbers
+  bool in_nanos = false;               ///< else times have no unit
 };
 
 /// Time that devices are idle until the step ends, of all their time: 0 to 1.

@@ -52,6 +52,19 @@ TEST(Gantt, SvgHasARectangleForEachOpAndAShadedBarForEachDevice) {
   EXPECT_NE(svg.find("<title>1B0 4..6</title>"), std::string::npos);
 }
 
+TEST(Gantt, RowsMayHaveNamesAndTimesAUnit) {
+  const Example example;
+  auto drawn = example.both();
+  drawn[0].rows = {"0,1", "2"};
+  drawn[0].in_nanos = true;
+  const std::string text = gantt_text({drawn.data(), 1}, 17);
+  EXPECT_EQ(text,
+            "1F1B: 0.000 ms, idle 33.3 %\n"
+            "0,1  FFFF░░BB░░BB\n"
+            "  2  ░░FFBBFFBB░░\n");
+  EXPECT_NE(gantt_svg(drawn).find(">device 0,1</text>"), std::string::npos);
+}
+
 TEST(Gantt, IdleShareCountsAllDevicesUntilTheStepEnds) {
   const Example example;
   EXPECT_DOUBLE_EQ(idle_share(example.first), 1 - 16.0 / 24.0);

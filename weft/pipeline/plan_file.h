@@ -32,5 +32,7 @@ struct ReadPlan {
 };
 Result<ReadPlan> parse_plan(std::string_view json, const std::string& file);
 Result<ReadPlan> read_plan(const std::string& path);
+/// Whether a file says that it is a plan, however damaged. False for what cannot be read.
+bool is_plan(const std::string& path);
 
 }  // namespace weft::pipeline

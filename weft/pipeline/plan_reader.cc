@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "weft/base/file.h"
@@ -12,6 +13,8 @@ namespace weft::pipeline {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000;  ///< devices, stages, micro-batches of a plan
+
+constexpr std::size_t kHead = 4096;  ///< bytes: the version comes first
 
 tl::unexpected<Error> wrong(const std::string& name) {
   return fail(ErrorCode::kBadInput, fmt::format("'{}' is missing or makes no sense", name));
@@ -116,6 +119,14 @@ Result<ReadPlan> parse_plan(std::string_view json, const std::string& file) {
 Result<ReadPlan> read_plan(const std::string& path) {
   WEFT_ASSIGN(const std::string text, read_file(path));
   return parse_plan(text, path);
+}
+
+bool is_plan(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  const auto source = open_file(path);
+  const auto head = source ? read_up_to(**source, kHead) : Result<std::string>();
+  return head && head->find("\"pipeline_plan_version\"") != std::string::npos;
 }
 
 }  // namespace weft::pipeline

@@ -23,12 +23,22 @@ std::string escape_json(std::string_view json) {
   return escaped;
 }
 
+std::string_view script_of(PageKind kind) {
+  switch (kind) {
+    case PageKind::kLinks:
+      return links_page_js();
+    case PageKind::kPlan:
+      return plan_page_js();
+    case PageKind::kJob:
+      break;
+  }
+  return page_js();
+}
+
 std::string value_of(std::string_view marker, const PageData& data) {
   if (marker == "title") return escape_html(data.title);
   if (marker == "style") return std::string(page_css());
-  if (marker == "script") {
-    return std::string(data.kind == PageKind::kLinks ? links_page_js() : page_js());
-  }
+  if (marker == "script") return std::string(script_of(data.kind));
   if (marker == "timeline") return data.timeline;
   if (marker == "json") return escape_json(data.json);
   WEFT_CHECK(!"page.html has a marker that nothing fills");

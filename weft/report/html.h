@@ -7,7 +7,7 @@
 
 namespace weft::report {
 
-enum class PageKind { kJob, kLinks };
+enum class PageKind { kJob, kLinks, kPlan };
 
 struct PageData {
   std::string title;     ///< plain text

@@ -282,6 +282,8 @@ std::string page_json(const PageInput& input) {
   json.end_object();
   write_heat_map(json, input);
   write_memory(json, input);
+  json.key("schedules");
+  write_charts(json, input.schedules);
   write_what_if(json, input);
   write_quality(json, input);
   write_reproduce(json, input);

@@ -7,6 +7,7 @@
 
 #include "weft/diagnose/diagnosis.h"
 #include "weft/report/finding_view.h"
+#include "weft/report/schedule_chart.h"
 #include "weft/report/timeline_data.h"
 
 namespace weft::report {
@@ -29,6 +30,7 @@ struct PageInput {
   std::vector<ReproduceCommand> commands;
   std::vector<std::string> finding_commands;  ///< one a finding
   std::vector<FindingView> finding_views;     ///< likewise
+  std::vector<ScheduleChart> schedules;       ///< of a pipeline
 };
 
 std::string page_json(const PageInput& input);

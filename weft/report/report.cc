@@ -84,7 +84,8 @@ Result<Report> make_report(const predict::Job& job, const ReportOptions& options
                         options.link_files,
                         commands(options),
                         std::move(finding_commands),
-                        std::move(finding_views)};
+                        std::move(finding_views),
+                        recorded_charts(job)};
   Report report;
   report.html =
       render_page({"Weft report: " + job.run.label, pack_timeline(timeline), page_json(input)});

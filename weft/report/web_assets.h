@@ -10,5 +10,6 @@ std::string_view page_html();
 std::string_view page_css();
 std::string_view page_js();
 std::string_view links_page_js();
+std::string_view plan_page_js();
 
 }  // namespace weft::report

@@ -7,6 +7,19 @@
 #include <numeric>
 
 namespace weft::pipeline::exports {
+namespace {
+
+/// "3", "1,4", "0-7", "0,2.. (9)".
+std::string short_list(const std::vector<std::int32_t>& devices) {
+  const auto count = static_cast<std::int32_t>(devices.size());
+  if (count > 2 && devices.back() - devices.front() == count - 1) {
+    return fmt::format("{}-{}", devices.front(), devices.back());
+  }
+  if (count <= 3) return fmt::format("{}", fmt::join(devices, ","));
+  return fmt::format("{},{}.. ({})", devices[0], devices[1], count);
+}
+
+}  // namespace
 
 Result<Scheduled> scheduled_plan(const ReadPlan& plan) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(plan.task, plan.stages));
@@ -34,6 +47,14 @@ Result<Scheduled> scheduled_pipeline(const Pipeline& pipeline, const Schedule& s
     scheduled.devices.push_back({device});
   }
   return scheduled;
+}
+
+Drawn drawn(const Scheduled& scheduled) {
+  Drawn drawn{scheduled.name + ", " + scheduled.schedule_name, &scheduled.pipeline,
+              &scheduled.schedule, &scheduled.timeline};
+  for (const auto& devices : scheduled.devices) drawn.rows.push_back(short_list(devices));
+  drawn.in_nanos = scheduled.has_times;
+  return drawn;
 }
 
 Result<EqualRanks> equal_ranks(const Scheduled& scheduled, const std::string& framework) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/pipeline/gantt.h"
 #include "weft/pipeline/plan_file.h"
 #include "weft/pipeline/simulate.h"
 
@@ -35,6 +36,9 @@ Result<Scheduled> scheduled_plan(const ReadPlan& plan);
 /// Any schedule of any pipeline; its devices are those of a cluster in their order.
 Result<Scheduled> scheduled_pipeline(const Pipeline& pipeline, const Schedule& schedule,
                                      std::string schedule_name);
+
+/// For pictures; keeps pointers.
+Drawn drawn(const Scheduled& scheduled);
 
 /// Ranks of frameworks that give every stage equally many devices: one device of the pipeline each,
 /// in the order of their devices, so that rank i is device i where all are used.

@@ -147,11 +147,11 @@ class Reader {
   std::map<std::int32_t, std::pair<Nanos, Nanos>> spans_;  ///< of the compute of each step
 };
 
-/// One replica with its share of the micro-batches.
-Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std::size_t replica,
-                           const std::vector<WorkerTimes>& workers, Micro micro_batches) {
+Pipeline pipeline_of(const std::vector<WorkerTimes>& workers, std::vector<Boundary> boundaries,
+                     Micro micro_batches) {
   Pipeline pipeline;
   pipeline.micro_batches = micro_batches;
+  pipeline.split_backward = false;
   for (std::size_t s = 0; s < workers.size(); ++s) {
     Stage stage;
     stage.device = static_cast<DeviceId>(s);
@@ -159,7 +159,14 @@ Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std
     stage.input = workers[s].backward;
     pipeline.stages.push_back(stage);
   }
-  pipeline.boundaries = job.boundaries[replica];
+  pipeline.boundaries = std::move(boundaries);
+  return pipeline;
+}
+
+/// One replica with its share of the micro-batches.
+Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std::size_t replica,
+                           const std::vector<WorkerTimes>& workers, Micro micro_batches) {
+  const Pipeline pipeline = pipeline_of(workers, job.boundaries[replica], micro_batches);
   WEFT_ASSIGN(const Schedule orders, family(schedule, pipeline));
   WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, orders));
   return timeline.makespan;
@@ -327,6 +334,10 @@ Result<TimedJob> timed_job(const predict::Job& job) {
     return fail(ErrorCode::kUsage, "the recording is no op timeline of a pipeline");
   }
   return Reader(job).run();
+}
+
+Pipeline replica_pipeline(const TimedJob& job, std::size_t replica) {
+  return pipeline_of(job.workers[replica], job.boundaries[replica], job.micro_batches);
 }
 
 Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro micro_batches) {

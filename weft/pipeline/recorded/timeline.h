@@ -30,6 +30,9 @@ struct TimedJob {
 /// An Error (kUsage) where the job is no op timeline of a pipeline with one chunk a worker.
 Result<TimedJob> timed_job(const predict::Job& job);
 
+/// One replica as it was, for simulate().
+Pipeline replica_pipeline(const TimedJob& job, std::size_t replica);
+
 /// The step with so many micro-batches a replica, under gpipe or 1f1b.
 Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro micro_batches);
 

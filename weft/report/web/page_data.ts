@@ -2,6 +2,8 @@
 // What the page is made from, apart from the timeline: the JSON that page_json.cc writes. Times are
 // nanoseconds; points in time are those of the timeline. -1 and null stand for "not known".
 
+import type { ScheduleChart } from "./gantt";
+
 /** Time by cause, in the order of CAUSES. */
 export type CauseTimes = number[];
 
@@ -155,6 +157,8 @@ export interface PageData {
   path: { length: number; causes: CauseTimes };
   heat_map: HeatMap;
   memory: MemoryCurve[];
+  /** Of a pipeline: as recorded, and a better one if there is one. */
+  schedules: ScheduleChart[];
   what_if: { recorded: Step; baseline: Step; answers: Answer[]; measured_links: boolean };
   quality: {
     diagnostics: Diagnostic[];

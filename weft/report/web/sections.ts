@@ -5,6 +5,7 @@ import { el } from "./dom";
 import { findings } from "./findings";
 import { memory } from "./memory";
 import type { Jump, PageData } from "./page_data";
+import { pipeline } from "./pipeline";
 import { quality } from "./quality";
 import { reproduce } from "./reproduce";
 import { Section, section } from "./section";
@@ -20,6 +21,7 @@ const SHORT: Record<string, string> = {
   steps: "steps",
   breakdown: "breakdown",
   timeline: "timeline",
+  pipeline: "pipeline",
   stragglers: "late ranks",
   memory: "memory",
   "what-if": "what if",
@@ -40,17 +42,19 @@ export function mountSections(
   jump: Jump,
 ): void {
   const late = stragglers(page, jump);
-  const parts: Section[] = [
+  const all: (Section | null)[] = [
     findings(page, jump),
     steps(page),
     breakdown(page),
     section("timeline", "Timeline", null, timeline),
+    pipeline(page),
     late,
     memory(page, jump),
     whatIf(page),
     quality(page),
     reproduce(page),
   ];
+  const parts = all.filter((part): part is Section => part !== null);
   const theme = themeSwitch(late.redraw);
   root.append(
     el("a", { href: "#findings", class: "skip" }, "skip to the findings"),

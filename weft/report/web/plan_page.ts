@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of plans of pipelines: what a step takes, its schedule, its stages, what to do with it.
+import { command, el } from "./dom";
+import { exactMs, milliseconds, ranges, share, withUnit } from "./figures";
+import { formatBytes } from "./format";
+import { gantt, ScheduleChart } from "./gantt";
+import { Section, section } from "./section";
+import { table } from "./table_twin";
+import { themeSwitch } from "./theme";
+
+/** What plan_page.cc writes. Times are nanoseconds. */
+interface PlanPage {
+  version: string;
+  plans: Plan[];
+  charts: ScheduleChart[];
+  commands: { command: string; what: string }[];
+}
+
+interface Plan {
+  file: string;
+  profile: string;
+  cluster: string;
+  layers: number;
+  devices: number;
+  microbatches: number;
+  schedule: string;
+  step: number;
+  bound: number;
+  stages: Stage[];
+}
+
+interface Stage {
+  layers: number;
+  first: string;
+  last: string;
+  devices: number[];
+  recompute: boolean;
+  forward: number;
+  backward: number;
+  all_reduce: number;
+  sends: number;
+}
+
+const SHORT: Record<string, string> = { schedule: "schedule", stages: "stages", use: "use it" };
+
+function figure(value: string, what: string): HTMLElement {
+  return el(
+    "div",
+    { class: "figure" },
+    el("span", { class: "figure-value" }, value),
+    el("span", { class: "figure-what" }, what),
+  );
+}
+
+function head(page: PlanPage): HTMLElement {
+  const [plan] = page.plans;
+  const facts = [
+    plan.profile,
+    plan.cluster,
+    `${plan.layers} layers on ${plan.devices} devices`,
+    `${plan.microbatches} micro-batches`,
+  ];
+  const figures = page.plans.map((one, i) =>
+    figure(withUnit(one.step), `a step, order ${one.schedule}; ${share(page.charts[i].idle, 1)} idle`),
+  );
+  const proved = plan.bound >= plan.step;
+  const gap = proved ? "no plan takes less" : `at most ${share(plan.step - plan.bound, plan.step)} to gain`;
+  figures.push(figure(withUnit(plan.bound), `bound of all plans: ${gap}`));
+  return el(
+    "header",
+    { id: "verdict", class: "verdict" },
+    el("h1", {}, page.plans.map((one) => one.file).join(", ")),
+    el("p", { class: "facts" }, facts.filter((fact) => fact !== "").join(" · ")),
+    el("div", { class: "figures" }, ...figures),
+  );
+}
+
+function schedule(page: PlanPage): Section {
+  const lead = "One simulated step: a row for the devices of a stage, time to the right, what is shaded waits.";
+  return section("schedule", "Schedule", lead, ...gantt(page.charts));
+}
+
+function stageRow(stage: Stage, number: number): string[] {
+  const name = stage.layers === 1 ? stage.first : `${stage.first} .. ${stage.last}`;
+  return [
+    String(number),
+    name,
+    String(stage.layers),
+    ranges(stage.devices),
+    milliseconds(stage.forward),
+    milliseconds(stage.backward),
+    stage.all_reduce > 0 ? exactMs(stage.all_reduce) : "",
+    stage.sends > 0 ? formatBytes(stage.sends) : "",
+    stage.recompute ? "yes" : "",
+  ];
+}
+
+function stages(page: PlanPage): Section {
+  const columns = [
+    { title: "stage" },
+    { title: "layers", text: true },
+    { title: "how many" },
+    { title: "devices", text: true },
+    { title: "forward, ms" },
+    { title: "backward, ms" },
+    { title: "all-reduce, ms" },
+    { title: "sends" },
+    { title: "recomputes", text: true },
+  ];
+  const tables = page.plans.map((plan) =>
+    el("div", { class: "scroll" }, table(`stages of ${plan.file}`, columns, plan.stages.map(stageRow))),
+  );
+  return section("stages", "Stages", "Times of one micro-batch on the devices of the stage.", ...tables);
+}
+
+function use(page: PlanPage): Section {
+  const list = page.commands.map((item) =>
+    el("li", {}, command(item.command), el("span", { class: "what" }, item.what)),
+  );
+  const version = el("p", { class: "facts" }, `Weft ${page.version}`);
+  return section("use", "What to do with it", null, el("ul", { class: "commands" }, ...list), version);
+}
+
+function showPage(): void {
+  const data = document.getElementById("report-data")?.textContent ?? "";
+  const page = JSON.parse(data) as PlanPage;
+  const parts = [schedule(page), stages(page), use(page)];
+  const links = parts.map((part) => el("a", { href: `#${part.id}` }, SHORT[part.id] ?? part.title));
+  document.getElementById("page")?.append(
+    el("a", { href: "#schedule", class: "skip" }, "skip to the schedule"),
+    el(
+      "nav",
+      { "aria-label": "parts of the report" },
+      el("span", { class: "brand" }, "weft"),
+      ...links,
+      // Charts take their colours from the style sheet: nothing to draw again.
+      themeSwitch(() => undefined),
+    ),
+    el("main", {}, head(page), ...parts.map((part) => part.element)),
+  );
+}
+
+showPage();
