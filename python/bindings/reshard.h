@@ -25,10 +25,20 @@ struct PyPlan {
   std::shared_ptr<const PlannedArray> array;
 };
 
+struct Prepared;
+
+/// Python objects share it: memory outlives the program that it was made from.
+struct PyProgram {
+  std::shared_ptr<const Prepared> prepared;
+};
+const reshard::execute::Program& program_in(const PyProgram& program);
+
 void bind_reshard(nanobind::module_& module);
 /// After bind_reshard, which makes ReshardPlan.
 void bind_reshard_program(nanobind::module_& module);
 /// Likewise.
 void bind_reshard_process(nanobind::module_& module);
+/// After bind_reshard_program, which makes ReshardProgram.
+void bind_reshard_neighbours(nanobind::module_& module);
 
 }  // namespace weft::python

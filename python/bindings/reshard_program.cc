@@ -18,13 +18,9 @@
 #include "weft/reshard/execute/run_all.h"
 
 namespace weft::python {
-namespace {
 
 namespace nb = nanobind;
 using namespace reshard::execute;
-
-/// Regions this long are parcels of their own.
-constexpr Bytes kAlone = 1 << 16;
 
 struct Prepared {
   Program program;
@@ -49,12 +45,14 @@ struct Prepared {
         -1};
   }
 };
+const Program& program_in(const PyProgram& program) { return program.prepared->program; }
+
+namespace {
+
 using PreparedPtr = std::shared_ptr<const Prepared>;
 
-/// Python objects share it: memory outlives the program that it was made from.
-struct PyProgram {
-  PreparedPtr prepared;
-};
+/// Regions this long are parcels of their own.
+constexpr Bytes kAlone = 1 << 16;
 
 /// A program with the memory that it works on.
 struct PyMemory {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,33 @@ def test_shards_become_columns(budget: int, whole_process: bool) -> None:
     # torch cuts 5 into 3 and 2, then each in two.
     for device, (low, high) in enumerate([(0, 2), (2, 3), (3, 4), (4, 5)]):
         assert np.array_equal(buffers[device][1], whole[:, low:high].ravel())
+
+
+def test_neighbours_share_memory_and_see_who_is_missing() -> None:
+    programs = programs_of(plan([6, 5], on_mesh(["x"], ["y"]), on_mesh([], [])))
+    whole = np.arange(30, dtype=np.float32).reshape(6, 5)
+    buffers = [room(program) for program in programs]
+    for device, (row, column) in enumerate([(0, 0), (0, 3), (3, 0), (3, 3)]):
+        buffers[device][0][:] = whole[row : row + 3, column : min(5, column + 3)].ravel()
+    first = _core.ReshardNeighbours.create(4)
+    near = [first, *(_core.ReshardNeighbours.join(first.name, 4) for _ in range(3))]
+    for number, neighbour in enumerate(near):
+        neighbour.connect(number)
+    with pytest.raises(weft.Unavailable):
+        _core.ReshardNeighbours.join(first.name, 4)
+
+    def run(device: int, timeout: float) -> int:
+        ends = [address(buffer) for buffer in buffers[device][:-1]]
+        return near[device].run(programs[device], ends, timeout)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda device: run(device, 30.0), range(4)))
+    for each in buffers:
+        assert np.array_equal(each[1], whole.ravel())
+    with pytest.raises(weft.PeerFailed, match="device"):
+        run(0, 0.2)
+    with pytest.raises(weft.PeerFailed, match="device 0 gave up"):
+        run(1, 30.0)
 
 
 def test_summands_are_added_and_made() -> None:

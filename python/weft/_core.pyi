@@ -335,6 +335,30 @@ class ReshardProcess:
         """Sizes in bytes."""
 
 @final
+class ReshardNeighbours:
+    """This process's end of memory that processes of one host share, to exchange what programs send.
+
+    One creates it, the others join; when all have, each connects. After an error it cannot be used
+    again. run() frees the interpreter for other threads, and Ctrl-C ends it.
+    """
+
+    @staticmethod
+    def create(devices: int) -> ReshardNeighbours:
+        """Unavailable where the host has no memory to share."""
+    @staticmethod
+    def join(name: str, devices: int) -> ReshardNeighbours:
+        """Unavailable where there is none of that name, as on another host."""
+    @property
+    def name(self) -> str: ...
+    def connect(self, number: int) -> None:
+        """number: of this process, which is its device in programs. Nobody can join any more."""
+    def run(self, program: ReshardProgram, addresses: Sequence[int], timeout: float) -> int:
+        """addresses: of the program's buffers without staging; timeout: seconds in which nothing comes.
+
+        Returns the bytes of staging that were used at most.
+        """
+
+@final
 class ReshardPeers:
     """This process's end of TCP connections to others, which all run the same at the same time.
 

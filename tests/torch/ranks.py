@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.cli.frameworks import free_port, python_of, ranks_environment, start, weft_alone
 from tests.conftest import ROOT
@@ -19,15 +20,26 @@ PATIENCE_S = 600
 
 @contextmanager
 def ranks_of(
-    module: str, *words: str, folder: Path, world: int = 4
+    module: str,
+    *words: str,
+    folder: Path,
+    world: int = 4,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    last_rank: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[list[subprocess.Popen[str]]]:
-    """Runs a module of the project, or of the folder, on every rank; none is left at the end."""
+    """Runs a module of the project, or of the folder, on every rank; none is left at the end.
+
+    environment: variables of all ranks; last_rank: of the last one alone."""
     python = python_of("torch")
     path = f"{weft_alone(folder / 'path')}:{ROOT}:{folder}"
     port = free_port()
     ranks = [
         start(
-            [python, "-m", module, *words], PYTHONPATH=path, **ranks_environment(rank, world, port)
+            [python, "-m", module, *words],
+            PYTHONPATH=path,
+            **ranks_environment(rank, world, port),
+            **environment,
+            **(last_rank if rank == world - 1 else {}),
         )
         for rank in range(world)
     ]
@@ -61,7 +73,9 @@ class Outcomes:
 
 
 @contextmanager
-def outcomes_of(job: str, folder: Path) -> Iterator[Outcomes]:
-    with ranks_of(f"tests.torch.jobs.{job}", folder=folder) as ranks:
+def outcomes_of(
+    job: str, folder: Path, last_rank: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Outcomes]:
+    with ranks_of(f"tests.torch.jobs.{job}", folder=folder, last_rank=last_rank) as ranks:
         assert ranks[0].stdout is not None and ranks[0].stderr is not None
         yield Outcomes(ranks[0].stdout, ranks[0].stderr)

@@ -18,7 +18,7 @@ from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, 
 from ..errors import Infeasible, UsageError
 from .grouped import STAGING, longest_piece
 from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
-from .running import CHUNK, Job, bare, in_groups, link_of, run
+from .running import CHUNK, Job, Kind, bare, road_between, run
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ def plan_of(way: Way, budget: int) -> ReshardPlan:
 
 @functools.lru_cache(maxsize=256)
 def program_of(
-    ways: tuple[Way, ...], rank: int, budget: int | None, together: bool = False
+    ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
 ) -> ReshardProgram:
-    """`together`: messages go in groups, see grouped.py."""
     plans = [plan_of(way, budget or 0) for way in ways]
     # Beside what rests between rounds, messages are cut so that two a direction fit.
     rests = reshard_resting(plans)
-    if together:
+    if kind == "memory":
+        # Chunks lie in what ranks share; without a budget they need not be cut further.
+        return reshard_program(plans, rank, budget or 0)
+    if kind == "groups":
         room = STAGING if budget is None else budget - rests
         return reshard_program(
             plans, rank, rests + max(1, 4 * longest_piece(room, len(plans[0].devices)))
@@ -171,10 +173,11 @@ def _redistribute(
     travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
     out = torch.empty((0,) if shape is None else shape, dtype=travels, device=local.device)
     if rank in source.ranks or rank in target.ranks:
-        way = Way(source, target, travels, link_of(local.device))
-        program = program_of((way,), rank, budget, in_groups(local.device))
+        road = road_between((*source.ranks, *target.ranks), local.device, timeout)
+        way = Way(source, target, travels, road.link(local.device))
+        program = program_of((way,), rank, budget, road.kind())
         given = local.to(travels) if rank in source.ranks else out[:0]
-        run(program, [Job(given, out, reduction_of(source, target))], timeout)
+        run(program, [Job(given, out, reduction_of(source, target))], timeout, road)
     scale = scale_of(source, target)
     if scale != 1.0:
         out = out.mul_(scale) if out.is_floating_point() or out.is_complex() else out * scale

@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from ..errors import Infeasible, UsageError
 from .layouts import Placed, Spec, part_of, spec_of
 from .redistribution import Way, program_of, reduction_of, scale_of, wire_dtype
-from .running import Job, bare, in_groups, link_of, run
+from .running import Job, bare, road_between, run
 
 CASTS = 256 << 20
 """Bytes for arrays in another type than they are kept in, at once, where no budget is given."""
@@ -187,16 +187,17 @@ def refit(
     if rank not in ranks:
         return
     others = tuple(sorted(ranks))
-    step, _ = link_of(device)
+    road = road_between(others, device, timeout)
+    step, _ = road.link(device)
     with torch.no_grad():
         for batch, left in batches(moved, budget):
             # Arrays share messages, so that none costs more of them.
             ways = tuple(
                 Way(each.source, each.target, each.travels, (step, "0us"), others) for each in batch
             )
-            program = program_of(ways, rank, left, in_groups(device))
+            program = program_of(ways, rank, left, road.kind())
             jobs = [job_of(each, src_state, dst_state, rank, device) for each in batch]
-            run(program, jobs, timeout)
+            run(program, jobs, timeout, road)
             for each, job in zip(batch, jobs):
                 finish(each, job, dst_state, rank)
 

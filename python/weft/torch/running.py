@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
-from .._core import ReshardProgram
+from .._core import ReshardNeighbours, ReshardProgram
 from ..errors import Unavailable, UsageError
+from . import neighbours
 from .grouped import run_grouped
 from .messages import Deadline, Links, run_program
 from .packing import HostPacking, Packing, TorchPacking
@@ -23,6 +24,11 @@ CHUNK = 4 << 20
 
 # Time to start a round and bandwidth, and time a message: what plans are priced with.
 LINKS = {"gloo": ("100us,1GB/s", "50us"), "nccl": ("10us,100GB/s", "3us")}
+SHARED = ("20us,3GB/s", "2us")
+
+
+Kind = Literal["memory", "groups", "messages"]
+"""Of ways from rank to rank: memory that they share, messages in groups as NCCL wants them, or single."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,30 @@ def backend_of(device: torch.device) -> Any:
 def in_groups(device: torch.device) -> bool:
     """gloo takes sends and receives one by one; others, and NCCL first of all, want them together."""
     return bool(backend_of(device).name().lower() != "gloo")
+
+
+@dataclass(frozen=True)
+class Road:
+    """How these ranks reach each other; the same on all of them."""
+
+    ranks: tuple[int, ...]
+    groups: bool  # see in_groups
+    near: ReshardNeighbours | None = None  # through memory that they share
+
+    def link(self, device: torch.device) -> tuple[str, str]:
+        return SHARED if self.near is not None else link_of(device)
+
+    def kind(self) -> Kind:
+        return "memory" if self.near is not None else "groups" if self.groups else "messages"
+
+
+def road_between(ranks: Iterable[int], device: torch.device, timeout: float | None) -> Road:
+    """All of the ranks call it, in the same order."""
+    every = tuple(sorted(set(ranks)))
+    if in_groups(device):
+        return Road(every, True)
+    links = Links(deadline_of(device, timeout), neighbours.tag_of(every))
+    return Road(every, False, neighbours.neighbours_of(every, links))
 
 
 def link_of(device: torch.device) -> tuple[str, str]:
@@ -81,11 +111,16 @@ def packing_for(
     return TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
 
 
-def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None) -> None:
+def deadline_of(device: torch.device, timeout: float | None) -> Deadline:
+    return Deadline(
+        seconds_of(backend_of(device)) if timeout is None else timeout,
+        queued=device.type != "cpu",
+        watch=timeout is not None,
+    )
+
+
+def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, road: Road) -> None:
     device = jobs[0].target.device
-    backend = backend_of(device)
-    seconds = seconds_of(backend) if timeout is None else timeout
-    deadline = Deadline(seconds, queued=device.type != "cpu", watch=timeout is not None)
     buffers = []
     for job in jobs:
         buffers += [as_bytes(job.source), as_bytes(job.target)]
@@ -94,7 +129,11 @@ def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None) -> 
             raise UsageError(
                 f"this rank has {buffer.numel()} bytes of an array of which its placements say {size}"
             )
+    if road.near is not None:
+        seconds = seconds_of(backend_of(device)) if timeout is None else timeout
+        neighbours.run_shared(road.near, program, buffers, road.ranks, seconds)
+        return
     buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))
-    links = Links(deadline, program.fingerprint % (1 << 30))
-    carry_out = run_grouped if in_groups(device) else run_program
+    links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
+    carry_out = run_grouped if road.groups else run_program
     carry_out(program, packing_for(program, buffers, jobs), buffers, links)

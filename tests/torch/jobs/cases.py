@@ -17,7 +17,7 @@ import weft
 import weft.torch
 from tests.torch.jobs.oracle import check, distributed, local, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
-from weft.torch import packing, redistribution, running
+from weft.torch import neighbours, packing, redistribution, running
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
 COPIES = [R, R]
@@ -213,9 +213,9 @@ def case_a_budget_is_kept() -> None:
         for budget in (64, 1000, 1 << 20):
             result = weft.torch.redistribute(array, mesh, target, budget=budget)
             check(result, whole, mesh, target)
-            (program,) = (
-                redistribution.program_of((way_of(array, mesh, target),), dist.get_rank(), budget),
-            )
+            road = running.road_between(range(4), torch.device("cpu"), None)
+            way = way_of(array, mesh, target, road.link(torch.device("cpu")))
+            program = redistribution.program_of((way,), dist.get_rank(), budget, road.kind())
             assert 4 * program.longest_packed + program.buffers[-1] <= budget
     summands = distributed(whole, mesh, [Partial(), Partial()])
     check(weft.torch.redistribute(summands, mesh, [S0, S1], budget=256), whole, mesh, [S0, S1])
@@ -225,10 +225,11 @@ def case_a_budget_is_kept() -> None:
     assert "allow at least" in text
 
 
-def way_of(array: DTensor, mesh: DeviceMesh, target: Sequence[Any]) -> redistribution.Way:
+def way_of(
+    array: DTensor, mesh: DeviceMesh, target: Sequence[Any], link: tuple[str, str]
+) -> redistribution.Way:
     from weft.torch.layouts import spec_for, spec_of
 
-    link = running.link_of(torch.device("cpu"))
     return redistribution.Way(
         spec_of(array), spec_for(array.shape, mesh, target), array.dtype, link
     )
@@ -245,14 +246,15 @@ def case_programs_are_made_once() -> None:
 
 
 def case_torch_packs_as_the_library_does() -> None:
-    """What packs on a GPU, run on the host."""
+    """What packs on a GPU, run on the host, by messages."""
 
     def by_torch(program: Any, buffers: Any, jobs: Any) -> packing.Packing:
         dtypes = [job.target.dtype for job in jobs]
         return packing.TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
 
-    usual = running.packing_for
+    usual, shared = running.packing_for, neighbours.neighbours_of
     running.packing_for = by_torch
+    neighbours.neighbours_of = lambda *_: None
     try:
         all_pairs((5, 3))
         all_pairs((4, 6), "max", torch.int64)
@@ -260,18 +262,14 @@ def case_torch_packs_as_the_library_does() -> None:
         case_summands_between_meshes()
         case_types_of_elements()
     finally:
-        running.packing_for = usual
+        running.packing_for, neighbours.neighbours_of = usual, shared
 
 
 def case_groups_of_messages_do_as_single_ones() -> None:
     """What NCCL is given, run by gloo."""
     usual = running.in_groups
 
-    def replace(function: Any) -> None:
-        for module in (running, redistribution):
-            setattr(module, "in_groups", function)
-
-    replace(lambda device: True)
+    running.in_groups = lambda device: True
     try:
         all_pairs((5, 3))
         case_between_meshes()
@@ -286,7 +284,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
             weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
         )
     finally:
-        replace(usual)
+        running.in_groups = usual
 
 
 def case_gradients_go_back() -> None:

@@ -80,6 +80,17 @@ void HostMemory::make_private() {
   if (std::exchange(named_, false)) shm_unlink(name_.c_str());
 }
 
+void fault_in(std::byte* memory, Bytes bytes) {
+#if defined(MADV_POPULATE_WRITE)
+  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
+  if (low < high) madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);
+#else
+  (void)memory, (void)bytes;
+#endif
+}
+
 HostMemory::~HostMemory() {
   make_private();
   if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(bytes_));

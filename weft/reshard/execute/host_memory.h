@@ -49,4 +49,8 @@ class HostMemory {
   bool named_ = false;  ///< created here, and others can still open it
 };
 
+/// Memory that was never touched and will be written: the kernel gives its pages at once, which is
+/// cheaper than one by one. Does nothing where it cannot.
+void fault_in(std::byte* memory, Bytes bytes);
+
 }  // namespace weft::reshard::execute

@@ -26,11 +26,15 @@ long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, cons
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), what, value, most, nullptr, 0);
 }
 
-/// Numbers of processes mean something within this alone; 0: unknown.
-std::uint64_t numbers_of_processes() {
+/// What tells a namespace of the kernel from others; 0: unknown.
+std::uint64_t namespace_number(const char* path) {
   struct stat facts {};
-  return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+  return stat(path, &facts) == 0 ? facts.st_ino : 0;
 }
+/// Numbers of processes mean something within this alone.
+std::uint64_t numbers_of_processes() { return namespace_number("/proc/self/ns/pid"); }
+/// Hosts of a testbed share a machine and have networks of their own.
+std::uint64_t own_network() { return namespace_number("/proc/self/ns/net"); }
 
 }  // namespace
 
@@ -39,6 +43,7 @@ struct Neighbours::Board {
   std::uint64_t magic;
   std::int64_t devices;
   Bytes area;
+  std::uint64_t network;
   alignas(64) std::atomic<std::uint32_t> given_up;  ///< 0: nobody; 1: being written; 2: read it
   std::int32_t who;
   char why[kWhy];
@@ -58,6 +63,7 @@ Result<Neighbours> Neighbours::create(Device devices, Bytes area) {
   // Fresh memory is zeroes, which is what everything else begins with.
   made.board().devices = devices;
   made.board().area = whole;
+  made.board().network = own_network();
   made.board().magic = kMagic;
   return made;
 }
@@ -70,6 +76,9 @@ Result<Neighbours> Neighbours::join(const std::string& name, Device devices) {
       bytes != head + devices * found.board().area) {
     return fail(ErrorCode::kUnavailable, name + " is not shared by " + std::to_string(devices) +
                                              " processes of this version");
+  }
+  if (found.board().network != own_network()) {
+    return fail(ErrorCode::kUnavailable, name + " is shared by processes of another host");
   }
   found.area_ = found.board().area;
   return found;

@@ -89,7 +89,10 @@ class Shared final : public SharedTransport {
     progress_.sent = progress_.added = progress_.senders_done = 0;
     progress_.replaced.assign(progress_.turn->replaces.size(), 0);
     send(buffers);
-    move(program, *progress_.turn, buffers);
+    move(progress_.turn->moves, buffers);
+    for (const Move& other : progress_.turn->other_moves) {
+      deliver(program, {other.from}, buffers, {other.to}, buffers, other.add);
+    }
     while (!progress_.finished()) {
       WEFT_ASSIGN(const bool moved, step(buffers));
       if (!moved) WEFT_TRY(wait(buffers));
@@ -143,6 +146,7 @@ class Shared final : public SharedTransport {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
       }
+      move(chunks[took].base, buffers);
       unpack(
           chunks[took].copies,
           letter.offset == Letter::kInside ? letter.inside : neighbours_.area(peer) + letter.offset,

@@ -97,20 +97,99 @@ bool all_fit(const Turn& turn, Bytes room) {
   return bytes <= room;
 }
 
+LocalCopy local_copy(const Program& program, const Region& from, const Region& to, bool add) {
+  return {copy_between(from, to),
+          from.buffer,
+          to.buffer,
+          from.offset,
+          to.offset,
+          add ? adding(program, to) : nullptr};
+}
+
+/// Where chunks of the message are put, by what they do and who sends them.
+std::vector<IncomingChunk>& list_for(const Message& message, SharedTurn& turn) {
+  if (message.add) return turn.adds;
+  const auto known = std::find_if(turn.replaces.begin(), turn.replaces.end(),
+                                  [&](const auto& list) { return list[0].peer == message.peer; });
+  return known == turn.replaces.end() ? turn.replaces.emplace_back() : *known;
+}
+
+/// Moves that the first message which adds to the same place can do by the way, a chunk at a time.
+class Bases {
+ public:
+  Bases(const Program& program, const Turn& turn, Bytes longest)
+      : program_(program), turn_(turn), longest_(longest) {}
+
+  /// For each chunk of a message that adds what to copy before; empty: nothing. In the order of
+  /// messages.
+  std::vector<std::vector<LocalCopy>> for_chunks_of(const Message& message) {
+    std::vector<const Move*> moves;
+    for (const Region& region : message.regions) {
+      const auto fits = [&](const Move& move) { return is_base(move, region); };
+      const auto found = std::find_if(turn_.moves.begin(), turn_.moves.end(), fits);
+      if (found != turn_.moves.end()) moves.push_back(&*found);
+    }
+    for (const Region& region : message.regions) added_to_.push_back(range_of(region));
+    if (moves.size() != message.regions.size()) return {};
+    auto chunks = copies_between(moves, message);
+    if (!chunks.empty()) taken_.insert(moves.begin(), moves.end());
+    return chunks;
+  }
+
+  bool taken(const Move& move) const { return taken_.count(&move) > 0; }
+
+ private:
+  struct Range {
+    std::int32_t buffer;
+    Bytes low, high;
+  };
+  static Range range_of(const Region& region) {
+    Bytes last = region.offset + region.element;
+    for (const Loop& loop : region.loops) last += (loop.extent - 1) * loop.stride;
+    return {region.buffer, region.offset, last};
+  }
+
+  bool is_base(const Move& move, const Region& region) const {
+    const Range range = range_of(region);
+    // What others have been added to before must not be overwritten.
+    const bool first = std::none_of(added_to_.begin(), added_to_.end(), [&](const Range& other) {
+      return other.buffer == range.buffer && other.low < range.high && range.low < other.high;
+    });
+    return first && !move.add && move.from.buffer != move.to.buffer &&
+           move.to.buffer == region.buffer && move.to.offset == region.offset &&
+           joined(move.to).loops == joined(region).loops;
+  }
+
+  std::vector<std::vector<LocalCopy>> copies_between(const std::vector<const Move*>& moves,
+                                                     const Message& message) const {
+    std::vector<Message> own{{message.peer, true, message.bytes, {}}}, theirs{message};
+    for (const Move* move : moves) own[0].regions.push_back(move->from);
+    std::vector<std::vector<LocalCopy>> all;
+    for (Chunks from(own, longest_, 0), to(theirs, longest_, 0); !to.empty();) {
+      const Chunk a = from.next(), b = to.next();
+      if (a.regions.size() != b.regions.size()) return {};
+      std::vector<LocalCopy>& copies = all.emplace_back();
+      for (std::size_t i = 0; i < a.regions.size(); ++i) {
+        const Region &x = a.regions[i], &y = b.regions[i];
+        if (x.bytes() != y.bytes() || !divide_alike(x, y)) return {};
+        copies.push_back(local_copy(program_, x, y, false));
+      }
+    }
+    return all;
+  }
+
+  const Program& program_;
+  const Turn& turn_;
+  Bytes longest_;
+  std::vector<Range> added_to_;
+  std::set<const Move*> taken_;
+};
+
 }  // namespace
 
 SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devices, Bytes longest,
                           Bytes room) {
   SharedTurn prepared;
-  for (const Move& move : turn.moves) {
-    if (!divide_alike(move.from, move.to)) {
-      prepared.other_moves.push_back(move);
-      continue;
-    }
-    prepared.moves.push_back({copy_between(move.from, move.to), move.from.buffer, move.to.buffer,
-                              move.from.offset, move.to.offset,
-                              move.add ? adding(program, move.to) : nullptr});
-  }
   const auto send = [&](Chunks& chunks, const Stream& stream) {
     const Chunk chunk = chunks.next();
     prepared.sends.push_back(
@@ -134,26 +213,32 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   for (const Message& message : turn.receives) all += message.bytes * devices;
   // The last cache is one for all of them.
   if (all < kLastCache) all = 0;
-  for (Chunks incoming(turn.receives, longest, 0); !incoming.empty();) {
-    const Chunk chunk = incoming.next();
-    IncomingChunk item{chunk.peer, chunk.bytes, copies_of(program, chunk, Way::kUnpack, all)};
-    if (chunk.add) {
-      prepared.adds.push_back(std::move(item));
-      continue;
+  Bases bases(program, turn, longest);
+  for (const Message& message : turn.receives) {
+    std::vector<std::vector<LocalCopy>> base;
+    if (message.add && program.in_place.empty()) base = bases.for_chunks_of(message);
+    const std::vector<Message> alone{message};
+    std::size_t number = 0;
+    for (Chunks incoming(alone, longest, 0); !incoming.empty(); ++number) {
+      const Chunk chunk = incoming.next();
+      IncomingChunk item{chunk.peer, chunk.bytes, {}, copies_of(program, chunk, Way::kUnpack, all)};
+      if (number < base.size()) item.base = std::move(base[number]);
+      list_for(message, prepared).push_back(std::move(item));
     }
-    const auto known = std::find_if(prepared.replaces.begin(), prepared.replaces.end(),
-                                    [&](const auto& list) { return list[0].peer == chunk.peer; });
-    if (known == prepared.replaces.end()) {
-      prepared.replaces.emplace_back().push_back(std::move(item));
+  }
+  for (const Move& move : turn.moves) {
+    if (bases.taken(move)) continue;
+    if (divide_alike(move.from, move.to)) {
+      prepared.moves.push_back(local_copy(program, move.from, move.to, move.add));
     } else {
-      known->push_back(std::move(item));
+      prepared.other_moves.push_back(move);
     }
   }
   return prepared;
 }
 
-void move(const Program& program, const SharedTurn& turn, const Buffers& buffers) {
-  for (const LocalCopy& item : turn.moves) {
+void move(const std::vector<LocalCopy>& copies, const Buffers& buffers) {
+  for (const LocalCopy& item : copies) {
     const std::byte* from = buffers[item.from_buffer] + item.from;
     std::byte* to = buffers[item.to_buffer] + item.to;
     if (item.add == nullptr) {
@@ -161,9 +246,6 @@ void move(const Program& program, const SharedTurn& turn, const Buffers& buffers
     } else {
       combine(item.copy, from, to, item.add);
     }
-  }
-  for (const Move& item : turn.other_moves) {
-    deliver(program, {item.from}, buffers, {item.to}, buffers, item.add);
   }
 }
 

@@ -24,18 +24,21 @@ struct OutgoingChunk {
   std::vector<Device> readers;  ///< all get the same
 };
 
-struct IncomingChunk {
-  Device peer = 0;
-  Bytes bytes = 0;
-  std::vector<ChunkCopy> copies;
-};
-
 /// What stays on the device.
 struct LocalCopy {
   StridedCopy copy;
   std::int32_t from_buffer = 0, to_buffer = 0;
   Bytes from = 0, to = 0;
   CombineRows add = nullptr;
+};
+
+struct IncomingChunk {
+  Device peer = 0;
+  Bytes bytes = 0;
+  /// What stays on the device and the chunk is added to, where it is the first: so it is added to
+  /// while it is in the cache.
+  std::vector<LocalCopy> base;
+  std::vector<ChunkCopy> copies;
 };
 
 struct SharedTurn {
@@ -56,7 +59,7 @@ struct SharedTurn {
 SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devices, Bytes longest,
                           Bytes room);
 
-void move(const Program& program, const SharedTurn& turn, const Buffers& buffers);
+void move(const std::vector<LocalCopy>& copies, const Buffers& buffers);
 /// From buffers into a chunk, and back.
 void pack(const std::vector<ChunkCopy>& copies, const Buffers& buffers, std::byte* chunk);
 void unpack(const std::vector<ChunkCopy>& copies, const std::byte* chunk, const Buffers& buffers);
