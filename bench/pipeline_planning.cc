@@ -238,15 +238,19 @@ void speed(Bars& bars) {
 
 }  // namespace
 
-int main() {
+/// With arguments: only these parts.
+int main(int argc, char** argv) {
+  const auto wanted = [&](const std::string& part) {
+    return argc < 2 || std::find(argv + 1, argv + argc, part) != argv + argc;
+  };
   Bars bars;
-  if (fs::exists(kShared)) {
-    pipedream(bars);
-    splits(bars);
-  } else {
+  if (!fs::exists(kShared)) {
     std::printf("left out: profiles and clusters are not in ../shared/pipelines\n");
+  } else {
+    if (wanted("pipedream")) pipedream(bars);
+    if (wanted("splits")) splits(bars);
   }
-  clusters(bars);
-  speed(bars);
+  if (wanted("clusters")) clusters(bars);
+  if (wanted("speed")) speed(bars);
   return bars.held ? 0 : 1;
 }

@@ -50,6 +50,7 @@ PlannerOptions planner_options(const Arguments& arguments) {
   PlannerOptions options;
   options.stages = small("--stages");
   options.replicas = small("--replicas");
+  if (arguments.has("--chunks")) options.chunks = std::max(1, small("--chunks"));
   if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
   return options;
 }
@@ -107,8 +108,12 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   if (planned.bound == plan.step)
     text += "bound       no plan takes less\n";
   else
-    text += fmt::format("bound       {}, {:.2f} % less{}\n", format_time(planned.bound), gap,
-                        planned.exhausted ? "; no plan of these orders takes less" : "");
+    text += fmt::format("bound       {}, {:.2f} % less\n", format_time(planned.bound), gap);
+  if (planned.bound < plan.step && planned.exhausted && planned.most_chunks == 1)
+    text += "            no plan takes less with any of the known orders\n";
+  if (planned.most_chunks > 1)
+    text += fmt::format("            no plan with one stage a device takes less than {}\n",
+                        format_time(planned.one_stage_bound));
   for (const Rival& rival : others) {
     text += rival.plan
                 ? fmt::format("{:<11} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
@@ -129,6 +134,7 @@ Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
   planned.most_chunks =
       std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
+  if (planned.most_chunks > 1) planned.bound = std::min(planned.bound, bound_of_all(task));
   return {};
 }
 

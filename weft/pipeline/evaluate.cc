@@ -19,6 +19,7 @@ SolveOptions short_search() {
   SolveOptions options;
   options.decisions = 200;
   options.most_states = std::size_t{1} << 14;
+  options.corridors = false;
   return options;
 }
 

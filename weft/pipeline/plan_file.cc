@@ -72,6 +72,7 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
   const Evaluated& plan = planned.plan;
   json.field("profile", profile.name).field("microbatches", task.micro_batches);
   json.field("step_ms", ms(plan.step)).field("lower_bound_ms", ms(planned.bound));
+  json.field("one_stage_bound_ms", ms(planned.one_stage_bound));
   const double gap = plan.step > 0 ? 100.0 * static_cast<double>(plan.step - planned.bound) /
                                          static_cast<double>(plan.step)
                                    : 0.0;
@@ -107,6 +108,7 @@ std::string plan_file(const Profile& profile, const Task& task, const Planned& p
   json.begin_object().field("pipeline_plan_version", 1);
   write_answer(json, profile, task, planned, pipeline, timeline);
   json.field("step_ns", planned.plan.step).field("lower_bound_ns", planned.bound);
+  json.field("one_stage_bound_ns", planned.one_stage_bound);
   json.field("limit_memory", task.limit_memory).field("state_factor", task.state_factor);
   json.field("fixed_stages", planned.fixed_stages).field("most_replicas", planned.most_replicas);
   json.field("most_chunks", planned.most_chunks);

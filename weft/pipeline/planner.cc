@@ -10,6 +10,7 @@
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/device_orders.h"
 #include "weft/pipeline/improve.h"
+#include "weft/pipeline/interleave.h"
 #include "weft/pipeline/plan_search.h"
 
 namespace weft::pipeline {
@@ -22,6 +23,20 @@ constexpr std::int32_t kQuicklyFree = 8;
 /// Layers up to which more devices than that are: the sums take 200 MB then.
 constexpr std::int32_t kMostFreeLayers = 100;
 
+double speed_of_all(const Task& task) {
+  double speed = 0;
+  for (const double each : task.cluster.speed) speed += each;
+  return speed;
+}
+
+/// All devices busy all the time, but for what rounding of times may hide.
+Nanos least_work(const Task& task) {
+  const LayerChain& chain = task.chain;
+  const auto work = static_cast<double>(chain.forward.back() + chain.backward.back());
+  return static_cast<Nanos>(work * task.micro_batches / speed_of_all(task)) -
+         4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
+}
+
 class Planner {
  public:
   Planner(const Task& task, const PlannerOptions& options)
@@ -32,6 +47,16 @@ class Planner {
 
   Result<Planned> run() {
     WEFT_TRY(check());
+    if (options_.stages <= task_.cluster.devices) search_one_stage();
+    one_stage_ = best_.step;
+    if (may_share()) share_devices();
+    if (best_.step == kNoStep) return no_plan();
+    return finished();
+  }
+
+ private:
+  /// Plans with one stage a device.
+  void search_one_stage() {
     if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
       search_all(ordered_groups(task_.cluster, plain_order(), limits_), options_.ops);
     } else if (task_.cluster.devices <= kQuicklyFree) {
@@ -45,25 +70,22 @@ class Planner {
     } else {
       search_large();
     }
-    if (best_.step == kNoStep) return no_plan();
-    return finished();
   }
 
- private:
   Result<Planned> finished() {
     // The last word on the order of micro-batches.
     if (const auto searched = evaluator_.search(best_.stages); searched) {
       if (searched->step < best_.step) best_ = *searched;
     }
-    bound_ = std::min(bound_, best_.step);
     Planned planned;
+    planned.bound = std::min(may_share() ? bound_of_all(task_) : bound_, best_.step);
+    planned.one_stage_bound = one_stage_ < kNoStep ? std::min(bound_, one_stage_) : planned.bound;
     planned.fixed_stages = options_.stages;
     planned.most_replicas = options_.replicas;
-    planned.most_chunks = options_.chunks;
+    planned.most_chunks = may_share() ? options_.chunks : 1;
     WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, best_.stages));
     WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, best_.schedule));
     planned.plan = std::move(best_);
-    planned.bound = bound_;
     planned.exhausted = exhausted_;
     return planned;
   }
@@ -74,15 +96,21 @@ class Planner {
     return order;
   }
 
-  /// All devices busy all the time, but for what rounding of times may hide.
-  Nanos least_work() const {
-    double speed = 0;
-    for (const double each : task_.cluster.speed) speed += each;
-    const LayerChain& chain = task_.chain;
-    const auto work = static_cast<double>(chain.forward.back() + chain.backward.back());
-    return static_cast<Nanos>(work * task_.micro_batches / speed) -
-           4 * static_cast<Nanos>(task_.cluster.devices) * task_.micro_batches;
+  /// Orders of micro-batches that were asked for may have no place for it.
+  bool may_share() const {
+    if (options_.chunks < 2) return false;
+    return options_.schedules.empty() ||
+           std::find(options_.schedules.begin(), options_.schedules.end(), "interleaved") !=
+               options_.schedules.end();
   }
+
+  void share_devices() {
+    const InterleaveLimits limits{options_.chunks, options_.stages, options_.replicas,
+                                  evaluator_.ops() + options_.ops / (is_large() ? 32 : 4)};
+    best_ = interleave(task_, evaluator_, limits, device_orders(task_.cluster), std::move(best_));
+  }
+
+  bool is_large() const { return task_.cluster.devices > kMostExact; }
 
   /// So that 64 layers on 16 devices stay well below 100 ms.
   std::int64_t usual_ops() const {
@@ -102,9 +130,12 @@ class Planner {
       return fail(ErrorCode::kInfeasible,
                   fmt::format("{} stages are more than the {} layers", options_.stages, layers));
     }
-    if (options_.stages > devices) {
-      return fail(ErrorCode::kInfeasible,
-                  fmt::format("{} stages are more than the {} devices", options_.stages, devices));
+    const std::int64_t most =
+        static_cast<std::int64_t>(may_share() ? options_.chunks : 1) * devices;
+    if (options_.stages > most) {
+      return fail(
+          ErrorCode::kInfeasible,
+          fmt::format("{} stages are more than the {} devices can have", options_.stages, devices));
     }
     return {};
   }
@@ -154,7 +185,7 @@ class Planner {
 
   void search_orders() {
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
-    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work());
+    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -210,7 +241,7 @@ class Planner {
 
   /// Many devices: stages of one to four times 1, 2, 4 ... devices.
   void search_large() {
-    bound_ = least_work();
+    bound_ = least_work(task_);
     for (const auto& order : device_orders(task_.cluster)) {
       // Large units first: they are few, and what they reach limits the others.
       std::int32_t unit = 1;
@@ -236,11 +267,20 @@ class Planner {
   GroupLimits limits_;
   Evaluator evaluator_;
   Evaluated best_ = {};
-  Nanos bound_ = 0;
+  Nanos one_stage_ = kNoStep;  ///< of the best plan with one stage a device
+  Nanos bound_ = 0;            ///< of all such plans
   bool exhausted_ = false;
 };
 
 }  // namespace
+
+Nanos bound_of_all(const Task& task) {
+  const LayerChain& chain = task.chain;
+  const auto path =
+      static_cast<double>(chain.forward.back() + chain.backward.back() - chain.weight.back());
+  return std::max(least_work(task), static_cast<Nanos>(path / speed_of_all(task)) -
+                                        2 * static_cast<Nanos>(chain.size()));
+}
 
 Result<Planned> make_plan(const Task& task, const PlannerOptions& options) {
   return Planner(task, options).run();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/device_orders.h"
@@ -26,11 +27,18 @@ Task make_task(const Profile& profile, Cluster cluster, Micro micro_batches) {
   return task;
 }
 
-/// Every way to cut the layers and to give the stages disjoint sets of devices.
+PlannerOptions one_stage_a_device() {
+  PlannerOptions options;
+  options.chunks = 1;
+  return options;
+}
+
+/// Every way to cut the layers and to give the stages sets of devices that are disjoint, or the
+/// same for `chunks` of them.
 class AllPlans {
  public:
-  AllPlans(const Task& task, std::vector<std::string> schedules)
-      : task_(task), evaluator_(task, std::move(schedules)) {}
+  AllPlans(const Task& task, std::vector<std::string> schedules, std::int32_t chunks = 1)
+      : task_(task), evaluator_(task, std::move(schedules)), chunks_(chunks) {}
   Nanos best() {
     go(0, 0);
     return best_;
@@ -44,7 +52,8 @@ class AllPlans {
       return;
     }
     for (std::uint32_t set = 1; set < 1u << task_.cluster.devices; ++set) {
-      if ((set & used) != 0) continue;
+      if ((set & used) != 0 && (taken_[set] == 0 || taken_[set] == chunks_)) continue;
+      ++taken_[set];
       PlannedStage stage;
       for (std::int32_t d = 0; d < task_.cluster.devices; ++d) {
         if ((set >> d & 1) != 0) stage.devices.push_back(d);
@@ -56,10 +65,13 @@ class AllPlans {
         go(last, used | set);
         stages_.pop_back();
       }
+      --taken_[set];
     }
   }
   const Task& task_;
   Evaluator evaluator_;
+  std::int32_t chunks_;
+  std::map<std::uint32_t, std::int32_t> taken_;  ///< stages of a set
   std::vector<PlannedStage> stages_;
   Nanos best_ = kNoStep;
 };
@@ -71,7 +83,7 @@ TEST(Planner, EqualsAllPlansOnAnyDevices) {
     Task task =
         make_task(profile, random_cluster(random, 2 + round % 3, round % 2 == 1), 1 + round % 7);
     if (round % 5 == 4) task.cluster.shared = {{{0}, {1}, 3'000'000'000}};
-    const auto planned = make_plan(task, {});
+    const auto planned = make_plan(task, one_stage_a_device());
     ASSERT_TRUE(planned) << planned.error().text();
     EXPECT_EQ(planned->plan.step, AllPlans(task, {}).best()) << "round " << round;
     EXPECT_TRUE(planned->exhausted);
@@ -89,7 +101,7 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
     for (Bytes& memory : task.cluster.memory) {
       memory = number_in(random, 60'000'000, 400'000'000);
     }
-    const auto planned = make_plan(task, {});
+    const auto planned = make_plan(task, one_stage_a_device());
     const Nanos best = AllPlans(task, {}).best();
     if (best == kNoStep) {
       ++infeasible;
@@ -104,12 +116,39 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
   EXPECT_LT(infeasible, 20);
 }
 
+TEST(Planner, ComesCloseToAllPlansWhoseStagesShareDevices) {
+  std::mt19937 random(13);
+  int equal = 0, shared = 0;
+  double worst = 1;
+  for (int round = 0; round < 24; ++round) {
+    const Profile profile = random_layers(random, 4 + round % 3);
+    const std::int32_t devices = 2 + round % 2;
+    const Cluster cluster = round % 3 == 0 ? uniform_cluster(devices, 40'000'000'000)
+                                           : random_cluster(random, devices, round % 4 == 1);
+    const Task task = make_task(profile, cluster, 1 + round % 5);
+    PlannerOptions options;
+    options.chunks = 2;
+    const auto planned = make_plan(task, options);
+    ASSERT_TRUE(planned) << planned.error().text();
+    const Nanos best = AllPlans(task, {}, 2).best(), plain = AllPlans(task, {}).best();
+    EXPECT_LE(planned->bound, best);
+    EXPECT_LE(planned->one_stage_bound, plain);
+    EXPECT_LE(planned->plan.step, plain);
+    equal += planned->plan.step == best;
+    shared += best < plain;
+    worst = std::max(worst, static_cast<double>(planned->plan.step) / static_cast<double>(best));
+  }
+  EXPECT_GE(equal, 22);
+  EXPECT_GT(shared, 20);
+  EXPECT_LE(worst, 1.06);
+}
+
 TEST(Planner, EqualDevicesNeedOneOrderOnly) {
   std::mt19937 random(3);
   for (int round = 0; round < 10; ++round) {
     const Profile profile = random_layers(random, 4);
     const Task task = make_task(profile, uniform_cluster(3, 8'000'000'000, 2000), 1 + round);
-    const auto planned = make_plan(task, {});
+    const auto planned = make_plan(task, one_stage_a_device());
     ASSERT_TRUE(planned);
     EXPECT_EQ(planned->plan.step, AllPlans(task, {}).best());
   }
@@ -172,7 +211,7 @@ TEST(Planner, ProvesTheBestPlanOfNineUnequalDevices) {
   std::mt19937 random(31);
   const Profile profile = random_layers(random, 8);
   const Task task = make_task(profile, random_cluster(random, 9, true), 6);
-  const auto planned = make_plan(task, {});
+  const auto planned = make_plan(task, one_stage_a_device());
   ASSERT_TRUE(planned) << planned.error().text();
   EXPECT_TRUE(planned->exhausted);
   EXPECT_GE(planned->bound, planned->plan.step * 99 / 100);

@@ -197,7 +197,7 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
       progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);
-  } else if (progress.found()) {
+  } else if (progress.found() && options.corridors) {
     search_near(chains, progress);
   }
   if (!progress.found()) {

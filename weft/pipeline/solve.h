@@ -17,6 +17,8 @@ struct SolveOptions {
   std::int64_t decisions = 400'000;
   /// States of a machine up to which all its orders are searched.
   std::size_t most_states = std::size_t{1} << 17;
+  /// Where there are more, search near the best schedule so far.
+  bool corridors = true;
   /// Asked now and then; true: return the best so far. What is found then depends on when.
   std::function<bool()> stop;
 };

@@ -416,13 +416,23 @@ Nanos least_work(const PlanData& plan) {
 
 }  // namespace
 
-BoundCheck check_bound(const PlanData& plan) {
+BoundCheck check_bound(const PlanData& plan, Nanos claimed) {
   const Nanos work = least_work(plan);
-  if (plan.bound <= work) return {BoundCheck::Answer::kHolds, work, 0};
+  if (claimed <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
   const bool sets = plan.devices <= kMostSets && !alike(plan) &&
                     (plan.devices <= 8 || plan.layers.size() <= kMostSetLayers);
-  return Search(plan, sets ? set_nodes(plan) : count_nodes(plan)).run(plan.bound);
+  return Search(plan, sets ? set_nodes(plan) : count_nodes(plan)).run(claimed);
+}
+
+Nanos bound_of_all(const PlanData& plan) {
+  double path = 0, speed = 0;
+  for (const LayerData& layer : plan.layers) {
+    path += static_cast<double>(layer.forward + layer.backward - layer.weight);
+  }
+  for (const double each : plan.speed) speed += each;
+  const auto rounding = 2 * static_cast<Nanos>(plan.layers.size());
+  return std::max(least_work(plan), static_cast<Nanos>(path / speed) - rounding);
 }
 
 }  // namespace weft::pipeline::verify

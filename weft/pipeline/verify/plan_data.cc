@@ -189,6 +189,8 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   plan.micro_batches = reader.small(reader.member(root, "microbatches"), "microbatches");
   plan.step = reader.number(root, "step_ns");
   plan.bound = reader.number(root, "lower_bound_ns");
+  plan.one_stage_bound =
+      root.find("one_stage_bound_ns") ? reader.number(root, "one_stage_bound_ns") : plan.bound;
   plan.limit_memory = reader.flag(root, "limit_memory");
   plan.state_factor = reader.number(root, "state_factor");
   plan.fixed_stages = reader.small(reader.member(root, "fixed_stages"), "fixed_stages");

@@ -50,6 +50,7 @@ struct PlanData {
   std::vector<std::vector<OpData>> orders;  ///< of each group
   std::int32_t micro_batches = 0;
   Nanos step = 0, bound = 0;
+  Nanos one_stage_bound = 0;  ///< of plans whose stages share no devices
   bool limit_memory = false;
   std::int64_t state_factor = 0;
   std::int32_t fixed_stages = 0, most_replicas = 0, most_chunks = 1;
