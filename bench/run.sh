@@ -51,4 +51,6 @@ run "redistribution of DTensors against DTensor's own" \
   .venv/bin/python bench/reshard_torch.py --local 16 --repeats 3
 run "schedules of pipelines against CP-SAT" \
   .venv/bin/python bench/pipeline_schedules.py "$dir/bin/weft" --venv "$dir/ortools-venv"
+run "plans of pipelines run by PyTorch, on hosts with unequal links" \
+  .venv/bin/python bench/pipeline_torch.py "$dir/bin/weft" --repeats 5
 exit $failed

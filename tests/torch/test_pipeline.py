@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.torch.ranks import PATIENCE_S, Outcomes, names_in, outcomes_of, ranks_of
 
 
@@ -33,3 +35,12 @@ def test_a_lost_rank_is_an_error_on_all_others(tmp_path: Path, how: str) -> None
             outcome = json.loads(out)
             assert outcome["ended"].startswith("PeerFailed: rank "), outcome
             assert outcome["seconds"] < timeout + 3
+
+
+def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "guide" / "pipeline-torch.md").read_text()
+    (tmp_path / "guide.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)))
+    with ranks_of("guide", folder=tmp_path) as ranks:
+        for rank in ranks:
+            _, error = rank.communicate(timeout=PATIENCE_S)
+            assert rank.returncode == 0, error

@@ -19,7 +19,8 @@ from torch.nn import functional
 
 import weft
 import weft.torch
-from tests.torch.jobs.pipeline_cases import CHAIN, MICROBATCHES, batch, chain
+from tests.torch.jobs.pipeline_cases import MICROBATCHES
+from tests.torch.jobs.pipeline_models import CHAIN, batch, chain
 from tests.torch.jobs.pipeline_plans import Group, greedy, plan
 
 LOST = 2

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 import weft
 import weft.torch
+from tests.torch.jobs.pipeline_models import CHAIN, TEXT, Text, batch, chain, words
 from tests.torch.jobs.pipeline_plans import Group, greedy, one_by_one, plan
 from tests.torch.jobs.runner import main, refused
 
@@ -20,61 +21,6 @@ LINE: list[Group] = [(0,), (1,), (2,), (3,)]
 LOOP: list[Group] = LINE + LINE
 V: list[Group] = LINE + LINE[::-1]
 MICROBATCHES = 6
-WIDTH = 12
-
-
-class Block(nn.Module):  # type: ignore[misc]
-    """With a way around it, as in most models."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(WIDTH)
-        self.wide = nn.Linear(WIDTH, 2 * WIDTH)
-        self.narrow = nn.Linear(2 * WIDTH, WIDTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = x + self.narrow(functional.gelu(self.wide(self.norm(x))))
-        return y
-
-
-def chain() -> nn.Sequential:
-    torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(8, WIDTH), *(Block() for _ in range(6)), nn.Linear(WIDTH, 5))
-
-
-class Text(nn.Module):  # type: ignore[misc]
-    """Token ids in, positions that do not depend on them, and a value that skips all blocks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(17, WIDTH)
-        self.places = nn.Parameter(torch.randn(4, WIDTH))
-        self.register_buffer("mask", torch.rand(4, 1))
-        self.blocks = nn.ModuleList(Block() for _ in range(6))
-        self.head = nn.Linear(WIDTH, 17)
-
-    def forward(self, ids: Tensor, scale: float = 0.5, bias: Tensor | None = None) -> Tensor:
-        first = x = self.words(ids) + self.places
-        for number, block in enumerate(self.blocks):
-            x = block(x) * self.mask if number % 2 else block(x)
-        if bias is not None:
-            x = x + bias
-        logits: Tensor = self.head(x + first * scale)
-        return logits.flatten(0, 1)
-
-
-CHAIN = [str(n) for n in range(8)]
-TEXT = ["words", *(f"blocks.{n}" for n in range(6)), "head"]
-
-
-def batch(samples: int) -> tuple[Tensor, Tensor]:
-    torch.manual_seed(2)
-    return torch.randn(samples, 8), torch.randint(5, (samples,))
-
-
-def words(samples: int) -> tuple[Tensor, Tensor]:
-    torch.manual_seed(3)
-    return torch.randint(17, (samples, 4)), torch.randint(17, (samples * 4,))
 
 
 def compare(
@@ -192,6 +138,43 @@ def case_recomputed_stages() -> None:
     check(placement, greedy(placement, MICROBATCHES, "BF", 3), recompute=[0, 1, 2])
 
 
+def case_in_the_runtime_of_torch() -> None:
+    orders = {
+        "gpipe": (LINE, one_by_one(LINE, MICROBATCHES)),
+        "1f1b": (LINE, greedy(LINE, MICROBATCHES, "BF", 4)),
+        "halves": (LINE, greedy(LINE, MICROBATCHES, "IFW", 4)),
+        "interleaved": (LOOP, greedy(LOOP, MICROBATCHES, "BF", 4)),
+        "v": (V, greedy(V, MICROBATCHES, "IFW", 4)),
+    }
+    for placement, order in orders.values():
+        cuts = [2, 4, 6] if len(placement) == 4 else list(range(1, 8))
+        document = plan(CHAIN, cuts, placement, MICROBATCHES, order)
+        compare(document, chain(), chain(), batch(4 * MICROBATCHES), runtime="torch")
+    placement, order = orders["1f1b"]
+    document = plan(CHAIN, [2, 4, 6], placement, MICROBATCHES, order, recompute=[0, 2])
+    compare(document, chain(), chain(), batch(4 * MICROBATCHES), runtime="torch")
+
+
+def case_what_torch_cannot_run_is_told_in_a_sentence() -> None:
+    def told(placement: list[Group]) -> str:
+        document = plan(CHAIN, [4], placement, 2, greedy(placement, 2, "BF", 2))
+        return refused(weft.Infeasible, lambda: start(document, chain(), runtime="torch"))
+
+    assert told([(0,), (1, 2, 3)]).startswith("stage 1 has 3 devices, which torch.distributed.pip")
+    assert told([(0,), (3,)]).startswith("device 1 has no stage")
+
+
+def case_layers_of_a_recording_are_found_by_their_classes() -> None:
+    orders = greedy(LINE, MICROBATCHES, "BF", 4)
+    recorded = ["0.Linear_0", *(f"{n}.Block_{n - 1}" for n in range(1, 7)), "7.Linear_13"]
+    document = plan(recorded, [2, 4, 6], LINE, MICROBATCHES, orders)
+    compare(document, chain(), chain(), batch(4 * MICROBATCHES))
+    recorded[3] = "3.Tanh_0"
+    document = plan(recorded, [2, 4, 6], LINE, MICROBATCHES, orders)
+    said = refused(weft.UsageError, lambda: start(document, chain()))
+    assert "layer '3.Tanh_0' of the recorded model is not found" in said, said
+
+
 def case_devices_without_a_stage() -> None:
     placement: list[Group] = [(2,), (0,)]
     check(placement, greedy(placement, MICROBATCHES, "BF", 2))
@@ -253,8 +236,8 @@ def case_layers_that_write_into_their_inputs() -> None:
         compare(document, eager(), eager(), batch(24), loss=lambda y, t: y.square().mean())
 
 
-def start(document: Any, model: nn.Module) -> Any:
-    return weft.torch.pipeline(model, document, loss=functional.cross_entropy)
+def start(document: Any, model: nn.Module, **words: Any) -> Any:
+    return weft.torch.pipeline(model, document, loss=functional.cross_entropy, **words)
 
 
 def case_wrong_plans_are_told_in_a_sentence() -> None:

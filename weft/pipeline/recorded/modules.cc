@@ -70,7 +70,7 @@ class Modules {
     if (calls_.empty()) return {};
     number_layers();
     tie_backwards();
-    add_kernels();
+    add_work();
     add_parameters();
     add_activations();
     return finish();
@@ -200,21 +200,29 @@ class Modules {
     return {place_of(event), false};
   }
 
-  void add_kernels() {
-    std::vector<OpId> kernels;
+  /// What the layers' work is made of: kernels, or, in a job without devices, ops of the host.
+  std::vector<OpId> work() const {
+    std::vector<OpId> kernels, host;
     for (OpId op = 0; op < graph_.size(); ++op) {
       const OpKind kind = graph_.ops.kind[op];
       if (graph_.rank(op) != trace_.rank || !steps_.contains(graph_.ops.step[op])) continue;
       if (kind == OpKind::kKernel || kind == OpKind::kCopy) kernels.push_back(op);
+      if (kind == OpKind::kHost) host.push_back(op);
     }
+    return kernels.empty() ? host : kernels;
+  }
+
+  void add_work() {
     Place last;
-    for (const OpId op : kernels) {
+    for (const OpId op : work()) {
       const std::uint32_t event = graph_.ops.event[op];
-      const std::uint32_t launch = event == graph::kNoId ? kNone : launches_.launcher[event];
-      if (launch == kNone) continue;
-      const Place place = place_of_work(launch, last);
-      // What the optimizer launches belongs to no micro-batch.
-      if (!place.backward && last.backward && !in_module(launch)) continue;
+      if (event == graph::kNoId) continue;
+      const bool on_host = graph_.ops.kind[op] == OpKind::kHost;
+      const std::uint32_t cause = on_host ? event : launches_.launcher[event];
+      if (cause == kNone) continue;
+      const Place place = place_of_work(cause, last);
+      // What the optimizer does belongs to no micro-batch.
+      if (!place.backward && last.backward && !in_module(cause)) continue;
       Sums& sums = sums_[place.layer];
       (place.backward ? sums.backward : sums.forward) += graph_.ops.duration[op];
       last = place;

@@ -9,7 +9,8 @@
 
 namespace weft::pipeline::recorded {
 
-/// A chain of layers, times of one micro-batch on the device without profiler. Layers are the
+/// A chain of layers, times of one micro-batch on the device (or, where there is none, the host)
+/// without profiler. Layers are the
 /// modules that the model calls one after the other, where the recording names modules (recorded
 /// with stacks): containers (Sequential) and wrappers are opened, other modules are not. A recorded
 /// pipeline is one model over all stages; without modules its layers are what repeats. Parameters

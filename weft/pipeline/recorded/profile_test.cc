@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace weft::pipeline::recorded {
 namespace {
@@ -62,6 +63,49 @@ TEST(RecordedProfile, APipelineIsOneModel) {
   EXPECT_EQ(profile->layers[0].parameters, kBlock + kEmbedding);
   for (std::size_t i = 1; i < 7; ++i) EXPECT_EQ(profile->layers[i].parameters, kBlock);
   EXPECT_EQ(profile->layers[7].parameters, kBlock + kEmbedding + 4 * 16'384);
+}
+
+/// Steps of a model of two layers on a host without devices: the second takes three times as long,
+/// and a backward, on autograd's thread, twice a forward.
+std::string host_trace() {
+  std::string events;
+  const auto add = [&](const std::string& cat, const std::string& name, int thread, double start,
+                       double duration, const std::string& args) {
+    if (!events.empty()) events += ",";
+    events += R"({"ph":"X","pid":1,"cat":")" + cat + R"(","name":")" + name + R"(","tid":)" +
+              std::to_string(thread) + R"(,"ts":)" + std::to_string(start) + R"(,"dur":)" +
+              std::to_string(duration) + R"(,"args":{)" + args + "}}";
+  };
+  for (int step = 0; step < 4; ++step) {
+    const double at = 10'000.0 * step;
+    const auto sequence = [&](int layer, int of) {
+      return R"("Sequence number":)" + std::to_string(2 * step + layer) + R"(,"Fwd thread id":)" +
+             std::to_string(of);
+    };
+    add("user_annotation", "ProfilerStep#" + std::to_string(step), 1, at, 9'900, "");
+    add("python_function", "nn.Module: Net_0", 1, at + 10, 450, "");
+    add("python_function", "nn.Module: Linear_0", 1, at + 20, 110, "");
+    add("cpu_op", "aten::mm", 1, at + 25, 100, sequence(0, 0));
+    add("python_function", "nn.Module: Linear_1", 1, at + 140, 310, "");
+    add("cpu_op", "aten::mm", 1, at + 145, 300, sequence(1, 0));
+    add("cpu_op", "MmBackward0", 2, at + 1'000, 600, sequence(1, 1));
+    add("cpu_op", "MmBackward0", 2, at + 1'700, 200, sequence(0, 1));
+  }
+  return R"({"schemaVersion":1,"distributedInfo":{"rank":0,"world_size":1},"traceEvents":[)" +
+         events + "]}";
+}
+
+TEST(RecordedProfile, WithoutDevicesLayersAreTheWorkOfTheHost) {
+  const fs::path file = fs::path(testing::TempDir()) / "host_layers.json";
+  std::ofstream(file) << host_trace();
+  const auto profile = profile_of({file});
+  ASSERT_TRUE(profile.has_value()) << profile.error().message;
+  ASSERT_EQ(profile->layers.size(), 2u);
+  EXPECT_EQ(profile->layers[0].id, "0.Linear_0");
+  EXPECT_EQ(profile->layers[0].forward, 100'000);
+  EXPECT_EQ(profile->layers[0].backward, 200'000);
+  EXPECT_EQ(profile->layers[1].forward, 300'000);
+  EXPECT_EQ(profile->layers[1].backward, 600'000);
 }
 
 TEST(RecordedProfile, ReadsBackAsItWasWritten) {

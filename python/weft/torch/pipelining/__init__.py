@@ -4,5 +4,6 @@
 from .making import pipeline
 from .plan import Plan, read_plan
 from .runtime import Pipeline
+from .torch_runtime import TorchPipeline
 
-__all__ = ["Pipeline", "Plan", "pipeline", "read_plan"]
+__all__ = ["Pipeline", "Plan", "TorchPipeline", "pipeline", "read_plan"]

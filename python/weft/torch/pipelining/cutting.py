@@ -17,6 +17,7 @@ import torch
 from torch import fx, nn
 
 from ...errors import UsageError
+from .naming import with_module_names
 from .plan import Plan
 
 _SPECIALISED = ("_assert_is_none", "_assert")
@@ -59,23 +60,17 @@ class _Tracer(fx.Tracer):  # type: ignore[misc]
 
 def cut(model: nn.Module, plan: Plan) -> list[StageModule]:
     """All stages; they share the parameters of the model."""
+    plan = with_module_names(plan, model)
     stage_of_layer = {layer: s for s, stage in enumerate(plan.stages) for layer in stage.layers}
-    _check_names(model, plan, stage_of_layer)
+    _check_nesting(plan, stage_of_layer)
     graph = _trace(model, set(stage_of_layer))
     stages = _place(graph, stage_of_layer, len(plan.stages))
     _check_parameters(model, graph, stages)
     return [_stage(model, graph, stages, number) for number in range(len(plan.stages))]
 
 
-def _check_names(model: nn.Module, plan: Plan, stage_of_layer: dict[str, int]) -> None:
-    names = {name for name, _ in model.named_modules() if name}
+def _check_nesting(plan: Plan, stage_of_layer: dict[str, int]) -> None:
     for layer in stage_of_layer:
-        if layer not in names:
-            known = ", ".join(repr(name) for name in list(dict(model.named_children()))[:6])
-            raise UsageError(
-                f"{plan.name}: layer '{layer}' is no module of the model, whose children are {known or 'none'}; "
-                "plan with a profile of this model"
-            )
         inside = next((o for o in stage_of_layer if o.startswith(layer + ".")), None)
         if inside is not None:
             raise UsageError(f"{plan.name}: layer '{inside}' is a part of layer '{layer}'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 import torch.distributed as dist
@@ -15,8 +15,10 @@ from ...errors import Unavailable, UsageError
 from .cutting import cut
 from .plan import Plan, read_plan
 from .runtime import LossFunction, Pipeline
+from .torch_runtime import TorchPipeline
 
 
+@overload
 def pipeline(
     model: nn.Module,
     plan: Plan | Mapping[str, Any] | str | os.PathLike[str],
@@ -25,12 +27,37 @@ def pipeline(
     reduction: str = "mean",
     device: torch.device | str | None = None,
     timeout: float | None = None,
-) -> Pipeline:
+    runtime: Literal["weft"] = "weft",
+) -> Pipeline: ...
+@overload
+def pipeline(
+    model: nn.Module,
+    plan: Plan | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    loss: LossFunction,
+    reduction: str = "mean",
+    device: torch.device | str | None = None,
+    runtime: Literal["torch"],
+    exported: str | os.PathLike[str] | None = None,
+) -> TorchPipeline: ...
+def pipeline(
+    model: nn.Module,
+    plan: Plan | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    loss: LossFunction,
+    reduction: str = "mean",
+    device: torch.device | str | None = None,
+    timeout: float | None = None,
+    runtime: str = "weft",
+    exported: str | os.PathLike[str] | None = None,
+) -> Pipeline | TorchPipeline:
     """Cuts the model into the stages of a plan of `weft pipeline` and keeps those of this rank.
 
     All ranks call it, with the same model and plan. Device d of the plan is rank d; layers of the plan
     are modules of the model, by name. `loss(outputs, target)` is the mean over the samples it is given,
-    or, with reduction="sum", their sum.
+    or, with reduction="sum", their sum. runtime="torch" runs the plan in torch.distributed.pipelining, if
+    each stage has one device; `exported` is a file of `weft pipeline export` to run there instead of the
+    plan's own order.
     """
     if not dist.is_initialized():
         raise Unavailable("no process group: call torch.distributed.init_process_group() first")
@@ -43,8 +70,15 @@ def pipeline(
             f"{planned.name} is for {planned.devices} devices, and the job has {world} ranks: start one rank a "
             "device, or plan for this cluster"
         )
+    if runtime not in ("weft", "torch"):
+        raise UsageError(f"runtime is 'weft' or 'torch', and not {runtime!r}")
     stages = cut(model, planned)
     place = torch.device(device) if device is not None else _device_of(model)
+    if runtime == "torch":
+        file = None if exported is None else os.fspath(exported)
+        return TorchPipeline(
+            planned, stages, loss, reduction=reduction, device=place, exported=file
+        )
     return Pipeline(planned, stages, loss, reduction=reduction, device=place, timeout=timeout)
 
 

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...errors import UsageError
 from ..messages import Deadline, Links
 from ..running import backend_of, in_groups, seconds_of
 from .cutting import StageModule
 from .exchange import Exchange, Key, key_of
+from .part import Part
 from .plan import Op, Plan
 from .reduction import GradientSum
 from .samples import Samples
@@ -24,18 +25,14 @@ from .stage import Loss, Stage
 LossFunction = Callable[[Any, Any], Tensor]
 
 
-class Pipeline:
-    """This rank's part of a model, and the steps that all ranks take together.
-
-    Device d of the plan is rank d of the default process group.
-    """
+class Pipeline(Part):
+    """This rank's part of a model, and the steps that all ranks take together."""
 
     def __init__(
         self, plan: Plan, modules: Sequence[StageModule], loss: LossFunction, *,
         reduction: str, device: torch.device, timeout: float | None,
     ) -> None:  # fmt: skip
-        self.plan = plan
-        self.rank = dist.get_rank()
+        super().__init__(plan, modules, device)
         self._loss, self._mean, self._device = loss, reduction == "mean", device
         self._timeout = seconds_of(backend_of(device)) if timeout is None else timeout
         self._watch = timeout is not None
@@ -43,11 +40,6 @@ class Pipeline:
         self._tag = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 34
         _check_same(self._tag, device)
         self._order = plan.order_of(self.rank)
-        self.stages: dict[int, StageModule] = {
-            number: module.to(device)
-            for number, (stage, module) in enumerate(zip(plan.stages, modules))
-            if self.rank in stage.devices
-        }
         self._stages = {
             number: Stage(number, module, plan.stages[number].recompute, device)
             for number, module in self.stages.items()
@@ -58,23 +50,6 @@ class Pipeline:
         self._share_parameters()
         self._exchange: Exchange | None = None
         self._samples = Samples(plan, 0)
-
-    def parameters(self) -> Iterator[nn.Parameter]:
-        """Of the stages of this rank."""
-        for module in self.stages.values():
-            yield from module.parameters()
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """With the names that they have in the model."""
-        for module in self.stages.values():
-            yield from module.graph_module.named_parameters()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Of the stages of this rank, with the names of the model."""
-        state: dict[str, Any] = {}
-        for module in self.stages.values():
-            state |= module.graph_module.state_dict()
-        return state
 
     def step(self, *inputs: Tensor, target: Any = None) -> Tensor | None:
         """Forward and backward of a batch, cut into micro-batches along the first dimension.

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of `weft pipeline`, run by weft.torch.pipeline on hosts with unequal links, against torch's own.
+
+    .venv/bin/python bench/pipeline_torch.py [WEFT] [--repeats 9] [--only TEXT]
+        [--markdown docs/reference/pipeline-torch.md]
+
+The whole way, for each model and each set of links: `weft record` and `weft pipeline profile` tell the
+layers, `weft pipeline` plans, and four gloo ranks run the plan, torch's GPipe, 1F1B and interleaved 1F1B
+with even cuts, and even cuts in Weft's runtime. They take turns within one set of processes; a time is
+that of the slowest rank, and the median of repeats counts. Layers hold instead of computing, as four
+ranks have two cores here. Exit status: 0 the bars hold, 1 they do not, 4 there is no .venvs/torch. Without
+root there are no hosts with links of their own, and all ranks talk over loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+JOB = ROOT / "bench" / "pipeline_torch_job.py"
+PYTHON = ROOT / ".venvs" / "torch" / "bin" / "python"
+sys.path.insert(0, str(ROOT))
+
+MODELS = ("transformer", "convolutions")
+MICROBATCHES = 8
+# Mbit/s of each host's link to the switch.
+LINKS: dict[str, tuple[int, ...]] = {
+    "one slow host": (1000, 1000, 200, 1000),
+    "four speeds": (400, 1000, 150, 600),
+}
+LOOPBACK: dict[str, tuple[int, ...]] = {"loopback": (8000, 8000, 8000, 8000)}
+PAYLOAD = 1448 / 1514  # of an Ethernet frame
+LATENCY_US = 200  # gloo's, from ready to ready
+BAR = 10.0  # per cent between measured and predicted
+RIVALS = ("gpipe", "1f1b", "interleaved")
+EVEN = ("gpipe", "1f1b")  # run by Weft as well
+
+
+@dataclass(frozen=True)
+class Row:
+    model: str
+    links: str
+    stages: str
+    predicted: dict[str, float]
+    times: dict[str, list[float]]
+    torch: str
+
+    def measured(self, name: str) -> float:
+        return statistics.median(self.times[name])
+
+    @property
+    def off(self) -> float:
+        return 100 * (self.measured("plan") / self.predicted["plan"] - 1)
+
+    @property
+    def fastest_rival(self) -> float:
+        return min(self.measured(name) for name in RIVALS)
+
+    @property
+    def holds(self) -> bool:
+        return abs(self.off) <= BAR and self.measured("plan") < self.fastest_rival
+
+
+def cluster(name: str, megabits: tuple[int, ...]) -> dict[str, Any]:
+    """As the planner takes it: whatever a host sends to all others shares its link."""
+    rates = [m * 1e6 / 8 * PAYLOAD for m in megabits]
+    all_of = range(len(rates))
+    return {
+        "name": name,
+        "devices": len(rates),
+        "bandwidth": [[0 if i == j else min(rates[i], rates[j]) for j in all_of] for i in all_of],
+        "latency_us": LATENCY_US,
+        "shared_links": [
+            {"between": [[i], [j for j in all_of if j != i]], "bytes_per_s": rates[i]}
+            for i in all_of
+        ],
+    }
+
+
+def even(plan: dict[str, Any], schedule: str) -> dict[str, Any]:
+    """The same model on the same devices, with as many layers a stage and a usual order."""
+    devices, layers = plan["cluster"]["devices"], [layer["id"] for layer in plan["layers"]]
+    ends = [len(layers) * (stage + 1) // devices for stage in range(devices)]
+    stage = {
+        "recompute": False,
+        "forward_ms": 0,
+        "backward_ms": 0,
+        "all_reduce_ms": 0,
+        "sends_bytes": 0,
+    }
+    orders = []
+    for number in range(devices):
+        first = MICROBATCHES if schedule == "gpipe" else min(devices - number, MICROBATCHES)
+        ops = [f"{number}F{m}" for m in range(first)]
+        for m in range(MICROBATCHES):
+            ops.append(f"{number}B{m}")
+            ops += [f"{number}F{m + first}"] * (m + first < MICROBATCHES)
+        orders.append(" ".join(ops))
+    stages = [
+        {**stage, "layers": layers[begin:end], "devices": [number]}
+        for number, (begin, end) in enumerate(zip([0, *ends], ends))
+    ]
+    return {**plan, "schedule": schedule, "stages": stages, "orders": orders}
+
+
+def run(words: list[Any], **environment: str) -> str:
+    done = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, timeout=600,
+        env=os.environ | environment,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(
+            f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+class Bench:
+    def __init__(self, weft: Path, folder: Path, repeats: int) -> None:
+        from tests.cli.frameworks import weft_alone
+
+        self.weft, self.folder, self.repeats = weft, folder, repeats
+        self.path = str(weft_alone(folder / "path"))
+
+    def profile(self, model: str) -> Path:
+        """From a recording on one device."""
+        recording, profile = self.folder / model, self.folder / f"{model}.json"
+        if not profile.exists():
+            run([self.weft, "record", "-o", recording, "--stacks", "--steps", "8..12", "-q", "--",
+                 PYTHON, JOB, "record", model], OMP_NUM_THREADS="1")  # fmt: skip
+            run([self.weft, "pipeline", "profile", recording, "-o", profile])
+        return profile
+
+    def measure(self, model: str, links: str, megabits: tuple[int, ...], testbed: bool) -> Row:
+        described, plan = self.folder / "cluster.json", self.folder / "plan.json"
+        described.write_text(json.dumps(cluster(links, megabits)))
+        run([self.weft, "pipeline", self.profile(model), "--cluster", described, "--microbatches",
+             MICROBATCHES, "-o", plan])  # fmt: skip
+        document = json.loads(plan.read_text())
+        plans = {"plan": plan}
+        for name in EVEN:
+            plans[f"weft {name}"] = self.folder / f"{name}.json"
+            plans[f"weft {name}"].write_text(json.dumps(even(document, name)))
+        predicted = {name: self.simulated(file) for name, file in plans.items()}
+        job = [PYTHON, JOB, model, self.repeats, *(f"{n}={file}" for n, file in plans.items())]
+        text = self.on_hosts(job, megabits) if testbed else self.on_loopback(job, len(megabits))
+        line = next(line for line in text.splitlines() if '{"torch"' in line)
+        found = json.loads(line[line.index("{") :])
+        stages = "; ".join(
+            f"{len(stage['layers'])} on {','.join(map(str, stage['devices']))}"
+            for stage in document["stages"]
+        )
+        return Row(model, links, stages, predicted, found["ms"], found["torch"])
+
+    def simulated(self, plan: Path) -> float:
+        """Its step, in ms, whatever the file itself says."""
+        words = [self.weft, "pipeline", "export", plan, "--to", "json"]
+        return float(json.loads(run(words))["step"]) / 1e6
+
+    def on_hosts(self, job: list[Any], megabits: tuple[int, ...]) -> str:
+        hosts = self.folder / "hosts.json"
+        hosts.write_text(json.dumps({"hosts": [{"rate": f"{rate}mbit"} for rate in megabits]}))
+        return run([self.weft, "testbed", "run", hosts, "--", *job], PYTHONPATH=self.path,
+                   OMP_NUM_THREADS="1")  # fmt: skip
+
+    def on_loopback(self, job: list[Any], world: int) -> str:
+        from tests.cli.frameworks import free_port, ranks_environment
+
+        port = free_port()
+        ranks = [
+            subprocess.Popen(
+                [str(word) for word in job],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=os.environ | ranks_environment(rank, world, port) | {"PYTHONPATH": self.path},
+            )  # fmt: skip
+            for rank in range(world)
+        ]
+        try:
+            outputs = [rank.communicate(timeout=600)[0] for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+        return outputs[0]
+
+
+def show(row: Row) -> None:
+    print(f"{row.model}, {row.links}: {row.stages}")
+    measured, predicted = row.measured("plan"), row.predicted["plan"]
+    print(f"  plan        {measured:8.0f} ms, predicted {predicted:.0f} ({row.off:+.1f} %)")
+    for name in RIVALS:
+        line = f"  {name:11} {row.measured(name):8.0f} ms, "
+        line += f"{row.measured(name) / measured:.2f} times as long"
+        if name in EVEN:
+            own = f"weft {name}"
+            line += f"; by Weft {row.measured(own):.0f} ms, predicted {row.predicted[own]:.0f}"
+        print(line, flush=True)
+
+
+PAGE = """# Pipelines in PyTorch, measured
+
+`bench/pipeline_torch.py --markdown` writes this page: steps of {microbatches} micro-batches on four gloo ranks, torch {torch},
+{where}, medians of {repeats} steps that take turns, in ms. Layers come from `weft record` and `weft pipeline
+profile`, plans from `weft pipeline`; [weft.torch.pipeline](../guide/pipeline-torch.md) runs them. GPipe, 1F1B and interleaved are
+torch's own classes with as many layers in every stage. As four ranks have {cores} cores, layers hold for their time
+instead of computing; messages, gradients and all-reduces are real.
+
+**{holds} of {count}: within {bar:g} % of the prediction and faster than all three. Off by {off:.1f} % at most; the fastest of the
+three takes {least:.2f} to {most:.2f} times as long.**
+
+| model | links, Mbit/s | stages: layers on devices | predicted | plan | off | GPipe | 1F1B | interleaved |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+AFTER = """
+How much of that is the runtime? The same even cuts and orders, run by torch and by Weft, whose messages never hold up
+compute, with the step that is predicted for them:
+
+| model | links | GPipe: torch | Weft | predicted | 1F1B: torch | Weft | predicted |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def page(rows: list[Row], links: dict[str, tuple[int, ...]], testbed: bool, repeats: int) -> str:
+    ratios = [row.fastest_rival / row.measured("plan") for row in rows]
+    text = PAGE.format(
+        microbatches=MICROBATCHES, torch=rows[0].torch, repeats=repeats, cores=os.cpu_count(), bar=BAR,
+        where="hosts of the [testbed](../guide/testbed.md)" if testbed else "loopback",
+        holds=sum(row.holds for row in rows), count=len(rows), off=max(abs(row.off) for row in rows),
+        least=min(ratios), most=max(ratios),
+    )  # fmt: skip
+    for row in rows:
+        figures = " | ".join(f"{row.measured(name):.0f}" for name in RIVALS)
+        speeds = ", ".join(map(str, links[row.links]))
+        text += (f"| {row.model} | {row.links}: {speeds} | {row.stages} | {row.predicted['plan']:.0f} | "
+                 f"{row.measured('plan'):.0f} | {row.off:+.1f} % | {figures} |\n")  # fmt: skip
+    text += AFTER
+    for row in rows:
+        cells = [
+            f"{row.measured(name):.0f} | {row.measured(own):.0f} | {row.predicted[own]:.0f}"
+            for name, own in ((name, f"weft {name}") for name in EVEN)
+        ]
+        text += f"| {row.model} | {row.links} | {' | '.join(cells)} |\n"
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("weft", nargs="?", type=Path, default=ROOT / "build" / "weft")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--only", default="", help='cases with this in them, as "transformer, one"')
+    parser.add_argument("--markdown", type=Path, help="file for the page of figures")
+    options = parser.parse_args()
+    if not PYTHON.exists():
+        print("left out: no .venvs/torch, see tools/frameworks.sh torch", file=sys.stderr)
+        return 4
+    testbed = os.geteuid() == 0
+    links = LINKS if testbed else LOOPBACK
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(options.weft.resolve(), Path(folder), options.repeats)
+        for model in MODELS:
+            for name, megabits in links.items():
+                if options.only in f"{model}, {name}":
+                    rows.append(bench.measure(model, name, megabits, testbed))
+                    show(rows[-1])
+    if options.markdown and rows:
+        options.markdown.write_text(page(rows, links, testbed, options.repeats))
+    holds = sum(row.holds for row in rows)
+    print(
+        f"{holds} of {len(rows)} within {BAR:g} % of the prediction and faster than all three rivals"
+    )
+    return int(holds < len(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

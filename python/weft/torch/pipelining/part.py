@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rank holds of a model that is cut into stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from .cutting import StageModule
+from .plan import Plan
+
+
+class Part:
+    """The stages of this rank. Device d of the plan is rank d of the default process group."""
+
+    def __init__(self, plan: Plan, modules: Sequence[StageModule], device: torch.device) -> None:
+        self.plan = plan
+        self.rank = dist.get_rank()
+        self.stages: dict[int, StageModule] = {
+            number: module.to(device)
+            for number, (stage, module) in enumerate(zip(plan.stages, modules))
+            if self.rank in stage.devices
+        }
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        for module in self.stages.values():
+            yield from module.parameters()
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """With the names that they have in the model."""
+        for module in self.stages.values():
+            yield from module.graph_module.named_parameters()
+
+    def state_dict(self) -> dict[str, Any]:
+        """With the names of the model; those of all ranks together are the model's."""
+        state: dict[str, Any] = {}
+        for module in self.stages.values():
+            state |= module.graph_module.state_dict()
+        return state
