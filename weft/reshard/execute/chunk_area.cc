@@ -8,7 +8,7 @@
 namespace weft::reshard::execute {
 
 ChunkArea::ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk)
-    : neighbours_(neighbours), self_(self), sent_(static_cast<std::size_t>(neighbours.devices())) {
+    : neighbours_(neighbours), self_(self), lanes_(static_cast<std::size_t>(neighbours.devices())) {
   constexpr Bytes kLine = 64, kPage = 4096;
   Bytes step = (chunk + kLine - 1) / kLine * kLine;
   // Chunks a power of two apart would compete for the same few lines of a cache.
@@ -37,9 +37,9 @@ bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::ui
     letter.offset = held.offset;
     letter.bytes = chunk.bytes;
     if (reader == chunk.readers[0]) {
-      held.reader = post(reader);
+      held.reader = post(reader, letter);
     } else {
-      held.others.push_back(post(reader));
+      held.others.push_back(post(reader, letter));
     }
   }
   held_.push_back(std::move(held));
@@ -56,44 +56,54 @@ void ChunkArea::send_inside(const OutgoingChunk& chunk, const Buffers& buffers,
     letter.offset = Letter::kInside;
     letter.bytes = chunk.bytes;
     std::memcpy(letter.inside, bytes.data(), static_cast<std::size_t>(chunk.bytes));
-    post(reader);
+    post(reader, letter);
   }
 }
 
-bool ChunkArea::lanes_free(const OutgoingChunk& chunk) const {
+bool ChunkArea::lanes_free(const OutgoingChunk& chunk) {
   return std::all_of(chunk.readers.begin(), chunk.readers.end(), [&](Device reader) {
-    const NeighbourLane& lane = neighbours_.lane(self_, reader);
-    return sent_[reader] - lane.taken.load(std::memory_order_acquire) < NeighbourLane::kLetters;
+    Lane& lane = lanes_[reader];
+    if (lane.sent - lane.taken < NeighbourLane::kLetters) return true;
+    lane.taken = neighbours_.lane(self_, reader).taken.load(std::memory_order_acquire);
+    return lane.sent - lane.taken < NeighbourLane::kLetters;
   });
 }
 
 bool ChunkArea::fits(const OutgoingChunk& chunk, Bytes limit) {
-  // To ask costs more than small chunks are worth, and they leave the cache as it is.
+  // To ask about all of them costs more than small chunks are worth.
   constexpr Bytes kLarge = 16 << 10;
   const auto full = [&] { return free_.empty() || held_bytes_ > limit - chunk.bytes; };
+  forget_oldest();
   if (chunk.bytes >= kLarge || full()) forget_taken();
   return held_.empty() || !full();
 }
 
 Letter& ChunkArea::next_letter(Device reader) const {
-  return neighbours_.lane(self_, reader).letters[sent_[reader] % NeighbourLane::kLetters];
+  return neighbours_.lane(self_, reader).letter(lanes_[reader].sent + 1);
 }
 
-ChunkArea::Reader ChunkArea::post(Device reader) {
-  const std::uint64_t number = sent_[reader]++;
-  neighbours_.lane(self_, reader).sent.store(number + 1, std::memory_order_release);
+ChunkArea::Reader ChunkArea::post(Device reader, Letter& letter) {
+  const std::uint64_t number = ++lanes_[reader].sent;
+  letter.number.store(number, std::memory_order_release);
   neighbours_.ring(reader, Neighbours::Until::kLetters);
   return {reader, number};
 }
 
 bool ChunkArea::taken(const Reader& reader) const {
-  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >
+  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >=
          reader.letter;
 }
 
 bool ChunkArea::taken_by_all(const Held& held) const {
   return taken(held.reader) && std::all_of(held.others.begin(), held.others.end(),
                                            [&](const Reader& reader) { return taken(reader); });
+}
+
+void ChunkArea::forget_oldest() {
+  for (; !held_.empty() && taken_by_all(held_.front()); held_.pop_front()) {
+    held_bytes_ -= held_.front().bytes;
+    free_.push_back(held_.front().offset);
+  }
 }
 
 void ChunkArea::forget_taken() {

@@ -3,6 +3,7 @@
 // is still in the cache.
 #pragma once
 
+#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -39,12 +40,13 @@ class ChunkArea {
     std::vector<Reader> others;  ///< that get the same
   };
   bool fits(const OutgoingChunk& chunk, Bytes limit);
-  bool lanes_free(const OutgoingChunk& chunk) const;
+  bool lanes_free(const OutgoingChunk& chunk);
   void send_inside(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint);
   /// To be written, then posted.
   Letter& next_letter(Device reader) const;
-  Reader post(Device reader);
+  Reader post(Device reader, Letter& letter);
   void forget_taken();
+  void forget_oldest();
   bool taken(const Reader& reader) const;
   bool taken_by_all(const Held& held) const;
 
@@ -52,8 +54,12 @@ class ChunkArea {
   Device self_;
   std::vector<Bytes> free_;  ///< offsets
   Bytes held_bytes_ = 0;
-  std::vector<Held> held_;
-  std::vector<std::uint64_t> sent_;  ///< letters, by receiver
+  std::deque<Held> held_;  ///< oldest first
+  struct Lane {
+    std::uint64_t sent = 0;   ///< letters
+    std::uint64_t taken = 0;  ///< of them, when it was last looked at: the line is the receiver's
+  };
+  std::vector<Lane> lanes_;  ///< by receiver
 };
 
 }  // namespace weft::reshard::execute

@@ -13,22 +13,27 @@
 namespace weft::reshard::execute {
 
 /// A chunk: where it lies in the sender's area, or itself where it is short.
-struct Letter {
+struct alignas(64) Letter {
   static constexpr Bytes kInside = -1;
-  static constexpr Bytes kMostInside = 104;
+  static constexpr Bytes kMostInside = 96;
 
+  /// Which letter of the lane this is, counted from 1. Written last, and read first: so one look
+  /// tells whether it has come, and brings it.
+  std::atomic<std::uint64_t> number;
   std::uint64_t fingerprint;  ///< of the program that it is part of
   Bytes offset;               ///< in the area, or kInside
   Bytes bytes;
   std::byte inside[kMostInside];
 };
 
-/// From one process to another. Only the sender changes `sent`, only the receiver `taken`.
+/// From one process to another. Only the sender writes letters, only the receiver `taken`.
 struct NeighbourLane {
   static constexpr std::uint64_t kLetters = 32;
-  alignas(64) std::atomic<std::uint64_t> sent;
   alignas(64) std::atomic<std::uint64_t> taken;
-  alignas(64) Letter letters[kLetters];  ///< number n is at n % kLetters
+  Letter letters[kLetters];
+
+  /// Where the letter with that number is.
+  Letter& letter(std::uint64_t number) { return letters[number % kLetters]; }
 };
 
 class Neighbours {

@@ -138,20 +138,20 @@ class Shared final : public SharedTransport {
   Result<std::size_t> take(std::span<const IncomingChunk> chunks, const Buffers& buffers) {
     const Device peer = chunks[0].peer;
     NeighbourLane& lane = neighbours_.lane(peer, self_);
-    const std::uint64_t sent = lane.sent.load(std::memory_order_acquire);
+    std::uint64_t& taken = taken_[peer];
     std::size_t took = 0;
-    for (; took < chunks.size() && chunks[took].peer == peer && taken_[peer] < sent; ++took) {
-      const Letter& letter = lane.letters[taken_[peer] % NeighbourLane::kLetters];
+    for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
+      const Letter& letter = lane.letter(taken + 1);
+      if (letter.number.load(std::memory_order_acquire) != taken + 1) break;
       if (letter.fingerprint != fingerprint_ || letter.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
       }
       move(chunks[took].base, buffers);
-      unpack(
-          chunks[took].copies,
-          letter.offset == Letter::kInside ? letter.inside : neighbours_.area(peer) + letter.offset,
-          buffers);
-      lane.taken.store(++taken_[peer], std::memory_order_release);
+      const bool inside = letter.offset == Letter::kInside;
+      unpack(chunks[took].copies, inside ? letter.inside : neighbours_.area(peer) + letter.offset,
+             buffers);
+      lane.taken.store(++taken, std::memory_order_release);
     }
     if (took > 0) neighbours_.ring(peer, Neighbours::Until::kRoomOrLetters);
     return took;
