@@ -91,8 +91,8 @@ Subcommand pipeline_command() {
   command.min_inputs = 1;
   command.details =
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
-      "or "
-      "SPP, or\nJSON. --cluster says what devices there are: a file, or words such as '8x H100 "
+      "or SPP, an\ninstance of dnn-partitioning or Piper, a table of Chimera, or JSON. --cluster "
+      "says what devices there are: a file, or words such as '8x H100 "
       "nvlink, 4 hosts, 400Gb'\nor '4 devices, 12.5GB/s'; docs/formats/pipeline.md has both. The "
       "plan is the one whose simulated\nstep is shortest, with a bound that no plan can beat; "
       "`weft verify` checks it.\n--model pipedream answers as PipeDream's optimizer does: the "

@@ -41,13 +41,7 @@ Result<Scheduled> scheduled_of(const Arguments& arguments) {
                 fmt::format("{} is for files of instances; a plan has its schedule", flag));
   }
   WEFT_ASSIGN(const ReadPlan plan, parse_plan(text, path));
-  auto scheduled = exports::scheduled_plan(plan);
-  if (!scheduled) {
-    Error error = std::move(scheduled.error());
-    error.file = path;
-    return tl::unexpected(std::move(error));
-  }
-  return scheduled;
+  return exports::scheduled_plan(plan);
 }
 
 Result<Exported> exported(const Arguments& arguments, const Scheduled& scheduled) {

@@ -46,6 +46,8 @@ Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
     return Clock::now() >= end || interrupted();
   };
   auto solution = pipeline::solve(pipeline, options);
+  // Half a search is an answer where time was short, but none where it was not wanted any more.
+  if (interrupted()) return fail(ErrorCode::kCancelled, "interrupted");
   if (!solution) {
     return fail(solution.error().code,
                 "instance " + pipeline.name + ": " + solution.error().message);
@@ -58,6 +60,11 @@ Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipelin
   return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
 }
 
+/// In the unit of the file, with its decimals.
+void write_time(JsonWriter& json, const Pipeline& pipeline, Nanos time) {
+  json.raw(print_time(pipeline, time));
+}
+
 /// What known schedules take, those that the placement and the memory allow.
 void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
   json.key("patterns").begin_object();
@@ -65,7 +72,8 @@ void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
     const auto schedule = named_schedule(name, pipeline);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
-    if (timeline && fits(pipeline, *timeline)) json.field(name, timeline->makespan);
+    if (!timeline || !fits(pipeline, *timeline)) continue;
+    write_time(json.key(name), pipeline, timeline->makespan);
   }
   json.end_object();
 }
@@ -77,8 +85,10 @@ std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<So
   json.key("results").begin_array();
   for (std::size_t i = 0; i < solved.size(); ++i) {
     const Solution& solution = solved[i].solution;
-    json.begin_object().field("name", pipelines[i].name).field("makespan", solution.makespan);
-    json.field("lower_bound", solution.lower_bound).field("gap_pct", 100 * solution.gap());
+    json.begin_object().field("name", pipelines[i].name);
+    write_time(json.key("makespan"), pipelines[i], solution.makespan);
+    write_time(json.key("lower_bound"), pipelines[i], solution.lower_bound);
+    json.field("gap_pct", 100 * solution.gap());
     json.field("proved", solution.proved()).field("solve_ms", solved[i].milliseconds);
     if (arguments.has("--patterns")) write_patterns(json, pipelines[i]);
     if (arguments.has("--orders")) {
@@ -107,8 +117,9 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
   for (std::size_t i = 0; i < solved.size(); ++i) {
     const Solution& solution = solved[i].solution;
     table.add_row({pipelines[i].name, std::to_string(pipelines[i].stages.size()),
-                   std::to_string(pipelines[i].micro_batches), std::to_string(solution.makespan),
-                   std::to_string(solution.lower_bound),
+                   std::to_string(pipelines[i].micro_batches),
+                   print_time(pipelines[i], solution.makespan),
+                   print_time(pipelines[i], solution.lower_bound),
                    solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap())});
     if (with_orders) orders += fmt::format("\n{}\n{}", pipelines[i].name, print(solution.schedule));
   }

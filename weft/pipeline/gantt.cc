@@ -53,7 +53,8 @@ Nanos longest(std::span<const Drawn> drawn) {
 }
 
 std::string time_of(const Drawn& one, Nanos time) {
-  return one.in_nanos ? format("%.3f ms", static_cast<double>(time) * 1e-6) : std::to_string(time);
+  return one.in_nanos ? format("%.3f ms", static_cast<double>(time) * 1e-6)
+                      : print_time(*one.pipeline, time);
 }
 
 std::string title_of(const Drawn& one) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/pipeline/instances.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
 
@@ -21,10 +23,46 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
   return value.as_int();
 }
 
-/// The numbers of one instance, with errors that name their fields.
+constexpr int kMostDecimals = 9;
+
+/// Decimals that a number is written with: 2 for 1.250, 3 for 5e-3, 0 for 25e1.
+int decimals_of(std::string_view number) {
+  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+  std::string_view mantissa = number.substr(0, e);
+  const std::size_t point = mantissa.find('.');
+  std::int64_t decimals = 0;
+  if (point != std::string_view::npos) {
+    while (mantissa.ends_with('0')) mantissa.remove_suffix(1);
+    decimals = static_cast<std::int64_t>(mantissa.size() - point) - 1;
+  }
+  const auto exponent = e < number.size() ? parse_int(number.substr(e + 1)) : std::int64_t{0};
+  decimals -= std::clamp<std::int64_t>(exponent.value_or(0), -kMostDecimals, kMostDecimals);
+  return static_cast<int>(std::clamp<std::int64_t>(decimals, 0, kMostDecimals));
+}
+
+int most_decimals(const JsonValue* value) {
+  if (!value) return 0;
+  int most = value->is_number() ? decimals_of(value->text) : 0;
+  for (const JsonValue& item : value->items) {
+    if (item.is_number()) most = std::max(most, decimals_of(item.text));
+  }
+  return most;
+}
+
+/// The numbers of one instance, with errors that name their fields. Times and sizes may have
+/// decimals: all of a kind are multiplied by the same power of ten.
 class Fields {
  public:
-  explicit Fields(const JsonValue& object) : object_(object) {}
+  explicit Fields(const JsonValue& object) : object_(object) {
+    for (const char* name : {"f", "b", "w", "c", "comm", "all_reduce"}) {
+      time_decimals_ = std::max(time_decimals_, most_decimals(object.find(name)));
+    }
+    for (const char* name : {"mem_f", "mem_b", "mem_w", "max_mem"}) {
+      size_decimals_ = std::max(size_decimals_, most_decimals(object.find(name)));
+    }
+  }
+
+  int time_decimals() const { return time_decimals_; }
 
   bool has(std::string_view name) const { return object_.find(name) != nullptr; }
 
@@ -32,17 +70,23 @@ class Fields {
     const JsonValue* value = object_.find(name);
     if (!value) return bad(quoted(name) + " is missing");
     const auto found = whole(*value);
-    if (!found) return bad(quoted(name) + " is no whole number; scale all times alike");
+    if (!found) return bad(quoted(name) + " is no whole number");
     return *found;
   }
 
-  /// One for each, or one number for all.
-  Result<std::vector<std::int64_t>> numbers(std::string_view name, std::size_t count) const {
+  /// One for each, or one number for all, times a power of ten.
+  Result<std::vector<std::int64_t>> numbers(std::string_view name, std::size_t count,
+                                            int decimals) const {
     const JsonValue* value = object_.find(name);
     if (!value) return bad(quoted(name) + " is missing");
+    const auto scaled = [&](const JsonValue& item) {
+      const bool exact = item.is_number() && decimals_of(item.text) <= decimals;
+      return exact ? parse_scaled(item.text, decimals) : std::nullopt;
+    };
     if (!value->is_array()) {
-      WEFT_ASSIGN(const std::int64_t all, number(name));
-      return std::vector<std::int64_t>(count, all);
+      const auto all = scaled(*value);
+      if (!all) return bad(quoted(name) + " is no number that fits");
+      return std::vector<std::int64_t>(count, *all);
     }
     if (value->items.size() != count) {
       return bad(quoted(name) + " has " + std::to_string(value->items.size()) + " numbers, not " +
@@ -50,19 +94,24 @@ class Fields {
     }
     std::vector<std::int64_t> list;
     for (const JsonValue& item : value->items) {
-      const auto found = whole(item);
-      if (!found) {
-        return bad(quoted(name) + " has something else than whole numbers; scale all times alike");
-      }
+      const auto found = scaled(item);
+      if (!found) return bad(quoted(name) + " has something else than numbers that fit");
       list.push_back(*found);
     }
     return list;
   }
 
+  Result<std::vector<std::int64_t>> sizes(std::string_view name, std::size_t count) const {
+    return numbers(name, count, size_decimals_);
+  }
+
   Result<std::vector<std::int64_t>> times(std::string_view name, std::size_t count) const {
-    WEFT_ASSIGN(std::vector<std::int64_t> list, numbers(name, count));
+    WEFT_ASSIGN(std::vector<std::int64_t> list, numbers(name, count, time_decimals_));
     for (const std::int64_t time : list) {
-      if (time < 0) return bad(quoted(name) + " has a negative time, " + std::to_string(time));
+      if (time >= 0) continue;
+      Pipeline unit;
+      unit.decimals = time_decimals_;
+      return bad(quoted(name) + " has a negative time, " + print_time(unit, time));
     }
     return list;
   }
@@ -82,6 +131,7 @@ class Fields {
 
  private:
   const JsonValue& object_;
+  int time_decimals_ = 0, size_decimals_ = 0;
 };
 
 /// Either cap_F, the forwards that fit, each of which input and weight gradients free one half of;
@@ -89,15 +139,15 @@ class Fields {
 Status read_memory(const Fields& fields, Pipeline& pipeline) {
   const std::size_t stages = pipeline.stages.size();
   if (fields.has("max_mem")) {
-    WEFT_ASSIGN(const auto forward, fields.numbers("mem_f", stages));
-    WEFT_ASSIGN(const auto input, fields.numbers("mem_b", stages));
-    WEFT_ASSIGN(const auto weight, fields.numbers("mem_w", stages));
+    WEFT_ASSIGN(const auto forward, fields.sizes("mem_f", stages));
+    WEFT_ASSIGN(const auto input, fields.sizes("mem_b", stages));
+    WEFT_ASSIGN(const auto weight, fields.sizes("mem_w", stages));
     for (std::size_t s = 0; s < stages; ++s) {
       pipeline.stages[s].forward_memory = forward[s];
       pipeline.stages[s].input_memory = input[s];
       pipeline.stages[s].weight_memory = weight[s];
     }
-    WEFT_ASSIGN(pipeline.memory_limits, fields.numbers("max_mem", pipeline.devices()));
+    WEFT_ASSIGN(pipeline.memory_limits, fields.sizes("max_mem", pipeline.devices()));
     return {};
   }
   if (!fields.has("cap_F")) return {};
@@ -124,11 +174,12 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
   WEFT_ASSIGN(const auto latency, fields.times(transfer, stages > 0 ? stages - 1 : 0));
   Pipeline pipeline = make_chain(forward, input, weight, 0, static_cast<Micro>(micros));
   pipeline.name = std::move(name);
+  pipeline.decimals = fields.time_decimals();
   for (std::size_t s = 0; s + 1 < stages; ++s) {
     pipeline.boundaries[s].forward.latency = pipeline.boundaries[s].backward.latency = latency[s];
   }
   if (fields.has("device")) {
-    WEFT_ASSIGN(const auto devices, fields.numbers("device", stages));
+    WEFT_ASSIGN(const auto devices, fields.numbers("device", stages, 0));
     for (std::size_t s = 0; s < stages; ++s) {
       if (devices[s] < 0 || devices[s] >= static_cast<std::int64_t>(stages)) {
         return bad("'device' has a number that is none of a device: they count from 0");

@@ -53,10 +53,10 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
       {R"({"instances": [{"P": 1, "M": 1, "f": [1], "w": [1], "c": 0}]})", "'b' is missing"},
       {R"({"instances": [{"P": 2, "M": 1, "f": [1], "b": [1, 1], "w": [1, 1], "c": 0}]})",
        "'f' has 1 numbers, not 2"},
-      {R"({"instances": [{"P": 1, "M": 1, "f": [1.5], "b": [1], "w": [1], "c": 0}]})",
-       "whole numbers"},
+      {R"({"instances": [{"P": 1, "M": 1, "f": [-0.50], "b": [1], "w": [1], "c": 0}]})",
+       "'f' has a negative time, -0.5"},
       {R"({"instances": [{"P": 1, "M": 1, "f": [null], "b": [1], "w": [1], "c": 0}]})",
-       "whole numbers"},
+       "something else than numbers"},
       {R"({"instances": [{"P": 1, "M": 0, "f": [1], "b": [1], "w": [1], "c": 0}]})", "'M'"},
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1}]})", "'c' is missing"},
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1, "c": -1}]})",
@@ -73,6 +73,26 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
     ASSERT_FALSE(list) << text;
     EXPECT_NE(list.error().message.find(says), std::string::npos) << list.error().message;
   }
+}
+
+TEST(Instances, DecimalsOfTimesAndSizesAreKept) {
+  const auto list = parse_instances(
+      R"({"instances": [{"M": 1, "f": [1.50, 2], "b": [5e-3, 0.25], "w": 25e1, "c": 0.1,
+                         "mem_f": 0.5, "mem_b": -0.25, "mem_w": -0.25, "max_mem": 2}]})",
+      "test");
+  ASSERT_TRUE(list) << list.error().text();
+  const Pipeline& pipeline = list->front();
+  EXPECT_EQ(pipeline.decimals, 3);
+  EXPECT_EQ(pipeline.stages[0].forward, 1500);
+  EXPECT_EQ(pipeline.stages[0].input, 5);
+  EXPECT_EQ(pipeline.stages[1].weight, 250'000);
+  EXPECT_EQ(pipeline.boundaries[0].forward.latency, 100);
+  EXPECT_EQ(pipeline.stages[0].forward_memory, 50);
+  EXPECT_EQ(pipeline.memory_limits, (std::vector<Bytes>{200, 200}));
+  EXPECT_EQ(print_time(pipeline, 1500), "1.5");
+  EXPECT_EQ(print_time(pipeline, 5), "0.005");
+  EXPECT_EQ(print_time(pipeline, -250'000), "-250");
+  EXPECT_EQ(print_time(pipeline, 0), "0");
 }
 
 }  // namespace

@@ -180,4 +180,16 @@ Bytes memory_change(const Stage& stage, Kind kind) {
 
 char letter(Kind kind) { return "FIWB"[static_cast<int>(kind)]; }
 
+std::string print_time(const Pipeline& pipeline, Nanos time) {
+  std::string text = std::to_string(time);
+  if (pipeline.decimals == 0) return text;
+  const auto decimals = static_cast<std::size_t>(pipeline.decimals);
+  const std::size_t sign = time < 0 ? 1 : 0, least = sign + decimals + 1;
+  if (text.size() < least) text.insert(sign, least - text.size(), '0');
+  text.insert(text.size() - decimals, 1, '.');
+  while (text.ends_with('0')) text.pop_back();
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 }  // namespace weft::pipeline

@@ -53,6 +53,7 @@ struct Pipeline {
   std::vector<Boundary> boundaries;  ///< one less than stages
   std::vector<Bytes> memory_limits;  ///< of each device; empty: no limits
   bool split_backward = true;        ///< schedules may run the halves of a backward apart
+  int decimals = 0;                  ///< times are those of a file times ten to this power
   /// All-reduces of the stages of a device run one after the other, as their gradients are ready.
   bool reduces_in_turn = false;
 
@@ -71,5 +72,7 @@ Pipeline make_chain(const std::vector<Nanos>& forward, const std::vector<Nanos>&
 Nanos duration(const Stage& stage, Kind kind);
 Bytes memory_change(const Stage& stage, Kind kind);
 char letter(Kind kind);  ///< F, I, W, B
+/// In the unit of the file, "12.5", where the pipeline has decimals; else as it is.
+std::string print_time(const Pipeline& pipeline, Nanos time);
 
 }  // namespace weft::pipeline

@@ -23,6 +23,7 @@ std::string plan_file(const Profile& profile, const Task& task, const Planned& p
 
 /// What such a file says. Whether step and bound are true is for verify/ to tell.
 struct ReadPlan {
+  std::string file;
   Profile profile;  ///< layers in the order of the stages
   Task task;
   std::vector<PlannedStage> stages;

@@ -79,6 +79,7 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
                 "this is no plan that weft pipeline -o has written (pipeline_plan_version 1)");
   }
   ReadPlan plan;
+  plan.file = file;
   WEFT_ASSIGN(plan.profile, parse_profile(json, file));
   if (const JsonValue* name = root.find("profile")) plan.profile.name = name->text;
   std::vector<std::int32_t> order(plan.profile.layers.size());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -119,12 +120,21 @@ std::vector<std::int32_t> linear_order(const Profile& profile) {
   return order;
 }
 
-Result<Profile> parse_profile(std::string_view text, const std::string& name) {
+namespace {
+
+Result<Profile> parse_any(std::string_view text, const std::string& name, std::string_view wanted) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  Result<Profile> profile = first == std::string_view::npos
-                                ? Result<Profile>(bad("the file is empty"))
-                            : text[first] == '{' ? profiles::parse_json_profile(text, name)
-                                                 : profiles::parse_pipedream(text);
+  if (first == std::string_view::npos) return bad("the file is empty");
+  if (text[first] == '{') return profiles::parse_json_profile(text, name);
+  if (profiles::is_chimera(text)) return profiles::parse_chimera(text, wanted);
+  return profiles::parse_pipedream(text);
+}
+
+}  // namespace
+
+Result<Profile> parse_profile(std::string_view text, const std::string& name,
+                              std::string_view wanted) {
+  Result<Profile> profile = parse_any(text, name, wanted);
   Status checked = profile ? check_profile(*profile) : Status(tl::unexpected(profile.error()));
   if (!checked) {
     Error error = checked.error();
@@ -139,8 +149,16 @@ Result<Profile> parse_profile(std::string_view text, const std::string& name) {
 }
 
 Result<Profile> read_profile(const std::string& path) {
-  WEFT_ASSIGN(const std::string text, read_file(path));
-  return parse_profile(text, path);
+  // As for clusters: FILE#PART. A file whose name has such a mark is found all the same.
+  const std::size_t mark = path.rfind('#');
+  std::error_code ignored;
+  if (mark == std::string::npos || std::filesystem::exists(path, ignored)) {
+    WEFT_ASSIGN(const std::string text, read_file(path));
+    return parse_profile(text, path);
+  }
+  const std::string file = path.substr(0, mark);
+  WEFT_ASSIGN(const std::string text, read_file(file));
+  return parse_profile(text, file, std::string_view(path).substr(mark + 1));
 }
 
 }  // namespace weft::pipeline

@@ -39,10 +39,12 @@ struct Profile {
   std::vector<std::vector<std::int32_t>> predecessors() const;
 };
 
-/// PipeDream graphs (DAPPLE's profiles are such), Weft's own JSON, the profiler's of SPP; told
-/// apart by content. A file that is none of them, a cycle, a negative or missing time is an Error.
+/// PipeDream graphs (DAPPLE's profiles are such), Weft's own JSON, the profiler's of SPP, graphs of
+/// dnn-partitioning and Piper, tables of Chimera (FILE#8x24); told apart by content. A file that is
+/// none of them, a cycle, a negative or missing time is an Error.
 Result<Profile> read_profile(const std::string& path);
-Result<Profile> parse_profile(std::string_view text, const std::string& name);
+Result<Profile> parse_profile(std::string_view text, const std::string& name,
+                              std::string_view wanted = {});
 
 /// Ids are unique, edges join layers that exist, no time or size is negative, there is no cycle.
 /// Removes repeated edges.

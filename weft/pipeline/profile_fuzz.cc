@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::pipeline;
-  const auto profile = parse_profile({reinterpret_cast<const char*>(data), size}, "fuzz");
+  const auto profile = parse_profile({reinterpret_cast<const char*>(data), size}, "fuzz", "2x3");
   if (!profile) return 0;
   WEFT_CHECK(linear_order(*profile).size() == profile->layers.size());
   if (profile->layers.size() > 12) return 0;

@@ -62,6 +62,71 @@ TEST(Profile, LayersOfSppAreFourNumbersEach) {
   EXPECT_EQ(profile->edges.size(), 1u);
 }
 
+TEST(Profile, NodesOfOneColourAreOneLayerWithItsBackward) {
+  const auto profile = parse_profile(
+      R"({"maxFPGAs": 2, "nodes": [
+           {"id": 0, "name": "a", "fpgaLatency": 1.5, "isBackwardNode": false, "colorClass": 7, "size": 10},
+           {"id": 1, "name": "b", "fpgaLatency": 2, "isBackwardNode": 0, "colorClass": 8, "size": 20},
+           {"id": 2, "name": "b'", "fpgaLatency": 4, "isBackwardNode": 1, "colorClass": 8, "size": 20},
+           {"id": 3, "name": "a'", "fpgaLatency": 3, "isBackwardNode": true, "colorClass": 7, "size": 10},
+           {"id": 4, "name": "loss", "fpgaLatency": 1, "isBackwardNode": true, "size": 1}],
+         "edges": [{"sourceId": 0, "destId": 1, "cost": 1, "size": 64},
+                   {"sourceId": 1, "destId": 4, "cost": 1, "size": 4},
+                   {"sourceId": 4, "destId": 2, "cost": 1, "size": 4},
+                   {"sourceId": 2, "destId": 3, "cost": 1, "size": 64}]})",
+      "p.json");
+  ASSERT_TRUE(profile) << profile.error().text();
+  ASSERT_EQ(profile->layers.size(), 3u);
+  EXPECT_EQ(profile->layers[0].forward, 1'500'000);
+  EXPECT_EQ(profile->layers[0].backward, 3'000'000);
+  EXPECT_EQ(profile->layers[0].activation, 64);
+  EXPECT_EQ(profile->layers[1].stash, 20);
+  EXPECT_EQ(profile->layers[2].backward, 1'000'000);
+  EXPECT_EQ(linear_order(*profile), (std::vector<std::int32_t>{0, 1, 2}));
+}
+
+TEST(Profile, NodesOfPiperHaveTheirPlainWayOnOneDevice) {
+  const auto profile = parse_profile(
+      R"({"maxDevices": 4, "bandwidth": 1e9, "nodes": [
+           {"id": 0, "name": "a", "TMPCs": {"1": [
+             {"id": "vanilla", "timePerSample": 0.003, "parameterSize": 40, "memoryUsageA": 9},
+             {"id": "activation recomp", "timePerSample": 0.004, "parameterSize": 40, "memoryUsageA": 1}]}},
+           {"id": 1, "name": "b", "TMPCs": {"1": [
+             {"id": "vanilla", "timePerSample": 0.006, "parameterSize": 0, "memoryUsageA": 5}]}}],
+         "edges": [{"sourceId": 0, "destId": 1, "communicationCost": 128.0}]})",
+      "p.json");
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->layers[0].forward, 1'000'000);
+  EXPECT_EQ(profile->layers[0].backward, 2'000'000);
+  EXPECT_EQ(profile->layers[0].parameters, 40);
+  EXPECT_EQ(profile->layers[0].stash, 9);
+  EXPECT_EQ(profile->layers[0].activation, 128);
+  EXPECT_EQ(profile->edges.size(), 1u);
+}
+
+constexpr const char* kBlocks =
+    "bs,time_f,time_b,time_kron,mem_param,mem_act,mem_save_err\r\n"
+    "1,1.5,2.5,9,27,8.5,4.5\r\n"
+    "2,3,4.5,9,27,17,9\r\n";
+
+TEST(Profile, TablesOfChimeraTellOneBlockOfMany) {
+  const auto profile = parse_profile(kBlocks, "p.csv", "2x3");
+  ASSERT_TRUE(profile) << profile.error().text();
+  ASSERT_EQ(profile->layers.size(), 3u);
+  EXPECT_EQ(profile->edges.size(), 2u);
+  EXPECT_EQ(profile->layers[2].id, "block.2");
+  EXPECT_EQ(profile->layers[2].forward, 3'000'000);
+  EXPECT_EQ(profile->layers[2].backward, 4'500'000);
+  EXPECT_EQ(profile->layers[2].parameters, 27 << 20);
+  EXPECT_EQ(profile->layers[2].stash, 17 << 20);
+  EXPECT_EQ(profile->layers[2].activation, 1 << 20);
+  for (const char* wanted : {"", "2", "x3", "3x4", "2x0", "2x1000000"}) {
+    const auto none = parse_profile(kBlocks, "p.csv", wanted);
+    ASSERT_FALSE(none) << wanted;
+    EXPECT_NE(none.error().message.find("it has 1"), std::string::npos) << none.error().message;
+  }
+}
+
 TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
   EXPECT_NE(why("").find("empty"), std::string::npos);
   EXPECT_NE(why("hello").find("line 1: this is no profile"), std::string::npos);
@@ -84,6 +149,15 @@ TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
                 .find("'z'"),
             std::string::npos);
   EXPECT_NE(why("{}").find("no list 'layers'"), std::string::npos);
+  EXPECT_NE(why(R"({"nodes": [{"id": 0, "fpgaLatency": "x"}], "edges": []})").find("'fpgaLatency'"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"nodes": [{"id": 0, "fpgaLatency": 1, "size": 1}],
+                    "edges": [{"sourceId": 0, "destId": 5}]})")
+                .find("no node"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"nodes": [{"id": 0, "TMPCs": {"2": []}}], "edges": []})").find("'TMPCs'"),
+            std::string::npos);
+  EXPECT_NE(why("bs,time_f,time_b\n").find("no sizes"), std::string::npos);
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ Exported json_schedule(const Scheduled& scheduled) {
   json.begin_object().field("pipeline_schedule_version", 1).field("name", scheduled.name);
   json.field("schedule", scheduled.schedule_name);
   json.field("microbatches", scheduled.pipeline.micro_batches);
-  json.field("unit", scheduled.has_times ? "ns" : "").field("step", scheduled.timeline.makespan);
+  const int decimals = scheduled.pipeline.decimals;
+  const std::string unit = decimals > 0 ? "1e-" + std::to_string(decimals) : std::string();
+  json.field("unit", scheduled.has_times ? "ns" : unit).field("step", scheduled.timeline.makespan);
   write_stages(json, scheduled);
   write_groups(json, scheduled);
   write_transfers(json, scheduled.timeline);

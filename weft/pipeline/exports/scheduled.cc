@@ -22,8 +22,15 @@ std::string short_list(const std::vector<std::int32_t>& devices) {
 }  // namespace
 
 Result<Scheduled> scheduled_plan(const ReadPlan& plan) {
-  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(plan.task, plan.stages));
-  WEFT_ASSIGN(Scheduled scheduled, scheduled_pipeline(pipeline, plan.schedule, plan.schedule_name));
+  const auto pipeline = pipeline_of(plan.task, plan.stages);
+  auto simulated = pipeline ? scheduled_pipeline(*pipeline, plan.schedule, plan.schedule_name)
+                            : tl::unexpected(pipeline.error());
+  if (!simulated) {
+    Error error = std::move(simulated.error());
+    error.file = plan.file;
+    return tl::unexpected(std::move(error));
+  }
+  Scheduled scheduled = std::move(*simulated);
   scheduled.name = plan.profile.name;
   scheduled.has_times = true;
   const std::vector<DeviceId> groups = groups_of(plan.stages);

@@ -111,6 +111,11 @@ Result<Profile> parse_json_profile(std::string_view text, const std::string& nam
   WEFT_ASSIGN(const JsonValue root, parse_json(text, name));
   const JsonValue* layers = root.find("layers");
   if (layers && layers->is_array()) return own(root, *layers);
+  const JsonValue* nodes = root.find("nodes");
+  if (nodes && nodes->is_array() && !nodes->items.empty()) {
+    if (nodes->items.front().find("fpgaLatency")) return parse_dnn_partitioning(root);
+    if (nodes->items.front().find("TMPCs")) return parse_piper(root);
+  }
   bool fours = !root.items.empty();
   for (const JsonValue& item : root.items) fours &= item.is_array() && item.items.size() == 4;
   if (root.is_object() && fours) return spp(root);

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft pipeline` when something is wrong: one clear sentence, the right status, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, Weft, clean_environment, weft_command
+
+EXAMPLES = ROOT / "examples" / "pipeline"
+AT_ONCE_S = 2.0
+CLUSTER = ["--cluster", "2 devices, 1GB/s", "--microbatches", "4"]
+
+
+def layers(count: int = 4, **changed: Any) -> dict[str, Any]:
+    made: list[dict[str, Any]] = [
+        {"id": f"n{i}", "forward_ms": 1, "backward_ms": 2, "activation_bytes": 1000}
+        for i in range(count)
+    ]
+    made[0].update(changed)
+    return {"layers": made}
+
+
+def without_time() -> dict[str, Any]:
+    profile = layers()
+    del profile["layers"][1]["backward_ms"]
+    return profile
+
+
+def cycle() -> dict[str, Any]:
+    return {**layers(2), "edges": [["n0", "n1"], ["n1", "n0"]]}
+
+
+@pytest.mark.parametrize("question", [[], ["compare"]])
+@pytest.mark.parametrize(
+    ("profile", "words", "code", "says"),
+    [
+        (layers(forward_ms=-1), CLUSTER, 3, "'n0' has a negative time"),
+        (layers(activation_bytes=-5), CLUSTER, 3, "'n0' has a negative size"),
+        (without_time(), CLUSTER, 3, "'n1' has no 'backward_ms'"),
+        (cycle(), CLUSTER, 3, "cycle"),
+        ({"layers": []}, CLUSTER, 3, "no layer"),
+        (layers(), [*CLUSTER, "--stages", "5"], 1, "5 stages are more than the 4 layers"),
+        (layers(), ["--cluster", "2 devices, 1GB/s, 0.000000001GB", "--microbatches", "4",
+                    "--memory"], 1, "no plan fits into the memory"),
+        (layers(), ["--cluster", "APART", "--microbatches", "4"], 1, "not connected"),
+        (layers(), ["--cluster", "2 devices, 1GB/s", "--microbatches", "0"], 2, "--microbatches"),
+        (layers(), ["--cluster", "2 devices, 1GB/s"], 2, "--microbatches is missing"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_one_sentence(
+    weft: Weft, tmp_path: Path, question: list[str], profile: Any, words: Sequence[str], code: int,
+    says: str,
+) -> None:  # fmt: skip
+    file, apart = tmp_path / "profile.json", tmp_path / "apart.json"
+    file.write_text(json.dumps(profile))
+    apart.write_text('{"devices": 2, "bandwidth": 0}')
+    asked = [str(apart) if word == "APART" else word for word in words]
+    done = weft("pipeline", *question, file, *asked)
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr and done.stdout == ""
+    assert done.stderr.count("\n") == 1
+
+
+def damaged(change: str) -> str:
+    plan = json.loads((EXAMPLES / "plan.json").read_text())
+    if change == "order":
+        plan["orders"][0] = plan["orders"][0].replace("0F0 ", "", 1)
+    elif change == "op":
+        plan["orders"][1] += " one"
+    elif change == "deadlock":
+        plan["orders"][2] = "2B0 " + plan["orders"][2].replace("2B0 ", "", 1)
+    elif change == "devices":
+        plan["stages"][0]["devices"] = [99]
+    elif change == "layers":
+        plan["stages"][0]["layers"].pop()
+    elif change == "time":
+        plan["layers"][0]["forward_ns"] = -1
+    elif change == "cluster":
+        del plan["cluster"]["bandwidth"]
+    elif change == "links":
+        plan["cluster"]["bandwidth"] = [[0] * 4] * 4
+    return json.dumps(plan)
+
+
+@pytest.mark.parametrize("question", [["export", "--to", "json"], ["gantt"]])
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        ("order", 3, "0F0 is missing"),
+        ("op", 3, "'one' is no op"),
+        ("deadlock", 1, "wait for each other"),
+        ("devices", 3, "'devices of a stage'"),
+        ("layers", 3, "'layers of a stage'"),
+        ("time", 3, "negative time"),
+        ("cluster", 3, "'bandwidth' is missing"),
+        ("links", 1, "not connected"),
+    ],
+)
+def test_a_damaged_plan_is_named_with_what_is_wrong(
+    weft: Weft, tmp_path: Path, question: list[str], change: str, code: int, says: str
+) -> None:
+    file = tmp_path / "damaged.json"
+    file.write_text(damaged(change))
+    done = weft("pipeline", question[0], file, *question[1:])
+    assert done.returncode == code, done.stderr
+    assert says in done.stderr and "damaged.json" in done.stderr
+    assert done.stderr.count("\n") == 1 and done.stdout == ""
+
+
+def test_decimals_of_times_are_exact(weft: Weft, tmp_path: Path) -> None:
+    """The same pipeline in another unit has the same schedule and times in that unit."""
+    whole = {"P": 3, "M": 4, "f": [500, 625, 1250], "b": [750, 500, 875], "w": [250, 500, 125],
+             "c": 25, "mem_f": 20, "mem_b": -10, "mem_w": -10, "max_mem": 60}  # fmt: skip
+    parts = {"P": 3, "M": 4, "f": [0.5, 0.625, 1.25], "b": [75e-2, 0.50, 0.875],
+             "w": [0.25, 0.5, 0.125], "c": 0.025, "mem_f": 0.2, "mem_b": -0.1, "mem_w": -0.1,
+             "max_mem": 0.6}  # fmt: skip
+    file = tmp_path / "instances.json"
+    file.write_text(json.dumps({"instances": {"whole": whole, "parts": parts}}))
+    done = weft("pipeline", "schedule", file, "--json", "--orders", "--patterns")
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(done.stdout)["results"]
+    assert second["makespan"] == first["makespan"] / 1000
+    assert second["lower_bound"] == first["lower_bound"] / 1000
+    assert second["orders"] == first["orders"] and second["proved"] == first["proved"]
+    assert second["patterns"] == {k: v / 1000 for k, v in first["patterns"].items()}
+    text = weft("pipeline", "schedule", file, "--instance", "parts", "--gantt").stdout
+    assert str(second["makespan"]) in text
+    done = weft("pipeline", "export", file, "--instance", "parts", "--to", "json")
+    assert json.loads(done.stdout)["unit"] == "1e-3"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"f": [-0.25, 1, 1]}, "'f' has a negative time, -0.25"),
+        ({"b": [1, "x", 1]}, "'b' has something else than numbers"),
+        ({"w": 1e30}, "'w' is no number that fits"),
+        ({"M": 2.5}, "'M' is no whole number"),
+        ({"device": [0, 0.5, 1]}, "'device'"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_named(
+    weft: Weft, tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    file = tmp_path / "instances.json"
+    case = {"P": 3, "M": 4, "f": 1, "b": 1, "w": 1, "c": 0, **change}
+    file.write_text(json.dumps({"instances": [case]}))
+    done = weft("pipeline", "schedule", file)
+    assert done.returncode == 3, done.stderr
+    assert says in done.stderr and done.stderr.count("\n") == 1
+
+
+def start(*words: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [weft_command(), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=clean_environment(),
+    )  # fmt: skip
+
+
+def hard_questions(folder: Path) -> list[list[str | Path]]:
+    """Each takes far longer than the test waits."""
+    profile = {"layers": [
+        {"id": str(i), "forward_ms": 1 + i * 37 % 11, "backward_ms": 2 + i * 23 % 13,
+         "activation_bytes": 10**6 * (1 + i % 7), "parameter_bytes": 10**7} for i in range(1000)
+    ]}  # fmt: skip
+    (folder / "profile.json").write_text(json.dumps(profile))
+    case = {"P": 12, "M": 48, "f": [90 + i * 37 % 23 for i in range(12)], "c": 7, "cap_F": 5,
+            "b": [95 + i * 41 % 19 for i in range(12)], "w": [60 + i * 29 % 17 for i in range(12)]}  # fmt: skip
+    (folder / "instances.json").write_text(json.dumps({"instances": [case] * 8}))
+    cluster = ["--cluster", "8x H100 nvlink, 128 hosts, 400Gb", "--microbatches", "512"]
+    return [
+        [folder / "profile.json", *cluster, "-o", folder / "plan.json"],
+        ["compare", folder / "profile.json", *cluster],
+        ["schedule", folder / "instances.json", "--svg", folder / "picture.svg", "--instance", "0"],
+        ["export", folder / "instances.json", "--instance", "0", "--to", "torch-csv", "-o",
+         folder / "schedule.csv"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("question", range(4))
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, question: int) -> None:
+    process = start("pipeline", *hard_questions(tmp_path)[question])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    time.sleep(0.5)
+    assert process.poll() is None, "too quick to be interrupted"
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert time.monotonic() - begin < AT_ONCE_S
+    assert process.returncode == 130
+    assert (out, errors) == (b"", b"weft: interrupted\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["schedule", "instances.json", "--json", "--orders"],
+        ["export", "instances.json", "--instance", "0", "--schedule", "gpipe", "--to", "json"],
+    ],
+)
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]) -> None:
+    """More than a pipe holds, of which nothing is read."""
+    case = {"P": 4, "M": 800, "f": 5, "b": 6, "w": 4, "c": 1}
+    (tmp_path / "instances.json").write_text(json.dumps({"instances": [case] * 4}))
+    asked: list[str | Path] = [tmp_path / w if w == "instances.json" else w for w in words]
+    process = start("pipeline", *asked, "--time-limit", "0")
+    assert process.stdout and process.stdout.read(1) == b"{"
+    process.stdout.close()
+    assert process.stderr and process.stderr.read() == b""
+    assert process.wait(timeout=60) == 0
