@@ -7,22 +7,22 @@ namespace weft::reshard {
 namespace {
 
 /// How many factors both lists begin with.
-std::size_t common_start(const std::vector<Factor>& a, const std::vector<Factor>& b) {
+std::size_t common_start(const FactorList& a, const FactorList& b) {
   const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<std::size_t>(end - a.begin());
 }
 
 /// Popped somewhere and pushed somewhere else, nothing reordered below.
 struct StackChange {
-  std::vector<Factor> popped, pushed;
+  FactorList popped, pushed;
 };
 
 StackChange stack_change(const Type& from, const Type& to) {
   StackChange change;
   for (std::size_t i = 0; i < from.dims.size(); ++i) {
     const auto same = static_cast<std::ptrdiff_t>(common_start(from.dims[i], to.dims[i]));
-    change.popped.insert(change.popped.end(), from.dims[i].begin() + same, from.dims[i].end());
-    change.pushed.insert(change.pushed.end(), to.dims[i].begin() + same, to.dims[i].end());
+    change.popped.append(from.dims[i].begin() + same, from.dims[i].end());
+    change.pushed.append(to.dims[i].begin() + same, to.dims[i].end());
   }
   std::sort(change.popped.begin(), change.popped.end());
   std::sort(change.pushed.begin(), change.pushed.end());
@@ -40,8 +40,7 @@ std::optional<Type> all_gather(const Type& type, std::size_t dim) {
 
 std::optional<Type> dynamic_slice(const Factors& factors, const Type& type, std::size_t dim,
                                   Factor factor) {
-  const std::vector<Factor> free = unused(factors, type);
-  if (std::find(free.begin(), free.end(), factor) == free.end()) return std::nullopt;
+  if (!unused(factors, type).has(factor)) return std::nullopt;
   Type next = type;
   next.dims[dim].push_back(factor);
   return next;
@@ -63,7 +62,7 @@ std::optional<Type> reduce_scatter(const Type& type, Factor factor, std::size_t 
 
 std::optional<Type> all_reduce(const Type& type, Factor factor) {
   Type next = type;
-  if (std::erase(next.partial, factor) == 0) return std::nullopt;
+  if (!next.partial.remove(factor)) return std::nullopt;
   return next;
 }
 
@@ -89,8 +88,8 @@ Op recognise(const Factors& factors, const Type& from, const Type& to, const Tra
   }
   const StackChange change = stack_change(from, to);
   if (from.partial != to.partial) {
-    std::vector<Factor> reduced = from.partial;
-    for (const Factor factor : to.partial) std::erase(reduced, factor);
+    FactorList reduced = from.partial;
+    for (const Factor factor : to.partial) reduced.remove(factor);
     std::sort(reduced.begin(), reduced.end());
     return change.popped.empty() && change.pushed == reduced ? Op::kReduceScatter : Op::kExchange;
   }

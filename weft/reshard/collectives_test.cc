@@ -26,8 +26,8 @@ struct Fixture {
 TEST(Collectives, AxesAreFactoredIntoPrimes) {
   const Fixture it(parsed("x=12,y=5", "60", "x+y", "y+x"));
   EXPECT_EQ(it.factored.factors.radix, (std::vector<std::int32_t>{3, 2, 2, 5}));
-  EXPECT_EQ(it.factored.from.dims[0], (std::vector<Factor>{0, 1, 2, 3}));
-  EXPECT_EQ(it.factored.to.dims[0], (std::vector<Factor>{3, 0, 1, 2}));
+  EXPECT_EQ(it.factored.from.dims[0], (FactorList{0, 1, 2, 3}));
+  EXPECT_EQ(it.factored.to.dims[0], (FactorList{3, 0, 1, 2}));
 }
 
 TEST(Collectives, MeshesOfTheSameDevicesShareTheirDigits) {
@@ -37,7 +37,7 @@ TEST(Collectives, MeshesOfTheSameDevicesShareTheirDigits) {
   const auto factored = factor(*problem);
   ASSERT_TRUE(factored);
   EXPECT_TRUE(factored->factors.same_sides);
-  EXPECT_EQ(factored->to.dims[0], (std::vector<Factor>{1, 2, 0}));
+  EXPECT_EQ(factored->to.dims[0], (FactorList{1, 2, 0}));
 }
 
 TEST(Collectives, AGatherGrowsPartsAndLosesNothing) {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <memory>
 #include <numeric>
 #include <queue>
 #include <set>
@@ -131,25 +129,6 @@ void for_each_shard(const Met& met, const Layout& to, Part part, std::int32_t gr
   }
 }
 
-/// Shards that a device takes something of, its own among them. `shards` is null for grids, where
-/// every combination of slots is one.
-std::int64_t shards_met(const Met& met, const Layout& to, Device device,
-                        const std::vector<std::int32_t>& needed, Shards* shards) {
-  if (shards == nullptr) {
-    auto product = static_cast<std::int64_t>(needed.size());
-    for (std::size_t i = 0; i < met.size(); ++i) {
-      product *= static_cast<std::int64_t>((*met[i])[to.cuts[i]->slot_of[device]].size());
-    }
-    return product;
-  }
-  std::int64_t count = 0;
-  for (const std::int32_t group : needed) {
-    for_each_shard(met, to, device, group,
-                   [&](const ShardKey& key) { count += shards->find(key) != nullptr; });
-  }
-  return count;
-}
-
 /// Spreads the receivers of a shard over its holders, those of the receiver's node if there are
 /// any: the largest piece first, each to the holder that has least to send. All pieces that a
 /// device sends come from its one shard, so balancing each shard balances the devices.
@@ -223,34 +202,11 @@ bool by_parts(const Piece& a, const Piece& b) {
   return a.to_part != b.to_part ? a.to_part < b.to_part : a.from_part < b.from_part;
 }
 
-/// Of a round that has been made.
-Traffic measure(const Round& round, Device devices, const std::vector<std::int32_t>& node_of) {
-  Traffic sum;
-  std::map<std::int32_t, std::int64_t> into_node;
-  std::vector<std::int64_t> received(devices, 0);
-  std::vector<std::set<Device>> peers(devices);
-  for (const Transfer& transfer : round) {
-    received[transfer.to] += volume(transfer.box);
-    peers[transfer.to].insert(transfer.from);
-    if (!node_of.empty() && node_of[transfer.from] != node_of[transfer.to]) {
-      into_node[node_of[transfer.to]] += volume(transfer.box);
-    }
-  }
-  for (const auto& [node, elements] : into_node) {
-    sum.node_recv_max = std::max(sum.node_recv_max, elements);
-  }
-  for (Device device = 0; device < devices; ++device) {
-    sum.recv_total += received[device];
-    sum.recv_max = std::max(sum.recv_max, received[device]);
-    sum.peers_max = std::max(sum.peers_max, static_cast<std::int64_t>(peers[device].size()));
-  }
-  return sum;
-}
-
 }  // namespace
 
 bool exchangeable(const Layout& from, const Layout& to) {
   if (from.group_of_summand.size() != to.group_of_summand.size()) return false;
+  if (to.groups == 1) return true;
   std::vector<std::int32_t> leads_to(from.groups, Layout::kAbsent);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
     std::int32_t& group = leads_to[from.group_of_summand[i]];
@@ -289,33 +245,6 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to) {
   const std::vector<std::int64_t> own = kept(from, to);
   for (std::size_t device = 0; device < own.size(); ++device) elements[device] -= own[device];
   return elements;
-}
-
-Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
-  WEFT_CHECK(exchangeable(from, to));
-  if (!from.further.empty() || !to.further.empty() || !meetings.node_of().empty()) {
-    return measure(exchange(from, to, meetings), to.devices(), meetings.node_of());
-  }
-  Traffic sum;
-  const auto made_of = ingredients(from, to);
-  const Met met = meet(from, to, meetings);
-  std::unique_ptr<Shards> shards;
-  if (!from.grid) shards = std::make_unique<Shards>(from);
-  // As kept() and received(), in one pass: a search comes here thousands of times.
-  for (Device device = 0; device < to.devices(); ++device) {
-    if (to.group[device] == Layout::kAbsent) continue;
-    const std::vector<std::int32_t>& needed = made_of[to.group[device]];
-    const bool has_own = from.group[device] != Layout::kAbsent && among(needed, from.group[device]);
-    const std::int64_t own = has_own ? common_elements(from, device, to, device) : 0;
-    const std::int64_t elements =
-        to.elements(device) * static_cast<std::int64_t>(needed.size()) - own;
-    if (elements == 0) continue;
-    sum.recv_total += elements;
-    sum.recv_max = std::max(sum.recv_max, elements);
-    const std::int64_t shards_needed = shards_met(met, to, device, needed, shards.get());
-    sum.peers_max = std::max(sum.peers_max, shards_needed - (own > 0 ? 1 : 0));
-  }
-  return sum;
 }
 
 std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetings) {

@@ -31,16 +31,6 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-/// What a round costs, as far as the receiving side tells.
-struct Traffic {
-  std::int64_t recv_max = 0;    ///< elements received by the device that receives most
-  std::int64_t recv_total = 0;  ///< by all
-  std::int64_t peers_max = 0;   ///< devices that the one with most of them receives from
-  /// Elements that come into the node that gets most of them from others; 0 where nodes are not
-  /// told apart.
-  std::int64_t node_recv_max = 0;
-};
-
 /// Whether an exchange can lead there: groups of summands may be joined, never be parted.
 bool exchangeable(const Layout& from, const Layout& to);
 
@@ -49,10 +39,6 @@ bool exchangeable(const Layout& from, const Layout& to);
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
 /// Elements that each device receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);
-
-/// What exchange(from, to) will be. Where both have one part a device and nodes are not told apart,
-/// without making it: linear in devices and dimensions.
-Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings);
 
 /// The transfers. A device takes from itself what it holds; else each piece comes from one of the
 /// copies, from one of the same node if there is any, and loads of copies are balanced. Where

@@ -52,10 +52,10 @@ std::vector<Axis> prime_digits(const std::set<std::int64_t>& strides) {
 /// A mesh as it is factored: its digits, and the number of each among all factors.
 struct Side {
   std::vector<Axis> digits;
-  std::vector<Factor> number;
+  FactorList number;
 
   /// The factors of an axis, most significant first.
-  void append(const Axis& axis, std::vector<Factor>& list) const {
+  void append(const Axis& axis, FactorList& list) const {
     for (std::size_t i = 0; i < digits.size(); ++i) {
       if (digits[i].stride >= axis.stride && digits[i].stride < axis.stride * axis.radix) {
         list.push_back(number[i]);
@@ -88,8 +88,10 @@ std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<D
 }  // namespace
 
 std::string Type::key() const {
-  std::string key(1, static_cast<char>(side));
-  const auto add = [&](const std::vector<Factor>& list) {
+  std::string key;
+  key.reserve(2 + 4 * dims.size() + 8);
+  key.push_back(static_cast<char>(side));
+  const auto add = [&](const FactorList& list) {
     key.append(list.begin(), list.end());
     key.push_back('\xff');
   };
@@ -99,14 +101,10 @@ std::string Type::key() const {
   return key;
 }
 
-bool has(const std::vector<Factor>& list, Factor factor) {
-  return std::find(list.begin(), list.end(), factor) != list.end();
-}
-
-std::vector<Factor> unused(const Factors& factors, const Type& type) {
-  std::vector<Factor> free;
+FactorList unused(const Factors& factors, const Type& type) {
+  FactorList free;
   for (const Factor factor : factors.sides[type.side]) {
-    const auto used = [&](const std::vector<Factor>& list) { return has(list, factor); };
+    const auto used = [&](const FactorList& list) { return list.has(factor); };
     if (!used(type.partial) && std::none_of(type.dims.begin(), type.dims.end(), used)) {
       free.push_back(factor);
     }

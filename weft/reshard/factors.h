@@ -8,18 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "weft/reshard/factor_list.h"
 #include "weft/reshard/problem.h"
 
 namespace weft::reshard {
-
-/// Index into Factors::radix.
-using Factor = std::uint8_t;
 
 /// Meshes that do not share all their digits have a side each. A type uses factors of one side.
 struct Factors {
   std::vector<std::int32_t> radix;               ///< primes
   std::vector<std::vector<std::int32_t>> digit;  ///< by factor, then device; kAbsent: not there
-  std::vector<Factor> sides[2];                  ///< of the source's mesh, of the target's
+  FactorList sides[2];                           ///< of the source's mesh, of the target's
   bool same_sides = false;
 };
 
@@ -38,9 +36,9 @@ enum class Frame : std::uint8_t {
 /// order: from [x,y | -] to [- | x,y], y can go first, and column blocks 0 and 2 with it.
 struct Type {
   std::uint8_t side = 0;
-  std::vector<std::vector<Factor>> dims;
+  std::vector<FactorList> dims;
   std::vector<Frame> frames;  ///< one a dimension
-  std::vector<Factor> partial;
+  FactorList partial;
 
   bool operator==(const Type&) const = default;
   /// Different for different types.
@@ -48,9 +46,7 @@ struct Type {
 };
 
 /// Factors that the type does not use, of its side.
-std::vector<Factor> unused(const Factors& factors, const Type& type);
-
-bool has(const std::vector<Factor>& list, Factor factor);
+FactorList unused(const Factors& factors, const Type& type);
 
 /// Both ends of a problem in common factors.
 struct FactoredProblem {

@@ -25,18 +25,29 @@ bool overlap(const Layout& layout, Part a, Part b) {
 
 }  // namespace
 
+void measure(Cut& cut) {
+  cut.lengths.clear();
+  cut.lengths.reserve(cut.slots.size());
+  for (const Strips& slot : cut.slots) cut.lengths.push_back(length(slot));
+  const auto [least, most] = std::minmax_element(cut.lengths.begin(), cut.lengths.end());
+  cut.every = !cut.lengths.empty() && *least == *most ? *least : -1;
+  cut.single = std::all_of(cut.slots.begin(), cut.slots.end(),
+                           [](const Strips& slot) { return slot.size() <= 1; });
+  cut.tiles = cut.single && cut.every > 0 &&
+              std::all_of(cut.slots.begin(), cut.slots.end(),
+                          [&](const Strips& slot) { return slot.front().low % cut.every == 0; });
+}
+
 Cut make_cut(const std::vector<Strips>& piece_of_part) {
   Cut cut;
   std::map<Strips, std::int32_t, ByBounds> number;
   cut.slot_of.reserve(piece_of_part.size());
   for (const Strips& piece : piece_of_part) {
     const auto [found, fresh] = number.emplace(piece, static_cast<std::int32_t>(cut.slots.size()));
-    if (fresh) {
-      cut.slots.push_back(piece);
-      cut.lengths.push_back(length(piece));
-    }
+    if (fresh) cut.slots.push_back(piece);
     cut.slot_of.push_back(found->second);
   }
+  measure(cut);
   return cut;
 }
 
@@ -54,6 +65,10 @@ std::vector<Strips> Layout::region(Part part) const {
 
 std::int64_t Layout::largest() const {
   if (further.empty()) {
+    std::int64_t every = 1;
+    for (const auto& cut : cuts) every = cut->every < 0 || every < 0 ? -1 : every * cut->every;
+    const auto absent = [](std::int32_t number) { return number == kAbsent; };
+    if (every >= 0 && !std::all_of(group.begin(), group.end(), absent)) return every;
     std::int64_t most = 0;
     for (Part part = 0; part < parts(); ++part) {
       if (group[part] != kAbsent) most = std::max(most, elements(part));

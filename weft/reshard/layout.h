@@ -32,10 +32,15 @@ struct Cut {
   std::vector<Strips> slots;          ///< distinct; disjoint in the layouts of meshes
   std::vector<std::int64_t> lengths;  ///< of slots
   std::vector<std::int32_t> slot_of;  ///< by part
+  std::int64_t every = -1;            ///< the length of all slots; -1: they differ
+  bool single = false;                ///< no slot has more than one strip
+  bool tiles = false;                 ///< each is one, from a multiple of `every` on
 
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }
 };
 
+/// Fills what follows from slots: lengths, every, single, tiles.
+void measure(Cut& cut);
 /// The piece of each part, as a Cut: equal ones share a slot, slots are numbered as they appear.
 Cut make_cut(const std::vector<Strips>& piece_of_part);
 

@@ -8,49 +8,51 @@ namespace weft::reshard {
 namespace {
 
 /// The list in the order of `order`, which has all of it.
-std::vector<Factor> sorted_like(const std::vector<Factor>& order, const std::vector<Factor>& list) {
-  std::vector<Factor> sorted;
+FactorList sorted_like(const FactorList& order, const FactorList& list) {
+  FactorList sorted;
   for (const Factor factor : order) {
-    if (has(list, factor)) sorted.push_back(factor);
+    if (list.has(factor)) sorted.push_back(factor);
   }
   return sorted;
 }
 
-bool within(const std::vector<Factor>& list, const std::vector<Factor>& whole) {
-  return std::all_of(list.begin(), list.end(), [&](Factor factor) { return has(whole, factor); });
+bool within(const FactorList& list, const FactorList& whole) {
+  return std::all_of(list.begin(), list.end(), [&](Factor factor) { return whole.has(factor); });
 }
 
 /// Puts a dimension into the frame of an end; plain where that is the same.
-void set_frame(Type& type, std::size_t dim, Frame frame, const std::vector<Factor>& order) {
-  std::vector<Factor>& list = type.dims[dim];
+void set_frame(Type& type, std::size_t dim, Frame frame, const FactorList& order) {
+  FactorList& list = type.dims[dim];
   list = sorted_like(order, list);
   const bool first_ones = std::equal(list.begin(), list.end(), order.begin());
   type.frames[dim] = first_ones ? Frame::kPlain : frame;
 }
 
+/// Types without repetition.
 class Collector {
  public:
   explicit Collector(const Type& start) { seen_.insert(start.key()); }
   void add(Type type) {
-    if (seen_.insert(type.key()).second) list_.push_back(std::move(type));
+    const auto [key, fresh] = seen_.insert(type.key());
+    if (fresh) list_.push_back({std::move(type), *key});
   }
-  std::vector<Type> take() { return std::move(list_); }
+  std::vector<KeyedType> take() { return std::move(list_); }
 
  private:
   std::unordered_set<std::string> seen_;
-  std::vector<Type> list_;
+  std::vector<KeyedType> list_;
 };
 
 /// What a type becomes without a factor: the rest cuts anew, or stays in the frame of an end.
 std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
   Type rest = type;
-  std::erase(rest.partial, factor);
+  rest.partial.remove(factor);
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
-    if (std::erase(rest.dims[dim], factor) == 0) continue;
+    if (!rest.dims[dim].remove(factor)) continue;
     std::vector<Type> found;
     for (const auto& [frame, end] :
          {std::pair{Frame::kSource, &factored.from}, std::pair{Frame::kTarget, &factored.to}}) {
-      const std::vector<Factor>& order = end->dims[dim];
+      const FactorList& order = end->dims[dim];
       const bool framed = type.frames[dim] == frame ||
                           (type.frames[dim] == Frame::kPlain && within(type.dims[dim], order) &&
                            sorted_like(order, type.dims[dim]) == type.dims[dim]);
@@ -77,9 +79,9 @@ void move_one(const FactoredProblem& factored, const Type& type, Factor factor, 
         next.dims[dim].insert(next.dims[dim].begin() + static_cast<std::ptrdiff_t>(at), factor);
         found.add(std::move(next));
       }
-      const std::vector<Factor>& order = factored.to.dims[dim];
+      const FactorList& order = factored.to.dims[dim];
       if (rest.side == factored.to.side && rest.frames[dim] != Frame::kSource &&
-          has(order, factor) && within(rest.dims[dim], order)) {
+          order.has(factor) && within(rest.dims[dim], order)) {
         Type next = rest;
         next.dims[dim].push_back(factor);
         set_frame(next, dim, Frame::kTarget, order);
@@ -107,7 +109,7 @@ void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
 /// The target with some of its copies still cut.
 void arrive(const FactoredProblem& factored, const Type& target, Collector& found) {
   found.add(target);
-  const std::vector<Factor> free = unused(factored.factors, target);
+  const FactorList free = unused(factored.factors, target);
   for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
     Type all = target;
     for (const Factor factor : free) {
@@ -123,13 +125,13 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
 /// Everything that can be sliced off towards the target at once, for nothing.
 void slice_all(const FactoredProblem& factored, const Type& type, Collector& found) {
   if (type.side != factored.to.side) return;
-  const std::vector<Factor> free = unused(factored.factors, type);
+  const FactorList free = unused(factored.factors, type);
   Type next = type;
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
-    const std::vector<Factor>& order = factored.to.dims[dim];
+    const FactorList& order = factored.to.dims[dim];
     if (type.frames[dim] == Frame::kSource || !within(type.dims[dim], order)) continue;
     for (const Factor factor : order) {
-      if (has(free, factor)) next.dims[dim].push_back(factor);
+      if (free.has(factor)) next.dims[dim].push_back(factor);
     }
     set_frame(next, dim, Frame::kTarget, order);
   }
@@ -138,7 +140,7 @@ void slice_all(const FactoredProblem& factored, const Type& type, Collector& fou
 
 }  // namespace
 
-std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
+std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type) {
   const Factors& factors = factored.factors;
   Collector found(type);
   Type target = factored.to;
@@ -154,12 +156,12 @@ std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
       found.add(std::move(scattered));
     }
   }
-  const std::vector<Factor>& side = factors.sides[type.side];
+  const FactorList& side = factors.sides[type.side];
   for (const Factor factor : side) {
     move_one(factored, type, factor, found);
-    if (has(type.partial, factor)) continue;
+    if (type.partial.has(factor)) continue;
     for (const Factor other : side) {
-      if (other > factor && !has(type.partial, other)) swap_two(type, factor, other, found);
+      if (other > factor && !type.partial.has(other)) swap_two(type, factor, other, found);
     }
   }
   return found.take();
@@ -168,10 +170,10 @@ std::vector<Type> moves(const FactoredProblem& factored, const Type& type) {
 bool arrived(const FactoredProblem& factored, const Type& type) {
   const Type& target = factored.to;
   if (type.side != target.side) return false;
-  const auto adds = [&](Factor factor) { return has(target.partial, factor); };
+  const auto adds = [&](Factor factor) { return target.partial.has(factor); };
   if (!std::all_of(type.partial.begin(), type.partial.end(), adds)) return false;
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
-    const std::vector<Factor>&list = type.dims[dim], &wanted = target.dims[dim];
+    const FactorList &list = type.dims[dim], &wanted = target.dims[dim];
     if (type.frames[dim] != Frame::kPlain || list.size() < wanted.size() ||
         !std::equal(wanted.begin(), wanted.end(), list.begin())) {
       return false;

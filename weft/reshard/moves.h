@@ -8,10 +8,15 @@
 
 namespace weft::reshard {
 
+struct KeyedType {
+  Type type;
+  std::string key;  ///< Type::key()
+};
+
 /// Types one round away: each factor to every other place, two factors swapped, all summands
 /// scattered at once, and all ways (of a chosen few) to arrive: the target, and the target with
 /// copies still cut, to be gathered afterwards. Without repetition, without the type itself.
-std::vector<Type> moves(const FactoredProblem& factored, const Type& type);
+std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type);
 
 /// Types that are the target but for filling summands with neutral elements; that of the target
 /// itself where it is not partial.

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "weft/reshard/bounds.h"
 #include "weft/reshard/collectives.h"
-#include "weft/reshard/type_layouts.h"
 
 namespace weft::reshard {
 namespace {
@@ -53,12 +51,12 @@ Changes changes(const FactoredProblem& factored) {
 
 /// An unused factor of that size; of several, one that `wanted` names.
 Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
-            const std::vector<Factor>& wanted) {
+            const FactorList& wanted) {
   Factor picked = 0;
   for (const Factor factor : unused(factors, type)) {
     if (factors.radix[factor] != prime) continue;
     picked = factor;
-    if (has(wanted, factor)) break;
+    if (wanted.has(factor)) break;
   }
   return picked;
 }
@@ -119,9 +117,8 @@ std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factore
 }
 
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
-                                const Link& link, Meetings& meetings) {
+                                TypeLayouts& layouts, const Link& link, Meetings& meetings) {
   const auto steps = normal_form(factored);
-  TypeLayouts layouts(problem, factored);
   if (!steps || !layouts.consistent()) return std::nullopt;
   Plan plan;
   LayoutPtr at = layouts.layout(factored.from);
@@ -131,7 +128,9 @@ std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& f
     at = next;
   }
   settle(plan, problem, link);
-  if (plan.peak > bounds(problem).memory) return std::nullopt;
+  if (plan.peak > std::max(problem.source.largest(), problem.target.largest())) {
+    return std::nullopt;
+  }
   return plan;
 }
 

@@ -33,16 +33,20 @@ bool rests_well(const Plan& plan, const PlannerOptions& options) {
   return true;
 }
 
-}  // namespace
-
-Picos least_time(const Problem& problem, const Link& link) {
-  const Bounds least = bounds(problem);
+Picos least_time(const Problem& problem, const Bounds& least, const Link& link) {
   if (least.recv_max == 0) return 0;
   return price(link, {least.recv_max, 0, 1, least.node_recv_max}, problem.item_size);
 }
 
+}  // namespace
+
+Picos least_time(const Problem& problem, const Link& link) {
+  return least_time(problem, bounds(problem), link);
+}
+
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   Meetings meetings(problem.node_of);
+  const Bounds least = bounds(problem);
   std::optional<Plan> best;
   const auto offer = [&](std::optional<Plan> plan) {
     if (plan && (!best || plan->time < best->time) && rests_well(*plan, options)) {
@@ -50,17 +54,19 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     }
   };
   if (!problem.target.partial()) offer(direct_plan(problem, options.link, meetings));
-  if (best && (options.direct || best->time <= least_time(problem, options.link))) return *best;
+  if (best && (options.direct || best->time <= least_time(problem, least, options.link)))
+    return *best;
   if (const auto factored = factor(problem)) {
     SearchLimits limits;
-    limits.memory = bounds(problem).memory;
+    limits.memory = least.memory;
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
     limits.may_rest = options.may_rest;
-    offer(search(problem, *factored, options.link, limits, meetings));
-    offer(normal_plan(problem, *factored, options.link, meetings));
+    TypeLayouts layouts(problem, *factored);
+    offer(search(problem, *factored, layouts, options.link, limits, meetings));
+    offer(normal_plan(problem, *factored, layouts, options.link, meetings));
   }
   if (best && !options.direct && options.link.message > 0) {
-    offer(relay_plan(problem, options.link, bounds(problem).memory, best->time, meetings));
+    offer(relay_plan(problem, options.link, least.memory, best->time, meetings));
   }
   if (!best) {
     return fail(ErrorCode::kInfeasible,

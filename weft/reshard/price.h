@@ -6,7 +6,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/units.h"
-#include "weft/reshard/exchange.h"
+#include "weft/reshard/traffic.h"
 
 namespace weft::reshard {
 

@@ -11,7 +11,6 @@
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/collectives.h"
 #include "weft/reshard/moves.h"
-#include "weft/reshard/type_layouts.h"
 
 namespace weft::reshard {
 namespace {
@@ -36,21 +35,23 @@ std::int64_t messages_at_least(std::int64_t peers) {
 
 class Search {
  public:
-  Search(const Problem& problem, const FactoredProblem& factored, const Link& link,
-         const SearchLimits& limits, Meetings& meetings)
+  Search(const Problem& problem, const FactoredProblem& factored, TypeLayouts& layouts,
+         const Link& link, const SearchLimits& limits, Meetings& meetings)
       : problem_(problem),
         factored_(factored),
         link_(link),
         limits_(limits),
         meetings_(meetings),
-        layouts_(problem, factored) {}
+        layouts_(layouts),
+        target_(std::make_shared<Layout>(problem.target)) {}
 
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
     State start;
     start.type = factored_.from;
     start.layout = layouts_.layout(start.type);
-    add(std::move(start));
+    std::string key = start.type.key();
+    add(std::move(start), std::move(key));
     while (!open_.empty() && limits_.rounds > priced_) {
       const auto [estimate, left, index] = open_.top();
       open_.pop();
@@ -65,7 +66,7 @@ class Search {
 
  private:
   /// Prices the way from a new state to the end, both exactly (in one round) and from below.
-  void add(State state) {
+  void add(State state, std::string key) {
     const auto index = static_cast<std::int32_t>(states_.size());
     if (problem_.target.partial()) {
       if (fits_target(state)) offer(state.cost, index, {});
@@ -73,15 +74,18 @@ class Search {
       const Traffic rest = traffic(*state.layout, problem_.target, meetings_);
       ++priced_;
       state.bound = lower_bound(state, rest);
-      Step step;
-      if (rest.recv_max > 0 || !same_distribution(*state.layout, problem_.target)) {
-        step.layouts = {std::make_shared<Layout>(problem_.target)};
-        step.traffic = rest;
-        step.op = recognise(factored_.factors, state.type, factored_.to, rest);
+      const Picos cost = state.cost + price(link_, rest, problem_.item_size);
+      if (cost < best_) {
+        Step step;
+        if (rest.recv_max > 0 || !same_distribution(*state.layout, problem_.target)) {
+          step.layouts = {target_};
+          step.traffic = rest;
+          step.op = recognise(factored_.factors, state.type, factored_.to, rest);
+        }
+        offer(cost, index, std::move(step));
       }
-      offer(state.cost + price(link_, rest, problem_.item_size), index, std::move(step));
     }
-    known_[state.type.key()] = index;
+    known_.emplace(std::move(key), index);
     if (state.cost + state.bound < best_) {
       open_.emplace(state.cost + state.bound, state.bound, index);
     }
@@ -117,31 +121,31 @@ class Search {
   }
 
   void expand(std::int32_t index) {
-    for (Type& type : moves(factored_, states_[index].type)) {
+    for (KeyedType& next : moves(factored_, states_[index].type)) {
       if (priced_ >= limits_.rounds) return;
-      if (!worth_pricing(index, type)) continue;
-      Step step;
-      step.layouts = {layouts_.layout(type)};
-      if (!exchangeable(*states_[index].layout, *step.layouts.back())) continue;
-      if (step.layouts.back()->largest() > limits_.memory) continue;
-      if (limits_.may_rest && !limits_.may_rest(*step.layouts.back())) continue;
-      step.traffic = traffic(*states_[index].layout, *step.layouts.back(), meetings_);
+      if (!worth_pricing(index, next)) continue;
+      const LayoutPtr layout = layouts_.layout(next.type, next.key);
+      if (!exchangeable(*states_[index].layout, *layout)) continue;
+      if (layout->largest() > limits_.memory) continue;
+      if (limits_.may_rest && !limits_.may_rest(*layout)) continue;
+      const Traffic round = traffic(*states_[index].layout, *layout, meetings_);
       ++priced_;
-      step.op = recognise(factored_.factors, states_[index].type, type, step.traffic);
-      relax(index, std::move(type), std::move(step));
+      if (!cheaper(index, next.key, round)) continue;
+      const Op op = recognise(factored_.factors, states_[index].type, next.type, round);
+      relax(index, std::move(next), {op, {layout}, round});
     }
-    std::vector<Factor> all = states_[index].type.partial;
+    FactorList all = states_[index].type.partial;
     for (const Factor factor : states_[index].type.partial) reduce(index, {factor});
     if (all.size() > 1) reduce(index, std::move(all));
   }
 
   /// False where the type is known to be reached as cheaply, or has a part that cannot fit: one of
   /// n elements cut by k has at least n / k.
-  bool worth_pricing(std::int32_t index, const Type& type) const {
-    const auto known = known_.find(type.key());
+  bool worth_pricing(std::int32_t index, const KeyedType& next) const {
+    const auto known = known_.find(next.key);
     if (known != known_.end() && states_[known->second].cost <= states_[index].cost) return false;
     std::int64_t largest = 1;
-    const std::vector<std::int64_t> parts = divisors(factored_.factors, type);
+    const std::vector<std::int64_t> parts = divisors(factored_.factors, next.type);
     for (std::size_t dim = 0; dim < parts.size(); ++dim) {
       largest *= (problem_.shape[dim] + parts[dim] - 1) / parts[dim];
     }
@@ -150,9 +154,9 @@ class Search {
 
   /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
   /// of them flattened where none divides.
-  void reduce(std::int32_t index, const std::vector<Factor>& over) {
+  void reduce(std::int32_t index, const FactorList& over) {
     Type whole = states_[index].type;
-    for (const Factor factor : over) std::erase(whole.partial, factor);
+    for (const Factor factor : over) whole.partial.remove(factor);
     const LayoutPtr reduced = layouts_.layout(whole);
     Step best;
     const auto consider = [&](const LayoutPtr& between) {
@@ -174,39 +178,58 @@ class Search {
     if (best.layouts.empty() || best.traffic.recv_max > ideal) {
       if (const LayoutPtr flat = layouts_.flattened(whole, over)) consider(flat);
     }
-    if (!best.layouts.empty()) relax(index, std::move(whole), std::move(best));
+    if (best.layouts.empty()) return;
+    std::string key = whole.key();
+    if (cheaper(index, key, best.traffic)) {
+      relax(index, {std::move(whole), std::move(key)}, std::move(best));
+    }
   }
 
   Step all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
     const Traffic down = traffic(*from, *between, meetings_);
     const Traffic up = traffic(*between, *to, meetings_);
     priced_ += 2;
-    std::vector<std::int64_t> both = received(*from, *between);
-    const std::vector<std::int64_t> more = received(*between, *to);
-    for (std::size_t i = 0; i < both.size(); ++i) both[i] += more[i];
-    const std::int64_t most = *std::max_element(both.begin(), both.end());
+    std::int64_t most = down.recv_max + up.recv_max;
+    const auto even = [&](const Traffic& round) {
+      return round.recv_total == round.recv_max * to->devices();
+    };
+    // Where devices differ in both, it may not be the same one that receives most.
+    if (!even(down) && !even(up)) {
+      std::vector<std::int64_t> both = received(*from, *between);
+      const std::vector<std::int64_t> more = received(*between, *to);
+      for (std::size_t i = 0; i < both.size(); ++i) both[i] += more[i];
+      most = *std::max_element(both.begin(), both.end());
+    }
     return {Op::kAllReduce,
             {between, to},
             {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
              down.node_recv_max + up.node_recv_max}};
   }
 
-  void relax(std::int32_t parent, Type type, Step step) {
-    const Picos cost = states_[parent].cost + price(link_, step.traffic, problem_.item_size);
-    if (cost >= best_) return;
-    const auto known = known_.find(type.key());
+  Picos cost_by(std::int32_t parent, const Traffic& round) const {
+    return states_[parent].cost + price(link_, round, problem_.item_size);
+  }
+  /// Whether the way through the parent may be better than what is known.
+  bool cheaper(std::int32_t parent, const std::string& key, const Traffic& round) const {
+    const Picos cost = cost_by(parent, round);
+    const auto known = known_.find(key);
+    return cost < best_ && (known == known_.end() || cost < states_[known->second].cost);
+  }
+
+  void relax(std::int32_t parent, KeyedType next, Step step) {
+    const Picos cost = cost_by(parent, step.traffic);
+    const auto known = known_.find(next.key);
     if (known == known_.end()) {
       State state;
       state.layout = step.layouts.back();
-      state.type = std::move(type);
+      state.type = std::move(next.type);
       state.cost = cost;
       state.parent = parent;
       state.step = std::move(step);
-      add(std::move(state));
+      add(std::move(state), std::move(next.key));
       return;
     }
     State& state = states_[known->second];
-    if (cost >= state.cost) return;
     const Picos less = state.cost - cost;
     state.cost = cost;
     state.parent = parent;
@@ -236,9 +259,9 @@ class Search {
   Step make_partial() const {
     const State& end = states_[best_from_];
     auto layout = std::make_shared<Layout>(*end.layout);
-    const std::vector<Factor> free = unused(factored_.factors, end.type);
+    const FactorList free = unused(factored_.factors, end.type);
     for (const Factor factor : factored_.to.partial) {
-      if (std::find(free.begin(), free.end(), factor) == free.end()) continue;
+      if (!free.has(factor)) continue;
       for (Device device = 0; device < layout->devices(); ++device) {
         if (factored_.factors.digit[factor][device] > 0) layout->group[device] = Layout::kAbsent;
       }
@@ -251,7 +274,8 @@ class Search {
   const Link& link_;
   const SearchLimits& limits_;
   Meetings& meetings_;
-  TypeLayouts layouts_;
+  TypeLayouts& layouts_;
+  LayoutPtr target_;
 
   std::vector<State> states_;
   std::unordered_map<std::string, std::int32_t> known_;
@@ -268,8 +292,9 @@ class Search {
 }  // namespace
 
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
-                           const Link& link, const SearchLimits& limits, Meetings& meetings) {
-  return Search(problem, factored, link, limits, meetings).run();
+                           TypeLayouts& layouts, const Link& link, const SearchLimits& limits,
+                           Meetings& meetings) {
+  return Search(problem, factored, layouts, link, limits, meetings).run();
 }
 
 }  // namespace weft::reshard

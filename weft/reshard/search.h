@@ -7,6 +7,7 @@
 
 #include "weft/reshard/factors.h"
 #include "weft/reshard/plan.h"
+#include "weft/reshard/type_layouts.h"
 
 namespace weft::reshard {
 
@@ -21,6 +22,7 @@ struct SearchLimits {
 /// A* over types. Never worse than the direct plan where that exists; nullopt where types do not
 /// tell the layouts of the problem. Deterministic.
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
-                           const Link& link, const SearchLimits& limits, Meetings& meetings);
+                           TypeLayouts& layouts, const Link& link, const SearchLimits& limits,
+                           Meetings& meetings);
 
 }  // namespace weft::reshard

@@ -6,12 +6,8 @@
 namespace weft::reshard {
 namespace {
 
-bool begins_with(const std::vector<Factor>& list, const std::vector<Factor>& start) {
-  return list.size() >= start.size() && std::equal(start.begin(), start.end(), list.begin());
-}
-
 /// The number that the digits of a device spell.
-std::int64_t index_of(const Factors& factors, const std::vector<Factor>& list, std::size_t first,
+std::int64_t index_of(const Factors& factors, const FactorList& list, std::size_t first,
                       std::size_t last, Device device) {
   std::int64_t index = 0;
   for (std::size_t i = first; i < last; ++i) {
@@ -20,7 +16,7 @@ std::int64_t index_of(const Factors& factors, const std::vector<Factor>& list, s
   return index;
 }
 
-std::int64_t product(const Factors& factors, const std::vector<Factor>& list, std::size_t first) {
+std::int64_t product(const Factors& factors, const FactorList& list, std::size_t first) {
   std::int64_t radix = 1;
   for (std::size_t i = first; i < list.size(); ++i) radix *= factors.radix[list[i]];
   return radix;
@@ -31,7 +27,8 @@ std::int64_t product(const Factors& factors, const std::vector<Factor>& list, st
 TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored)
     : problem_(problem),
       factors_(factored.factors),
-      ends_{{&problem.target, &factored.to}, {&problem.source, &factored.from}} {}
+      ends_{{&problem.target, &factored.to}, {&problem.source, &factored.from}},
+      cuts_(problem.shape.size()) {}
 
 bool TypeLayouts::consistent() const {
   const Type &to = *ends_[0].type, &from = *ends_[1].type;
@@ -57,85 +54,121 @@ const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim)
   for (const End& end : ends_) {
     if (end.type->side != type.side) continue;
     if (end.type->dims[dim] == type.dims[dim]) return &end;  // an end is what it is
-    if (!frame && begins_with(end.type->dims[dim], type.dims[dim])) frame = &end;
+    if (!frame && end.type->dims[dim].begins_with(type.dims[dim])) frame = &end;
   }
   return frame;
 }
 
 std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
-  const std::vector<Factor>& list = type.dims[dim];
-  std::string key{static_cast<char>(type.side), static_cast<char>(dim),
-                  static_cast<char>(type.frames[dim])};
+  const FactorList& list = type.dims[dim];
+  std::string key;
+  key.reserve(list.size() + 3);
+  for (const auto item : {type.side, static_cast<std::uint8_t>(type.frames[dim])}) {
+    key.push_back(static_cast<char>(item));
+  }
   key.append(list.begin(), list.end());
-  std::shared_ptr<const Cut>& known = cuts_[key];
+  std::shared_ptr<const Cut>& known = cuts_[dim][key];
   if (known) return known;
   const End* frame = frame_of(type, dim);
   const Layout& present = frame ? *frame->layout : present_on(type.side);
   // Devices with the same digits have the same piece: one is made for each number they spell.
   auto made = std::make_shared<Cut>();
-  std::vector<std::int32_t> slot_of_index(static_cast<std::size_t>(product(factors_, list, 0)) + 1,
-                                          Layout::kAbsent);
-  std::vector<std::vector<Interval>> joined;
+  const auto numbers = static_cast<std::int32_t>(product(factors_, list, 0));
+  index_.assign(present.devices(), 0);
+  for (const Factor factor : list) {
+    const std::int32_t radix = factors_.radix[factor];
+    const std::int32_t* digit = factors_.digit[factor].data();
+    for (Device device = 0; device < present.devices(); ++device) {
+      index_[device] = index_[device] * radix + digit[device];
+    }
+  }
   for (Device device = 0; device < present.devices(); ++device) {
-    const bool absent = present.group[device] == Layout::kAbsent;
-    const auto index =
-        absent ? slot_of_index.size() - 1
-               : static_cast<std::size_t>(index_of(factors_, list, 0, list.size(), device));
-    std::int32_t& slot = slot_of_index[index];
+    if (present.group[device] == Layout::kAbsent) index_[device] = numbers;
+  }
+  slot_of_index_.assign(numbers + 1, Layout::kAbsent);
+  made->slot_of.resize(present.devices());
+  made->slots.reserve(numbers);
+  const Share share = share_of(type, dim);
+  for (Device device = 0; device < present.devices(); ++device) {
+    std::int32_t& slot = slot_of_index_[index_[device]];
     if (slot == Layout::kAbsent) {
       slot = static_cast<std::int32_t>(made->slots.size());
-      made->slots.push_back(frame || absent ? Strips{} : part(device, type.side, dim, list));
-      joined.emplace_back();
-    }
-    made->slot_of.push_back(slot);
-    if (frame && !absent) {  // the pieces of that end that share these digits, joined
-      const Strips& piece = present.cuts[dim]->piece(device);
-      if (!piece.empty() && (joined[slot].empty() || joined[slot].back() != piece.back())) {
-        joined[slot].insert(joined[slot].end(), piece.begin(), piece.end());
+      made->slots.emplace_back();
+      if (!frame && index_[device] < numbers) {
+        Interval whole{0, problem_.shape[dim]};
+        if (share.of) {
+          const Strips& held = share.of->piece(device);
+          whole = held.empty() ? Interval{} : held.front();
+        }
+        const Digit digit{index_[device] % share.count, share.count};
+        const Interval piece = split(whole, {&digit, 1}, SplitRule::kCeilFlat);
+        if (!piece.empty()) made->slots.back().push_back(piece);
       }
     }
+    made->slot_of[device] = slot;
   }
-  for (std::size_t slot = 0; slot < made->slots.size(); ++slot) {
-    if (!joined[slot].empty()) made->slots[slot] = strips_of(std::move(joined[slot]));
-    made->lengths.push_back(length(made->slots[slot]));
-  }
+  if (frame) join(*present.cuts[dim], *made);
+  measure(*made);
   known = std::move(made);
   return known;
 }
 
-Strips TypeLayouts::part(Device device, std::uint8_t side, std::size_t dim,
-                         const std::vector<Factor>& list) const {
-  Interval whole{0, problem_.shape[dim]};
-  std::size_t first = 0;
-  for (const End& end : ends_) {
-    const std::vector<Factor>& start = end.type->dims[dim];
-    const Strips& held = end.layout->cuts[dim]->piece(device);
-    if (end.type->side == side && begins_with(list, start) && held.size() <= 1) {
-      whole = held.empty() ? Interval{} : held.front();
-      first = start.size();
-      break;
-    }
+void TypeLayouts::join(const Cut& end, Cut& made) {
+  // Each piece of the end once, to the slot of the first device that has it.
+  std::vector<bool> taken(end.slots.size(), false);
+  for (std::size_t device = 0; device < made.slot_of.size(); ++device) {
+    const auto slot = static_cast<std::size_t>(end.slot_of[device]);
+    if (taken[slot]) continue;
+    taken[slot] = true;
+    Strips& joined = made.slots[made.slot_of[device]];
+    joined.insert(joined.end(), end.slots[slot].begin(), end.slots[slot].end());
   }
-  const Digit digit{index_of(factors_, list, first, list.size(), device),
-                    product(factors_, list, first)};
-  return strips_of({split(whole, {&digit, 1}, SplitRule::kCeilFlat)});
+  for (Strips& joined : made.slots) {
+    if (joined.size() > 1) joined = strips_of(std::move(joined));
+  }
 }
 
-std::vector<std::int32_t> TypeLayouts::groups(const Type& type,
-                                              const std::vector<Factor>& partial) const {
+TypeLayouts::Share TypeLayouts::share_of(const Type& type, std::size_t dim) const {
+  const FactorList& list = type.dims[dim];
+  Share share{nullptr, product(factors_, list, 0)};
+  for (const End& end : ends_) {
+    const FactorList& start = end.type->dims[dim];
+    const Cut& cut = *end.layout->cuts[dim];
+    if (end.type->side == type.side && list.begins_with(start) && cut.single) {
+      return {&cut, product(factors_, list, start.size())};
+    }
+  }
+  return share;
+}
+
+std::vector<std::int32_t> TypeLayouts::groups(const Type& type, const FactorList& partial) const {
   const Layout& present = present_on(type.side);
-  std::vector<std::int32_t> group = present.group;
+  std::vector<std::int32_t> group(present.devices(), 0);
+  for (const Factor factor : partial) {
+    const std::int32_t radix = factors_.radix[factor];
+    const std::int32_t* digit = factors_.digit[factor].data();
+    for (Device device = 0; device < present.devices(); ++device) {
+      group[device] = group[device] * radix + digit[device];
+    }
+  }
   for (Device device = 0; device < present.devices(); ++device) {
-    if (group[device] == Layout::kAbsent) continue;
-    group[device] =
-        static_cast<std::int32_t>(index_of(factors_, partial, 0, partial.size(), device));
+    if (present.group[device] == Layout::kAbsent) group[device] = Layout::kAbsent;
   }
   return group;
 }
 
-LayoutPtr TypeLayouts::layout(const Type& type) {
+LayoutPtr TypeLayouts::layout(const Type& type) { return layout(type, type.key()); }
+
+LayoutPtr TypeLayouts::layout(const Type& type, const std::string& key) {
+  LayoutPtr& known = layouts_[key];
+  if (!known) known = make(type);
+  return known;
+}
+
+LayoutPtr TypeLayouts::make(const Type& type) {
   auto layout = std::make_shared<Layout>();
   layout->shape = problem_.shape;
+  layout->cuts.reserve(type.dims.size());
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
     layout->cuts.push_back(cut(type, dim));
   }
@@ -143,22 +176,27 @@ LayoutPtr TypeLayouts::layout(const Type& type) {
   layout->groups = static_cast<std::int32_t>(product(factors_, type.partial, 0));
   // Summands are numbered by the digits of all partial factors of the source; a type that has only
   // some of them left has joined those that differ in the others.
-  const std::vector<Factor>& all = ends_[1].type->partial;
+  const FactorList& all = ends_[1].type->partial;
   const std::int64_t summands = product(factors_, all, 0);
   layout->group_of_summand.assign(static_cast<std::size_t>(summands), 0);
-  for (std::int64_t summand = 0; summand < summands && layout->groups > 1; ++summand) {
-    std::int64_t group = 0;
-    for (const Factor factor : type.partial) {
-      const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
-      const std::int64_t stride = product(factors_, all, static_cast<std::size_t>(at) + 1);
-      group = group * factors_.radix[factor] + summand / stride % factors_.radix[factor];
+  for (const Factor factor : type.partial) {
+    const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
+    const std::int64_t stride = product(factors_, all, static_cast<std::size_t>(at) + 1);
+    const std::int32_t radix = factors_.radix[factor];
+    // Digits count up and start again, each for as long as the less significant ones take.
+    std::int32_t digit = 0;
+    std::int64_t left = stride;
+    for (std::int32_t& group : layout->group_of_summand) {
+      group = group * radix + digit;
+      if (--left > 0) continue;
+      left = stride;
+      if (++digit == radix) digit = 0;
     }
-    layout->group_of_summand[static_cast<std::size_t>(summand)] = static_cast<std::int32_t>(group);
   }
   return layout;
 }
 
-LayoutPtr TypeLayouts::flattened(const Type& type, const std::vector<Factor>& over) {
+LayoutPtr TypeLayouts::flattened(const Type& type, const FactorList& over) {
   const LayoutPtr whole = layout(type);
   const std::int64_t count = product(factors_, over, 0);
   std::vector<std::vector<Box>> boxes(whole->devices());

@@ -2,8 +2,8 @@
 // Layouts of types: what each device holds, for every type that a search meets.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 
 #include "weft/reshard/factors.h"
 #include "weft/reshard/plan.h"
@@ -26,9 +26,11 @@ class TypeLayouts {
   bool consistent() const;
 
   LayoutPtr layout(const Type& type);
+  /// `key`: Type::key() of the type, for those who have it.
+  LayoutPtr layout(const Type& type, const std::string& key);
   /// The parts of the type, flattened and divided by `over`, which the type does not use, as evenly
   /// as elements can be; what they are no longer is boxes of a mesh. Null where parts are strided.
-  LayoutPtr flattened(const Type& type, const std::vector<Factor>& over);
+  LayoutPtr flattened(const Type& type, const FactorList& over);
 
  private:
   struct End {
@@ -40,14 +42,24 @@ class TypeLayouts {
   const End* frame_of(const Type& type, std::size_t dim) const;
   /// An end of that side: tells which devices there are.
   const Layout& present_on(std::uint8_t side) const;
-  Strips part(Device device, std::uint8_t side, std::size_t dim,
-              const std::vector<Factor>& list) const;
-  std::vector<std::int32_t> groups(const Type& type, const std::vector<Factor>& partial) const;
+  /// What is divided into `count` equal parts: the pieces of an end, or null for the whole.
+  struct Share {
+    const Cut* of;
+    std::int64_t count;
+  };
+  Share share_of(const Type& type, std::size_t dim) const;
+  /// Fills the slots of a cut with the pieces of an end that their devices have there.
+  static void join(const Cut& end, Cut& made);
+  std::vector<std::int32_t> groups(const Type& type, const FactorList& partial) const;
 
   const Problem& problem_;
   const Factors& factors_;
   End ends_[2];  ///< target first: what is on its way shall fit where it goes
-  std::map<std::string, std::shared_ptr<const Cut>> cuts_;
+  LayoutPtr make(const Type& type);
+  std::unordered_map<std::string, LayoutPtr> layouts_;
+  std::vector<std::int32_t> index_, slot_of_index_;  ///< room for cut()
+  /// By dimension, then by how the type cuts it.
+  std::vector<std::unordered_map<std::string, std::shared_ptr<const Cut>>> cuts_;
 };
 
 }  // namespace weft::reshard

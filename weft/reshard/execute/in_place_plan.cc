@@ -22,7 +22,8 @@ std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& optio
   }
   if (!problem.target.partial()) plans.push_back(direct_plan(problem, options.link, meetings));
   if (const auto factored = factor(problem)) {
-    if (auto plan = normal_plan(problem, *factored, options.link, meetings)) {
+    TypeLayouts layouts(problem, *factored);
+    if (auto plan = normal_plan(problem, *factored, layouts, options.link, meetings)) {
       plans.push_back(std::move(*plan));
     }
   }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/traffic.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "weft/base/check.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Of a round that has been made.
+Traffic measure(const Round& round, Device devices, const std::vector<std::int32_t>& node_of) {
+  Traffic sum;
+  std::map<std::int32_t, std::int64_t> into_node;
+  std::vector<std::int64_t> received(devices, 0);
+  std::vector<std::set<Device>> peers(devices);
+  for (const Transfer& transfer : round) {
+    received[transfer.to] += volume(transfer.box);
+    peers[transfer.to].insert(transfer.from);
+    if (!node_of.empty() && node_of[transfer.from] != node_of[transfer.to]) {
+      into_node[node_of[transfer.to]] += volume(transfer.box);
+    }
+  }
+  for (const auto& [node, elements] : into_node) {
+    sum.node_recv_max = std::max(sum.node_recv_max, elements);
+  }
+  for (Device device = 0; device < devices; ++device) {
+    sum.recv_total += received[device];
+    sum.recv_max = std::max(sum.recv_max, received[device]);
+    sum.peers_max = std::max(sum.peers_max, static_cast<std::int64_t>(peers[device].size()));
+  }
+  return sum;
+}
+
+/// How groups of summands join.
+struct Joining {
+  std::vector<std::int32_t> leads_to;  ///< by group of `from`
+  std::vector<std::int64_t> joins;     ///< by group of `to`: how many become one
+
+  Joining(const Layout& from, const Layout& to)
+      : leads_to(from.groups, Layout::kAbsent), joins(to.groups, 0) {
+    for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
+      std::int32_t& group = leads_to[from.group_of_summand[i]];
+      if (group == Layout::kAbsent) ++joins[to.group_of_summand[i]];
+      group = to.group_of_summand[i];
+    }
+  }
+};
+
+/// A number a device, a product over dimensions. Most factors are the same for all devices: arrays
+/// that divide evenly need no list.
+class Product {
+ public:
+  Product(std::vector<std::int64_t>& room, Device devices) : list_(room), devices_(devices) {}
+
+  void multiply(std::int64_t factor) { shared_ *= factor; }
+  void multiply(const std::vector<std::int64_t>& by_device) {
+    if (!listed_) {
+      list_.assign(by_device.begin(), by_device.begin() + devices_);
+      listed_ = true;
+      return;
+    }
+    for (Device i = 0; i < devices_; ++i) list_[i] *= by_device[i];
+  }
+  void multiply(const std::vector<std::int64_t>& by_slot, const std::vector<std::int32_t>& slot) {
+    if (!listed_) list_.assign(devices_, 1);
+    listed_ = true;
+    for (Device i = 0; i < devices_; ++i) list_[i] *= by_slot[slot[i]];
+  }
+  /// Whether it is the same for all devices.
+  bool even() const { return !listed_; }
+  std::int64_t operator[](Device device) const {
+    return listed_ ? shared_ * list_[device] : shared_;
+  }
+
+ private:
+  std::vector<std::int64_t>& list_;
+  Device devices_;
+  std::int64_t shared_ = 1;
+  bool listed_ = false;
+};
+
+/// What comes into nodes from others: all that is wanted less what anybody in the node holds.
+class NodeTraffic {
+ public:
+  NodeTraffic(const Layout& from, const Layout& to, Meetings& meetings, const Joining& joining)
+      : from_(from), to_(to), meetings_(meetings), joining_(joining) {
+    const std::vector<std::int32_t>& node_of = meetings.node_of();
+    std::int32_t nodes = 0;
+    for (const std::int32_t node : node_of) nodes = std::max(nodes, node + 1);
+    distinct_.resize(nodes);
+    into_.assign(nodes, 0);
+    std::set<std::vector<std::int32_t>> seen;
+    std::vector<std::int32_t> key;
+    for (Device device = 0; device < from.devices(); ++device) {
+      if (!from.holds(device)) continue;
+      key = {node_of[device], from.group[device]};
+      for (const auto& cut : from.cuts) key.push_back(cut->slot_of[device]);
+      if (seen.insert(key).second) distinct_[node_of[device]].push_back(device);
+    }
+  }
+
+  /// `wanted`: elements that the device shall have, times the groups to be joined.
+  void add(Device device, std::int64_t wanted) {
+    const std::int32_t node = meetings_.node_of()[device];
+    std::int64_t near = 0;
+    for (const Device holder : distinct_[node]) {
+      if (joining_.leads_to[from_.group[holder]] == to_.group[device]) {
+        near += common_elements(from_, holder, to_, device);
+      }
+    }
+    into_[node] += wanted - near;
+  }
+  std::int64_t most() const { return *std::max_element(into_.begin(), into_.end()); }
+
+ private:
+  const Layout &from_, &to_;
+  Meetings& meetings_;
+  const Joining& joining_;
+  std::vector<std::vector<Device>> distinct_;  ///< by node: one holder of each shard
+  std::vector<std::int64_t> into_;
+};
+
+bool all_there(const Layout& layout) {
+  return std::find(layout.group.begin(), layout.group.end(), Layout::kAbsent) == layout.group.end();
+}
+
+/// All want the same number of elements out of the same number of shards, without summands.
+Traffic even_traffic(const Product& kept, std::int64_t wanted, std::int64_t met, Device devices) {
+  std::int64_t least = kept[0], sum = 0;
+  for (Device device = 0; device < devices; ++device) {
+    least = std::min(least, kept[device]);
+    sum += kept[device];
+  }
+  if (least == wanted) return {};
+  return {wanted - least, wanted * devices - sum, met - (least > 0 ? 1 : 0), 0};
+}
+
+}  // namespace
+
+Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
+  WEFT_CHECK(exchangeable(from, to));
+  if (!from.further.empty() || !to.further.empty() || !from.grid) {
+    return measure(exchange(from, to, meetings), to.devices(), meetings.node_of());
+  }
+  const Joining joining(from, to);
+  Meetings::Room& room = meetings.room();
+  // What devices keep, want, and take from how many shards of one group.
+  Product kept(room[0], to.devices()), wanted(room[1], to.devices()), met(room[2], to.devices());
+  for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
+    const Cut& cut = *to.cuts[dim];
+    const bool same = from.cuts[dim] == to.cuts[dim];
+    if (cut.every >= 0) {
+      wanted.multiply(cut.every);
+      if (same) kept.multiply(cut.every);
+    } else {
+      wanted.multiply(cut.lengths, cut.slot_of);
+      if (same) kept.multiply(cut.lengths, cut.slot_of);
+    }
+    if (same) continue;
+    const Overlap& overlap = meetings.overlap(from.cuts[dim], to.cuts[dim]);
+    kept.multiply(overlap.common);
+    if (overlap.every_met >= 0) {
+      met.multiply(overlap.every_met);
+    } else {
+      met.multiply(overlap.met, cut.slot_of);
+    }
+  }
+  if (wanted.even() && met.even() && from.groups == 1 && to.groups == 1 &&
+      meetings.node_of().empty() && all_there(from) && all_there(to)) {
+    return even_traffic(kept, wanted[0], met[0], to.devices());
+  }
+  std::optional<NodeTraffic> nodes;
+  if (!meetings.node_of().empty()) nodes.emplace(from, to, meetings, joining);
+  Traffic sum;
+  for (Device device = 0; device < to.devices(); ++device) {
+    const std::int32_t group = to.group[device], before = from.group[device];
+    const std::int64_t part = wanted[device];
+    if (group == Layout::kAbsent || part == 0) continue;
+    const bool has_own = before != Layout::kAbsent && joining.leads_to[before] == group;
+    const std::int64_t own = has_own ? kept[device] : 0;
+    const std::int64_t joins = joining.joins[group];
+    const std::int64_t received = part * joins - own;
+    if (received == 0) continue;
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, met[device] * joins - (own > 0 ? 1 : 0));
+    if (nodes) nodes->add(device, part * joins);
+  }
+  if (nodes) sum.node_recv_max = nodes->most();
+  return sum;
+}
+
+}  // namespace weft::reshard
