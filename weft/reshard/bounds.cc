@@ -35,41 +35,47 @@ std::int64_t least_received(const Layout& from, const Layout& to) {
 
 namespace {
 
-/// Distinct parts of the devices of a node.
-std::vector<Part> distinct_parts(const Layout& layout, const std::vector<std::int32_t>& node_of,
-                                 std::int32_t node) {
-  std::vector<Part> found;
+/// By node: one of each distinct part that its devices hold.
+std::vector<std::vector<Part>> distinct_parts(const Layout& layout,
+                                              const std::vector<std::int32_t>& node_of) {
+  std::vector<std::vector<Part>> parts;
+  std::set<std::vector<std::int32_t>> seen;
   for (Part part = 0; part < layout.parts(); ++part) {
-    if (node_of[layout.device_of(part)] != node || !layout.holds(part)) continue;
-    const bool known = std::any_of(found.begin(), found.end(), [&](Part other) {
-      return layout.group[other] == layout.group[part] &&
-             layout.region(other) == layout.region(part);
-    });
-    if (!known) found.push_back(part);
+    if (!layout.holds(part)) continue;
+    const std::int32_t node = node_of[layout.device_of(part)];
+    std::vector<std::int32_t> key{node, layout.group[part]};
+    for (const auto& cut : layout.cuts) key.push_back(cut->slot_of[part]);
+    if (!seen.insert(std::move(key)).second) continue;
+    if (parts.size() <= static_cast<std::size_t>(node)) parts.resize(node + 1);
+    parts[node].push_back(part);
   }
-  return found;
+  return parts;
 }
 
-/// What the devices of a node want and none of them has, of the node that lacks most. Parts of the
-/// target that overlap without being equal would be counted twice: no bound is known then.
-std::int64_t node_lacks(const Problem& problem) {
-  const Layout &source = problem.source, &target = problem.target;
-  if (source.partial() || target.partial() || !source.grid || !target.grid) return 0;
+}  // namespace
+
+std::int64_t node_lacks(const Layout& from, const Layout& to,
+                        const std::vector<std::int32_t>& node_of) {
+  // Parts that overlap without being equal would be counted twice: no bound is known then.
+  if (node_of.empty() || to.partial() || !from.grid || !to.grid) return 0;
+  std::vector<std::vector<Part>> have = distinct_parts(from, node_of);
+  const std::vector<std::vector<Part>> want = distinct_parts(to, node_of);
+  have.resize(std::max(have.size(), want.size()));
   std::int64_t most = 0;
-  for (const std::int32_t node :
-       std::set<std::int32_t>(problem.node_of.begin(), problem.node_of.end())) {
+  std::vector<std::int64_t> covered(from.groups);
+  for (std::size_t node = 0; node < want.size(); ++node) {
     std::int64_t lacks = 0;
-    const std::vector<Part> have = distinct_parts(source, problem.node_of, node);
-    for (const Part part : distinct_parts(target, problem.node_of, node)) {
-      lacks += target.elements(part);
-      for (const Part mine : have) lacks -= common_elements(source, mine, target, part);
+    for (const Part part : want[node]) {
+      std::fill(covered.begin(), covered.end(), 0);
+      for (const Part mine : have[node]) {
+        covered[from.group[mine]] += common_elements(from, mine, to, part);
+      }
+      lacks += to.elements(part) - *std::min_element(covered.begin(), covered.end());
     }
     most = std::max(most, lacks);
   }
   return most;
 }
-
-}  // namespace
 
 Bounds bounds(const Problem& problem) {
   Bounds bounds;
@@ -77,7 +83,7 @@ Bounds bounds(const Problem& problem) {
     bounds.recv_total += received;
   }
   bounds.recv_max = least_received(problem.source, problem.target);
-  bounds.node_recv_max = node_lacks(problem);
+  bounds.node_recv_max = node_lacks(problem.source, problem.target, problem.node_of);
   bounds.memory = std::max(problem.source.largest(), problem.target.largest());
   return bounds;
 }

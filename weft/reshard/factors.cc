@@ -75,6 +75,17 @@ struct Side {
   }
 };
 
+/// Whether devices of a mesh that differ in nothing but this digit share a node.
+bool within_node(const Axis& axis, const std::vector<Device>& devices,
+                 const std::vector<std::int32_t>& node_of) {
+  for (std::size_t position = 0; position < devices.size(); ++position) {
+    const std::int64_t digit = axis.digit(static_cast<std::int64_t>(position));
+    const auto first = position - static_cast<std::size_t>(digit * axis.stride);
+    if (node_of[devices[position]] != node_of[devices[first]]) return false;
+  }
+  return true;
+}
+
 std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<Device>& devices,
                                            std::size_t universe) {
   std::vector<std::int32_t> digit(universe, Layout::kAbsent);
@@ -112,6 +123,14 @@ FactorList unused(const Factors& factors, const Type& type) {
   return free;
 }
 
+FactorList common(const FactorList& list, const FactorList& others) {
+  FactorList both;
+  for (const Factor factor : list) {
+    if (others.has(factor)) both.push_back(factor);
+  }
+  return both;
+}
+
 std::optional<FactoredProblem> factor(const Problem& problem) {
   if (!problem.source_type || !problem.target_type) return std::nullopt;
   const Sharding* ends[2] = {&*problem.source_type, &*problem.target_type};
@@ -135,6 +154,9 @@ std::optional<FactoredProblem> factor(const Problem& problem) {
       if (number == kMostFactors) return std::nullopt;
       sides[i].number.push_back(static_cast<Factor>(number));
       if (known != factors.digit.end()) continue;
+      if (!problem.node_of.empty() && within_node(digit, devices, problem.node_of)) {
+        factors.near.push_back(static_cast<Factor>(number));
+      }
       factors.digit.push_back(std::move(values));
       factors.radix.push_back(static_cast<std::int32_t>(digit.radix));
     }

@@ -19,6 +19,7 @@ struct Factors {
   std::vector<std::vector<std::int32_t>> digit;  ///< by factor, then device; kAbsent: not there
   FactorList sides[2];                           ///< of the source's mesh, of the target's
   bool same_sides = false;
+  FactorList near;  ///< devices that differ in none but these are of one node; empty without nodes
 };
 
 /// How the factors of a dimension cut it.
@@ -47,6 +48,9 @@ struct Type {
 
 /// Factors that the type does not use, of its side.
 FactorList unused(const Factors& factors, const Type& type);
+
+/// Those of `list` that `others` has, too.
+FactorList common(const FactorList& list, const FactorList& others);
 
 /// Both ends of a problem in common factors.
 struct FactoredProblem {

@@ -28,6 +28,19 @@ void set_frame(Type& type, std::size_t dim, Frame frame, const FactorList& order
   type.frames[dim] = first_ones ? Frame::kPlain : frame;
 }
 
+FactorList without(const FactorList& list, const FactorList& others) {
+  FactorList rest;
+  for (const Factor factor : list) {
+    if (!others.has(factor)) rest.push_back(factor);
+  }
+  return rest;
+}
+
+FactorList joined(FactorList first, const FactorList& second) {
+  first.append(second.begin(), second.end());
+  return first;
+}
+
 /// Types without repetition.
 class Collector {
  public:
@@ -106,7 +119,7 @@ void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
   if (cuts) found.add(std::move(next));
 }
 
-/// The target with some of its copies still cut.
+/// The target, and with some of its copies still cut: by one factor, and by the first few.
 void arrive(const FactoredProblem& factored, const Type& target, Collector& found) {
   found.add(target);
   const FactorList free = unused(factored.factors, target);
@@ -119,6 +132,20 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
       all.dims[dim].push_back(factor);
       found.add(all);
     }
+  }
+  for (Type& place : stopovers(factored)) found.add(std::move(place));
+}
+
+/// Summands scattered over a dimension: those of all factors, or of those within nodes.
+void scatter(const Type& type, const FactorList& over, Collector& found) {
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    if (type.frames[dim] != Frame::kPlain) continue;
+    Type scattered = type;
+    for (const Factor factor : over) {
+      scattered.dims[dim].push_back(factor);
+      scattered.partial.remove(factor);
+    }
+    found.add(std::move(scattered));
   }
 }
 
@@ -147,15 +174,8 @@ std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type) 
   target.partial.clear();
   arrive(factored, target, found);
   slice_all(factored, type, found);
-  if (!type.partial.empty()) {
-    for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
-      Type scattered = type;
-      if (type.frames[dim] != Frame::kPlain) continue;
-      for (const Factor factor : type.partial) scattered.dims[dim].push_back(factor);
-      scattered.partial.clear();
-      found.add(std::move(scattered));
-    }
-  }
+  scatter(type, type.partial, found);
+  scatter(type, common(type.partial, factors.near), found);
   const FactorList& side = factors.sides[type.side];
   for (const Factor factor : side) {
     move_one(factored, type, factor, found);
@@ -165,6 +185,35 @@ std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type) 
     }
   }
   return found.take();
+}
+
+std::vector<Type> stopovers(const FactoredProblem& factored) {
+  const FactorList& near_ones = factored.factors.near;
+  if (near_ones.empty()) return {};
+  Type target = factored.to;
+  target.partial.clear();
+  const FactorList copies = common(unused(factored.factors, target), near_ones);
+  const FactorList all = common(factored.factors.sides[target.side], near_ones);
+  Type between = target;
+  for (FactorList& list : between.dims) list = without(list, near_ones);
+  std::vector<Type> places;
+  for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
+    places.push_back(target);
+    places.back().dims[dim].append(copies.begin(), copies.end());
+    places.push_back(between);
+    places.back().dims[dim].append(all.begin(), all.end());
+  }
+  if (factored.from.side != target.side) return places;
+  Type inside = target, outside = target;
+  for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
+    inside.dims[dim] =
+        joined(without(factored.from.dims[dim], near_ones), common(target.dims[dim], near_ones));
+    outside.dims[dim] =
+        joined(without(target.dims[dim], near_ones), common(factored.from.dims[dim], near_ones));
+  }
+  places.push_back(std::move(inside));
+  places.push_back(std::move(outside));
+  return places;
 }
 
 bool arrived(const FactoredProblem& factored, const Type& type) {

@@ -18,6 +18,12 @@ struct KeyedType {
 /// copies still cut, to be gathered afterwards. Without repetition, without the type itself.
 std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type);
 
+/// Where there are nodes, types that part what moves inside them from what moves between them. For
+/// each dimension, the target with its copies still cut there by the devices of a node: a node has
+/// pulled what it wants once, to be fanned out inside; the same with all factors of nodes there.
+/// And the source with only the factors of nodes where the target has them, or only the others.
+std::vector<Type> stopovers(const FactoredProblem& factored);
+
 /// Types that are the target but for filling summands with neutral elements; that of the target
 /// itself where it is not partial.
 bool arrived(const FactoredProblem& factored, const Type& type);

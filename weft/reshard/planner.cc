@@ -5,6 +5,7 @@
 
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/factors.h"
+#include "weft/reshard/moves.h"
 #include "weft/reshard/normal_form.h"
 #include "weft/reshard/relay.h"
 #include "weft/reshard/search.h"
@@ -64,6 +65,11 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     TypeLayouts layouts(problem, *factored);
     offer(search(problem, *factored, layouts, options.link, limits, meetings));
     offer(normal_plan(problem, *factored, layouts, options.link, meetings));
+    if (options.link.node_bandwidth > 0) {
+      for (const Type& place : stopovers(*factored)) {
+        offer(search_through(place, problem, *factored, layouts, options.link, limits, meetings));
+      }
+    }
   }
   if (best && !options.direct && options.link.message > 0) {
     offer(relay_plan(problem, options.link, least.memory, best->time, meetings));

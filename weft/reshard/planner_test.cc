@@ -133,6 +133,69 @@ TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
   EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 4 * 32 * 64);
 }
 
+/// Every way to let whole axes of the mesh cut two dimensions.
+std::vector<Sharding> all_types(const Mesh& mesh) {
+  std::vector<Sharding> types(1);
+  types[0].mesh = mesh;
+  types[0].dims.resize(2);
+  for (const Axis& axis : mesh.axes) {
+    const std::size_t count = types.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t dim = 0; dim < 2; ++dim) {
+        types.push_back(types[i]);
+        types.back().dims[dim].push_back(axis);
+      }
+    }
+  }
+  return types;
+}
+
+/// Plans between all pairs of types, each against all chains of two of them that fit.
+void expect_no_chain_is_faster(const char* axes, std::int64_t node_size, const Link& link) {
+  SCOPED_TRACE(axes);
+  const std::vector<Sharding> types = all_types(*parse_mesh(axes, ""));
+  const std::size_t count = types.size();
+  struct Known {
+    Picos time;
+    std::int64_t memory;
+  };
+  std::vector<Known> known;
+  for (const Sharding& from : types) {
+    for (const Sharding& to : types) {
+      Problem problem = *make_problem({256, 256}, 4, from, to, SplitRule::kCeilFlat);
+      set_nodes(problem, node_size);
+      known.push_back({planned(problem, link).time, bounds(problem).memory});
+    }
+  }
+  for (std::size_t from = 0; from < count; ++from) {
+    for (std::size_t to = 0; to < count; ++to) {
+      const Known& whole = known[from * count + to];
+      for (std::size_t stop = 0; stop < count; ++stop) {
+        const Known &first = known[from * count + stop], &second = known[stop * count + to];
+        if (std::max(first.memory, second.memory) > whole.memory) continue;
+        EXPECT_LE(whole.time, first.time + second.time)
+            << text_of(types[from]) << " -> " << text_of(types[to]) << " through "
+            << text_of(types[stop]);
+      }
+    }
+  }
+}
+
+TEST(Planner, WithNodesNoChainOfTwoPlansIsFaster) {
+  Link narrow = messages_too(), wide;
+  narrow.node_bandwidth = 1'000'000'000;
+  wide.message = 5'000'000;
+  wide.node_bandwidth = 10'000'000'000;
+  for (const Link& link : {narrow, wide}) {
+    expect_no_chain_is_faster("n=2,g=4", 4, link);
+    expect_no_chain_is_faster("n=4,g=4", 4, link);
+    expect_no_chain_is_faster("n=3,g=4", 4, link);
+    expect_no_chain_is_faster("n=4,g=8", 8, link);
+    expect_no_chain_is_faster("n=8,g=4", 4, link);
+    expect_no_chain_is_faster("n=2,a=2,b=2", 4, link);
+  }
+}
+
 TEST(Planner, CopiesOfTheOwnNodeAreAskedFirst) {
   Problem problem = parsed("n=2,d=4", "8,8", "d,-", "-,-");
   set_nodes(problem, 4);

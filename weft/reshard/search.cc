@@ -96,7 +96,15 @@ class Search {
     if (rest.recv_max == 0) return 0;
     const std::int64_t least =
         state.layout->partial() ? least_received(*state.layout, problem_.target) : rest.recv_max;
-    return price(link_, 1, messages_at_least(rest.peers_max), least * problem_.item_size);
+    const std::int64_t messages = messages_at_least(rest.peers_max);
+    const Picos alone = price(link_, 1, messages, least * problem_.item_size);
+    if (link_.node_bandwidth == 0) return alone;
+    return std::max(alone,
+                    price(link_, {1, 0, messages, lacked_by_node(state)}, problem_.item_size));
+  }
+
+  std::int64_t lacked_by_node(const State& state) const {
+    return node_lacks(*state.layout, problem_.target, problem_.node_of);
   }
 
   /// Whether what every device holds lies within its part of the partial target.
@@ -136,6 +144,8 @@ class Search {
     }
     FactorList all = states_[index].type.partial;
     for (const Factor factor : states_[index].type.partial) reduce(index, {factor});
+    const FactorList near = common(all, factored_.factors.near);
+    if (near.size() > 1 && near.size() < all.size()) reduce(index, near);
     if (all.size() > 1) reduce(index, std::move(all));
   }
 
@@ -295,6 +305,30 @@ std::optional<Plan> search(const Problem& problem, const FactoredProblem& factor
                            TypeLayouts& layouts, const Link& link, const SearchLimits& limits,
                            Meetings& meetings) {
   return Search(problem, factored, layouts, link, limits, meetings).run();
+}
+
+std::optional<Plan> search_through(const Type& place, const Problem& problem,
+                                   const FactoredProblem& factored, TypeLayouts& layouts,
+                                   const Link& link, const SearchLimits& limits,
+                                   Meetings& meetings) {
+  const LayoutPtr layout = layouts.layout(place);
+  if (problem.source.partial() || problem.target.partial() || !layouts.consistent() ||
+      layout->largest() > limits.memory || (limits.may_rest && !limits.may_rest(*layout))) {
+    return std::nullopt;
+  }
+  Problem ways[2] = {problem, problem};
+  FactoredProblem types[2] = {factored, factored};
+  ways[0].target = ways[1].source = *layout;
+  types[0].to = types[1].from = place;
+  Plan whole;
+  for (int i = 0; i < 2; ++i) {
+    TypeLayouts own(ways[i], types[i]);
+    const auto plan = search(ways[i], types[i], own, link, limits, meetings);
+    if (!plan) return std::nullopt;
+    whole.steps.insert(whole.steps.end(), plan->steps.begin(), plan->steps.end());
+  }
+  settle(whole, problem, link);
+  return whole;
 }
 
 }  // namespace weft::reshard

@@ -25,4 +25,11 @@ std::optional<Plan> search(const Problem& problem, const FactoredProblem& factor
                            TypeLayouts& layouts, const Link& link, const SearchLimits& limits,
                            Meetings& meetings);
 
+/// The same in two searches, with the place given where the first ends and the second begins: a
+/// search that is cut short goes further from there. For a source without summands.
+std::optional<Plan> search_through(const Type& place, const Problem& problem,
+                                   const FactoredProblem& factored, TypeLayouts& layouts,
+                                   const Link& link, const SearchLimits& limits,
+                                   Meetings& meetings);
+
 }  // namespace weft::reshard
