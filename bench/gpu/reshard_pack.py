@@ -11,6 +11,7 @@ of 16 bytes; `odd`: one element more, so that nothing but the element is aligned
 usage: reshard_pack.py check LIBRARY          random regions
        reshard_pack.py measure LIBRARY [JSON] the table; figures of all cases as JSON
 """
+import ctypes
 import json
 import math
 import random
@@ -101,6 +102,45 @@ def measure_sums(library, whole, other, rate):
         print(f"{name:5}", " ".join(f"{share:9.2f}" for share in line))
 
 
+class Rows2D(ctypes.Structure):
+    """CUDA_MEMCPY2D of the driver."""
+
+    _fields_ = [
+        ("from_x", ctypes.c_size_t), ("from_y", ctypes.c_size_t), ("from_kind", ctypes.c_int),
+        ("from_host", ctypes.c_void_p), ("from_device", ctypes.c_uint64),
+        ("from_array", ctypes.c_void_p), ("from_pitch", ctypes.c_size_t),
+        ("to_x", ctypes.c_size_t), ("to_y", ctypes.c_size_t), ("to_kind", ctypes.c_int),
+        ("to_host", ctypes.c_void_p), ("to_device", ctypes.c_uint64),
+        ("to_array", ctypes.c_void_p), ("to_pitch", ctypes.c_size_t),
+        ("width", ctypes.c_size_t), ("height", ctypes.c_size_t),
+    ]  # fmt: skip
+
+
+def measure_driver(whole, other, rate):
+    """The driver's own copy of as many rows with the same gaps, from and to the same places of rows, so
+    that nothing has to be shifted: what ends of rows cost by themselves."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    on_device = 2
+    print("the driver's copy of odd rows, share of that rate")
+    print("element " + " ".join(f"{run:>6}" for run in RUNS))
+    for element in ELEMENTS:
+        line = []
+        for run in RUNS:
+            width = STRIPS * run
+            rows = Rows2D(
+                from_kind=on_device, from_device=whole.data_ptr(), from_pitch=width + element,
+                to_kind=on_device, to_device=other.data_ptr(), to_pitch=width + element,
+                width=width, height=PAYLOAD // width,
+            )  # fmt: skip
+            stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+            def copy():
+                assert driver.cuMemcpy2DAsync_v2(ctypes.byref(rows), stream) == 0
+
+            line.append(2 * PAYLOAD / seconds(copy, 5) / rate)
+        print(f"{element:7}", " ".join(f"{share:6.2f}" for share in line))
+
+
 def measure(path, out=None):
     library = Library(path)
     results, rates = [], []
@@ -131,6 +171,7 @@ def measure(path, out=None):
     print(f"{torch.cuda.get_device_name()}: a copy of the device moves {rate / 1e12:.2f} TB/s", end="")
     print(f" (read and written) of {PAYLOAD >> 20} MiB, {min(rates) / 1e12:.2f} at worst")
     measure_sums(library, whole, other, rate)
+    measure_driver(whole, other, rate)
     if out:
         with open(out, "w") as file:
             json.dump({"copy_bytes_per_s": rate, "cases": results}, file)

@@ -27,7 +27,6 @@ struct alignas(8) JobLoop {
 enum class Way : std::uint8_t {
   kUnits,    ///< `width` bytes, aligned on both sides
   kShifted,  ///< the bytes of a row that fall into 16 aligned ones of the target
-  kJoined,   ///< likewise, of a row whose parts lie apart in the source
 };
 
 /// A box: rows of `run` bytes, each cut into slots.
@@ -47,15 +46,12 @@ struct alignas(16) Job {
   std::uint8_t unused[3] = {};
   std::uint32_t first_source = 0;  ///< of `sources` that are combined into the target, in order
   std::uint32_t sources = 0;
-  Divisor part;           ///< kJoined: bytes of a row that come from one place, at least 16
-  std::int64_t step = 0;  ///< kJoined: from there to where the next part of the row lies
   /// Without sources: 16 bytes to fill with, or, to scale, times and over.
   alignas(16) std::int64_t constant[2] = {};
   JobLoop loop[kLoops];  ///< innermost first
 };
 
-/// Where one of several addends, or parts, of the same box lies; the loops of the job apply to it.
-/// All parts lie in one buffer.
+/// Where one of several addends of the same box lies; the loops of the job apply to it.
 struct Source {
   std::int64_t offset = 0;
   std::int32_t buffer = 0;
@@ -66,6 +62,43 @@ struct Source {
 inline constexpr std::uint32_t kSlotsOfShare = 256;
 struct Share {
   std::uint32_t job = 0;
+  std::uint32_t first = 0;
+};
+
+/// Boxes that lie side by side in rows of an array, and each dense in a message. Each row of the
+/// array is `parts` parts of `part` bytes, one a box; each message is the parts of all rows, one
+/// after the other. Blocks of threads take tiles of some rows and all parts, by way of memory of
+/// their own, so that both sides are read and written in one piece, whatever the alignment.
+struct alignas(16) Weave {
+  static constexpr int kLoops = 5;
+  static constexpr std::uint32_t kTileBytes = 24 << 10;
+  static constexpr std::uint32_t kSegments = 128;  ///< most rows, and parts, of a tile
+
+  std::int64_t rows_at = 0, parts_at = 0;  ///< offsets into buffers
+  std::int32_t rows_buffer = 0, parts_buffer = 0;
+  std::int64_t parts_step = 0;  ///< from a message to the next
+  std::uint32_t rows = 0;
+  std::uint32_t rows_of_tile = 0;
+  std::uint32_t parts = 0;
+  std::uint32_t part = 0;    ///< bytes, at least 16
+  std::uint8_t packs = 0;    ///< from rows to messages; else back
+  std::uint8_t aligned = 0;  ///< bytes that everything is a multiple of, up to 16
+  std::uint8_t loops = 0;
+  std::uint8_t unused = 0;
+  /// 2^32 over a number, rounded up: multiplies, for numbers as small as those of a tile.
+  std::uint32_t over_part = 0, over_units = 0, over_blocks = 0;
+  /// Slots of a segment that is read and of one that is written, of a whole tile.
+  std::uint32_t blocks = 0, units = 0;
+  struct Loop {
+    Divisor extent;
+    std::int64_t stride = 0;
+  };
+  Loop loop[kLoops];  ///< of rows in the array, innermost first
+};
+
+/// What one block of threads does: rows of a weave from one on.
+struct Tile {
+  std::uint32_t weave = 0;
   std::uint32_t first = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/reshard/execute/cuda/combine.cuh"
 #include "weft/reshard/execute/cuda/kernels.cuh"
+#include "weft/reshard/execute/cuda/tile.h"
 
 namespace weft::reshard::execute::cuda {
 namespace {
@@ -12,17 +13,8 @@ constexpr int kWarp = 32;
 /// bench/gpu/reshard_pack.py; with 8 a warp goes once through its share.
 constexpr int kUnitsAtOnce = 8;
 constexpr int kShiftsAtOnce = 4;
-constexpr int kJoinsAtOnce = 2;
 constexpr int kSumsAtOnce = 2;
-constexpr int kBlocks = 3, kBlocksOfSums = 4;
-
-__device__ inline std::uint32_t divided(std::uint32_t number, const Divisor& by) {
-  return (__umulhi(number, by.multiplier) + number) >> by.shift;
-}
-
-__device__ inline char* address_of(const Addresses& addresses, std::int32_t buffer) {
-  return addresses.all == nullptr ? addresses.few[buffer] : addresses.all[buffer];
-}
+constexpr int kBlocks = 3, kBlocksOfSums = 4, kBlocksOfTiles = 6;
 
 /// Where the slots of a thread lie in the box, and which slots of their rows they are.
 template <int kCount>
@@ -171,76 +163,6 @@ __device__ inline void copy_shifted(const char* from, char* to, const Places<kCo
   }
 }
 
-/// Bytes below `split` of the one, the others of the other.
-__device__ inline uint4 merged(const uint4& low, const uint4& high, int split) {
-  const auto word = [&](std::uint32_t a, std::uint32_t b, int at) {
-    const int bytes = min(max(split - at, 0), 4);
-    const std::uint32_t mask = bytes == 4 ? ~0u : (1u << (8 * bytes)) - 1;
-    return (a & mask) | (b & ~mask);
-  };
-  return {word(low.x, high.x, 0), word(low.y, high.y, 4), word(low.z, high.z, 8),
-          word(low.w, high.w, 12)};
-}
-
-/// A window of a joined row: bytes below `split` lie in one part, from it on in the next. Where two
-/// messages meet in a row, one thread so writes the bytes of both: the cache takes whole sectors
-/// several times as fast as parts of them.
-struct Joint {
-  Window window;
-  int split;
-  const char* next;  ///< as window.from, of the next part
-};
-
-__device__ inline Joint joint_of(const Divisor& part, std::int64_t step, const char* from, char* to,
-                                 std::uint32_t slot, std::uint32_t run) {
-  Joint joint;
-  Window& window = joint.window;
-  window = window_of(from, to, slot, run);
-  // `from` is where the slot would lie if all were one part.
-  const auto column = static_cast<std::uint32_t>(slot * 16 + window.low -
-                                                 (reinterpret_cast<std::uintptr_t>(to) & 15));
-  const std::uint32_t number = divided(column, part);
-  const auto end = static_cast<std::int64_t>(number + 1) * part.divisor;
-  joint.split = window.low + static_cast<int>(end - column);
-  const std::int64_t distance = step - part.divisor;
-  window.from += number * distance;
-  joint.next = window.from + distance;
-  return joint;
-}
-
-template <int kCount>
-__device__ inline void copy_joined(const Divisor& part, std::int64_t step, const char* from,
-                                   char* to, const Places<kCount>& places, std::uint32_t run) {
-  Joint joints[kCount];
-  Blocks blocks[kCount] = {};
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    joints[i] = joint_of(part, step, from + places.from[i], to + places.to[i], places.slot[i], run);
-    Window first = joints[i].window;
-    if (!places.live[i]) joints[i].window.high = first.high = first.low;
-    first.high = min(first.high, joints[i].split);
-    if (first.low < first.high) blocks[i] = load_blocks(first);
-  }
-  uint4 values[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    values[i] = shifted(blocks[i]);
-    Window second = joints[i].window;
-    second.low = joints[i].split;
-    second.from = joints[i].next;
-    if (second.low < second.high) blocks[i] = load_blocks(second);
-  }
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const Window& window = joints[i].window;
-    if (window.low >= window.high) continue;
-    if (joints[i].split < window.high) {
-      values[i] = merged(values[i], shifted(blocks[i]), joints[i].split);
-    }
-    store(window, values[i]);
-  }
-}
-
 __global__ __launch_bounds__(kThreads,
                              kBlocks) void copy_boxes(const DeviceWork work,
                                                       const __grid_constant__ Addresses addresses) {
@@ -253,15 +175,6 @@ __global__ __launch_bounds__(kThreads,
   const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
   const std::uint32_t run = job.run;
-  if (job.way == Way::kJoined) {
-    const Divisor part = job.part;
-    const std::int64_t step = job.step;
-#pragma unroll 1
-    for (std::uint32_t first = share.first; first < end; first += kWarp * kJoinsAtOnce) {
-      copy_joined(part, step, from, to, find_places<kJoinsAtOnce>(job, first + lane, end), run);
-    }
-    return;
-  }
   if (job.way == Way::kShifted) {
 #pragma unroll 1
     for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
@@ -289,6 +202,25 @@ __global__ __launch_bounds__(kThreads,
         copy_units<std::uint8_t>(from, to, places);
     }
   }
+}
+
+__global__ __launch_bounds__(kThreads, kBlocksOfTiles) void weave_boxes(
+    const DeviceWork work, const __grid_constant__ Addresses addresses) {
+  __shared__ TileMemory memory;
+  const Tile tile = work.tiles[blockIdx.x];
+  const Weave& weave = work.weaves[tile.weave];
+  const std::uint32_t rows = min(weave.rows_of_tile, weave.rows - tile.first);
+  const auto place = [&](std::int32_t buffer, std::int64_t offset) {
+    return reinterpret_cast<std::uint64_t>(address_of(addresses, buffer) + offset);
+  };
+  const Worker worker{threadIdx.x, kThreads};
+  list_segments(weave, tile.first, rows, place(weave.rows_buffer, weave.rows_at),
+                place(weave.parts_buffer, weave.parts_at), worker, memory);
+  __syncthreads();
+  fetch_blocks(weave, rows, worker, memory);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+  write_tile(weave, rows, worker, memory);
 }
 
 /// What windows hold, combined with every source in order; without sources filled or scaled.
@@ -353,6 +285,7 @@ __global__ __launch_bounds__(kThreads, kBlocksOfSums) void combine_boxes(
   }
 }
 
+/// Shares are for warps.
 template <class Kernel>
 cudaError_t launch(Kernel kernel, const DeviceWork& work, const Addresses& addresses,
                    cudaStream_t stream) {
@@ -367,6 +300,11 @@ cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cuda
   return launch(copy_boxes, work, addresses, stream);
 }
 
+cudaError_t launch_weave(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream) {
+  weave_boxes<<<work.share_count, kThreads, 0, stream>>>(work, addresses);
+  return cudaGetLastError();
+}
+
 cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses,
                            cudaStream_t stream) {
   return launch(combine_boxes, work, addresses, stream);
@@ -374,8 +312,11 @@ cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses,
 
 cudaError_t prepare_kernels() {
   cudaFuncAttributes attributes;
-  const cudaError_t status = cudaFuncGetAttributes(&attributes, copy_boxes);
-  return status != cudaSuccess ? status : cudaFuncGetAttributes(&attributes, combine_boxes);
+  for (auto* kernel : {copy_boxes, weave_boxes, combine_boxes}) {
+    const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+    if (status != cudaSuccess) return status;
+  }
+  return cudaSuccess;
 }
 
 }  // namespace weft::reshard::execute::cuda

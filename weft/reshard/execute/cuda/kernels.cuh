@@ -22,12 +22,19 @@ struct DeviceWork {
   const Job* jobs = nullptr;
   const Source* sources = nullptr;
   const Share* shares = nullptr;
-  std::uint32_t share_count = 0;
+  const Weave* weaves = nullptr;
+  const Tile* tiles = nullptr;
+  std::uint32_t share_count = 0;  ///< or that of tiles
 };
 
+__device__ inline char* address_of(const Addresses& addresses, std::int32_t buffer) {
+  return addresses.all == nullptr ? addresses.few[buffer] : addresses.all[buffer];
+}
+
 cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
+cudaError_t launch_weave(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
 cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
-/// Loads both kernels.
+/// Loads all kernels.
 cudaError_t prepare_kernels();
 
 }  // namespace weft::reshard::execute::cuda

@@ -34,7 +34,7 @@ using DeviceMemory = std::unique_ptr<char, DeviceFree>;
 /// Launches in the memory of the device, for one alignment of the buffers.
 struct Uploaded {
   std::vector<DeviceWork> works;
-  std::vector<char> combines;
+  std::vector<Launch::Kind> kinds;
   DeviceMemory memory;
 };
 
@@ -77,22 +77,26 @@ std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* er
 std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, char* error) {
   Image image;
   struct At {
-    std::size_t jobs, sources, shares;
+    std::size_t jobs, sources, shares, weaves, tiles;
   };
   std::vector<At> at;
   for (const Launch& launch : launches) {
-    at.push_back({image.add(launch.jobs), image.add(launch.sources), image.add(launch.shares)});
+    at.push_back({image.add(launch.jobs), image.add(launch.sources), image.add(launch.shares),
+                  image.add(launch.weaves), image.add(launch.tiles)});
   }
   if (image.bytes().empty()) return 0;
   if (allocate(image.bytes().size(), uploaded.memory, error) != 0) return 1;
   char* base = uploaded.memory.get();
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
-    uploaded.works.push_back({reinterpret_cast<const Job*>(base + at[i].jobs),
-                              reinterpret_cast<const Source*>(base + at[i].sources),
-                              reinterpret_cast<const Share*>(base + at[i].shares),
-                              static_cast<std::uint32_t>(launch.shares.size())});
-    uploaded.combines.push_back(launch.combines);
+    uploaded.works.push_back(
+        {reinterpret_cast<const Job*>(base + at[i].jobs),
+         reinterpret_cast<const Source*>(base + at[i].sources),
+         reinterpret_cast<const Share*>(base + at[i].shares),
+         reinterpret_cast<const Weave*>(base + at[i].weaves),
+         reinterpret_cast<const Tile*>(base + at[i].tiles),
+         static_cast<std::uint32_t>(launch.shares.size() + launch.tiles.size())});
+    uploaded.kinds.push_back(launch.kind);
   }
   return put_now(base, image.bytes().data(), image.bytes().size(), error);
 }
@@ -131,6 +135,19 @@ std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, A
   }
   addresses.all = reinterpret_cast<char* const*>(found->second.get());
   return 0;
+}
+
+cudaError_t launch_work(Launch::Kind kind, const DeviceWork& work, const Addresses& addresses,
+                        cudaStream_t stream) {
+  switch (kind) {
+    case Launch::Kind::kWeave:
+      return launch_weave(work, addresses, stream);
+    case Launch::Kind::kCombine:
+      return launch_combine(work, addresses, stream);
+    case Launch::Kind::kCopy:
+      break;
+  }
+  return launch_copy(work, addresses, stream);
 }
 
 }  // namespace
@@ -185,9 +202,8 @@ std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* 
   Addresses addresses;
   if (find_addresses(*plan, now, addresses, error) != 0) return 1;
   for (std::size_t i = 0; i < found->second.works.size(); ++i) {
-    const DeviceWork& work = found->second.works[i];
-    const cudaError_t status = found->second.combines[i] ? launch_combine(work, addresses, queue)
-                                                         : launch_copy(work, addresses, queue);
+    const cudaError_t status =
+        launch_work(found->second.kinds[i], found->second.works[i], addresses, queue);
     if (check(status, "the kernel does not start", error) != 0) return 1;
   }
   return 0;

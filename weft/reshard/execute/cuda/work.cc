@@ -4,68 +4,24 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <tuple>
 
 #include "weft/reshard/execute/cuda/overlap.h"
+#include "weft/reshard/execute/cuda/weave.h"
 
 namespace weft::reshard::execute::cuda {
 namespace {
 
-constexpr std::int64_t kBlock = 16;
 /// So that numbers of slots, and distances, fit into what kernels count with.
 constexpr std::int64_t kMaxSlots = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxSpan = std::int64_t{1} << 31;
 /// Below that, rows have too few aligned blocks to be worth their shifts.
 constexpr std::int64_t kShortRun = 32;
 
-/// A copy with its loops joined: rows of bytes.
-struct Rows {
-  const Copy* copy = nullptr;
-  std::int64_t from = 0, to = 0;
-  std::int64_t run = 0;
-  std::vector<CopyLoop> loops;      ///< outermost first
-  int alignment = 1;                ///< of all rows and their lengths, on both sides, in bytes
-  bool steady = false;              ///< all rows begin at the same place of a block of the target
-  std::int64_t part = 0, step = 0;  ///< of rows that are joined, see Job
-};
-
-int lowest_bit(std::int64_t bits) {
-  return static_cast<int>(std::min<std::int64_t>(kBlock, bits & -bits));
-}
-
-Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
-  std::vector<CopyLoop> loops = copy.loops;
-  if (!copy.has_source()) {
-    for (CopyLoop& loop : loops) loop.from = loop.to;  // so that rows are as long as they can be
-  }
-  const StridedCopy joined(std::move(loops), copy.element);
-  const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;
-  const int to_base = alignment[copy.to_buffer];
-  std::int64_t bits = kBlock | from_base | to_base | copy.to | joined.run_bytes();
-  if (copy.has_source()) bits |= copy.from;
-  std::int64_t to_bits = kBlock | to_base;
-  for (const CopyLoop& loop : joined.loops()) {
-    bits |= loop.from | loop.to;
-    to_bits |= loop.to;
-  }
-  return {&copy,
-          copy.from,
-          copy.to,
-          joined.bytes() == 0 ? 0 : joined.run_bytes(),
-          joined.loops(),
-          lowest_bit(bits),
-          lowest_bit(to_bits) == kBlock};
-}
-
 Divisor divisor_of(std::int64_t number) { return make_divisor(static_cast<std::uint32_t>(number)); }
 
 /// How a job of such rows goes about it, without places and numbers.
 Job kind_of(const Rows& rows, bool combines) {
   Job job;
-  if (rows.part > 0) {
-    job.way = Way::kJoined;
-    return job;
-  }
   const bool aligned = rows.alignment == kBlock;
   if (combines || (!aligned && rows.run >= kShortRun)) {
     job.way = Way::kShifted;
@@ -152,8 +108,6 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
   job.run = static_cast<std::uint32_t>(rows.run);
   job.slots_of_row = divisor_of(in_row);
   job.loops = static_cast<std::uint8_t>(rows.loops.size());
-  job.part = divisor_of(std::max<std::int64_t>(1, rows.part));
-  job.step = rows.step;
   for (std::size_t i = 0; i < rows.loops.size(); ++i) {
     const CopyLoop& loop = rows.loops[rows.loops.size() - 1 - i];
     job.loop[i] = {divisor_of(loop.extent), static_cast<std::uint32_t>(loop.from),
@@ -167,78 +121,27 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
   launch.jobs.push_back(job);
 }
 
-/// Whether ends of rows fall into the middle of what the cache writes at a time, of rows that are
-/// not so long that it does not matter.
-bool has_rough_ends(const Rows& rows) {
-  constexpr std::int64_t kSector = 32, kLongRow = 512;
-  std::int64_t bits = rows.to | rows.run;
-  for (const CopyLoop& loop : rows.loops) bits |= loop.to;
-  return rows.run >= kBlock && rows.run < kLongRow && bits % kSector != 0;
-}
-
-/// Before or after in the target, of boxes that are alike but for where they begin.
-bool is_before(const Rows& a, const Rows& b) {
-  const auto key = [](const Rows& rows) {
-    return std::tuple{rows.copy->from_buffer, rows.copy->to_buffer, rows.run, rows.loops.size()};
-  };
-  if (key(a) != key(b)) return key(a) < key(b);
-  for (std::size_t i = 0; i < a.loops.size(); ++i) {
-    const auto numbers = [](const CopyLoop& loop) {
-      return std::tuple{loop.extent, loop.from, loop.to};
-    };
-    if (a.loops[i] != b.loops[i]) return numbers(a.loops[i]) < numbers(b.loops[i]);
-  }
-  return a.to < b.to;
-}
-
-/// Whether the rows of b begin where those of a end.
-bool meets(const Rows& a, const Rows& b) {
-  return a.copy->from_buffer == b.copy->from_buffer && a.copy->to_buffer == b.copy->to_buffer &&
-         a.run == b.run && a.loops == b.loops && a.to + a.run == b.to;
-}
-
-/// Boxes that lie side by side in the target become one with longer rows, where that spares the
-/// cache what it is slow at.
-void add_copies(std::vector<Rows> all, Launch& launch) {
-  const auto rough = std::stable_partition(all.begin(), all.end(),
-                                           [](const Rows& rows) { return !has_rough_ends(rows); });
-  for (auto rows = all.begin(); rows != rough; ++rows) add_jobs(*rows, false, 0, 0, launch);
-  std::stable_sort(rough, all.end(), is_before);
-  for (auto first = rough; first != all.end();) {
-    auto end = first + 1;
-    Rows rows = *first;
-    if (end != all.end()) rows.step = end->from - first->from;
-    while (end != all.end() && meets(*(end - 1), *end) &&
-           end->from - (end - 1)->from == rows.step) {
-      ++end;
-    }
-    if (end - first > 1) {
-      rows.part = rows.run;
-      rows.run *= end - first;
-    }
-    add_jobs(rows, false, 0, 0, launch);
-    first = end;
-  }
-}
-
 /// All boxes advance together: what lies side by side in an array is read, or written, at about the
 /// same time, whichever messages it belongs to, so that what shares a line of the cache meets
-/// there.
-void share_out(Launch& launch) {
+/// there. `count`, `step`: how much each has to do, and how much of it at a time.
+template <class Share, class Boxes, class Count, class Step>
+std::vector<Share> share_out(const Boxes& boxes, Count count, Step step) {
   struct Place {
     double progress;
     Share share;
   };
   std::vector<Place> places;
-  for (std::size_t job = 0; job < launch.jobs.size(); ++job) {
-    const std::uint32_t slots = launch.jobs[job].slots;
-    for (std::uint32_t at = 0; at < slots; at += kSlotsOfShare) {
-      places.push_back({static_cast<double>(at) / slots, {static_cast<std::uint32_t>(job), at}});
+  for (std::uint32_t number = 0; number < boxes.size(); ++number) {
+    const std::uint32_t all = count(boxes[number]);
+    for (std::uint32_t at = 0; at < all; at += step(boxes[number])) {
+      places.push_back({static_cast<double>(at) / all, {number, at}});
     }
   }
   std::stable_sort(places.begin(), places.end(),
                    [](const Place& a, const Place& b) { return a.progress < b.progress; });
-  for (const Place& place : places) launch.shares.push_back(place.share);
+  std::vector<Share> shares;
+  for (const Place& place : places) shares.push_back(place.share);
+  return shares;
 }
 
 /// Copies that combine into the same box, and when.
@@ -278,8 +181,13 @@ std::vector<Sum> find_sums(const std::vector<Copy>& copies) {
 }
 
 void keep(Launch launch, std::vector<Launch>& launches) {
-  if (launch.jobs.empty()) return;
-  share_out(launch);
+  if (launch.jobs.empty() && launch.weaves.empty()) return;
+  launch.shares = share_out<Share>(
+      launch.jobs, [](const Job& job) { return job.slots; },
+      [](const Job&) { return kSlotsOfShare; });
+  launch.tiles = share_out<Tile>(
+      launch.weaves, [](const Weave& weave) { return weave.rows; },
+      [](const Weave& weave) { return weave.rows_of_tile; });
   launches.push_back(std::move(launch));
 }
 
@@ -294,7 +202,8 @@ Divisor make_divisor(std::uint32_t divisor) {
 
 std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector<int>& alignment) {
   std::vector<Launch> launches;
-  Launch fills{true, {}, {}, {}}, replaces, scales{true, {}, {}, {}};
+  Launch fills{Launch::Kind::kCombine}, replaces, weaves{Launch::Kind::kWeave},
+      scales{Launch::Kind::kCombine};
   std::vector<Rows> boxes;
   for (const Copy& copy : copies) {
     const bool plain = copy.operation == Operation::kCopy;
@@ -304,15 +213,17 @@ std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector
       add_jobs(rows_of(copy, alignment), true, 0, 0, plain ? fills : scales);
     }
   }
-  add_copies(std::move(boxes), replaces);
+  weaves.weaves = take_weaves(boxes);
+  for (const Rows& rows : boxes) add_jobs(rows, false, 0, 0, replaces);
   keep(std::move(fills), launches);
+  keep(std::move(weaves), launches);
   keep(std::move(replaces), launches);
 
   const std::vector<Sum> sums = find_sums(copies);
   std::size_t waves = 0;
   for (const Sum& sum : sums) waves = std::max(waves, sum.wave + 1);
   for (std::size_t wave = 0; wave < waves; ++wave) {
-    Launch adds{true, {}, {}, {}};
+    Launch adds{Launch::Kind::kCombine};
     for (const Sum& sum : sums) {
       if (sum.wave != wave) continue;
       const auto first = static_cast<std::uint32_t>(adds.sources.size());

@@ -11,10 +11,18 @@ namespace weft::reshard::execute::cuda {
 
 /// One launch of a kernel.
 struct Launch {
-  bool combines = false;  ///< or fills or scales; else it copies
-  std::vector<Job> jobs;
-  std::vector<Source> sources;
-  std::vector<Share> shares;
+  enum class Kind {
+    kCopy,
+    kWeave,    ///< copies, too, in tiles
+    kCombine,  ///< or fills or scales
+  };
+
+  Kind kind = Kind::kCopy;
+  std::vector<Job> jobs = {};
+  std::vector<Source> sources = {};
+  std::vector<Share> shares = {};
+  std::vector<Weave> weaves = {};  ///< kWeave has these and tiles, others have jobs
+  std::vector<Tile> tiles = {};
 };
 
 /// Launches in the order in which they must run: what fills, what replaces, what adds, what scales.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/reshard/execute/nccl/fake.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <tuple>
 
 #include "weft/base/check.h"
@@ -91,13 +93,13 @@ bool go_on(Transfer& transfer, const Rank& rank, bool gather) {
 
 Work work_of(std::vector<Transfer> transfers, Rank rank, bool gather) {
   return [transfers = std::move(transfers), rank, gather]() mutable {
-    bool all = true;
+    std::set<int> waiting;  // what one peer sends must be taken in order
     for (Transfer& transfer : transfers) {
-      if (!transfer.done) transfer.done = go_on(transfer, rank, gather);
-      // What one peer sends must be taken in order.
-      all = all && transfer.done;
+      if (transfer.done || waiting.count(transfer.peer) > 0) continue;
+      transfer.done = go_on(transfer, rank, gather);
+      if (!transfer.done) waiting.insert(transfer.peer);
     }
-    return all;
+    return waiting.empty();
   };
 }
 
@@ -253,7 +255,11 @@ int add(Transfer transfer, Communicator communicator, Stream stream) {
 int end_group() {
   Group now = std::move(group());
   group() = {};
-  {
+  if (now.transfers.empty()) return kSuccess;
+  const bool has_more_than_words =
+      std::any_of(now.transfers.begin(), now.transfers.end(),
+                  [](const Transfer& transfer) { return transfer.bytes > sizeof(std::uint64_t); });
+  if (has_more_than_words) {
     const std::lock_guard lock(world().mutex);
     ++world().groups;
   }

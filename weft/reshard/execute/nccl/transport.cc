@@ -20,6 +20,9 @@ using Clock = std::chrono::steady_clock;
 /// pause, since most of what it waits for is short.
 constexpr int kEagerLooks = 2000;
 constexpr std::chrono::microseconds kPause{50};
+/// So few tell each other a word directly, beside their messages; more would need connections for
+/// that alone.
+constexpr int kFewRanks = 16;
 /// Mixed into fingerprints, so that the word at the end is not that at the beginning.
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
 
@@ -66,10 +69,12 @@ class NcclTransport final : public Transport {
   Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn, bool collectives);
   Result<WeftCudaPlan*> make_plan(const std::vector<cuda::Copy>& copies, std::size_t buffers);
   Status run(WeftCudaPlan* plan, const Buffers& buffers);
-  Status exchange(const Prepared& batch, const Buffers& buffers);
-  Status exchange(const Collective& collective, const Buffers& buffers);
+  /// `word`: goes to all ranks in the same group, unless it is 0.
+  Status exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word);
+  int start(const Collective& collective, const Buffers& buffers);
 
-  /// A word of every rank, in two steps: it is on its way, and it is there.
+  /// A word of every rank, in steps: it is on the GPU, it is on its way, and it is there.
+  Status put_word(std::uint64_t word);
   Status send_word(std::uint64_t word);
   Result<std::vector<std::uint64_t>> take_words();
   /// An Error unless all have the same.
@@ -88,6 +93,7 @@ class NcclTransport final : public Transport {
   const Nccl nccl_;
   const cuda::Gpu gpu_;
   const int ranks_;
+  int rank_ = 0;
   const Options options_;
   Stream stream_;
   bool own_stream_ = false;
@@ -96,8 +102,9 @@ class NcclTransport final : public Transport {
   std::map<std::uint64_t, Known> known_;
   std::vector<void*> marks_, spare_marks_;
   std::vector<Block> taken_, spare_;
-  std::byte* words_ = nullptr;  ///< on the GPU: of all ranks, then its own
+  std::byte* words_ = nullptr;  ///< on the GPU, of all ranks
   std::vector<std::uint64_t> host_words_;
+  bool told_ = false;  ///< the word at the end went with the last messages
   char error_[cuda::kErrorBytes] = "";
 };
 
@@ -131,7 +138,8 @@ Status NcclTransport::connect(const UniqueId& id, int rank) {
     WEFT_TRY(check(gpu_.stream_make(&stream_, error_)));
     own_stream_ = true;
   }
-  host_words_.resize(static_cast<std::size_t>(ranks_) + 1);
+  rank_ = rank;
+  host_words_.resize(static_cast<std::size_t>(ranks_));
   void* memory = nullptr;
   const auto bytes = static_cast<std::int64_t>(host_words_.size() * sizeof(std::uint64_t));
   WEFT_TRY(check(gpu_.allocate(bytes, &memory, error_)));
@@ -195,15 +203,20 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
     WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn, known->collectives));
     found = known->turns.emplace(number, std::move(batches)).first;
   }
+  // What all ranks tell each other at the end takes no time beside messages. Groups with a budget
+  // differ from rank to rank.
+  const bool is_last = number + 1 == program.turns.size() && program.message_budget == 0;
+  if (is_last && found->second.empty()) found->second.emplace_back();
   for (const Prepared& batch : found->second) {
     auto staging = Staging::of(*this, batch.staging);
     if (!staging) return give_up(staging.error().code, staging.error().message);
     Buffers all = buffers;
     all.push_back(staging->data());
     WEFT_TRY(run(batch.before, all));
-    WEFT_TRY(exchange(batch, all));
+    WEFT_TRY(exchange(batch, all, is_last ? program.fingerprint ^ kDone : 0));
     WEFT_TRY(run(batch.after, all));
   }
+  told_ = is_last;
   return mark();
 }
 
@@ -211,7 +224,8 @@ Status NcclTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
   WEFT_ASSIGN(Known * known, know(program));
   WEFT_TRY(run(known->scale, buffers));
-  WEFT_TRY(send_word(program.fingerprint ^ kDone));
+  if (!told_) WEFT_TRY(send_word(program.fingerprint ^ kDone));
+  told_ = false;
   return expect_words(program.fingerprint ^ kDone);
 }
 
@@ -269,57 +283,74 @@ Status NcclTransport::run(WeftCudaPlan* plan, const Buffers& buffers) {
   return check(gpu_.plan_run(plan, addresses.data(), stream_, error_));
 }
 
-Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers) {
-  if (batch.collective.kind != Collective::Kind::kNone) return exchange(batch.collective, buffers);
-  if (batch.sends.empty() && batch.receives.empty()) return {};
+Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word) {
+  const bool collective = batch.collective.kind != Collective::Kind::kNone;
+  if (!collective && batch.sends.empty() && batch.receives.empty() && word == 0) return {};
+  if (word != 0) WEFT_TRY(put_word(word));
   const auto at = [&](const cuda::Wired& wired) { return buffers[wired.buffer] + wired.offset; };
   int outcome = nccl_.group_begin();
   const auto one = [&](int result) {
     if (outcome == kSuccess || outcome == kInProgress) outcome = result;
   };
+  const auto send = [&](std::byte* from, std::size_t bytes, int peer) {
+    one(nccl_.send(from, bytes, kByte, peer, communicator_, stream_));
+  };
+  const auto receive = [&](std::byte* to, std::size_t bytes, int peer) {
+    one(nccl_.receive(to, bytes, kByte, peer, communicator_, stream_));
+  };
+  if (collective) one(start(batch.collective, buffers));
   for (const cuda::Wired& wired : batch.sends) {
-    one(nccl_.send(at(wired), static_cast<std::size_t>(wired.bytes), kByte, wired.peer,
-                   communicator_, stream_));
+    send(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
   }
   for (const cuda::Wired& wired : batch.receives) {
-    one(nccl_.receive(at(wired), static_cast<std::size_t>(wired.bytes), kByte, wired.peer,
-                      communicator_, stream_));
+    receive(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
+  }
+  std::byte* own_word = words_ + rank_ * sizeof word;
+  if (word != 0 && (collective || ranks_ > kFewRanks)) {
+    one(nccl_.all_gather(own_word, words_, sizeof word, kByte, communicator_, stream_));
+  } else if (word != 0) {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer == rank_) continue;
+      send(own_word, sizeof word, peer);
+      receive(words_ + peer * sizeof word, sizeof word, peer);
+    }
   }
   const int ended = nccl_.group_end();
   one(ended);
   return settle(outcome, "exchange messages");
 }
 
-Status NcclTransport::exchange(const Collective& collective, const Buffers& buffers) {
+int NcclTransport::start(const Collective& collective, const Buffers& buffers) {
   const std::byte* from = buffers[collective.from.buffer] + collective.from.offset;
   std::byte* to = buffers[collective.to.buffer] + collective.to.offset;
   if (collective.kind == Collective::Kind::kAllGather) {
-    return settle(
-        nccl_.all_gather(from, to, collective.count, collective.type, communicator_, stream_),
-        "gather");
+    return nccl_.all_gather(from, to, collective.count, collective.type, communicator_, stream_);
   }
-  return settle(nccl_.reduce_scatter(from, to, collective.count, collective.type, kSum,
-                                     communicator_, stream_),
-                "reduce");
+  return nccl_.reduce_scatter(from, to, collective.count, collective.type, kSum, communicator_,
+                              stream_);
+}
+
+Status NcclTransport::put_word(std::uint64_t word) {
+  host_words_[rank_] = word;
+  return check(
+      gpu_.put(words_ + rank_ * sizeof word, &host_words_[rank_], sizeof word, stream_, error_));
 }
 
 Status NcclTransport::send_word(std::uint64_t word) {
-  host_words_.back() = word;
-  const auto own = static_cast<Bytes>((host_words_.size() - 1) * sizeof word);
-  WEFT_TRY(check(gpu_.put(words_ + own, &host_words_.back(), sizeof word, stream_, error_)));
-  WEFT_TRY(
-      settle(nccl_.all_gather(words_ + own, words_, sizeof word, kByte, communicator_, stream_),
-             "compare programs"));
+  WEFT_TRY(put_word(word));
+  WEFT_TRY(settle(nccl_.all_gather(words_ + rank_ * sizeof word, words_, sizeof word, kByte,
+                                   communicator_, stream_),
+                  "compare programs"));
   return mark();
 }
 
 Result<std::vector<std::uint64_t>> NcclTransport::take_words() {
   WEFT_TRY(wait());  // copies to memory that is not pinned would wait without a limit
-  const auto bytes = static_cast<std::int64_t>((host_words_.size() - 1) * sizeof(std::uint64_t));
+  const auto bytes = static_cast<std::int64_t>(host_words_.size() * sizeof(std::uint64_t));
   WEFT_TRY(check(gpu_.fetch(host_words_.data(), words_, bytes, stream_, error_)));
   WEFT_TRY(mark());
   WEFT_TRY(wait());
-  return std::vector<std::uint64_t>(host_words_.begin(), host_words_.end() - 1);
+  return host_words_;
 }
 
 Status NcclTransport::expect_words(std::uint64_t word) {

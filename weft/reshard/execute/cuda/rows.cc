@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/cuda/rows.h"
+
+#include <algorithm>
+
+namespace weft::reshard::execute::cuda {
+
+int lowest_bit(std::int64_t bits) {
+  return static_cast<int>(std::min<std::int64_t>(kBlock, bits & -bits));
+}
+
+Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
+  std::vector<CopyLoop> loops = copy.loops;
+  if (!copy.has_source()) {
+    for (CopyLoop& loop : loops) loop.from = loop.to;  // so that rows are as long as they can be
+  }
+  const StridedCopy joined(std::move(loops), copy.element);
+  const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;
+  const int to_base = alignment[copy.to_buffer];
+  std::int64_t bits = kBlock | from_base | to_base | copy.to | joined.run_bytes();
+  if (copy.has_source()) bits |= copy.from;
+  std::int64_t to_bits = kBlock | to_base;
+  for (const CopyLoop& loop : joined.loops()) {
+    bits |= loop.from | loop.to;
+    to_bits |= loop.to;
+  }
+  return {&copy,
+          copy.from,
+          copy.to,
+          joined.bytes() == 0 ? 0 : joined.run_bytes(),
+          joined.loops(),
+          lowest_bit(bits),
+          lowest_bit(to_bits) == kBlock};
+}
+
+}  // namespace weft::reshard::execute::cuda
