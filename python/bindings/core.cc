@@ -23,4 +23,5 @@ NB_MODULE(_core, module) {
   weft::python::bind_reshard_program(module);
   weft::python::bind_reshard_process(module);
   weft::python::bind_reshard_neighbours(module);
+  weft::python::bind_reshard_kernels(module);
 }

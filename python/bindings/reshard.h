@@ -3,7 +3,9 @@
 // told as addresses: what owns it, NumPy, torch or JAX, stays a matter of Python.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "weft/reshard/execute/program.h"
 
@@ -32,6 +34,8 @@ struct PyProgram {
   std::shared_ptr<const Prepared> prepared;
 };
 const reshard::execute::Program& program_in(const PyProgram& program);
+/// The user's numbers.
+const std::vector<std::int64_t>& devices_in(const PyProgram& program);
 
 void bind_reshard(nanobind::module_& module);
 /// After bind_reshard, which makes ReshardPlan.
@@ -40,5 +44,7 @@ void bind_reshard_program(nanobind::module_& module);
 void bind_reshard_process(nanobind::module_& module);
 /// After bind_reshard_program, which makes ReshardProgram.
 void bind_reshard_neighbours(nanobind::module_& module);
+/// Likewise.
+void bind_reshard_kernels(nanobind::module_& module);
 
 }  // namespace weft::python

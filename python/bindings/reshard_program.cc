@@ -46,6 +46,9 @@ struct Prepared {
   }
 };
 const Program& program_in(const PyProgram& program) { return program.prepared->program; }
+const std::vector<std::int64_t>& devices_in(const PyProgram& program) {
+  return program.prepared->devices;
+}
 
 namespace {
 

@@ -225,3 +225,16 @@ def test_memory_that_is_missing_is_refused() -> None:
         program.at([0, 0, 0])
     with pytest.raises(weft.UsageError, match="turn 5 is none of"):
         program.sends(5)
+
+
+def test_kernels_that_are_not_there_are_named() -> None:
+    with pytest.raises(weft.Unavailable, match=r"libweft-cuda\.so"):
+        _core.reshard_kernels("/nowhere/libweft-cuda.so")
+
+
+def test_devices_that_find_the_same_collectives_have_the_same_number() -> None:
+    gather = plan([8, 8], on_mesh(["x", "y"], []), on_mesh([], []), direct=True)
+    numbers = {
+        _core.reshard_collectives(_core.reshard_program([gather], device)) for device in range(4)
+    }
+    assert len(numbers) == 1

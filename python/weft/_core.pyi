@@ -320,6 +320,58 @@ def reshard_run_all(
     """
 
 @final
+class ReshardCopies:
+    """Copies on a GPU, or none."""
+
+    def run(self, addresses: Sequence[int], stream: int) -> None:
+        """Queues them on a stream. addresses: of all buffers of the program, and of the batch's staging."""
+
+@final
+class ReshardBatch:
+    """Messages that are under way together, and the copies around them; see ReshardKernels.
+
+    Messages are (device, buffer, offset, bytes), the buffer behind those of the program is staging. What
+    goes to one device, or comes from it, is in the same order on both ends.
+    """
+
+    @property
+    def before(self) -> ReshardCopies:
+        """What packs, and what moves on the device."""
+    @property
+    def after(self) -> ReshardCopies:
+        """What unpacks and adds."""
+    @property
+    def sends(self) -> list[tuple[int, int, int, int]]: ...
+    @property
+    def receives(self) -> list[tuple[int, int, int, int]]: ...
+    @property
+    def staging(self) -> int:
+        """Bytes."""
+    @property
+    def collective(
+        self,
+    ) -> tuple[str, int, tuple[int, int, int, int], tuple[int, int, int, int]] | None:
+        """Instead of messages: "gather" or "reduce", NCCL's number of the type, from where, and to where."""
+
+@final
+class ReshardKernels:
+    """libweft-cuda.so: programs whose memory lies on a GPU; see reshard_kernels."""
+
+    def batches(
+        self, program: ReshardProgram, turn: int, collectives: bool
+    ) -> list[ReshardBatch]:
+        """collectives: turns that are an all-gather or a reduce-scatter of all devices are told as such,
+        which all devices have to find alike, see reshard_collectives."""
+    def neutral(self, program: ReshardProgram) -> ReshardCopies:
+        """The rest of the summands of partial targets; without staging of a batch."""
+
+def reshard_kernels(path: str) -> ReshardKernels:
+    """Loads the library, for as long as the process lives."""
+
+def reshard_collectives(program: ReshardProgram) -> int:
+    """A number that is the same on all devices if they find the same collectives in all turns."""
+
+@final
 class ReshardProcess:
     """What the devices of one process do to carry out a plan, among those of other processes.
 

@@ -23,15 +23,20 @@ STAGING = 256 << 20
 """Bytes for messages under way, where no budget is given."""
 
 
-_agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, set[int]] = weakref.WeakKeyDictionary()
-"""Programs that all ranks of a group are known to have begun together."""
+_agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[int, bool]] = weakref.WeakKeyDictionary()
+"""Programs that all ranks of a group are known to have begun together, and whether they found the same
+collectives in them."""
 
 
-def agree(program: ReshardProgram, links: Links, device: torch.device) -> None:
-    """Messages have no tags here: before its first run ranks tell each other which program it is."""
-    known = _agreed.setdefault(links.group or dist.group.WORLD, set())
+def agree(program: ReshardProgram, links: Links, device: torch.device, found: int = 0) -> bool:
+    """Messages have no tags here: before its first run ranks tell each other which program it is.
+
+    found: what this rank has found in it besides; True if all ranks have found the same, which they can
+    only tell where each has a message for each other.
+    """
+    known = _agreed.setdefault(links.group or dist.group.WORLD, {})
     if program.fingerprint in known:
-        return
+        return known[program.fingerprint]
     peers = sorted(
         {
             piece[0]
@@ -39,17 +44,20 @@ def agree(program: ReshardProgram, links: Links, device: torch.device) -> None:
             for piece in program.sends(turn) + program.receives(turn)
         }
     )
-    mine = torch.tensor([program.fingerprint % (1 << 62)], device=device)
-    theirs = torch.zeros(len(peers), dtype=torch.int64, device=device)
+    mine = torch.tensor([program.fingerprint % (1 << 62), found % (1 << 62)], device=device)
+    theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
     operations = []
     for number, peer in enumerate(peers):
-        operations.append(operation(dist.irecv, theirs[number : number + 1], peer, links))
+        operations.append(operation(dist.irecv, theirs[number], peer, links))
         operations.append(operation(dist.isend, mine, peer, links))
     exchange(operations, links)
-    for peer, fingerprint in zip(peers, theirs.tolist()):
-        if fingerprint != int(mine):
+    own = mine.tolist()
+    for peer, words in zip(peers, theirs.tolist()):
+        if words[0] != own[0]:
             raise PeerFailed(f"rank {peer} redistributes something else at the same time")
-    known.add(program.fingerprint)
+    alike = all(words == own for words in theirs.tolist())
+    known[program.fingerprint] = alike and len(peers) + 1 == dist.get_world_size(links.group)
+    return known[program.fingerprint]
 
 
 def longest_piece(room: int, devices: int) -> int:

@@ -85,6 +85,12 @@ def placed(placement: Any, dims: int) -> Placed:
     raise UsageError(f"{placement} is no placement that Weft knows")
 
 
+@functools.lru_cache(maxsize=256)
+def ranks_of(mesh: Any) -> tuple[int, ...]:
+    """In row-major order; torch works them out anew each time it is asked."""
+    return tuple(mesh.mesh.flatten().tolist())
+
+
 def spec_for(shape: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Spec:
     if len(placements) != mesh.ndim:
         raise UsageError(
@@ -93,7 +99,7 @@ def spec_for(shape: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Spec
     each = tuple(placed(placement, len(shape)) for placement in placements)
     if len({one.reduce for one in each if one.reduce}) > 1:
         raise Infeasible("two different reductions in one layout: nothing tells which comes first")
-    return Spec(tuple(shape), tuple(mesh.shape), tuple(mesh.mesh.flatten().tolist()), each)
+    return Spec(tuple(shape), tuple(mesh.shape), ranks_of(mesh), each)
 
 
 def spec_of(array: DTensor) -> Spec:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,21 @@ def plan_of(way: Way, budget: int) -> ReshardPlan:
     )
 
 
+WHOLE = 1 << 30
+"""Bytes of the largest part of an array up to which messages that go in groups are not cut into pieces,
+where no budget is given: staging is then about as large as the parts."""
+
+
+def largest_part(ways: Sequence[Way]) -> int:
+    parts = [
+        (math.prod(local_shape(end, rank) or (0,)) * way.dtype.itemsize)
+        for way in ways
+        for end in (way.source, way.target)
+        for rank in end.ranks
+    ]
+    return max(parts, default=0)
+
+
 @functools.lru_cache(maxsize=256)
 def program_of(
     ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
@@ -82,6 +98,8 @@ def program_of(
         # Chunks lie in what ranks share; without a budget they need not be cut further.
         return reshard_program(plans, rank, budget or 0)
     if kind == "groups":
+        if budget is None and largest_part(ways) <= WHOLE:
+            return reshard_program(plans, rank)
         room = STAGING if budget is None else budget - rests
         return reshard_program(
             plans, rank, rests + max(1, 4 * longest_piece(room, len(plans[0].devices)))

@@ -16,6 +16,7 @@ from .._core import ReshardNeighbours, ReshardProgram
 from ..errors import Unavailable, UsageError
 from . import neighbours
 from .grouped import run_grouped
+from .kernels import kernels, run_with_kernels
 from .messages import Deadline, Links, run_program
 from .packing import HostPacking, Packing, TorchPacking
 
@@ -135,5 +136,9 @@ def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, roa
         return
     buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))
     links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
+    held = kernels() if device.type == "cuda" and road.groups else None
+    if held is not None:
+        run_with_kernels(held, program, buffers, links)
+        return
     carry_out = run_grouped if road.groups else run_program
     carry_out(program, packing_for(program, buffers, jobs), buffers, links)

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""weft.torch.redistribute of CUDA DTensors over NCCL: whether it is right, and how fast.
+
+Ranks are processes that share one GPU, as in reshard_nccl.py, with the same cases; Weft must be
+installed for this Python (or lie on PYTHONPATH). Weft with its kernels, Weft with torch's own strided
+copies, and DTensor.redistribute run in turns, in the same processes, over the same process group.
+After the first run nothing may wait for the GPU, so nothing can have gone through the host.
+
+usage: reshard_torch.py check              every case with several types
+       reshard_torch.py measure [JSON]     the table
+
+WEFT_CUDA_LIBRARY: libweft-cuda.so, where it is not installed with Weft.
+"""
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import one_gpu
+from reshard_nccl import CASES, RANKS, placements_of
+
+REPEATS = 15
+
+
+class Rank:
+    def __init__(self):
+        import torch
+        import torch.distributed as dist
+
+        self.torch, self.dist = torch, dist
+        torch.cuda.init()
+        rank, cores = int(os.environ["RANK"]), sorted(os.sched_getaffinity(0))
+        share = max(1, len(cores) // RANKS)
+        os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
+        dist.init_process_group("nccl")
+        self.rank = dist.get_rank()
+
+    def mesh_of(self, case):
+        from torch.distributed.device_mesh import init_device_mesh
+
+        return init_device_mesh("cuda", tuple(int(axis.split("=")[1]) for axis in case[1].split(",")))
+
+    def part(self, full, mesh, placements):
+        """This rank's part, cut like torch.chunk, one axis after the other; of summands, its share."""
+        factor = 1
+        for size, at, placement in zip(mesh.shape, mesh.get_coordinate(), placements):
+            if placement.is_shard():
+                chunk = -(-full.shape[placement.dim] // size)
+                low = min(chunk * at, full.shape[placement.dim])
+                high = min(low + chunk, full.shape[placement.dim])
+                full = full.narrow(placement.dim, low, high - low)
+            elif placement.is_partial():
+                factor *= at + 1
+        return (full * factor).contiguous()
+
+    def ends(self, case, shape, dtype):
+        """The array as it is distributed, and what this rank shall hold of it in the end."""
+        from torch.distributed.tensor import DTensor
+
+        torch = self.torch
+        mesh = self.mesh_of(case)
+        before, after = placements_of(case, 0), placements_of(case, 1)
+        count = math.prod(shape)
+        full = (torch.arange(count, device="cuda") % 21).to(dtype).view(shape)
+        strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+        array = DTensor.from_local(
+            self.part(full, mesh, before), mesh, before, shape=torch.Size(shape), stride=strides
+        )
+        total = math.prod(
+            sum(range(1, size + 1)) for size, p in zip(mesh.shape, before) if p.is_partial()
+        )
+        return array, mesh, after, (self.part(full, mesh, after) * total).contiguous()
+
+    def all_right(self, found, expected):
+        wrong = self.torch.tensor([not self.torch.equal(found, expected)], device="cuda").int()
+        self.dist.all_reduce(wrong)
+        return wrong.item() == 0
+
+
+def check_rank():
+    import weft.torch
+
+    rank = Rank()
+    torch, done = rank.torch, 0
+    for case in CASES:
+        shape = [max(5, extent // 8 + extent % 2) for extent in case[2]]
+        for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
+            array, mesh, after, expected = rank.ends(case, shape, dtype)
+            for budget in (None, 1 << 20):
+                for _ in range(2):
+                    found = weft.torch.redistribute(array, mesh, after, budget=budget).to_local()
+                    if not rank.all_right(found, expected):
+                        raise RuntimeError(f"{case[0]}, {dtype}, budget {budget}: wrong")
+                done += 1
+    if rank.rank == 0:
+        print(f"{done} redistributions of CUDA DTensors on {RANKS} NCCL ranks are right")
+    rank.dist.destroy_process_group()
+
+
+def measure_rank(out):
+    import weft.torch
+    from weft.torch import running
+
+    rank = Rank()
+    torch, dist = rank.torch, rank.dist
+    with_kernels = running.kernels
+    if with_kernels() is None:
+        sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
+
+    def timed(action):
+        torch.cuda.synchronize()
+        dist.barrier()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        result = action()
+        torch.cuda.synchronize()
+        slowest = torch.tensor([time.perf_counter() - begin], device="cuda")
+        dist.all_reduce(slowest, dist.ReduceOp.MAX)
+        return slowest.item(), result
+
+    rows = []
+    for case in CASES:
+        array, mesh, after, expected = rank.ends(case, case[2], torch.float32)
+
+        def weft_with(kernels, again):
+            running.kernels = kernels
+            torch.cuda.set_sync_debug_mode("error" if again else "default")
+            try:
+                return weft.torch.redistribute(array, mesh, after).to_local()
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
+        ways = {
+            "weft": lambda again: weft_with(with_kernels, again),
+            "copies": lambda again: weft_with(lambda: None, again),
+            "dtensor": lambda again: array.redistribute(mesh, after).to_local(),
+        }
+        times, right = {key: [] for key in ways}, {}
+        for repeat in range(REPEATS + 2):
+            for key in ways if repeat % 2 else reversed(ways):
+                seconds, result = timed(lambda: ways[key](repeat > 0))
+                if repeat in (0, REPEATS + 1):
+                    right[key] = rank.all_right(result, expected)
+                if repeat > 1:
+                    times[key].append(seconds)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        held = torch.cuda.memory_allocated()
+        result = ways["weft"](True)
+        torch.cuda.synchronize()
+        staging = torch.cuda.max_memory_allocated() - held - result.numel() * 4
+        rows.append(dict(name=case[0], times=times, right=right, staging=staging))
+    if rank.rank == 0:
+        print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: {RANKS} NCCL ranks on one GPU")
+        print("case                     ms Weft  torch's copies  DTensor  times faster  staging MiB")
+        ratios = []
+        for row in rows:
+            weft_ms, copies, other = (statistics.median(row["times"][key]) * 1e3 for key in ways)
+            ratios.append(other / weft_ms)
+            notes = [f"({who} is wrong)" for who, fine in row["right"].items() if not fine]
+            print(
+                f"{row['name']:24} {weft_ms:7.2f} {copies:15.2f} {other:8.2f} {ratios[-1]:13.2f}"
+                f" {row['staging'] / 2**20:12.1f}", *notes,
+            )  # fmt: skip
+        print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+        if out:
+            with open(out, "w") as file:
+                json.dump(rows, file)
+    dist.destroy_process_group()
+
+
+def spawn(port, *words):
+    ranks = [
+        subprocess.Popen([sys.executable, __file__, "rank", *words], env=env)
+        for env in one_gpu.environments(RANKS, port, TORCH_NCCL_ENABLE_MONITORING="0")
+    ]
+    in_time = one_gpu.end_within(ranks, 150)
+    codes = [rank.wait() for rank in ranks]
+    if not in_time or any(codes):
+        sys.exit(f"reshard_torch: ranks of {words[0]} ended with {codes}")
+
+
+def main():
+    verb, *rest = sys.argv[1:]
+    if verb == "rank":
+        what, *rest = rest
+        check_rank() if what == "check" else measure_rank(*rest)
+    elif verb == "check":
+        spawn(29561, "check")
+    elif verb == "measure":
+        spawn(29562, "measure", rest[0] if rest else "")
+
+
+if __name__ == "__main__":
+    main()
