@@ -164,36 +164,58 @@ weft::Nanos all_orders(const Task& task) {
   return best;
 }
 
-void links(Bars& bars, const std::string& name, const Task& task, bool orders) {
+/// Gaps of one kind of cluster.
+struct Gaps {
+  double one_stage = 0, all = 0;
+  int count = 0;
+};
+
+void links(Bars& bars, Gaps& gaps, const std::string& name, const Task& task, bool orders) {
+  PlannerOptions one_stage;
+  one_stage.chunks = 1;
   const double begin = now_ms();
-  const auto planned = make_plan(task, {});
-  const double took = now_ms() - begin;
+  const auto planned = make_plan(task, one_stage);
+  const double middle = now_ms();
+  const auto shared = make_plan(task, {});
+  const double end = now_ms();
   const auto spp = rival_plan(task, "spp");
-  if (!planned || !spp) return bars.line(false);
+  if (!planned || !shared || !spp) return bars.line(false);
   const weft::Nanos exhaustive = orders ? all_orders(task) : kNoStep;
-  std::printf("%-40s %10.3f %10.3f %6.1f%% ", name.c_str(), ms(planned->plan.step), ms(spp->step),
+  const auto gap = [](const Planned& of) { return 100 * (1 - ms(of.bound) / ms(of.plan.step)); };
+  std::printf("%-36s %9.3f %9.3f %6.1f%% ", name.c_str(), ms(planned->plan.step), ms(spp->step),
               100 * (ms(spp->step) / ms(planned->plan.step) - 1));
   if (orders)
     std::printf("%10.3f ", ms(exhaustive));
   else
     std::printf("%10s ", "-");
-  std::printf("%10.3f %7.2f%% %9.1f", ms(planned->bound),
-              100 * (1 - ms(planned->bound) / ms(planned->plan.step)), took);
-  bars.line(planned->plan.step <= spp->step && planned->plan.step <= exhaustive);
+  std::printf("%7.2f%% %8.1f %10.3f %7.2f%% %8.1f", gap(*planned), middle - begin,
+              ms(shared->plan.step), gap(*shared), end - middle);
+  gaps.one_stage += gap(*planned);
+  gaps.all += gap(*shared);
+  ++gaps.count;
+  const bool exact = task.cluster.devices > 8 || planned->exhausted;
+  bars.line(exact && planned->plan.step <= spp->step && planned->plan.step <= exhaustive &&
+            shared->plan.step <= planned->plan.step);
+}
+
+void print(const char* name, const Gaps& gaps) {
+  if (gaps.count == 0) return;
+  std::printf("%-36s mean gap %.2f%% with one stage a device, %.2f%% with several\n", name,
+              gaps.one_stage / gaps.count, gaps.all / gaps.count);
 }
 
 void clusters(Bars& bars) {
-  std::printf("\n%-40s %10s %10s %7s %10s %10s %8s %9s\n", "links", "ours ms", "SPP ms", "SPP",
-              "all "
-              "orders",
-              "bound", "gap", "plan ms");
+  std::printf("\n%-36s %9s %9s %7s %10s %8s %8s %10s %8s %8s\n", "links", "ours ms", "SPP ms",
+              "SPP", "all orders", "gap", "plan ms", "several", "gap", "plan ms");
+  Gaps few, many, known;
   for (const std::int32_t devices : {4, 6, 7, 8, 12, 16, 24, 32, 48, 64}) {
     for (unsigned seed = 0; seed < 3; ++seed) {
       std::mt19937 random(seed);
       const Profile profile = random_layers(random, 16 + 8 * static_cast<std::int32_t>(seed));
       const Task task = task_of(profile, random_cluster(random, devices, seed == 2), 16);
-      links(bars, "random, " + std::to_string(devices) + " devices, seed " + std::to_string(seed),
-            task, devices <= (seed == 0 ? 7 : 6));
+      links(bars, devices <= 8 ? few : many,
+            "random, " + std::to_string(devices) + " devices, seed " + std::to_string(seed), task,
+            devices <= 8);
     }
   }
   for (const char* cluster :
@@ -204,9 +226,14 @@ void clusters(Bars& bars) {
       const auto profile =
           read_profile((kShared / "AlibabaPAI_DAPPLE" / (std::string(model) + ".txt")).string());
       if (!opened || !profile) continue;
-      links(bars, std::string(cluster) + ", " + model, task_of(*profile, *opened, 16), false);
+      const Task task = task_of(*profile, *opened, 16);
+      links(bars, known, std::string(cluster) + ", " + model, task,
+            opened->devices <= 8 && task.chain.size() <= 32);
     }
   }
+  print("random links, up to 8 devices", few);
+  print("random links, 12 to 64 devices", many);
+  print("clusters.json", known);
 }
 
 void speed(Bars& bars) {

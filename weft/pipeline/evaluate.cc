@@ -13,6 +13,7 @@ namespace weft::pipeline {
 namespace {
 
 constexpr std::int64_t kMostToSearch = 500'000;  ///< ops that a search for a schedule may stand for
+constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
 constexpr const char* kSearched = "searched";
 
 SolveOptions short_search() {
@@ -209,34 +210,66 @@ Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nan
   return with_recomputation(stages, limit, true);
 }
 
+/// Stages that might gain by keeping less: those of groups that cannot keep all micro-batches.
+std::vector<std::size_t> Evaluator::tight_stages(const std::vector<PlannedStage>& stages) const {
+  std::vector<PlannedStage> plain = stages;
+  for (PlannedStage& stage : plain) stage.recompute = false;
+  const std::vector<DeviceId> group = groups_of(plain);
+  std::vector<Bytes> need = static_memory(task_, plain);
+  for (std::size_t s = 0; s < plain.size(); ++s) {
+    const auto r = static_cast<Bytes>(plain[s].devices.size());
+    const Bytes kept = task_.chain.stash[plain[s].last] - task_.chain.stash[plain[s].first];
+    need[group[s]] += task_.micro_batches * ((kept + r - 1) / r);
+  }
+  std::vector<std::size_t> tight;
+  for (std::size_t s = 0; s < plain.size(); ++s) {
+    for (const std::int32_t device : plain[s].devices) {
+      const Bytes memory = task_.cluster.memory[device];
+      if (memory == 0 || need[group[s]] <= memory) continue;
+      tight.push_back(s);
+      break;
+    }
+  }
+  return tight;
+}
+
 Result<Evaluated> Evaluator::with_recomputation(const std::vector<PlannedStage>& stages,
                                                 Nanos limit, bool search) {
   if (!task_.limit_memory) return timed(stages, limit, search);
-  Result<Evaluated> plain = timed(stages, limit, search);
-  // Where a stage cannot keep as many micro-batches as 1F1B has under way, keep less of each.
-  std::vector<PlannedStage> leaner = stages;
-  bool tight = false, changed = false;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::vector<PlannedStage> one{stages[s]};
-    const auto alone = pipeline_of(task_, one);
-    const std::int64_t fit = alone ? most_alive(*alone, 0) : 0;
-    tight |= fit < task_.micro_batches;
-    leaner[s].recompute =
-        fit <
-        std::min<std::int64_t>(task_.micro_batches, static_cast<std::int64_t>(stages.size() - s));
-    changed |= leaner[s].recompute;
-  }
-  if (!tight) return plain;
-  // Other stages might recompute. None of that takes less than without limits.
-  Nanos bound = 0;
-  if (auto free = pipeline_of(task_, stages)) {
-    free->memory_limits.clear();
-    bound = lower_bounds(*free).best();
-  }
-  Result<Evaluated> best = std::move(plain);
-  if (changed) {
-    Result<Evaluated> lean = timed(leaner, limit, search);
-    if (!best || (lean && lean->step < best->step)) best = std::move(lean);
+  std::vector<PlannedStage> choice = stages;
+  for (PlannedStage& stage : choice) stage.recompute = false;
+  // Whatever is recomputed, nothing takes less than without limits.
+  WEFT_ASSIGN(const Pipeline free, pipeline_without_limits(task_, choice));
+  const Nanos bound = lower_bounds(free).best();
+  if (bound >= limit) return Evaluated{kNoStep, bound, {}, choice};
+  const std::vector<std::size_t> tight = tight_stages(stages);
+  Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
+  const auto try_choice = [&] {
+    auto result = timed(choice, best ? std::min(limit, best->step) : limit, search);
+    if (!result || (best && result->step >= best->step)) return false;
+    best = std::move(result);
+    return true;
+  };
+  if (tight.size() <= kMostChoices) {
+    for (std::uint32_t set = 0; set < 1u << tight.size(); ++set) {
+      for (std::size_t i = 0; i < tight.size(); ++i) {
+        choice[tight[i]].recompute = (set >> i & 1) != 0;
+      }
+      try_choice();
+    }
+  } else {
+    // All, none, and from the better of them one stage after the other.
+    try_choice();
+    for (const std::size_t s : tight) choice[s].recompute = true;
+    try_choice();
+    for (bool better = static_cast<bool>(best); better;) {
+      better = false;
+      for (const std::size_t s : tight) {
+        choice = best->stages;
+        choice[s].recompute = !choice[s].recompute;
+        better |= try_choice();
+      }
+    }
   }
   if (best) best->bound = bound;
   return best;

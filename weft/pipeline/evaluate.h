@@ -57,6 +57,7 @@ class Evaluator {
     bool simulated = false, searched = false;
   };
 
+  std::vector<std::size_t> tight_stages(const std::vector<PlannedStage>& stages) const;
   Result<Evaluated> with_recomputation(const std::vector<PlannedStage>& stages, Nanos limit,
                                        bool search);
   Result<Evaluated> timed(const std::vector<PlannedStage>& stages, Nanos limit, bool search);

@@ -146,8 +146,8 @@ Status set_memory(const Task& task, const std::vector<PlannedStage>& stages, Pip
     const Bytes all = chain.stash[planned.last] - chain.stash[planned.first];
     const Bytes kept = planned.recompute ? chain.cut[planned.first] : all;
     stage.forward_memory = (kept + r - 1) / r;
-    stage.input_memory = -stage.forward_memory;
-    stage.weight_memory = 0;
+    stage.input_memory = 0;
+    stage.weight_memory = -stage.forward_memory;  // gradients of weights need what was kept
     const Bytes smallest = smallest_memory(task, planned), always = state[stage.device];
     Bytes& limit = pipeline.memory_limits[stage.device];
     limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - always;
@@ -193,7 +193,8 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
 
 }  // namespace
 
-Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
+Result<Pipeline> pipeline_without_limits(const Task& task,
+                                         const std::vector<PlannedStage>& stages) {
   const LayerChain& chain = task.chain;
   Pipeline pipeline;
   pipeline.micro_batches = task.micro_batches;
@@ -209,7 +210,8 @@ Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& 
     Stage stage;
     stage.device = group[s];
     stage.forward = std::llround(sum(chain.forward) * cost.work);
-    stage.weight = std::llround(sum(chain.weight) * cost.work);
+    // What was computed again would have to be kept for weights that wait.
+    if (!planned.recompute) stage.weight = std::llround(sum(chain.weight) * cost.work);
     const double again = planned.recompute ? sum(chain.forward) : 0;
     stage.input = std::llround((sum(chain.backward) + again) * cost.work) - stage.weight;
     const Bytes parameters = chain.parameters[planned.last] - chain.parameters[planned.first];
@@ -220,8 +222,13 @@ Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& 
     }
     pipeline.stages.push_back(stage);
   }
-  if (task.limit_memory) WEFT_TRY(set_memory(task, stages, pipeline));
   WEFT_TRY(set_boundaries(task, stages, pipeline));
+  return pipeline;
+}
+
+Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
+  WEFT_ASSIGN(Pipeline pipeline, pipeline_without_limits(task, stages));
+  if (task.limit_memory) WEFT_TRY(set_memory(task, stages, pipeline));
   return pipeline;
 }
 

@@ -27,7 +27,7 @@ namespace weft::pipeline {
 struct PlannedStage {
   std::int32_t first = 0, last = 0;   ///< layers [first, last) of the chain
   std::vector<std::int32_t> devices;  ///< sorted
-  /// Keeps its input only, and runs forward once more before backward.
+  /// Keeps its input only, and runs forward once more before backward, which is not halved then.
   bool recompute = false;
   bool operator==(const PlannedStage&) const = default;
 };
@@ -71,5 +71,7 @@ ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>
 /// The pipeline of these stages, each group one device of it. Infeasible where groups that must
 /// talk have no link, or memory does not hold one micro-batch.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
+/// The same as if devices had memory for anything.
+Result<Pipeline> pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages);
 
 }  // namespace weft::pipeline

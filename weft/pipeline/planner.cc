@@ -141,12 +141,37 @@ class Planner {
   }
 
   tl::unexpected<Error> no_plan() const {
-    if (task_.limit_memory) {
-      return fail(ErrorCode::kInfeasible,
-                  "no plan fits into the memory of the devices: take more of them or smaller "
-                  "micro-batches");
+    if (!task_.limit_memory) {
+      return fail(ErrorCode::kInfeasible, "no devices with links between them can hold the stages");
     }
-    return fail(ErrorCode::kInfeasible, "no devices with links between them can hold the stages");
+    const auto gb = [](auto bytes) { return static_cast<double>(bytes) * 1e-9; };
+    const LayerChain& chain = task_.chain;
+    const auto& memory = task_.cluster.memory;
+    const Bytes largest = *std::max_element(memory.begin(), memory.end());
+    const bool limited = std::find(memory.begin(), memory.end(), 0) == memory.end();
+    for (std::int32_t i = 0; limited && i < chain.size(); ++i) {
+      const Bytes state = task_.state_factor * (chain.parameters[i + 1] - chain.parameters[i]);
+      const Bytes kept = (chain.stash[i + 1] - chain.stash[i]) / task_.cluster.devices;
+      if (state + kept <= largest) continue;
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("no plan fits into the memory of the devices: layer {} alone takes "
+                              "{:.2f} GB for parameters and their state and {:.2f} for a "
+                              "micro-batch, and the largest device has {:.2f}",
+                              i, gb(state), gb(kept), gb(largest)));
+    }
+    double all = 0;
+    for (const Bytes each : memory) all += static_cast<double>(each);
+    const double state =
+        static_cast<double>(task_.state_factor) * static_cast<double>(chain.parameters.back());
+    if (limited && state > all) {
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("no plan fits into the memory of the devices: parameters and their "
+                              "state take {:.2f} GB, all devices together have {:.2f}",
+                              gb(state), gb(all)));
+    }
+    return fail(ErrorCode::kInfeasible,
+                "no plan fits into the memory of the devices: take more of them or smaller "
+                "micro-batches");
   }
 
   ImproveLimits improve_limits(std::int64_t ops) const {

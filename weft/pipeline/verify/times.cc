@@ -53,7 +53,8 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
   const double work = group_work(plan, stage.devices);
   StageTimes times;
   times.forward = std::llround(forward * work);
-  times.weight = std::llround(weight * work);
+  // What was computed again is not kept for weights that wait: those stages run whole backwards.
+  if (!stage.recompute) times.weight = std::llround(weight * work);
   times.input = std::llround(backward * work) - times.weight;
   if (stage.devices.size() > 1 && parameters > 0) {
     times.reduce =
@@ -206,7 +207,7 @@ class Replay {
     free_[g] = begin + length;
     running_[g] = true;
     if (op.kind == 'F') held_[g].emplace_back(begin, 1, times.kept);
-    if (op.kind == 'I' || op.kind == 'B') held_[g].emplace_back(free_[g], 0, -times.kept);
+    if (op.kind == 'W' || op.kind == 'B') held_[g].emplace_back(free_[g], 0, -times.kept);
     ends_.push({free_[g], op.kind == 'F' ? 2 * op.stage : 2 * op.stage - 1, op.micro,
                 static_cast<std::size_t>(op.stage), op.kind});
   }
