@@ -64,7 +64,7 @@ bool ChunkArea::lanes_free(const OutgoingChunk& chunk) {
   return std::all_of(chunk.readers.begin(), chunk.readers.end(), [&](Device reader) {
     Lane& lane = lanes_[reader];
     if (lane.sent - lane.taken < NeighbourLane::kLetters) return true;
-    lane.taken = neighbours_.lane(self_, reader).taken.load(std::memory_order_acquire);
+    lane.taken = neighbours_.lane(self_, reader).taken.load();
     return lane.sent - lane.taken < NeighbourLane::kLetters;
   });
 }
@@ -84,14 +84,13 @@ Letter& ChunkArea::next_letter(Device reader) const {
 
 ChunkArea::Reader ChunkArea::post(Device reader, Letter& letter) {
   const std::uint64_t number = ++lanes_[reader].sent;
-  letter.number.store(number, std::memory_order_release);
+  letter.number.store(number);
   neighbours_.ring(reader, Neighbours::Until::kLetters);
   return {reader, number};
 }
 
 bool ChunkArea::taken(const Reader& reader) const {
-  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >=
-         reader.letter;
+  return neighbours_.lane(self_, reader.device).taken.load() >= reader.letter;
 }
 
 bool ChunkArea::taken_by_all(const Held& held) const {

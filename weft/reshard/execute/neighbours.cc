@@ -113,17 +113,16 @@ void Neighbours::leave(Device self) const { seat(self).left = 1; }
 
 void Neighbours::ring(Device device, Until what) const {
   Seat& other = seat(device);
-  // Either the sleeper sees what was written before this, or this sees that it sleeps.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (other.dozing.load(std::memory_order_relaxed) < static_cast<std::uint32_t>(what)) return;
+  // Either the sleeper sees what was written before this, or this sees that it sleeps: all four
+  // accesses have one order, which is why letters and what was taken are written so.
+  if (other.dozing.load() < static_cast<std::uint32_t>(what)) return;
   other.bell.fetch_add(1);
   futex(other.bell, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 std::uint32_t Neighbours::doze_off(Device self, Until what) const {
   const std::uint32_t bell = seat(self).bell.load();
-  seat(self).dozing.store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  seat(self).dozing.store(static_cast<std::uint32_t>(what));
   return bell;
 }
 
@@ -160,9 +159,7 @@ void Neighbours::give_up(Device self, const std::string& why) const {
   for (Device device = 0; device < devices_; ++device) ring(device, Until::kLetters);
 }
 
-bool Neighbours::anybody_gave_up() const {
-  return board().given_up.load(std::memory_order_acquire) == 2;
-}
+bool Neighbours::anybody_gave_up() const { return board().given_up.load() == 2; }
 
 Error Neighbours::last_words() const {
   return {ErrorCode::kPeerFailed,

@@ -142,7 +142,7 @@ class Shared final : public SharedTransport {
     std::size_t took = 0;
     for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
       const Letter& letter = lane.letter(taken + 1);
-      if (letter.number.load(std::memory_order_acquire) != taken + 1) break;
+      if (letter.number.load() != taken + 1) break;
       if (letter.fingerprint != fingerprint_ || letter.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
@@ -151,7 +151,7 @@ class Shared final : public SharedTransport {
       const bool inside = letter.offset == Letter::kInside;
       unpack(chunks[took].copies, inside ? letter.inside : neighbours_.area(peer) + letter.offset,
              buffers);
-      lane.taken.store(++taken, std::memory_order_release);
+      lane.taken.store(++taken);
     }
     if (took > 0) neighbours_.ring(peer, Neighbours::Until::kRoomOrLetters);
     return took;
