@@ -10,7 +10,6 @@ positions and masks, is repeated wherever it is needed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -29,10 +28,9 @@ class StageModule(nn.Module):  # type: ignore[misc]
     Parameters keep the names, and the memory, that they have in the model.
     """
 
-    def __init__(self, graph: fx.GraphModule, takes: Sequence[str], copies_inputs: bool) -> None:
+    def __init__(self, graph: fx.GraphModule, copies_inputs: bool) -> None:
         super().__init__()
         self.graph_module = graph
-        self.takes = tuple(takes)
         self._copies_inputs = copies_inputs
 
     def forward(self, *values: Any) -> Any:
@@ -221,4 +219,4 @@ def _stage(
     writes = any(_writes_into(model, node) for node in takes)
     module = fx.GraphModule(model, stage, class_name=f"Stage{number}")
     module.train(model.training)
-    return StageModule(module, [node.name for node in takes], writes)
+    return StageModule(module, writes)

@@ -97,7 +97,7 @@ def part_of(value: Tensor, spec: Spec, samples: int, part: slice) -> Tensor:
 
 
 class Exchange:
-    """All messages of one device. `links`: to peers of higher rank, and to those of lower rank."""
+    """All messages of one device, step after step."""
 
     def __init__(self, plan: Plan, samples: Samples, rank: int, device: torch.device) -> None:
         self._plan, self._samples, self._rank, self._device = plan, samples, rank, device
@@ -242,7 +242,8 @@ class Exchange:
             if not spec.is_tensor:
                 continue
             place = part_of(value, spec, arriving.samples, part)
-            memory = place if place.is_contiguous() else torch.empty_like(place.contiguous())
-            if memory is not place:
+            memory = place
+            if not place.is_contiguous():
+                memory = place.new_empty(place.shape)
                 arriving.late.append((place, memory))
             arriving.works.append((links.receive(memory, peer), peer))

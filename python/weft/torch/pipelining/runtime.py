@@ -41,7 +41,7 @@ class Pipeline(Part):
         _check_same(self._tag, device)
         self._order = plan.order_of(self.rank)
         self._stages = {
-            number: Stage(number, module, plan.stages[number].recompute, device)
+            number: Stage(module, plan.stages[number].recompute, device)
             for number, module in self.stages.items()
         }
         self._groups = {g: dist.new_group(list(g)) for g in plan.groups if len(g) > 1}

@@ -30,6 +30,7 @@ class Samples:
         self.count = count
         self._plan = plan
         self._strided = self._choose(plan, count)
+        self._pieces: dict[int, list[Piece]] = {}
 
     @staticmethod
     def _choose(plan: Plan, count: int) -> list[bool]:
@@ -50,6 +51,11 @@ class Samples:
 
     def pieces(self, stage: int) -> list[Piece]:
         """Between this stage and the next one; both ends list them in the same order."""
+        if stage not in self._pieces:
+            self._pieces[stage] = self._find_pieces(stage)
+        return self._pieces[stage]
+
+    def _find_pieces(self, stage: int) -> list[Piece]:
         found = []
         for lower in self._plan.stages[stage].devices:
             for upper in self._plan.stages[stage + 1].devices:

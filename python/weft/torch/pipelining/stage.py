@@ -23,19 +23,15 @@ class _Kept:
 
     inputs: list[Any]
     outputs: list[Any] = field(default_factory=list)
-    differentiable: list[bool] = field(
-        default_factory=list
-    )  # of the outputs, as they were given on
+    differentiable: list[bool] = field(default_factory=list)  # outputs, as they were given on
     loss: Loss | None = None
     random: list[Tensor] = field(default_factory=list)
     split: SplitBackward | None = None
 
 
 class Stage:
-    def __init__(
-        self, number: int, module: StageModule, recompute: bool, device: torch.device
-    ) -> None:
-        self.number, self.module = number, module
+    def __init__(self, module: StageModule, recompute: bool, device: torch.device) -> None:
+        self.module = module
         self._recompute, self._device = recompute, device
         self._parameters = list(module.parameters())
         self._trained = any(p.requires_grad for p in self._parameters)
