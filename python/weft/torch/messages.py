@@ -15,14 +15,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
-from .._core import ReshardProgram
 from ..errors import PeerFailed
-from .packing import Packing
+
+if TYPE_CHECKING:
+    from .._core import ReshardProgram
+    from .packing import Packing
 
 Piece = tuple[int, int, int, int]
 """Rank, bytes, and where it lies: buffer (-1: it must be packed) and offset."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
-import torch.distributed as dist
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
 from torch.distributed.tensor import DTensor
 
 from .._core import ReshardNeighbours, ReshardProgram
-from ..errors import Unavailable, UsageError
-from . import neighbours
+from ..errors import UsageError
+from . import backends, neighbours
 from .grouped import run_grouped
 from .kernels import kernels, run_with_kernels
 from .messages import Deadline, Links, run_program
@@ -41,24 +40,6 @@ class Job:
     reduction: str
 
 
-def backend_of(device: torch.device) -> Any:
-    """The back-end of the default process group for tensors on that device."""
-    if not dist.is_initialized():
-        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
-    try:
-        return dist.group.WORLD._get_backend(device)
-    except RuntimeError as error:
-        raise Unavailable(
-            f"the process group has no back-end for tensors on {device.type}: initialise it with "
-            '"cpu:gloo,cuda:nccl"'
-        ) from error
-
-
-def in_groups(device: torch.device) -> bool:
-    """gloo takes sends and receives one by one; others, and NCCL first of all, want them together."""
-    return bool(backend_of(device).name().lower() != "gloo")
-
-
 @dataclass(frozen=True)
 class Road:
     """How these ranks reach each other; the same on all of them."""
@@ -77,20 +58,14 @@ class Road:
 def road_between(ranks: Iterable[int], device: torch.device, timeout: float | None) -> Road:
     """All of the ranks call it, in the same order."""
     every = tuple(sorted(set(ranks)))
-    if in_groups(device):
+    if backends.in_groups(device):
         return Road(every, True)
     links = Links(deadline_of(device, timeout), neighbours.tag_of(every))
     return Road(every, False, neighbours.neighbours_of(every, links))
 
 
 def link_of(device: torch.device) -> tuple[str, str]:
-    return LINKS.get(backend_of(device).name().lower(), LINKS["nccl"])
-
-
-def seconds_of(backend: Any) -> float:
-    """How long the process group itself would wait."""
-    timeout = getattr(getattr(backend, "options", None), "_timeout", None)
-    return float((timeout or dist.default_pg_timeout).total_seconds())
+    return LINKS.get(backends.backend_of(device).name().lower(), LINKS["nccl"])
 
 
 def bare(tensor: torch.Tensor) -> torch.Tensor:
@@ -114,7 +89,7 @@ def packing_for(
 
 def deadline_of(device: torch.device, timeout: float | None) -> Deadline:
     return Deadline(
-        seconds_of(backend_of(device)) if timeout is None else timeout,
+        backends.seconds_of(backends.backend_of(device)) if timeout is None else timeout,
         queued=device.type != "cpu",
         watch=timeout is not None,
     )
@@ -131,7 +106,7 @@ def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, roa
                 f"this rank has {buffer.numel()} bytes of an array of which its placements say {size}"
             )
     if road.near is not None:
-        seconds = seconds_of(backend_of(device)) if timeout is None else timeout
+        seconds = backends.seconds_of(backends.backend_of(device)) if timeout is None else timeout
         neighbours.run_shared(road.near, program, buffers, road.ranks, seconds)
         return
     buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))

@@ -17,7 +17,7 @@ import weft
 import weft.torch
 from tests.torch.jobs.oracle import check, distributed, local, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
-from weft.torch import neighbours, packing, redistribution, running
+from weft.torch import backends, neighbours, packing, redistribution, running
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
 COPIES = [R, R]
@@ -267,9 +267,9 @@ def case_torch_packs_as_the_library_does() -> None:
 
 def case_groups_of_messages_do_as_single_ones() -> None:
     """What NCCL is given, run by gloo."""
-    usual = running.in_groups
+    usual = backends.in_groups
 
-    running.in_groups = lambda device: True
+    backends.in_groups = lambda device: True
     try:
         all_pairs((5, 3))
         case_between_meshes()
@@ -284,7 +284,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
             weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
         )
     finally:
-        running.in_groups = usual
+        backends.in_groups = usual
 
 
 def case_gradients_go_back() -> None:

@@ -12,8 +12,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ...errors import UsageError
+from ..backends import backend_of, in_groups, seconds_of
 from ..messages import Deadline, Links
-from ..running import backend_of, in_groups, seconds_of
 from .cutting import StageModule
 from .exchange import Exchange, Key, key_of
 from .part import Part

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the default process group is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ..errors import Unavailable
+
+
+def backend_of(device: torch.device) -> Any:
+    """The back-end of the default process group for tensors on that device."""
+    if not dist.is_initialized():
+        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+    try:
+        return dist.group.WORLD._get_backend(device)
+    except RuntimeError as error:
+        raise Unavailable(
+            f"the process group has no back-end for tensors on {device.type}: initialise it with "
+            '"cpu:gloo,cuda:nccl"'
+        ) from error
+
+
+def in_groups(device: torch.device) -> bool:
+    """gloo takes sends and receives one by one; others, and NCCL first of all, want them together."""
+    return bool(backend_of(device).name().lower() != "gloo")
+
+
+def seconds_of(backend: Any) -> float:
+    """How long the process group itself would wait."""
+    timeout = getattr(getattr(backend, "options", None), "_timeout", None)
+    return float((timeout or dist.default_pg_timeout).total_seconds())
