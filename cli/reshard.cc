@@ -12,6 +12,7 @@
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/parallel.h"
+#include "weft/reshard/bounds.h"
 #include "weft/reshard/joint.h"
 #include "weft/reshard/measured_link.h"
 #include "weft/reshard/picture.h"
@@ -81,6 +82,25 @@ Result<T> flag_value(const char* flag, Result<T> value) {
   return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
 }
 
+/// A mesh that is wrong by itself is blamed on its flag, else on that of its devices.
+Result<reshard::Mesh> mesh_of(const char* axes_flag, const std::string& axes,
+                              const char* devices_flag, const std::string& devices) {
+  WEFT_TRY(flag_value(axes_flag, reshard::parse_mesh(axes, "")));
+  return flag_value(devices_flag, reshard::parse_mesh(axes, devices));
+}
+
+/// What a flag says about each dimension, right by itself.
+Result<reshard::Sharding> sharding_of(const char* flag, const reshard::Mesh& mesh,
+                                      const std::string& dims, const std::string& partial,
+                                      std::size_t rank) {
+  WEFT_ASSIGN(const reshard::Sharding sharding,
+              flag_value(flag, reshard::parse_sharding(mesh, dims, partial)));
+  if (const Status right = check_sharding(sharding, rank); !right) {
+    return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, right.error().message));
+  }
+  return sharding;
+}
+
 Result<Case> case_of(const Arguments& arguments) {
   for (const char* flag : {"--mesh", "--shape", "--from", "--to"}) {
     if (!arguments.has(flag)) {
@@ -92,24 +112,21 @@ Result<Case> case_of(const Arguments& arguments) {
   }
   const auto value = [&](const char* flag) { return value_of(arguments, flag); };
   WEFT_ASSIGN(const reshard::Mesh mesh,
-              flag_value("--mesh", reshard::parse_mesh(value("--mesh"), value("--devices"))));
+              mesh_of("--mesh", value("--mesh"), "--devices", value("--devices")));
   WEFT_ASSIGN(const reshard::Mesh to_mesh,
-              flag_value("--to-mesh",
-                         reshard::parse_mesh(
-                             value_of(arguments, "--to-mesh", value("--mesh").c_str()),
-                             value_of(arguments, "--to-devices", value("--devices").c_str()))));
+              mesh_of("--to-mesh", value_of(arguments, "--to-mesh", value("--mesh").c_str()),
+                      arguments.has("--to-devices") ? "--to-devices" : "--devices",
+                      value_of(arguments, "--to-devices", value("--devices").c_str())));
   WEFT_ASSIGN(const reshard::Shape shape,
               flag_value("--shape", reshard::parse_shape(value("--shape"))));
   // A scalar has no dimension to be cut, which is written as its shape is.
   const auto dims = [&](const char* flag) {
     return shape.empty() && value(flag) == "-" ? std::string() : value(flag);
   };
-  WEFT_ASSIGN(
-      const reshard::Sharding from,
-      flag_value("--from", reshard::parse_sharding(mesh, dims("--from"), value("--from-partial"))));
-  WEFT_ASSIGN(
-      const reshard::Sharding to,
-      flag_value("--to", reshard::parse_sharding(to_mesh, dims("--to"), value("--to-partial"))));
+  WEFT_ASSIGN(const reshard::Sharding from,
+              sharding_of("--from", mesh, dims("--from"), value("--from-partial"), shape.size()));
+  WEFT_ASSIGN(const reshard::Sharding to,
+              sharding_of("--to", to_mesh, dims("--to"), value("--to-partial"), shape.size()));
   const std::string dtype = value_of(arguments, "--dtype", "f32");
   const std::string to_dtype = value_of(arguments, "--to-dtype", dtype.c_str());
   const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
@@ -125,8 +142,11 @@ Result<Case> case_of(const Arguments& arguments) {
   return Case{problem.id, size, std::move(problem)};
 }
 
+/// Who takes whose part, by the user's numbers.
+using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
 /// Cases with a problem share their devices; their parts are dealt out anew where that is free.
-Status share(std::vector<Case>& cases, bool relabel) {
+Status share(std::vector<Case>& cases, bool relabel, Labels& taken) {
   std::vector<reshard::Problem> problems;
   for (const Case& item : cases) {
     if (item.problem) problems.push_back(*item.problem);
@@ -141,6 +161,10 @@ Status share(std::vector<Case>& cases, bool relabel) {
     }
     const std::vector<reshard::Device> labels = reshard::best_labels(problems);
     for (reshard::Problem& problem : problems) problem = relabelled(problem, labels);
+    for (std::size_t device = 0; device < labels.size(); ++device) {
+      const std::vector<std::int64_t>& numbers = problems.front().devices;
+      taken.emplace_back(numbers[device], numbers[labels[device]]);
+    }
   }
   auto next = problems.begin();
   for (Case& item : cases) {
@@ -171,8 +195,26 @@ void write_footprint(JsonWriter& json, const reshard::execute::Footprint& footpr
   json.field("live", footprint.live).end_object();
 }
 
+/// Direct plans of problems without summands, and how many of them meet the receive bound.
+struct Directness {
+  std::int64_t plans = 0, meet_bound = 0;
+};
+
+Directness directness(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+  Directness count;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (outcomes[i].status != Outcome::Status::kOk) continue;
+    const reshard::Problem& problem = *cases[i].problem;
+    if (problem.source.partial() || problem.target.partial()) continue;
+    ++count.plans;
+    count.meet_bound += received(outcomes[i].plan) == bounds(problem).recv_max;
+  }
+  return count;
+}
+
 std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
-                    const std::vector<MaybeFootprint>& footprints, bool together) {
+                    const std::vector<MaybeFootprint>& footprints, const Labels& labels,
+                    const std::optional<Directness>& direct, bool together) {
   std::int64_t counts[3] = {0, 0, 0};
   for (const Outcome& outcome : outcomes) ++counts[static_cast<int>(outcome.status)];
   JsonWriter json;
@@ -191,6 +233,17 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
       } else {
         json.null();
       }
+    }
+    json.end_array();
+  }
+  if (direct) {
+    json.key("direct").begin_object().field("plans", direct->plans);
+    json.field("meet_bound", direct->meet_bound).end_object();
+  }
+  if (!labels.empty()) {
+    json.key("labels").begin_array();
+    for (const auto& [device, part] : labels) {
+      json.begin_array().value(device).value(part).end_array();
     }
     json.end_array();
   }
@@ -277,8 +330,9 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   }
   const bool many = arguments.has("--cases") || cases.size() != 1;
   const bool together = arguments.has("--together");
+  Labels labels;
   if (!planned && (together || arguments.has("--relabel"))) {
-    WEFT_TRY(share(cases, arguments.has("--relabel")));
+    WEFT_TRY(share(cases, arguments.has("--relabel"), labels));
   }
   if (!planned) {
     for (Case& item : cases) {
@@ -310,14 +364,23 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
     if (many) return fail(ErrorCode::kUsage, "--svg draws one problem, not a file of them");
     WEFT_TRY(write_file(arguments.all("--svg").back(), reshard::picture(*cases.front().problem)));
   }
+  std::optional<Directness> direct;
+  if (many && arguments.has("--direct")) direct = directness(cases, outcomes);
   if (arguments.has("--json")) {
-    console.result = json_of(cases, outcomes, footprints, together);
+    console.result = json_of(cases, outcomes, footprints, labels, direct, together);
   } else if (many) {
     console.result = reshard_cases_text(cases, outcomes, arguments.has("--all"), console.out);
+    console.result += reshard_most_memory_text(cases, footprints);
+    if (direct) {
+      console.result +=
+          fmt::format("direct    {} of {} plans without summands meet the receive bound\n",
+                      direct->meet_bound, direct->plans);
+    }
   } else {
     console.result = reshard_text(cases.front(), outcomes.front(), console.out);
     if (footprints.front()) console.result += reshard_memory_text(*footprints.front());
   }
+  if (!labels.empty() && !arguments.has("--json")) console.result += reshard_labels_text(labels);
   if (together && !arguments.has("--json")) {
     console.result += reshard_together_text(put_together(cases, outcomes));
   }
@@ -367,7 +430,7 @@ Subcommand reshard_command() {
        Flag::Value::kText},
       {"--split",
        "RULE",
-       "how what does not divide is cut; without: ceil_flat",
+       "how what does not divide is cut: ceil_flat (without), ceil_nested or balanced",
        Flag::Value::kChoice,
        false,
        {"ceil_flat", "ceil_nested", "balanced"}},

@@ -44,9 +44,13 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   const Bytes size = item.item_size;
   const std::string cast =
       problem.cast ? fmt::format(", {} to {}", problem.cast->from, problem.cast->to) : "";
-  std::string text = fmt::format(
-      "{} of {} bytes on {} devices: {} -> {}{}\n", size_text(problem.shape), size,
-      problem.devices.size(), type_text(problem.source_type), type_text(problem.target_type), cast);
+  // Plan files keep layouts, and the types only as what people called the problem.
+  const std::string what =
+      problem.source_type || problem.target_type || problem.id.empty()
+          ? type_text(problem.source_type) + " -> " + type_text(problem.target_type)
+          : problem.id;
+  std::string text = fmt::format("{} of {} bytes on {} devices: {}{}\n", size_text(problem.shape),
+                                 size, problem.devices.size(), what, cast);
   Table table({{"step"}, {"what", Align::kLeft}, {"receives"}, {"messages"}, {"time"}});
   int number = 0;
   for (const reshard::Step& step : outcome.plan.steps) {
@@ -128,6 +132,31 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
   return (rows ? table.print(terminal) : "") +
          fmt::format("{} cases: {} ok, {} refused, {} wrong\n", cases.size(), counts[0], counts[1],
                      counts[2]);
+}
+
+std::string reshard_most_memory_text(
+    const std::vector<Case>& cases,
+    const std::vector<std::optional<reshard::execute::Footprint>>& footprints) {
+  std::size_t found = 0, in_place = 0, most = 0;
+  for (std::size_t i = 0; i < footprints.size(); ++i) {
+    if (!footprints[i]) continue;
+    if (found == 0 || footprints[i]->live > footprints[most]->live) most = i;
+    ++found;
+    in_place += footprints[i]->in_place ? 1 : 0;
+  }
+  if (found == 0) return "";
+  std::string text = fmt::format("most memory, of {}:\n{}", cases[most].id,
+                                 reshard_memory_text(*footprints[most]));
+  if (in_place > 0) text += fmt::format("in place  {} of {} plans\n", in_place, found);
+  return text;
+}
+
+std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::int64_t>>& labels) {
+  std::string text;
+  for (const auto& [device, part] : labels) {
+    if (device != part) text += fmt::format("{}{} as {}", text.empty() ? "" : ", ", device, part);
+  }
+  return "labels    " + (text.empty() ? "all devices as they are" : text) + "\n";
 }
 
 std::string reshard_together_text(const reshard::Together& together) {

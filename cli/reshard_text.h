@@ -24,6 +24,14 @@ std::string reshard_cases_text(const std::vector<reshard::Case>& cases,
                                const Terminal& terminal);
 
 /// All arrays at once: how much moves, and how evenly.
+/// Of a file of problems: those that need most memory; empty without footprints.
+std::string reshard_most_memory_text(
+    const std::vector<reshard::Case>& cases,
+    const std::vector<std::optional<reshard::execute::Footprint>>& footprints);
+
+/// Devices that take the part of another, each with it.
+std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::int64_t>>& labels);
+
 std::string reshard_together_text(const reshard::Together& together);
 
 }  // namespace weft::cli

@@ -50,7 +50,7 @@ def replay(case: dict[str, Any], rounds: list[list[list[Any]]]) -> dict[int, set
 def test_a_problem_is_told_in_steps_bytes_and_bounds(weft: Weft) -> None:
     done = weft(*SMALL)
     assert done.returncode == 0, done.stderr
-    assert "exchange" in done.stdout and "which no plan beats" in done.stdout
+    assert "all_to_all" in done.stdout and "which no plan beats" in done.stdout
 
 
 def test_prices_decide_the_plan(weft: Weft) -> None:
@@ -104,6 +104,42 @@ def test_summands_are_added_and_kept(weft: Weft, tmp_path: Path) -> None:
     assert plan["rounds"] == [] and plan["keeps"] == [[0, [[0, 2]]], [1, [[2, 4]]]]
 
 
+def test_direct_plans_that_meet_the_bound_are_counted(weft: Weft, cases: Path) -> None:
+    words = ["reshard", "--cases", cases, "--direct"]
+    assert "1 of 1 plans without summands meet the receive bound" in weft(*words).stdout
+    assert json.loads(weft(*words, "--json").stdout)["direct"] == {"plans": 1, "meet_bound": 1}
+
+
+def test_a_file_of_problems_tells_who_needs_most_memory(weft: Weft, cases: Path) -> None:
+    text = weft("reshard", "--cases", cases, "--budget", "1MB").stdout
+    assert "most memory, of rows-to-columns:\nmemory    " in text
+
+
+def test_new_labels_are_told(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--from", "x,y", "--to", "y,x", "--relabel"]
+    text = weft(*words).stdout
+    assert "x,y -> y,x" in text and "labels    1 as 2, 2 as 1" in text
+    assert json.loads(weft(*words, "--json").stdout)["labels"] == [[0, 0], [1, 2], [2, 1], [3, 3]]
+
+
+def test_direct_is_direct_in_place_as_well(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--from", "x,y", "--to", "-,x+y"]
+    done = json.loads(weft(*words, "--message-cost", "2us", "--direct", "--in-place", "--json").stdout)
+    assert [step["op"] for step in done["cases"][0]["steps"]] == ["exchange"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "op"),
+    [("x,-", "-,-", "all_gather"), ("x,-", "-,x", "all_to_all"), ("x,y", "y,x", "all_permute")],
+)
+def test_direct_plans_have_the_names_of_collectives(
+    weft: Weft, before: str, after: str, op: str
+) -> None:
+    words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--direct", "--json"]
+    done = json.loads(weft(*words, "--from", before, "--to", after).stdout)
+    assert [step["op"] for step in done["cases"][0]["steps"]] == [op]
+
+
 def test_the_result_does_not_depend_on_threads(weft: Weft, cases: Path) -> None:
     words = ["reshard", "--cases", cases, "--json"]
     assert weft(*words, "--threads", "1").stdout == weft(*words, "--threads", "4").stdout
@@ -148,6 +184,10 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
     ("words", "code", "message"),
     [
         (["--shape", "4"], 2, "--mesh is missing"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "x", "--to", "-", "--devices", "0"], 2,
+         "--devices: a mesh of 2 devices lists as many"),
+        (["--mesh", "x=2", "--shape", "4,4", "--from", "x,x", "--to", "-,-"], 2,
+         "--from: 'x' is used twice"),
         (["--mesh", "x", "--shape", "4", "--from", "x", "--to", "-"], 2, "write x=2,y=4"),
         (["--mesh", "x=2", "--shape", "4", "--from", "z", "--to", "-"], 2, "no axis 'z'"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x,x", "--to", "-"], 2, "as many entries"),

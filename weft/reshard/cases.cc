@@ -239,17 +239,19 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
 }
 
 Result<Problem> parse_problem(const JsonValue& value) {
+  if (!value.is_object()) return bad("a case is an object with 'kind', 'shape', 'src' and 'dst'");
+  const std::string& kind = member(value, "kind").text;
+  if (kind != "mesh" && kind != "boxes" && kind != "ragged" && kind != "block_cyclic") {
+    return bad("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
+  }
   WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
   WEFT_TRY(check_shape(shape));
   const std::string& dtype = member(value, "dtype").text;
   const std::string& to_dtype = value.find("to_dtype") ? member(value, "to_dtype").text : dtype;
-  const std::string& kind = member(value, "kind").text;
   Result<Problem> problem = kind == "mesh"     ? parse_mesh_case(value, shape)
                             : kind == "boxes"  ? parse_boxes_case(value, shape)
                             : kind == "ragged" ? parse_ragged_case(value, shape)
-                            : kind == "block_cyclic"
-                                ? parse_block_cyclic_case(value, shape)
-                                : Result<Problem>(bad("kind '" + kind + "' is not known"));
+                                               : parse_block_cyclic_case(value, shape);
   if (!problem) return problem;
   problem->id = member(value, "id").text;
   WEFT_TRY(set_types(*problem, dtype, to_dtype));

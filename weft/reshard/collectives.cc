@@ -15,6 +15,7 @@ std::size_t common_start(const FactorList& a, const FactorList& b) {
 /// Popped somewhere and pushed somewhere else, nothing reordered below.
 struct StackChange {
   FactorList popped, pushed;
+  bool moved = true;  ///< nothing comes back to the dimension it left
 };
 
 StackChange stack_change(const Type& from, const Type& to) {
@@ -23,6 +24,9 @@ StackChange stack_change(const Type& from, const Type& to) {
     const auto same = static_cast<std::ptrdiff_t>(common_start(from.dims[i], to.dims[i]));
     change.popped.append(from.dims[i].begin() + same, from.dims[i].end());
     change.pushed.append(to.dims[i].begin() + same, to.dims[i].end());
+    for (auto at = from.dims[i].begin() + same; at != from.dims[i].end(); ++at) {
+      change.moved = change.moved && !to.dims[i].has(*at);
+    }
   }
   std::sort(change.popped.begin(), change.popped.end());
   std::sort(change.pushed.begin(), change.pushed.end());
@@ -94,7 +98,7 @@ Op recognise(const Factors& factors, const Type& from, const Type& to, const Tra
     return change.popped.empty() && change.pushed == reduced ? Op::kReduceScatter : Op::kExchange;
   }
   if (change.pushed.empty()) return Op::kAllGather;
-  if (change.pushed == change.popped) return Op::kAllToAll;
+  if (change.pushed == change.popped && change.moved) return Op::kAllToAll;
   return Op::kExchange;
 }
 

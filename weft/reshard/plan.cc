@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "weft/reshard/collectives.h"
+#include "weft/reshard/factors.h"
+
 namespace weft::reshard {
 
 std::string_view op_name(Op op) {
@@ -31,12 +34,41 @@ const Layout& Plan::last(const Problem& problem) const {
   return steps.empty() ? problem.source : *steps.back().layouts.back();
 }
 
+namespace {
+
+/// Whether each device that receives anything gets a whole part for a whole part.
+bool swaps_parts(const Problem& problem, const Traffic& round) {
+  const Layout &from = problem.source, &to = problem.target;
+  if (round.peers_max != 1 || from.partial() || !from.further.empty() || !to.further.empty()) {
+    return false;
+  }
+  const std::vector<std::int64_t> comes = received(from, to);
+  for (Device device = 0; device < to.devices(); ++device) {
+    if (from.holds(device) != to.holds(device)) return false;
+    if (!to.holds(device)) continue;
+    if (from.elements(device) != to.elements(device)) return false;
+    if (comes[device] != 0 && comes[device] != to.elements(device)) return false;
+  }
+  return true;
+}
+
+/// What the one round of a direct plan is called.
+Op name_of(const Problem& problem, const Traffic& round) {
+  if (round.recv_max == 0) return Op::kDynamicSlice;
+  if (swaps_parts(problem, round)) return Op::kAllPermute;
+  const auto factored = factor(problem);
+  return factored ? recognise(factored->factors, factored->from, factored->to, round)
+                  : Op::kExchange;
+}
+
+}  // namespace
+
 Plan direct_plan(const Problem& problem, const Link& link, Meetings& meetings) {
   Plan plan;
   if (!same_distribution(problem.source, problem.target)) {
     Step step;
     step.traffic = traffic(problem.source, problem.target, meetings);
-    step.op = step.traffic.recv_max > 0 ? Op::kExchange : Op::kDynamicSlice;
+    step.op = name_of(problem, step.traffic);
     step.layouts = {std::make_shared<Layout>(problem.target)};
     plan.steps.push_back(std::move(step));
   }

@@ -162,7 +162,7 @@ void expect_no_chain_is_faster(const char* axes, std::int64_t node_size, const L
   std::vector<Known> known;
   for (const Sharding& from : types) {
     for (const Sharding& to : types) {
-      Problem problem = *make_problem({256, 256}, 4, from, to, SplitRule::kCeilFlat);
+      Problem problem = *make_problem({64, 64}, 4, from, to, SplitRule::kCeilFlat);
       set_nodes(problem, node_size);
       known.push_back({planned(problem, link).time, bounds(problem).memory});
     }
@@ -184,6 +184,7 @@ void expect_no_chain_is_faster(const char* axes, std::int64_t node_size, const L
 TEST(Planner, WithNodesNoChainOfTwoPlansIsFaster) {
   Link narrow = messages_too(), wide;
   narrow.node_bandwidth = 1'000'000'000;
+  narrow.grow = wide.grow = 16;
   wide.message = 5'000'000;
   wide.node_bandwidth = 10'000'000'000;
   for (const Link& link : {narrow, wide}) {

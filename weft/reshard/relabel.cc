@@ -2,6 +2,7 @@
 #include "weft/reshard/relabel.h"
 
 #include <limits>
+#include <utility>
 
 namespace weft::reshard {
 namespace {
@@ -86,7 +87,6 @@ std::vector<Device> best_labels(const std::vector<Problem>& problems) {
 
 Problem relabelled(const Problem& problem, const std::vector<Device>& labels) {
   Problem next = problem;
-  next.target_type.reset();
   const Layout& target = problem.target;
   // Who takes the part of each device.
   std::vector<Device> taker(labels.size());
@@ -104,6 +104,12 @@ Problem relabelled(const Problem& problem, const std::vector<Device>& labels) {
     next.target.group[device] = target.group[labels[device]];
   }
   for (Device& device : next.target.further) device = taker[device];
+  if (next.target_type) {  // the same type over a mesh with other devices
+    std::vector<std::int64_t>& devices = next.target_type->mesh.devices;
+    for (const Device position : dense(problem.devices, std::exchange(devices, {}))) {
+      devices.push_back(problem.devices[taker[position]]);
+    }
+  }
   return next;
 }
 

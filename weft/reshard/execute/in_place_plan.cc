@@ -14,6 +14,9 @@ namespace {
 std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& options) {
   std::vector<Plan> plans;
   Meetings meetings(problem.node_of);
+  if (options.direct && !problem.target.partial()) {
+    return {direct_plan(problem, options.link, meetings)};
+  }
   // Where steps cost, everything goes at once, which often needs both ends.
   PlannerOptions volume_alone = options;
   volume_alone.link.step = volume_alone.link.message = 0;
@@ -63,7 +66,7 @@ std::vector<Plan> sums_first(const Problem& problem, const PlannerOptions& optio
 Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options) {
   WEFT_TRY(make_plan(problem, options));
   std::vector<Plan> plans = candidates(problem, options);
-  if (problem.source.partial() && !problem.target.partial()) {
+  if (problem.source.partial() && !problem.target.partial() && !options.direct) {
     for (Plan& plan : sums_first(problem, options)) plans.push_back(std::move(plan));
   }
   for (Plan& plan : plans) settle(plan, problem, options.link);
