@@ -2,8 +2,7 @@
 // Plans whose stages share devices: each group of devices has several stretches of layers. In
 // rounds (0 1 2 0 1 2) or there and back (0 1 2 2 1 0) the way to the last group is shorter, and
 // with it the time in which groups wait for their first and after their last micro-batch; that pays
-// where micro-batches are few and links are cheap. Several stages of a group on end (0 0 1 1) let
-// gradients of the later one be all-reduced while the earlier one still runs.
+// where micro-batches are few and links are cheap. Groups of several devices keep to one stage.
 #pragma once
 
 #include "weft/pipeline/evaluate.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <filesystem>
 #include <map>
 
@@ -34,7 +35,7 @@ PlannerOptions one_stage_a_device() {
 }
 
 /// Every way to cut the layers and to give the stages sets of devices that are disjoint, or the
-/// same for `chunks` of them.
+/// same device for `chunks` of them.
 class AllPlans {
  public:
   AllPlans(const Task& task, std::vector<std::string> schedules, std::int32_t chunks = 1)
@@ -54,7 +55,8 @@ class AllPlans {
       return;
     }
     for (std::uint32_t set = 1; set < 1u << task_.cluster.devices; ++set) {
-      if ((set & used) != 0 && (taken_[set] == 0 || taken_[set] == chunks_)) continue;
+      const std::int32_t most = std::has_single_bit(set) ? chunks_ : 1;
+      if ((set & used) != 0 && (taken_[set] == 0 || taken_[set] == most)) continue;
       ++taken_[set];
       PlannedStage stage;
       for (std::int32_t d = 0; d < task_.cluster.devices; ++d) {
@@ -143,10 +145,9 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
   EXPECT_LT(infeasible, 16);
 }
 
-TEST(Planner, ComesCloseToAllPlansWhoseStagesShareDevices) {
+TEST(Planner, EqualsAllPlansWhoseStagesShareDevices) {
   std::mt19937 random(13);
-  int equal = 0, shared = 0;
-  double worst = 1;
+  int shared = 0;
   for (int round = 0; round < 24; ++round) {
     const Profile profile = random_layers(random, 4 + round % 3);
     const std::int32_t devices = 2 + round % 2;
@@ -161,13 +162,10 @@ TEST(Planner, ComesCloseToAllPlansWhoseStagesShareDevices) {
     EXPECT_LE(planned->bound, best);
     EXPECT_LE(planned->one_stage_bound, plain);
     EXPECT_LE(planned->plan.step, plain);
-    equal += planned->plan.step == best;
+    EXPECT_EQ(planned->plan.step, best) << "round " << round;
     shared += best < plain;
-    worst = std::max(worst, static_cast<double>(planned->plan.step) / static_cast<double>(best));
   }
-  EXPECT_GE(equal, 22);
-  EXPECT_GT(shared, 20);
-  EXPECT_LE(worst, 1.06);
+  EXPECT_GE(shared, 5);
 }
 
 TEST(Planner, SaysWhyNothingFits) {
