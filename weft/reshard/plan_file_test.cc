@@ -94,7 +94,7 @@ TEST(PlanFile, WhatIsWrongIsToldAndRefused) {
   EXPECT_NE(reason("\"group\":[0,0]", "\"group\":[0,1]").find("'group'"), std::string::npos);
   EXPECT_NE(reason("\"of_part\":[0,1]", "\"of_part\":[0]").find("of_part"), std::string::npos);
   EXPECT_NE(reason("\"steps\":[{", "\"steps\":[],\"other\":[{").find("array"), std::string::npos);
-  EXPECT_NE(reason("\"exchange\"", "\"telepathy\"").find("does not know"), std::string::npos);
+  EXPECT_NE(reason("\"all_gather\"", "\"telepathy\"").find("does not know"), std::string::npos);
   EXPECT_NE(reason("\"devices\":[0,1]", "\"devices\":[1,0]").find("in order"), std::string::npos);
 }
 
