@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does planning take? Random types over meshes of 64 and 4,096 devices at three prices,
 // and all parameters of a model of 70 billion from tensor and pipeline parallelism (8 x 4) to
-// shards over 64 devices. Bars: 1 ms a plan at 64 devices, 50 ms at 4,096, 1 s for the model;
-// medians are held to them. Processor time, since the machine may be busy. Exit status: 0 the bars
-// hold, 1 they do not.
+// shards over 64 devices. Bars: 1 ms a plan at 64 devices, 50 ms at 4,096, 1 s for the model; the
+// longest is held to them. Processor time, the median of five, since the machine may be busy.
+// `reshard_planning 64` leaves out what has more devices. Exit status: 0 the bars hold, 1 they do
+// not.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -39,12 +40,17 @@ Plan planned(const Problem& problem, const Price& price) {
 }
 
 double plan_ms(const Problem& problem, const Price& price) {
-  const double begin = now_ms();
-  planned(problem, price);
-  return now_ms() - begin;
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const double begin = now_ms();
+    planned(problem, price);
+    times.push_back(now_ms() - begin);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
 }
 
-/// Whether the median is within the bar.
+/// Whether the longest is within the bar.
 bool random_types(const char* axes, const Price& price, bool partial, double bar) {
   constexpr unsigned kProblems = 25;
   const auto mesh = parse_mesh(axes, "");
@@ -60,7 +66,7 @@ bool random_types(const char* axes, const Price& price, bool partial, double bar
   const double median = times[kProblems / 2];
   std::printf("%-26s %-14s %-9s %10.3f %10.3f %8.0f\n", axes, price.name, partial ? "partial" : "",
               median, times.back(), bar);
-  return median <= bar;
+  return times.back() <= bar;
 }
 
 /// One parameter: its shape, and what cuts it under tensor parallelism.
@@ -105,7 +111,8 @@ double model_ms(const Price& price) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  const bool only_64 = count > 1 && std::string(arguments[1]) == "64";
   const Price prices[] = {
       {"volume", 0, 0}, {"10us a step", 10'000'000, 0}, {"2us a message", 0, 2'000'000}};
   std::printf("%-26s %-14s %-9s %10s %10s %8s\n", "mesh", "price", "", "median ms", "longest ms",
@@ -115,9 +122,10 @@ int main() {
     for (const char* axes : {"x=8,y=8", "x=4,y=4,z=4", "a=2,b=2,c=2,d=2,e=2,f=2"}) {
       held = random_types(axes, price, false, 1) && held;
     }
+    held = random_types("x=8,y=8", price, true, 1) && held;
+    if (only_64) continue;
     held = random_types("x=64,y=64", price, false, 50) && held;
     held = random_types("x=16,y=16,z=16", price, false, 50) && held;
-    held = random_types("x=8,y=8", price, true, 1) && held;
     held = random_types("x=64,y=64", price, true, 50) && held;
     const double model = model_ms(price);
     std::printf("%-26s %-14s %-9s %10.3f %10s %8.0f\n", "70B, 720 parameters", price.name, "",
