@@ -68,7 +68,7 @@ def programs_of(*plans: ReshardPlan, budget: int = 0) -> list[ReshardProgram]:
 def test_a_plan_tells_its_steps_bytes_and_time() -> None:
     made = plan([1024, 4096], on_mesh(["x", "y"], []), on_mesh([], ["x", "y"]))
     assert made.devices == [0, 1, 2, 3]
-    assert made.steps == [("exchange", 3 << 20)]
+    assert made.steps == [("all_to_all", 3 << 20)]
     assert made.received == 3 << 20
     assert made.peak == 4 << 20
     # 10 us to start, and 3 MiB at 25 GB/s.
