@@ -162,6 +162,21 @@ void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
   }
 }
 
+/// Times stand twice in a plan: exact, and in milliseconds.
+void read_told(Reader& reader, const JsonValue& root, PlanData& plan) {
+  const auto tell = [&](const char* name, double is) {
+    const auto told = reader.member(root, name).as_double();
+    if (!told) reader.wrong(name);
+    plan.told.push_back({name, told.value_or(0), is});
+  };
+  const auto ms = [](Nanos time) { return static_cast<double>(time) * 1e-6; };
+  tell("step_ms", ms(plan.step));
+  tell("lower_bound_ms", ms(plan.bound));
+  if (root.find("one_stage_bound_ns")) tell("one_stage_bound_ms", ms(plan.one_stage_bound));
+  const double gap = ms(plan.step) - ms(plan.bound);
+  tell("gap_pct", plan.step > 0 ? 100 * gap / ms(plan.step) : 0);
+}
+
 }  // namespace
 
 std::vector<Bytes> PlanData::cuts() const {
@@ -191,6 +206,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   plan.bound = reader.number(root, "lower_bound_ns");
   plan.one_stage_bound =
       root.find("one_stage_bound_ns") ? reader.number(root, "one_stage_bound_ns") : plan.bound;
+  read_told(reader, root, plan);
   plan.limit_memory = reader.flag(root, "limit_memory");
   plan.state_factor = reader.number(root, "state_factor");
   plan.fixed_stages = reader.small(reader.member(root, "fixed_stages"), "fixed_stages");

@@ -37,6 +37,12 @@ struct OpData {
   std::int32_t micro = 0;
 };
 
+/// A figure for people, and what it must be.
+struct ToldFigure {
+  std::string name;
+  double told = 0, is = 0;
+};
+
 struct PlanData {
   std::vector<LayerData> layers;
   std::vector<std::pair<std::int32_t, std::int32_t>> edges;
@@ -54,6 +60,7 @@ struct PlanData {
   bool limit_memory = false;
   std::int64_t state_factor = 0;
   std::int32_t fixed_stages = 0, most_replicas = 0, most_chunks = 1;
+  std::vector<ToldFigure> told;  ///< beside those that are checked: step_ms, gap_pct ...
 
   /// Bytes that a cut behind the first `layer` layers carries.
   std::vector<Bytes> cuts() const;

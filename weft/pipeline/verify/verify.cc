@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "weft/base/file.h"
 #include "weft/pipeline/verify/bound.h"
@@ -46,6 +47,12 @@ Finding devices(const PlanData& plan) {
   std::size_t count = 0;
   for (const StageData& stage : plan.stages) {
     if (stage.devices.empty()) return {"devices", false, "a stage has none"};
+    if (plan.most_replicas > 0 &&
+        stage.devices.size() > static_cast<std::size_t>(plan.most_replicas)) {
+      return {"devices", false,
+              fmt::format("a stage has {} replicas, and {} were asked for at most",
+                          stage.devices.size(), plan.most_replicas)};
+    }
     const bool is_new = chunks[stage.group]++ == 0;
     if (plan.most_chunks > 0 && chunks[stage.group] > plan.most_chunks) {
       return {"devices", false,
@@ -62,6 +69,18 @@ Finding devices(const PlanData& plan) {
     }
   }
   return {"devices", true, fmt::format("{} of {}, none twice", count, plan.devices)};
+}
+
+/// What people read must be what was checked.
+Finding figures(const PlanData& plan) {
+  for (const ToldFigure& figure : plan.told) {
+    if (std::abs(figure.told - figure.is) > 1e-6 * std::max(1.0, std::abs(figure.is))) {
+      return {
+          "figures", false,
+          fmt::format("{} is {:.6f}, and should be {:.6f}", figure.name, figure.told, figure.is)};
+    }
+  }
+  return {"figures", true, "as the exact ones say"};
 }
 
 Finding memory(const PlanData& plan, const Replayed& replayed) {
@@ -146,6 +165,7 @@ Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::
                                          ms(plan.step))});
   findings.push_back(memory(plan, *replayed));
   findings.push_back(bound(plan));
+  findings.push_back(figures(plan));
   return findings;
 }
 

@@ -121,6 +121,10 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, R"("step_ns":)", R"("step_ns":1)")).find("time"), 0u);
   EXPECT_EQ(verdict(with(right, R"("lower_bound_ns":)", R"("lower_bound_ns":9)")).find("bound"),
             0u);
+  for (const std::string figure : {"step_ms", "lower_bound_ms", "one_stage_bound_ms", "gap_pct"}) {
+    const std::string name = '"' + figure + "\":";
+    EXPECT_EQ(verdict(with(right, name, name + "7")).find("figures: " + figure), 0u) << figure;
+  }
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0,1])")).find("devices"), 0u);
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")),
             "plan.json: 'orders' is missing or makes no sense");
