@@ -177,22 +177,25 @@ def placements_of(case, end):
     return placements
 
 
+def timed(torch, action):
+    """Seconds on the slowest rank, and what came out."""
+    dist = torch.distributed
+    torch.cuda.synchronize()
+    dist.barrier()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    result = action()
+    torch.cuda.synchronize()
+    slowest = torch.tensor([time.perf_counter() - begin], device="cuda")
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    return slowest.item(), result
+
+
 def measure_rank(folder, out):
     ranks = Ranks(folder, 60_000)
     torch, dist = ranks.torch, ranks.dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import DTensor
-
-    def timed(action):
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        result = action()
-        torch.cuda.synchronize()
-        slowest = torch.tensor([time.perf_counter() - begin], device="cuda")
-        dist.all_reduce(slowest, dist.ReduceOp.MAX)
-        return slowest.item(), result
 
     rows = []
     for case in CASES:
@@ -227,7 +230,7 @@ def measure_rank(folder, out):
         both = [("weft", with_weft), ("dtensor", with_dtensor)]
         for repeat in range(REPEATS + 2):
             for key, action in both if repeat % 2 else reversed(both):
-                seconds, result = timed(action)
+                seconds, result = timed(torch, action)
                 right[key] = torch.equal(result.reshape(-1), expected)
                 if repeat > 1:
                     times[key].append(seconds)

@@ -18,10 +18,9 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 
 import one_gpu
-from reshard_nccl import CASES, RANKS, placements_of
+from reshard_nccl import CASES, RANKS, placements_of, timed
 
 REPEATS = 15
 
@@ -111,17 +110,6 @@ def measure_rank(out):
     if with_kernels() is None:
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 
-    def timed(action):
-        torch.cuda.synchronize()
-        dist.barrier()
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        result = action()
-        torch.cuda.synchronize()
-        slowest = torch.tensor([time.perf_counter() - begin], device="cuda")
-        dist.all_reduce(slowest, dist.ReduceOp.MAX)
-        return slowest.item(), result
-
     rows = []
     for case in CASES:
         array, mesh, after, expected = rank.ends(case, case[2], torch.float32)
@@ -142,7 +130,7 @@ def measure_rank(out):
         times, right = {key: [] for key in ways}, {}
         for repeat in range(REPEATS + 2):
             for key in ways if repeat % 2 else reversed(ways):
-                seconds, result = timed(lambda: ways[key](repeat > 0))
+                seconds, result = timed(torch, lambda: ways[key](repeat > 0))
                 if repeat in (0, REPEATS + 1):
                     right[key] = rank.all_right(result, expected)
                 if repeat > 1:

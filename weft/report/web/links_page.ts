@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of link tables: what was measured, the curves, the pairs, what to do with it.
-import { command, el } from "./dom";
+import { el } from "./dom";
 import { formatBytes, formatTime } from "./format";
 import { bandwidth, LinkPage, LinkTable } from "./link_data";
 import { linkCurves } from "./link_curves";
 import { linkPairs } from "./link_pairs";
-import { Section, section } from "./section";
-import { themeSwitch } from "./theme";
+import { Section } from "./section";
+import { readPage, showPage, use } from "./short_page";
 
 const SHORT: Record<string, string> = { pairs: "pairs", use: "use it" };
 /** More do not fit into a line. */
@@ -29,35 +29,8 @@ function head(page: LinkPage): HTMLElement {
   );
 }
 
-function use(page: LinkPage): Section {
-  const list = page.commands.map((item) =>
-    el("li", {}, command(item.command), el("span", { class: "what" }, item.what)),
-  );
-  const version = el("p", { class: "facts" }, `Weft ${page.version}`);
-  return section("use", "What to do with it", null, el("ul", { class: "commands" }, ...list), version);
-}
-
-function showPage(): void {
-  const data = document.getElementById("report-data")?.textContent ?? "";
-  const page = JSON.parse(data) as LinkPage;
-  const parts = [...linkCurves(page), linkPairs(page), use(page)].filter(
-    (part): part is Section => part !== null,
-  );
-  const links = parts.map((part) =>
-    el("a", { href: `#${part.id}` }, SHORT[part.id] ?? part.title.toLowerCase()),
-  );
-  document.getElementById("page")?.append(
-    el("a", { href: "#time", class: "skip" }, "skip to the curves"),
-    el(
-      "nav",
-      { "aria-label": "parts of the report" },
-      el("span", { class: "brand" }, "weft"),
-      ...links,
-      // Curves take their colours from the style sheet: nothing to draw again.
-      themeSwitch(() => undefined),
-    ),
-    el("main", {}, head(page), ...parts.map((part) => part.element)),
-  );
-}
-
-showPage();
+const page = readPage<LinkPage>();
+const parts = [...linkCurves(page), linkPairs(page), use(page)].filter(
+  (part): part is Section => part !== null,
+);
+showPage(head(page), parts, SHORT, ["time", "skip to the curves"]);

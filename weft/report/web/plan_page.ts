@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of plans of pipelines: what a step takes, its schedule, its stages, what to do with it.
-import { command, el } from "./dom";
+import { el } from "./dom";
 import { exactMs, milliseconds, ranges, share, withUnit } from "./figures";
 import { formatBytes } from "./format";
 import { gantt, ScheduleChart } from "./gantt";
 import { Section, section } from "./section";
+import { readPage, ShortPage, showPage, use } from "./short_page";
 import { table } from "./table_twin";
-import { themeSwitch } from "./theme";
 
 /** What plan_page.cc writes. Times are nanoseconds. */
-interface PlanPage {
-  version: string;
+interface PlanPage extends ShortPage {
   plans: Plan[];
   charts: ScheduleChart[];
-  commands: { command: string; what: string }[];
 }
 
 interface Plan {
@@ -113,31 +111,5 @@ function stages(page: PlanPage): Section {
   return section("stages", "Stages", "Times of one micro-batch on the devices of the stage.", ...tables);
 }
 
-function use(page: PlanPage): Section {
-  const list = page.commands.map((item) =>
-    el("li", {}, command(item.command), el("span", { class: "what" }, item.what)),
-  );
-  const version = el("p", { class: "facts" }, `Weft ${page.version}`);
-  return section("use", "What to do with it", null, el("ul", { class: "commands" }, ...list), version);
-}
-
-function showPage(): void {
-  const data = document.getElementById("report-data")?.textContent ?? "";
-  const page = JSON.parse(data) as PlanPage;
-  const parts = [schedule(page), stages(page), use(page)];
-  const links = parts.map((part) => el("a", { href: `#${part.id}` }, SHORT[part.id] ?? part.title));
-  document.getElementById("page")?.append(
-    el("a", { href: "#schedule", class: "skip" }, "skip to the schedule"),
-    el(
-      "nav",
-      { "aria-label": "parts of the report" },
-      el("span", { class: "brand" }, "weft"),
-      ...links,
-      // Charts take their colours from the style sheet: nothing to draw again.
-      themeSwitch(() => undefined),
-    ),
-    el("main", {}, head(page), ...parts.map((part) => part.element)),
-  );
-}
-
-showPage();
+const page = readPage<PlanPage>();
+showPage(head(page), [schedule(page), stages(page), use(page)], SHORT, ["schedule", "skip to the schedule"]);
