@@ -124,13 +124,23 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   return text;
 }
 
+/// What is asked for here would change our bound, and not the plans of others.
+Status check_free(const Arguments& arguments, const std::string& planner) {
+  for (const char* flag : {"--stages", "--replicas", "--schedule"}) {
+    if (!arguments.has(flag)) continue;
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("{} does not go with --planner: {} chooses that itself", flag, planner));
+  }
+  return {};
+}
+
 /// Our bound holds for the plans of others, too.
 Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
   planned.exhausted = false;
-  planned.fixed_stages = planned.most_replicas = 0;
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
   planned.most_chunks =
       std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
@@ -143,9 +153,10 @@ Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.front()));
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
+  const std::string planner = value_or(arguments, "--planner", "weft");
+  if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
   const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(Planned planned, make_plan(task, planner_options(arguments)));
-  const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));

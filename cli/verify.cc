@@ -46,8 +46,8 @@ Subcommand verify_command() {
   command.details =
       "Reads a plan of `weft pipeline -o` and works everything out again, from the file alone and "
       "by other\ncode than made it: whether each layer has its stage, what a step takes, whether "
-      "memory holds it, and\nwhether no plan can take less than the bound. The exit status is 1 "
-      "where something is wrong.";
+      "memory holds it,\nwhether no plan can take less than the bound, and whether the figures are "
+      "true and the file is as it\nwas written. The exit status is 1 where something is wrong.";
   command.examples = {
       Example{"weft verify examples/pipeline/plan.json", "what is right and what is not"},
       Example{"weft verify plan.json --json", "the same for scripts"}};

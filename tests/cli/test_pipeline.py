@@ -182,6 +182,10 @@ def test_a_plan_of_others_can_be_named_and_is_found_right(
     done = weft("pipeline", *words[:-1], "3", "--planner", "dualpipe-v")
     assert done.returncode == 1 and "as many micro-batches as stages" in done.stderr
     assert weft("pipeline", *words, "--planner", "oracle").returncode == 2
+    for asked in (["--stages", "2"], ["--replicas", "1"], ["--schedule", "1f1b"]):
+        done = weft("pipeline", *words, "--planner", "spp", *asked)
+        assert done.returncode == 2
+        assert f"{asked[0]} does not go with --planner: spp chooses that itself" in done.stderr
 
 
 def test_gantt_draws_one_plan_or_two_on_one_scale(weft: Weft, chain: Path, tmp_path: Path) -> None:

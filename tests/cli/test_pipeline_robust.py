@@ -116,6 +116,36 @@ def test_a_damaged_plan_is_named_with_what_is_wrong(
     assert done.stderr.count("\n") == 1 and done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("change", "code", "says"),
+    [
+        ("none", 0, "as it was written"),
+        ("layers", 1, "should be"),
+        ("devices", 1, "device 99 is used twice, or not there"),
+        ("forward", 1, "forward_ms of stage 0 is 1, and should be"),
+        ("schedule", 1, "the orders are not those of schedule 'gpipe'"),
+        ("exhausted", 1, "changed after it was written"),
+        ("time", 3, "'forward_ns' is missing or makes no sense"),
+    ],
+)
+def test_verify_tells_a_wrong_plan_from_an_unreadable_one(
+    weft: Weft, tmp_path: Path, change: str, code: int, says: str
+) -> None:
+    file = tmp_path / "damaged.json"
+    plan = json.loads(damaged(change))
+    if change == "forward":
+        plan["stages"][0]["forward_ms"] = 1
+    elif change == "schedule":
+        plan["schedule"] = "gpipe"
+    elif change == "exhausted":
+        plan["exhausted"] = not plan["exhausted"]
+    file.write_text(json.dumps(plan, indent=1, sort_keys=True))
+    done = weft("verify", file)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert says in done.stdout + done.stderr
+    assert ("WRONG" in done.stdout) == (code == 1)
+
+
 def test_decimals_of_times_are_exact(weft: Weft, tmp_path: Path) -> None:
     """The same pipeline in another unit has the same schedule and times in that unit."""
     whole = {"P": 3, "M": 4, "f": [500, 625, 1250], "b": [750, 500, 875], "w": [250, 500, 125],

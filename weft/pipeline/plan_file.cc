@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/pipeline/plan_file.h"
 
+#include "weft/base/check.h"
+#include "weft/base/json_checksum.h"
 #include "weft/base/json_writer.h"
 
 namespace weft::pipeline {
@@ -65,6 +67,14 @@ void write_cluster(JsonWriter& json, const Cluster& cluster) {
   json.end_array().end_object();
 }
 
+/// Of all but names, which people may change.
+std::string checksum_so_far(JsonWriter json) {
+  static constexpr std::string_view kLeftOut[] = {"checksum", "name", "profile"};
+  const auto values = parse_json(json.end_object().take(), "plan");
+  WEFT_CHECK(values);
+  return json_checksum(*values, kLeftOut);
+}
+
 }  // namespace
 
 void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
@@ -121,6 +131,7 @@ std::string plan_file(const Profile& profile, const Task& task, const Planned& p
   json.end_array();
   write_layers(json, profile, task.chain);
   write_cluster(json, task.cluster);
+  json.field("checksum", checksum_so_far(json));
   return json.end_object().take() + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "weft/base/decimal.h"
+#include "weft/base/json_checksum.h"
 #include "weft/base/json_document.h"
 
 namespace weft::pipeline::verify {
@@ -12,6 +13,13 @@ namespace {
 
 constexpr std::int64_t kMost =
     1'000'000;  ///< of anything there is one a device, layer or micro-batch
+
+/// Nothing is rounded on the way in.
+std::optional<std::int64_t> whole(const JsonValue& value) {
+  const auto number = value.as_int();
+  const auto exact = value.as_double();
+  return number && exact && static_cast<double>(*number) == *exact ? number : std::nullopt;
+}
 
 /// Reads members; the first one that is missing or of another kind is remembered.
 class Reader {
@@ -23,17 +31,37 @@ class Reader {
     return value ? *value : kNone;
   }
   std::int64_t number(const JsonValue& of, const char* name) {
-    const auto value = member(of, name).as_int();
+    const auto value = whole(member(of, name));
     if (!value || *value < 0) wrong(name);
     return value.value_or(0);
   }
   std::int32_t small(const JsonValue& value, const char* name) {
-    const auto number = value.as_int();
-    if (!number || *number < 0 || *number > kMost) wrong(name);
-    return number && *number >= 0 && *number <= kMost ? static_cast<std::int32_t>(*number) : 0;
+    const auto number = whole(value);
+    const bool fits = number && *number >= 0 && *number <= kMost;
+    if (!fits) wrong(name);
+    return fits ? static_cast<std::int32_t>(*number) : 0;
+  }
+  double figure(const JsonValue& of, const char* name) {
+    const auto value = member(of, name).as_double();
+    if (!value) wrong(name);
+    return value.value_or(0);
   }
   bool flag(const JsonValue& of, const char* name) {
-    return member(of, name).kind == JsonKind::kTrue;
+    const JsonKind kind = member(of, name).kind;
+    if (kind != JsonKind::kTrue && kind != JsonKind::kFalse) wrong(name);
+    return kind == JsonKind::kTrue;
+  }
+  const std::string& text(const JsonValue& value, const char* name) {
+    if (!value.is_string()) wrong(name);
+    return value.text;
+  }
+  const std::vector<JsonValue>& list(const JsonValue& value, const char* name) {
+    static const std::vector<JsonValue> kEmpty;
+    if (!value.is_array()) wrong(name);
+    return value.is_array() ? value.items : kEmpty;
+  }
+  const std::vector<JsonValue>& members(const JsonValue& of, const char* name) {
+    return list(member(of, name), name);
   }
   void wrong(const char* name) {
     if (wrong_.empty()) wrong_ = name;
@@ -47,14 +75,14 @@ class Reader {
 std::vector<std::vector<std::int64_t>> matrix(Reader& reader, const JsonValue& of, const char* name,
                                               std::size_t side) {
   std::vector<std::vector<std::int64_t>> rows;
-  for (const JsonValue& row : reader.member(of, name).items) {
+  for (const JsonValue& row : reader.members(of, name)) {
     rows.emplace_back();
-    for (const JsonValue& cell : row.items) {
-      const auto value = cell.as_int();
+    for (const JsonValue& cell : reader.list(row, name)) {
+      const auto value = whole(cell);
       if (!value || *value < 0) reader.wrong(name);
       rows.back().push_back(value.value_or(0));
     }
-    if (row.items.size() != side) reader.wrong(name);
+    if (rows.back().size() != side) reader.wrong(name);
   }
   if (rows.size() != side) reader.wrong(name);
   return rows;
@@ -65,22 +93,23 @@ void read_cluster(Reader& reader, const JsonValue& of, PlanData& plan) {
   const auto count = static_cast<std::size_t>(plan.devices);
   plan.bandwidth = matrix(reader, of, "bandwidth", count);
   plan.latency = matrix(reader, of, "latency_ns", count);
-  for (const JsonValue& item : reader.member(of, "speed").items) {
+  for (const JsonValue& item : reader.members(of, "speed")) {
     plan.speed.push_back(item.as_double().value_or(0));
     if (!(plan.speed.back() > 0)) reader.wrong("speed");
   }
-  for (const JsonValue& item : reader.member(of, "memory_bytes").items) {
-    plan.memory.push_back(item.as_int().value_or(-1));
+  for (const JsonValue& item : reader.members(of, "memory_bytes")) {
+    plan.memory.push_back(whole(item).value_or(-1));
     if (plan.memory.back() < 0) reader.wrong("memory_bytes");
   }
-  if (plan.speed.size() != count || plan.memory.size() != count) reader.wrong("speed");
-  for (const JsonValue& item : reader.member(of, "shared_links").items) {
+  if (plan.speed.size() != count) reader.wrong("speed");
+  if (plan.memory.size() != count) reader.wrong("memory_bytes");
+  for (const JsonValue& item : reader.members(of, "shared_links")) {
     SharedData link{std::vector<bool>(count), std::vector<bool>(count),
                     reader.number(item, "bytes_per_s")};
-    const JsonValue& between = reader.member(item, "between");
-    if (between.items.size() != 2 || link.bandwidth < 1) return reader.wrong("shared_links");
+    const auto& between = reader.members(item, "between");
+    if (between.size() != 2 || link.bandwidth < 1) return reader.wrong("shared_links");
     for (int side = 0; side < 2; ++side) {
-      for (const JsonValue& device : between.items[side].items) {
+      for (const JsonValue& device : reader.list(between[side], "between")) {
         const std::int32_t number = reader.small(device, "between");
         if (number >= plan.devices) return reader.wrong("between");
         (side == 0 ? link.one : link.other)[number] = true;
@@ -90,23 +119,29 @@ void read_cluster(Reader& reader, const JsonValue& of, PlanData& plan) {
   }
 }
 
-void read_layers(Reader& reader, const JsonValue& root, PlanData& plan) {
-  std::map<std::string, std::int32_t> index;
-  for (const JsonValue& item : reader.member(root, "layers").items) {
-    index[reader.member(item, "id").text] = static_cast<std::int32_t>(plan.layers.size());
-    plan.layers.push_back({reader.member(item, "id").text, reader.number(item, "forward_ns"),
-                           reader.number(item, "backward_ns"), reader.number(item, "weight_ns"),
-                           reader.number(item, "activation_bytes"),
-                           reader.number(item, "parameter_bytes"),
-                           reader.number(item, "stash_bytes")});
-  }
-  for (const JsonValue& item : reader.member(root, "edges").items) {
-    if (item.items.size() != 2 || !index.contains(item.items[0].text) ||
-        !index.contains(item.items[1].text)) {
-      return reader.wrong("edges");
+using LayerNumbers = std::map<std::string, std::int32_t>;
+
+LayerNumbers read_layers(Reader& reader, const JsonValue& root, PlanData& plan) {
+  LayerNumbers numbers;
+  for (const JsonValue& item : reader.members(root, "layers")) {
+    const std::string& id = reader.text(reader.member(item, "id"), "id");
+    if (!numbers.try_emplace(id, static_cast<std::int32_t>(plan.layers.size())).second) {
+      plan.misplaced = "'" + id + "' is listed twice";
     }
-    plan.edges.emplace_back(index[item.items[0].text], index[item.items[1].text]);
+    plan.layers.push_back(
+        {id, reader.number(item, "forward_ns"), reader.number(item, "backward_ns"),
+         reader.number(item, "weight_ns"), reader.number(item, "activation_bytes"),
+         reader.number(item, "parameter_bytes"), reader.number(item, "stash_bytes")});
   }
+  for (const JsonValue& item : reader.members(root, "edges")) {
+    const auto& ends = reader.list(item, "edges");
+    if (ends.size() != 2 || !numbers.contains(ends[0].text) || !numbers.contains(ends[1].text)) {
+      reader.wrong("edges");
+      break;
+    }
+    plan.edges.emplace_back(numbers[ends[0].text], numbers[ends[1].text]);
+  }
+  return numbers;
 }
 
 /// Groups are numbered in the order of their first stage.
@@ -118,34 +153,74 @@ void number_groups(PlanData& plan) {
   plan.groups = known.size();
 }
 
-/// Stages name their layers; they must be those of the list, in its order.
-void read_stages(Reader& reader, const JsonValue& root, PlanData& plan) {
-  std::size_t next = 0;
-  for (const JsonValue& item : reader.member(root, "stages").items) {
-    StageData stage;
-    stage.first = static_cast<std::int32_t>(next);
-    for (const JsonValue& layer : reader.member(item, "layers").items) {
-      if (next >= plan.layers.size() || plan.layers[next].id != layer.text) {
-        return reader.wrong("layers of a stage");
-      }
-      ++next;
+/// Stages name their layers, which must be those of the list, each once and in its order.
+class Placement {
+ public:
+  Placement(const PlanData& plan, const LayerNumbers& numbers) : plan_(plan), numbers_(numbers) {}
+
+  std::int32_t next() const { return next_; }
+
+  /// Why the layer cannot be the next one; or empty.
+  std::string take(const std::string& id, std::size_t stage) {
+    const auto known = numbers_.find(id);
+    const std::string at = "stage " + std::to_string(stage);
+    if (known == numbers_.end()) return at + " has '" + id + "', which is none of the layers";
+    const std::int32_t number = known->second;
+    if (number == next_) {
+      ++next_;
+      return {};
     }
-    stage.last = static_cast<std::int32_t>(next);
-    for (const JsonValue& device : reader.member(item, "devices").items) {
+    if (number < next_) return at + " has '" + id + "', which has its place already";
+    return at + " has '" + id + "' where '" + plan_.layers[next_].id + "' should be";
+  }
+  std::string end() const {
+    if (static_cast<std::size_t>(next_) == plan_.layers.size()) return {};
+    return "'" + plan_.layers[next_].id + "' is in no stage";
+  }
+
+ private:
+  const PlanData& plan_;
+  const LayerNumbers& numbers_;
+  std::int32_t next_ = 0;
+};
+
+ToldStage read_told_stage(Reader& reader, const JsonValue& item) {
+  ToldStage told{reader.figure(item, "forward_ms"), reader.figure(item, "backward_ms"),
+                 reader.figure(item, "all_reduce_ms"), reader.number(item, "sends_bytes"),
+                 std::nullopt};
+  if (item.find("memory_bytes")) told.memory = reader.number(item, "memory_bytes");
+  return told;
+}
+
+void read_stages(Reader& reader, const JsonValue& root, const LayerNumbers& numbers,
+                 PlanData& plan) {
+  Placement placement(plan, numbers);
+  const auto note = [&](std::string why) {
+    if (plan.misplaced.empty()) plan.misplaced = std::move(why);
+  };
+  for (const JsonValue& item : reader.members(root, "stages")) {
+    StageData stage;
+    stage.first = placement.next();
+    for (const JsonValue& layer : reader.members(item, "layers")) {
+      note(placement.take(reader.text(layer, "layers of a stage"), plan.stages.size()));
+    }
+    stage.last = placement.next();
+    for (const JsonValue& device : reader.members(item, "devices")) {
       stage.devices.push_back(reader.small(device, "devices of a stage"));
     }
     std::sort(stage.devices.begin(), stage.devices.end());
     stage.recompute = reader.flag(item, "recompute");
+    stage.told = read_told_stage(reader, item);
     plan.stages.push_back(std::move(stage));
   }
-  if (next != plan.layers.size()) reader.wrong("layers of a stage");
+  note(placement.end());
   number_groups(plan);
 }
 
 void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
-  for (const JsonValue& line : reader.member(root, "orders").items) {
+  for (const JsonValue& line : reader.members(root, "orders")) {
     plan.orders.emplace_back();
-    std::string_view text = line.text;
+    std::string_view text = reader.text(line, "orders");
     while (!text.empty()) {
       const std::size_t end = std::min(text.find(' '), text.size());
       const std::string_view word = text.substr(0, end);
@@ -164,17 +239,23 @@ void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
 
 /// Times stand twice in a plan: exact, and in milliseconds.
 void read_told(Reader& reader, const JsonValue& root, PlanData& plan) {
-  const auto tell = [&](const char* name, double is) {
-    const auto told = reader.member(root, name).as_double();
-    if (!told) reader.wrong(name);
-    plan.told.push_back({name, told.value_or(0), is});
-  };
-  const auto ms = [](Nanos time) { return static_cast<double>(time) * 1e-6; };
-  tell("step_ms", ms(plan.step));
-  tell("lower_bound_ms", ms(plan.bound));
-  if (root.find("one_stage_bound_ns")) tell("one_stage_bound_ms", ms(plan.one_stage_bound));
-  const double gap = ms(plan.step) - ms(plan.bound);
-  tell("gap_pct", plan.step > 0 ? 100 * gap / ms(plan.step) : 0);
+  plan.told.step_ms = reader.figure(root, "step_ms");
+  plan.told.bound_ms = reader.figure(root, "lower_bound_ms");
+  plan.told.one_stage_bound_ms = root.find("one_stage_bound_ms")
+                                     ? reader.figure(root, "one_stage_bound_ms")
+                                     : plan.told.bound_ms;
+  plan.told.gap_pct = reader.figure(root, "gap_pct");
+  plan.told.schedule = reader.text(reader.member(root, "schedule"), "schedule");
+  reader.flag(root, "exhausted");
+}
+
+/// Names are for people, who may change them.
+void read_seal(Reader& reader, const JsonValue& root, PlanData& plan) {
+  static constexpr std::string_view kLeftOut[] = {"checksum", "name", "profile"};
+  const JsonValue* told = root.find("checksum");
+  if (!told) return;
+  const bool whole = reader.text(*told, "checksum") == json_checksum(root, kLeftOut);
+  plan.seal = whole ? Seal::kWhole : Seal::kBroken;
 }
 
 }  // namespace
@@ -194,7 +275,7 @@ std::vector<Bytes> PlanData::cuts() const {
 Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   WEFT_ASSIGN(const JsonValue root, parse_json(json, file));
   const JsonValue* version = root.find("pipeline_plan_version");
-  if (!version || version->as_int() != 1) {
+  if (!version || whole(*version) != 1) {
     return fail(ErrorCode::kBadInput,
                 "this is no plan that weft pipeline -o has written (pipeline_plan_version 1)",
                 file);
@@ -214,12 +295,13 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   if (const JsonValue* chunks = root.find("most_chunks")) {
     plan.most_chunks = reader.small(*chunks, "most_chunks");
   }
-  read_layers(reader, root, plan);
+  const LayerNumbers numbers = read_layers(reader, root, plan);
   read_cluster(reader, reader.member(root, "cluster"), plan);
-  read_stages(reader, root, plan);
+  read_stages(reader, root, numbers, plan);
   read_orders(reader, root, plan);
-  if (plan.micro_batches < 1 || plan.stages.empty()) reader.wrong("stages");
-  if (plan.orders.size() != plan.groups) reader.wrong("orders");
+  read_seal(reader, root, plan);
+  if (plan.micro_batches < 1) reader.wrong("microbatches");
+  if (plan.stages.empty()) reader.wrong("stages");
   if (reader.what().empty()) return plan;
   return fail(ErrorCode::kBadInput, "'" + reader.what() + "' is missing or makes no sense", file);
 }

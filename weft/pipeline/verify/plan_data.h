@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,19 @@ struct SharedData {
   std::int64_t bandwidth = 0;
 };
 
+/// What a stage says of itself for people.
+struct ToldStage {
+  double forward_ms = 0, backward_ms = 0, all_reduce_ms = 0;
+  Bytes sends = 0;
+  std::optional<Bytes> memory;
+};
+
 struct StageData {
-  std::int32_t first = 0, last = 0;   ///< layers [first, last)
+  std::int32_t first = 0, last = 0;   ///< layers [first, last), where `misplaced` is empty
   std::vector<std::int32_t> devices;  ///< sorted
   bool recompute = false;
   std::size_t group = 0;  ///< stages with the same devices have the same
+  ToldStage told;
 };
 
 /// "2F5": stage, kind (F, I, W or B), micro-batch.
@@ -37,11 +46,14 @@ struct OpData {
   std::int32_t micro = 0;
 };
 
-/// A figure for people, and what it must be.
-struct ToldFigure {
-  std::string name;
-  double told = 0, is = 0;
+/// What the whole plan says of itself for people.
+struct ToldPlan {
+  double step_ms = 0, bound_ms = 0, one_stage_bound_ms = 0, gap_pct = 0;
+  std::string schedule;
 };
+
+/// Whether the file is still as it was written.
+enum class Seal { kNone, kWhole, kBroken };
 
 struct PlanData {
   std::vector<LayerData> layers;
@@ -60,13 +72,15 @@ struct PlanData {
   bool limit_memory = false;
   std::int64_t state_factor = 0;
   std::int32_t fixed_stages = 0, most_replicas = 0, most_chunks = 1;
-  std::vector<ToldFigure> told;  ///< beside those that are checked: step_ms, gap_pct ...
+  std::string misplaced;  ///< why the layers of the stages are not those of the list; or empty
+  ToldPlan told;
+  Seal seal = Seal::kNone;
 
   /// Bytes that a cut behind the first `layer` layers carries.
   std::vector<Bytes> cuts() const;
 };
 
-/// An Error where the file is no such plan, or its lists do not fit together.
+/// An Error where the file is no such plan, or something in it is missing or of another kind.
 Result<PlanData> parse_plan(std::string_view json, const std::string& file);
 
 }  // namespace weft::pipeline::verify

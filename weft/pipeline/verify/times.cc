@@ -31,11 +31,6 @@ double crossing(const std::vector<bool>& a, const std::vector<bool>& b, const De
          (static_cast<double>(from.size()) * static_cast<double>(to.size()));
 }
 
-struct StageTimes {
-  Nanos forward = 0, input = 0, weight = 0, reduce = 0;
-  Bytes kept = 0;
-};
-
 StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_bytes) {
   double forward = 0, backward = 0, weight = 0;
   Bytes parameters = 0, stash = 0;
@@ -104,6 +99,10 @@ Status check_orders(const PlanData& plan) {
   const auto wrong = [](std::size_t stage, const char* what) {
     return fail(ErrorCode::kInfeasible, "the order of stage " + std::to_string(stage) + " " + what);
   };
+  if (plan.orders.size() != plan.groups) {
+    return fail(ErrorCode::kInfeasible, std::to_string(plan.orders.size()) + " orders for " +
+                                            std::to_string(plan.groups) + " groups of devices");
+  }
   for (std::size_t group = 0; group < plan.orders.size(); ++group) {
     for (const OpData& op : plan.orders[group]) {
       const auto s = static_cast<std::size_t>(op.stage);
@@ -131,12 +130,8 @@ Status check_orders(const PlanData& plan) {
 
 class Replay {
  public:
-  explicit Replay(const PlanData& plan) : plan_(plan), links_(plan) {
+  explicit Replay(const PlanData& plan) : plan_(plan), links_(plan), times_(stage_times(plan)) {
     const std::size_t count = plan.stages.size();
-    const auto cuts = plan.cuts();
-    for (const StageData& stage : plan.stages) {
-      times_.push_back(times_of(plan, stage, cuts[stage.first]));
-    }
     const auto cells = std::vector<Nanos>(static_cast<std::size_t>(plan.micro_batches), kLater);
     input_.assign(count, cells);
     gradient_.assign(count, cells);
@@ -329,6 +324,15 @@ double reduce_rate(const PlanData& plan, const Devices& group) {
 
 Nanos reduce_latency(const PlanData& plan, const Devices& group) {
   return 2 * static_cast<Nanos>(group.size() - 1) * channel_latency(plan, group, group);
+}
+
+std::vector<StageTimes> stage_times(const PlanData& plan) {
+  const std::vector<Bytes> cuts = plan.cuts();
+  std::vector<StageTimes> times;
+  for (const StageData& stage : plan.stages) {
+    times.push_back(times_of(plan, stage, cuts[stage.first]));
+  }
+  return times;
 }
 
 Result<Replayed> replay(const PlanData& plan) {

@@ -22,6 +22,13 @@ double group_work(const PlanData& plan, const std::vector<std::int32_t>& group);
 double reduce_rate(const PlanData& plan, const std::vector<std::int32_t>& group);
 Nanos reduce_latency(const PlanData& plan, const std::vector<std::int32_t>& group);
 
+/// What a micro-batch takes on a stage and keeps there, and the gradients of a step.
+struct StageTimes {
+  Nanos forward = 0, input = 0, weight = 0, reduce = 0;
+  Bytes kept = 0;
+};
+std::vector<StageTimes> stage_times(const PlanData& plan);
+
 struct Replayed {
   Nanos step = 0;
   std::vector<Bytes> most;  ///< bytes that micro-batches keep on a device of each group at once

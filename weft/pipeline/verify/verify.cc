@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "weft/base/file.h"
 #include "weft/pipeline/verify/bound.h"
+#include "weft/pipeline/verify/figures.h"
 #include "weft/pipeline/verify/times.h"
 
 namespace weft::pipeline::verify {
@@ -16,13 +16,10 @@ namespace {
 double ms(Nanos time) { return static_cast<double>(time) * 1e-6; }
 
 Finding layers(const PlanData& plan) {
-  std::vector<std::int32_t> stage_of(plan.layers.size());
+  if (!plan.misplaced.empty()) return {"layers", false, plan.misplaced};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].first == plan.stages[s].last) {
       return {"layers", false, fmt::format("stage {} has none", s)};
-    }
-    for (std::int32_t i = plan.stages[s].first; i < plan.stages[s].last; ++i) {
-      stage_of[i] = static_cast<std::int32_t>(s);
     }
   }
   for (const auto& [from, to] : plan.edges) {
@@ -72,79 +69,79 @@ Finding devices(const PlanData& plan) {
 }
 
 /// What people read must be what was checked.
-Finding figures(const PlanData& plan) {
-  for (const ToldFigure& figure : plan.told) {
-    if (std::abs(figure.told - figure.is) > 1e-6 * std::max(1.0, std::abs(figure.is))) {
-      return {
-          "figures", false,
-          fmt::format("{} is {:.6f}, and should be {:.6f}", figure.name, figure.told, figure.is)};
-    }
-  }
+Finding figures(const PlanData& plan, const std::vector<Bytes>& held) {
+  std::string wrong = wrong_figure(plan, held);
+  if (wrong.empty()) wrong = wrong_schedule(plan);
+  if (!wrong.empty()) return {"figures", false, std::move(wrong)};
   return {"figures", true, "as the exact ones say"};
 }
 
-Finding memory(const PlanData& plan, const Replayed& replayed) {
-  if (!plan.limit_memory) return {"memory", true, "not limited"};
-  std::vector<Bytes> state(plan.groups, 0), again(plan.groups, 0);
-  for (const StageData& stage : plan.stages) {
-    Bytes stash = 0;
-    for (std::int32_t i = stage.first; i < stage.last; ++i) {
-      state[stage.group] += plan.state_factor * plan.layers[i].parameters;
-      stash += plan.layers[i].stash;
-    }
-    // A forward that runs once more has all of one micro-batch there, one at a time.
-    const auto replicas = static_cast<Bytes>(stage.devices.size());
-    if (stage.recompute) {
-      again[stage.group] = std::max(again[stage.group], (stash + replicas - 1) / replicas);
-    }
+/// What nothing else depends on, such as a link that is not used, could change without a trace.
+Finding seal(const PlanData& plan) {
+  switch (plan.seal) {
+    case Seal::kWhole:
+      return {"file", true, "as it was written"};
+    case Seal::kBroken:
+      return {"file", false, "something was changed after it was written"};
+    case Seal::kNone:
+      break;
   }
+  return {"file", true, "has no checksum; links that are not used and 'exhausted' are as told"};
+}
+
+Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
+  if (!plan.limit_memory) return {"memory", true, "not limited"};
   double fullest = 0;
   for (const StageData& stage : plan.stages) {
-    const Bytes held = state[stage.group] + again[stage.group] + replayed.most[stage.group];
+    const auto all = static_cast<double>(held[stage.group]);
     for (const std::int32_t device : stage.devices) {
-      const Bytes limit = plan.memory[device];
+      const auto limit = static_cast<double>(plan.memory[device]);
       if (limit == 0) continue;
-      if (held > limit) {
+      if (all > limit) {
         return {"memory", false,
-                fmt::format("device {} would hold {:.3f} GB of {:.3f}", device,
-                            static_cast<double>(held) * 1e-9, static_cast<double>(limit) * 1e-9)};
+                fmt::format("device {} would hold {:.3f} GB of {:.3f}", device, all * 1e-9,
+                            limit * 1e-9)};
       }
-      fullest = std::max(fullest, static_cast<double>(held) / static_cast<double>(limit));
+      fullest = std::max(fullest, all / limit);
     }
   }
   return {"memory", true, fmt::format("the fullest device is {:.1f} % full", 100 * fullest)};
 }
 
+/// To the nanosecond: bounds that differ must look different.
+Finding unproved(Nanos claimed, Nanos sure) {
+  return {"bound", false,
+          fmt::format("{:.6f} ms are not proved, {:.6f} are", ms(claimed), ms(sure))};
+}
+
 Finding bound(const PlanData& plan) {
   if (plan.bound > plan.step) return {"bound", false, "it is above the step"};
   const bool shares = plan.most_chunks != 1;
+  if (!shares && plan.one_stage_bound != plan.bound) {
+    return {"bound", false, "all plans have one stage a device, and yet a bound of their own"};
+  }
   if (shares) {
     const Nanos sure = bound_of_all(plan);
-    if (plan.bound > sure) {
-      return {"bound", false,
-              fmt::format("{:.3f} ms are not proved, {:.3f} are", ms(plan.bound), ms(sure))};
-    }
+    if (plan.bound > sure) return unproved(plan.bound, sure);
   }
-  const Nanos claimed = shares ? plan.one_stage_bound : plan.bound;
-  const BoundCheck check = check_bound(plan, claimed);
+  const BoundCheck check = check_bound(plan, plan.one_stage_bound);
   switch (check.answer) {
     case BoundCheck::Answer::kHolds:
       if (shares) {
         return {"bound", true,
                 fmt::format("no plan can take less than {:.3f} ms, none with one stage a device "
                             "less than {:.3f}",
-                            ms(plan.bound), ms(claimed))};
+                            ms(plan.bound), ms(plan.one_stage_bound))};
       }
-      return {"bound", true, fmt::format("no plan can take less than {:.3f} ms", ms(claimed))};
+      return {"bound", true, fmt::format("no plan can take less than {:.3f} ms", ms(plan.bound))};
     case BoundCheck::Answer::kFails:
-      return {"bound", false,
-              fmt::format("{:.3f} ms are not proved, {:.3f} are", ms(claimed), ms(check.least))};
+      return unproved(plan.one_stage_bound, check.least);
     case BoundCheck::Answer::kTooMany:
       break;
   }
   return {"bound", false,
-          fmt::format("too many plans to go through; {:.3f} ms are certain, {:.3f} claimed",
-                      ms(check.least), ms(claimed))};
+          fmt::format("too many plans to go through; {:.6f} ms are certain, {:.6f} claimed",
+                      ms(check.least), ms(plan.one_stage_bound))};
 }
 
 }  // namespace
@@ -163,9 +160,11 @@ Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::
                       same ? fmt::format("a step takes {:.3f} ms", ms(plan.step))
                            : fmt::format("a step takes {:.6f} ms, not {:.6f}", ms(replayed->step),
                                          ms(plan.step))});
-  findings.push_back(memory(plan, *replayed));
+  const std::vector<Bytes> held = held_by_groups(plan, *replayed);
+  findings.push_back(memory(plan, held));
   findings.push_back(bound(plan));
-  findings.push_back(figures(plan));
+  findings.push_back(figures(plan, held));
+  findings.push_back(seal(plan));
   return findings;
 }
 

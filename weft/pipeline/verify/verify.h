@@ -11,7 +11,7 @@
 namespace weft::pipeline::verify {
 
 struct Finding {
-  std::string about;  ///< "layers", "devices", "time", "memory", "bound"
+  std::string about;  ///< "layers", "devices", "time", "memory", "bound", "figures", "file"
   bool right = true;
   std::string says;  ///< one line
 };

@@ -5,21 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "weft/pipeline/bounds.h"
-#include "weft/pipeline/plan_file.h"
 #include "weft/pipeline/random_pipeline.h"
 #include "weft/pipeline/random_task.h"
+#include "weft/pipeline/verify/file_of.h"
 #include "weft/pipeline/verify/schedule_bound.h"
 
 namespace weft::pipeline {
 namespace {
-
-std::string file_of(const Profile& profile, const Task& task, const PlannerOptions& options = {}) {
-  const auto planned = make_plan(task, options);
-  EXPECT_TRUE(planned) << planned.error().text();
-  const auto pipeline = pipeline_of(task, planned->plan.stages);
-  const auto timeline = simulate(*pipeline, planned->schedule);
-  return plan_file(profile, task, *planned, *pipeline, planned->schedule, *timeline);
-}
 
 /// "" where all is right, else the first thing that is wrong and why.
 std::string verdict(const std::string& json) {
@@ -127,16 +119,64 @@ TEST(Verify, FindsWhatIsWrong) {
   }
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0,1])")).find("devices"), 0u);
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")),
-            "plan.json: 'orders' is missing or makes no sense");
+            "devices: device 0 has more than the 1 stages asked for");
+  const std::string orders = R"("orders":[)";
+  EXPECT_EQ(verdict(with(right, orders, orders + R"("0F0",)")),
+            "time: 4 orders for 3 groups of devices");
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "0F0 1F1")).find("time: order 1 holds an op of stage 0"),
             0u);
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F1 1F0")).find("time"), 0u);
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F0 1F0")).find("time: the order of stage 1 runs"), 0u);
   EXPECT_EQ(verdict(with(right, "2F0 2B0", "2B0 2F0")).find("time: stage"), 0u);
-  EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["1")"))
-                .find("plan.json: 'layers of a stage'"),
-            0u);
+  EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["1")")),
+            "layers: stage 0 has '1' where '0' should be");
+  EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["9")")),
+            "layers: stage 0 has '9', which is none of the layers");
+  EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["0","0")")),
+            "layers: stage 0 has '0', which has its place already");
+  EXPECT_EQ(verdict(with(right, R"("5"],"devices")", R"("4"],"devices")")).find("layers: "), 0u);
   EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
+}
+
+/// A bound that is a nanosecond too high is told from the one that holds.
+TEST(Verify, TellsBoundsApartToTheNanosecond) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 6);
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 4;
+  task.cluster = uniform_cluster(3, 50'000'000'000);
+  const std::string right = file_of(profile, task);
+  ASSERT_EQ(verdict(right), "");
+  const Nanos bound = bound_of_all(task);
+  const auto field = [](Nanos time) { return R"("lower_bound_ns":)" + std::to_string(time); };
+  const auto shown = [](Nanos time) { return std::to_string(static_cast<double>(time) * 1e-6); };
+  EXPECT_EQ(verdict(with(right, field(bound), field(bound + 1))),
+            "bound: " + shown(bound + 1) + " ms are not proved, " + shown(bound) + " are");
+}
+
+TEST(Verify, KnowsOrdersByTheirNames) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 6);
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 16;
+  task.cluster = uniform_cluster(3, 50'000'000'000);
+  const std::vector<std::string> names{"1f1b", "1f1b-2", "pe", "gpipe"};
+  for (const std::string& name : names) {
+    PlannerOptions options;
+    options.stages = 3;
+    options.replicas = 1;
+    options.schedules = {name};
+    const std::string right = file_of(profile, task, options);
+    EXPECT_EQ(verdict(right), "") << name;
+    for (const std::string& other : names) {
+      const std::string renamed =
+          verdict(with(right, R"("schedule":")" + name, R"("schedule":")" + other));
+      EXPECT_EQ(renamed.find("figures: the orders are not those"), other == name ? -1ull : 0u)
+          << name << " as " << other;
+    }
+  }
 }
 
 TEST(Verify, ItsBoundOfSchedulesIsThatOfTheScheduler) {

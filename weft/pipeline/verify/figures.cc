@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/verify/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace weft::pipeline::verify {
+namespace {
+
+double ms(Nanos time) { return static_cast<double>(time) * 1e-6; }
+
+/// A nanosecond off is wrong; what another program made of the last digit of a double is not.
+bool same(double told, double is) { return std::abs(told - is) <= 1e-14 * std::abs(is); }
+
+std::string wrong_of_stage(const PlanData& plan, std::size_t s, const StageTimes& times,
+                           Bytes sends, Bytes held) {
+  const ToldStage& told = plan.stages[s].told;
+  const std::tuple<const char*, double, Nanos> all[] = {
+      {"forward_ms", told.forward_ms, times.forward},
+      {"backward_ms", told.backward_ms, times.input + times.weight},
+      {"all_reduce_ms", told.all_reduce_ms, times.reduce}};
+  for (const auto& [name, says, is] : all) {
+    if (!same(says, ms(is))) {
+      return fmt::format("{} of stage {} is {}, and should be {}", name, s, says, ms(is));
+    }
+  }
+  if (told.sends != sends) {
+    return fmt::format("sends_bytes of stage {} is {}, and should be {}", s, told.sends, sends);
+  }
+  if (!told.memory && plan.limit_memory) return fmt::format("stage {} has no memory_bytes", s);
+  if (told.memory && *told.memory != held) {
+    return fmt::format("memory_bytes of stage {} is {}, and should be {}", s, *told.memory, held);
+  }
+  return {};
+}
+
+/// Forwards that stage `s` may start with before it takes turns.
+std::int64_t warm_up(const PlanData& plan, std::size_t s, std::int64_t depth) {
+  const auto behind = static_cast<std::int64_t>(plan.stages.size() - 1 - s);
+  return std::min<std::int64_t>(1 + depth * behind, plan.micro_batches);
+}
+
+/// So many forwards, then a backward and a forward in turn, micro-batches as they are numbered.
+bool takes_turns(const std::vector<OpData>& order, std::int64_t warm, std::int64_t micros) {
+  std::int64_t forwards = 0, backwards = 0;
+  for (const OpData& op : order) {
+    const bool forward = forwards < micros && forwards - backwards < warm;
+    const std::int64_t due = forward ? forwards++ : backwards++;
+    if (op.kind != (forward ? 'F' : 'B') || op.micro != due) return false;
+  }
+  return true;
+}
+
+std::int64_t forwards_first(const std::vector<OpData>& order) {
+  const auto other =
+      std::find_if(order.begin(), order.end(), [](const OpData& op) { return op.kind != 'F'; });
+  return other - order.begin();
+}
+
+bool is_gpipe(const std::vector<OpData>& order) {
+  return std::none_of(order.begin() + forwards_first(order), order.end(),
+                      [](const OpData& op) { return op.kind == 'F'; });
+}
+
+/// Devices that cannot keep as many micro-batches start with fewer.
+bool is_warmed_up(const PlanData& plan, std::int64_t depth) {
+  if (plan.groups != plan.stages.size()) return false;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::vector<OpData>& order = plan.orders[s];
+    const std::int64_t most = warm_up(plan, s, depth), warm = forwards_first(order);
+    if (warm < 1 || warm > most || (warm < most && !plan.limit_memory)) return false;
+    if (!takes_turns(order, warm, plan.micro_batches)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Bytes> held_by_groups(const PlanData& plan, const Replayed& replayed) {
+  std::vector<Bytes> held = replayed.most, again(plan.groups, 0);
+  for (const StageData& stage : plan.stages) {
+    Bytes stash = 0;
+    for (std::int32_t i = stage.first; i < stage.last; ++i) {
+      held[stage.group] += plan.state_factor * plan.layers[i].parameters;
+      stash += plan.layers[i].stash;
+    }
+    // A forward that runs once more has all of one micro-batch there, one at a time.
+    const auto replicas = static_cast<Bytes>(stage.devices.size());
+    if (stage.recompute) {
+      again[stage.group] = std::max(again[stage.group], (stash + replicas - 1) / replicas);
+    }
+  }
+  for (std::size_t g = 0; g < held.size(); ++g) held[g] += again[g];
+  return held;
+}
+
+std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held) {
+  const ToldPlan& told = plan.told;
+  const double gap = plan.step > 0 ? 100 * static_cast<double>(plan.step - plan.bound) /
+                                         static_cast<double>(plan.step)
+                                   : 0;
+  const std::tuple<const char*, double, double> all[] = {
+      {"step_ms", told.step_ms, ms(plan.step)},
+      {"lower_bound_ms", told.bound_ms, ms(plan.bound)},
+      {"one_stage_bound_ms", told.one_stage_bound_ms, ms(plan.one_stage_bound)},
+      {"gap_pct", told.gap_pct, gap}};
+  for (const auto& [name, says, is] : all) {
+    if (!same(says, is)) return fmt::format("{} is {}, and should be {}", name, says, is);
+  }
+  const std::vector<Bytes> cuts = plan.cuts();
+  const std::vector<StageTimes> times = stage_times(plan);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const bool last = s + 1 == plan.stages.size();
+    std::string wrong = wrong_of_stage(plan, s, times[s], last ? 0 : cuts[plan.stages[s].last],
+                                       held[plan.stages[s].group]);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string wrong_schedule(const PlanData& plan) {
+  static constexpr std::pair<std::string_view, std::int64_t> kDepths[] = {
+      {"1f1b", 1}, {"1f1b-2", 2}, {"pe", 4}};
+  static constexpr std::string_view kFree[] = {"interleaved", "v",    "list",    "searched",
+                                               "zb-h1",       "zb-v", "zb-auto", "dualpipe-v"};
+  const std::string& name = plan.told.schedule;
+  bool fits = std::find(std::begin(kFree), std::end(kFree), name) != std::end(kFree);
+  if (name == "gpipe") fits = std::all_of(plan.orders.begin(), plan.orders.end(), is_gpipe);
+  for (const auto& [known, depth] : kDepths) {
+    if (name == known) fits = is_warmed_up(plan, depth);
+  }
+  return fits ? "" : fmt::format("the orders are not those of schedule '{}'", name);
+}
+
+}  // namespace weft::pipeline::verify
