@@ -152,13 +152,15 @@ void Evaluator::simulate_all(const Pipeline& pipeline, Known& known) {
   const auto names = !schedules_.empty() ? schedules_
                      : shared            ? shared_schedules()
                                          : plan_schedules();
+  const std::int64_t once =
+      2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
   for (const std::string& name : names) {
     const auto schedule = plan_schedule(pipeline, name);
+    if (name == "list") ops_ += 15 * once;  // made by simulation, whether it fits or not
     if (!schedule) continue;
+    ops_ += once;
     const auto timeline = simulate(pipeline, *schedule);
     if (!timeline || !fits(pipeline, *timeline)) continue;
-    ops_ += 2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches *
-            (name == "list" ? 16 : 1);
     if (timeline->makespan < known.step) {
       known.step = timeline->makespan;
       known.schedule = name;
@@ -179,17 +181,19 @@ void Evaluator::search_schedule(const Pipeline& pipeline, Known& known) {
   known.schedule = kSearched;
 }
 
-Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nanos limit,
-                                   bool search) {
-  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, stages));
-  const auto count = static_cast<std::int64_t>(stages.size());
-  ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);  // what it took to get here
+Evaluator::Known& Evaluator::entry(const Pipeline& pipeline) {
   auto [found, is_new] = known_.try_emplace(key_of(pipeline));
-  Known& known = found->second;
   if (is_new) {
-    known.bound = lower_bounds(pipeline).best();
-    ops_ += count * task_.micro_batches;
+    found->second.bound = lower_bounds(pipeline).best();
+    ops_ += static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
   }
+  return found->second;
+}
+
+Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
+                                   const std::vector<PlannedStage>& stages, Nanos limit,
+                                   bool search) {
+  Known& known = entry(pipeline);
   if (known.bound < limit) {
     if (!known.simulated) simulate_all(pipeline, known);
     if (search && schedules_.empty() && !known.searched && known.step > known.bound) {
@@ -203,49 +207,44 @@ Result<Evaluated> Evaluator::timed(const std::vector<PlannedStage>& stages, Nano
 }
 
 Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return with_recomputation(stages, limit, false);
+  return best_of(stages, limit, false);
 }
 
 Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return with_recomputation(stages, limit, true);
+  return best_of(stages, limit, true);
 }
 
-/// Stages that might gain by keeping less: those of groups that cannot keep all micro-batches.
-std::vector<std::size_t> Evaluator::tight_stages(const std::vector<PlannedStage>& stages) const {
+Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Nanos limit,
+                                     bool search) {
+  // What it takes to get to a bound counts, whatever comes of it: searches go on until their effort
+  // is spent.
+  ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);
+  if (!task_.limit_memory) {
+    WEFT_ASSIGN(const Pipeline pipeline, pipeline_without_limits(task_, stages));
+    return timed(pipeline, stages, limit, search);
+  }
   std::vector<PlannedStage> plain = stages;
   for (PlannedStage& stage : plain) stage.recompute = false;
-  const std::vector<DeviceId> group = groups_of(plain);
-  std::vector<Bytes> need = static_memory(task_, plain);
-  for (std::size_t s = 0; s < plain.size(); ++s) {
-    const auto r = static_cast<Bytes>(plain[s].devices.size());
-    const Bytes kept = task_.chain.stash[plain[s].last] - task_.chain.stash[plain[s].first];
-    need[group[s]] += task_.micro_batches * ((kept + r - 1) / r);
-  }
-  std::vector<std::size_t> tight;
-  for (std::size_t s = 0; s < plain.size(); ++s) {
-    for (const std::int32_t device : plain[s].devices) {
-      const Bytes memory = task_.cluster.memory[device];
-      if (memory == 0 || need[group[s]] <= memory) continue;
-      tight.push_back(s);
-      break;
-    }
-  }
-  return tight;
+  // Whatever is recomputed, nothing takes less than without limits.
+  WEFT_ASSIGN(const Pipeline free, pipeline_without_limits(task_, plain));
+  const Nanos bound = entry(free).bound;
+  if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
+  const std::vector<std::size_t> tight = tight_stages(task_, plain);
+  if (tight.empty()) return timed(free, plain, limit, search);
+  auto best = with_recomputation(std::move(plain), tight, limit, search);
+  if (best) best->bound = bound;
+  return best;
 }
 
-Result<Evaluated> Evaluator::with_recomputation(const std::vector<PlannedStage>& stages,
-                                                Nanos limit, bool search) {
-  if (!task_.limit_memory) return timed(stages, limit, search);
-  std::vector<PlannedStage> choice = stages;
-  for (PlannedStage& stage : choice) stage.recompute = false;
-  // Whatever is recomputed, nothing takes less than without limits.
-  WEFT_ASSIGN(const Pipeline free, pipeline_without_limits(task_, choice));
-  const Nanos bound = lower_bounds(free).best();
-  if (bound >= limit) return Evaluated{kNoStep, bound, {}, choice};
-  const std::vector<std::size_t> tight = tight_stages(stages);
+Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice,
+                                                const std::vector<std::size_t>& tight, Nanos limit,
+                                                bool search) {
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
   const auto try_choice = [&] {
-    auto result = timed(choice, best ? std::min(limit, best->step) : limit, search);
+    ops_ += 32;
+    const auto pipeline = pipeline_of(task_, choice);
+    if (!pipeline) return false;
+    auto result = timed(*pipeline, choice, best ? std::min(limit, best->step) : limit, search);
     if (!result || (best && result->step >= best->step)) return false;
     best = std::move(result);
     return true;
@@ -271,7 +270,6 @@ Result<Evaluated> Evaluator::with_recomputation(const std::vector<PlannedStage>&
       }
     }
   }
-  if (best) best->bound = bound;
   return best;
 }
 

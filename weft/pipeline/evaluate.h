@@ -57,10 +57,14 @@ class Evaluator {
     bool simulated = false, searched = false;
   };
 
-  std::vector<std::size_t> tight_stages(const std::vector<PlannedStage>& stages) const;
-  Result<Evaluated> with_recomputation(const std::vector<PlannedStage>& stages, Nanos limit,
+  Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit, bool search);
+  Result<Evaluated> with_recomputation(std::vector<PlannedStage> choice,
+                                       const std::vector<std::size_t>& tight, Nanos limit,
                                        bool search);
-  Result<Evaluated> timed(const std::vector<PlannedStage>& stages, Nanos limit, bool search);
+  Result<Evaluated> timed(const Pipeline& pipeline, const std::vector<PlannedStage>& stages,
+                          Nanos limit, bool search);
+  /// What is known of a pipeline, its bound at least.
+  Known& entry(const Pipeline& pipeline);
   void simulate_all(const Pipeline& pipeline, Known& known);
   void search_schedule(const Pipeline& pipeline, Known& known);
 

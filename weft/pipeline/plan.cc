@@ -27,6 +27,16 @@ double count(const std::vector<std::int32_t>& side, const std::vector<std::int32
 
 std::size_t replicas(const PlannedStage& stage) { return stage.devices.size(); }
 
+/// Of the devices of a stage; the largest number where none has a limit.
+Bytes smallest_memory(const Task& task, const PlannedStage& stage) {
+  Bytes smallest = std::numeric_limits<Bytes>::max();
+  for (const std::int32_t device : stage.devices) {
+    const Bytes memory = task.cluster.memory[device];
+    if (memory > 0) smallest = std::min(smallest, memory);
+  }
+  return smallest;
+}
+
 }  // namespace
 
 std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages) {
@@ -60,6 +70,21 @@ std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStag
   }
   for (std::size_t g = 0; g < state.size(); ++g) state[g] += again[g];
   return state;
+}
+
+std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages) {
+  const std::vector<DeviceId> group = groups_of(stages);
+  std::vector<Bytes> need = static_memory(task, stages);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const auto r = static_cast<Bytes>(replicas(stages[s]));
+    const Bytes kept = task.chain.stash[stages[s].last] - task.chain.stash[stages[s].first];
+    need[group[s]] += task.micro_batches * ((kept + r - 1) / r);
+  }
+  std::vector<std::size_t> tight;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    if (need[group[s]] > smallest_memory(task, stages[s])) tight.push_back(s);
+  }
+  return tight;
 }
 
 GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
@@ -123,15 +148,6 @@ Transfer transfer_of(const ChannelCost& cost, Bytes bytes, LinkId own) {
   transfer.links.assign(cost.shared.begin(), cost.shared.end());
   transfer.links.push_back(own);
   return transfer;
-}
-
-Bytes smallest_memory(const Task& task, const PlannedStage& stage) {
-  Bytes smallest = std::numeric_limits<Bytes>::max();
-  for (const std::int32_t device : stage.devices) {
-    const Bytes memory = task.cluster.memory[device];
-    if (memory > 0) smallest = std::min(smallest, memory);
-  }
-  return smallest;
 }
 
 /// What micro-batches keep, and what each group has left for them.
@@ -228,7 +244,11 @@ Result<Pipeline> pipeline_without_limits(const Task& task,
 
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
   WEFT_ASSIGN(Pipeline pipeline, pipeline_without_limits(task, stages));
-  if (task.limit_memory) WEFT_TRY(set_memory(task, stages, pipeline));
+  if (!task.limit_memory) return pipeline;
+  WEFT_TRY(set_memory(task, stages, pipeline));
+  const bool recomputes = std::any_of(stages.begin(), stages.end(),
+                                      [](const PlannedStage& stage) { return stage.recompute; });
+  if (!recomputes && tight_stages(task, stages).empty()) pipeline.memory_limits.clear();
   return pipeline;
 }
 

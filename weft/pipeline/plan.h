@@ -50,6 +50,10 @@ std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
 /// whose forward runs once more, where one does.
 std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
+/// Stages whose devices cannot keep all micro-batches at once, none of them recomputing: where
+/// there are none, limits of memory change nothing, whatever the schedule.
+std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages);
+
 /// Devices of one stage: how much faster they are together than one of speed 1, and what a byte of
 /// gradients costs them.
 struct GroupCost {
@@ -69,7 +73,8 @@ ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>
                          const std::vector<std::int32_t>& to);
 
 /// The pipeline of these stages, each group one device of it. Infeasible where groups that must
-/// talk have no link, or memory does not hold one micro-batch.
+/// talk have no link, or memory does not hold one micro-batch. Without limits where no stage is
+/// tight.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
 /// The same as if devices had memory for anything.
 Result<Pipeline> pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages);

@@ -297,6 +297,21 @@ class Planner {
   bool exhausted_ = false;
 };
 
+/// Whether a plan made without limits keeps to them in the time that it took without, in the order
+/// that its schedule has within them.
+bool keeps_to_memory(const Task& task, Planned& planned) {
+  const auto pipeline = pipeline_of(task, planned.plan.stages);
+  if (!pipeline) return false;
+  auto schedule = plan_schedule(*pipeline, planned.plan.schedule);
+  if (!schedule) return false;
+  const auto timeline = simulate(*pipeline, *schedule);
+  if (!timeline || !fits(*pipeline, *timeline) || timeline->makespan != planned.plan.step) {
+    return false;
+  }
+  planned.schedule = std::move(*schedule);
+  return true;
+}
+
 }  // namespace
 
 Nanos bound_of_all(const Task& task) {
@@ -308,6 +323,14 @@ Nanos bound_of_all(const Task& task) {
 }
 
 Result<Planned> make_plan(const Task& task, const PlannerOptions& options) {
+  if (task.limit_memory) {
+    // Where memory does not bind, limits cost nothing: no plan within them beats the bound, and
+    // few the plan.
+    Task free = task;
+    free.limit_memory = false;
+    auto planned = Planner(free, options).run();
+    if (!planned || keeps_to_memory(task, *planned)) return planned;
+  }
   return Planner(task, options).run();
 }
 

@@ -145,6 +145,40 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
   EXPECT_LT(infeasible, 16);
 }
 
+TEST(Planner, LimitsThatDoNotBindChangeNothing) {
+  std::mt19937 random(3);
+  const Profile profile = random_layers(random, 16);
+  Task task = make_task(profile, random_cluster(random, 12, true), 8);
+  const auto free = make_plan(task, {});
+  task.limit_memory = true;
+  task.cluster.memory.assign(12, Bytes{1} << 50);
+  const auto limited = make_plan(task, {});
+  ASSERT_TRUE(free && limited);
+  EXPECT_EQ(limited->plan.step, free->plan.step);
+  EXPECT_EQ(limited->plan.stages, free->plan.stages);
+  EXPECT_EQ(limited->bound, free->bound);
+}
+
+TEST(Evaluator, PlansThatAreTurnedDownCountAsEffortWithinMemory) {
+  std::mt19937 random(4);
+  Task task = make_task(random_layers(random, 6), random_cluster(random, 2, false), 4);
+  const std::vector<PlannedStage> stages{{0, 3, {0}, false}, {3, 6, {1}, false}};
+  const auto effort = [&](const Task& of, Nanos limit) {
+    Evaluator evaluator(of, {});
+    for (int again = 0; again < 3; ++again) (void)evaluator.evaluate(stages, limit);
+    return evaluator.ops();
+  };
+  Task limited = task;
+  limited.limit_memory = true;
+  for (const Nanos limit : {Nanos{1}, kNoStep}) {
+    // Ample memory, and too little for anything.
+    limited.cluster.memory.assign(2, Bytes{1} << 50);
+    EXPECT_EQ(effort(limited, limit), effort(task, limit));
+    limited.cluster.memory.assign(2, 1);
+    EXPECT_GE(effort(limited, limit), effort(task, Nanos{1}));
+  }
+}
+
 TEST(Planner, EqualsAllPlansWhoseStagesShareDevices) {
   std::mt19937 random(13);
   int shared = 0;
