@@ -60,7 +60,7 @@ End parts_end(const PartsByDevice& by_device) {
     for (const auto& part : parts) {
       reshard::Pieces& pieces = list.emplace_back();
       for (const auto& strips : part) {
-        std::vector<reshard::Interval> intervals;
+        reshard::Strips intervals;
         for (const auto& [low, high] : strips) intervals.push_back({low, high});
         pieces.push_back(reshard::strips_of(std::move(intervals)));
       }

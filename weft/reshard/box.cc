@@ -28,12 +28,12 @@ std::int64_t length(const Strips& strips) {
   return sum;
 }
 
-Strips strips_of(std::vector<Interval> intervals) {
-  std::erase_if(intervals, [](const Interval& interval) { return interval.empty(); });
+Strips strips_of(Strips intervals) {
   std::sort(intervals.begin(), intervals.end(),
             [](const Interval& a, const Interval& b) { return a.low < b.low; });
   Strips strips;
   for (const Interval& interval : intervals) {
+    if (interval.empty()) continue;
     if (!strips.empty() && interval.low <= strips.back().high) {
       strips.back().high = std::max(strips.back().high, interval.high);
     } else {

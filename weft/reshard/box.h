@@ -8,6 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "weft/reshard/short_list.h"
+
 namespace weft::reshard {
 
 /// Half open: low is in, high is not. Empty where high <= low.
@@ -20,9 +22,9 @@ struct Interval {
 };
 
 /// One interval a dimension of the array; a scalar has the box without dimensions, of volume 1.
-using Box = std::vector<Interval>;
+using Box = ShortList<Interval, 4>;
 /// A part of one dimension: sorted intervals that neither touch nor overlap, none of them empty.
-using Strips = std::vector<Interval>;
+using Strips = ShortList<Interval, 1>;
 
 inline Interval intersect(const Interval& a, const Interval& b) {
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
@@ -32,7 +34,7 @@ std::int64_t volume(const Box& box);
 std::int64_t length(const Strips& strips);
 
 /// Sorted and joined, without empty ones.
-Strips strips_of(std::vector<Interval> intervals);
+Strips strips_of(Strips intervals);
 Strips intersect(const Strips& a, const Strips& b);
 /// length(intersect(a, b)), without making it.
 std::int64_t common_length(const Strips& a, const Strips& b);

@@ -30,7 +30,7 @@ TEST(Box, IntersectionsAgreeWithMembershipElementByElement) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     const auto some = [&] {
-      std::vector<Interval> intervals;
+      Strips intervals;
       for (int i = 0; i < 4; ++i) {
         const auto low = static_cast<std::int64_t>(random() % 20);
         intervals.push_back({low, low + static_cast<std::int64_t>(random() % 5)});

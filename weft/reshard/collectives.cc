@@ -71,25 +71,17 @@ std::optional<Type> all_reduce(const Type& type, Factor factor) {
 }
 
 bool all_permute(const Factors& factors, const Type& from, const Type& to) {
-  return from.partial == to.partial && divisors(factors, from) == divisors(factors, to);
-}
-
-std::vector<std::int64_t> divisors(const Factors& factors, const Type& type) {
-  std::vector<std::int64_t> sizes;
-  for (const auto& list : type.dims) {
-    std::int64_t size = 1;
-    for (const Factor factor : list) size *= factors.radix[factor];
-    sizes.push_back(size);
+  if (from.partial != to.partial) return false;
+  for (std::size_t dim = 0; dim < from.dims.size(); ++dim) {
+    if (divisor(factors, from.dims[dim]) != divisor(factors, to.dims[dim])) return false;
   }
-  return sizes;
+  return true;
 }
 
 Op recognise(const Factors& factors, const Type& from, const Type& to, const Traffic& traffic) {
   if (traffic.recv_max == 0) return Op::kDynamicSlice;
   if (from.side != to.side) return Op::kExchange;
-  if (from.partial == to.partial && traffic.peers_max == 1 && all_permute(factors, from, to)) {
-    return Op::kAllPermute;
-  }
+  if (traffic.peers_max == 1 && all_permute(factors, from, to)) return Op::kAllPermute;
   const StackChange change = stack_change(from, to);
   if (from.partial != to.partial) {
     FactorList reduced = from.partial;

@@ -22,9 +22,6 @@ std::optional<Type> all_reduce(const Type& type, Factor factor);
 /// Whether a permute leads from one to the other.
 bool all_permute(const Factors& factors, const Type& from, const Type& to);
 
-/// By how much parts are smaller than the array, in each dimension.
-std::vector<std::int64_t> divisors(const Factors& factors, const Type& type);
-
 /// The name of what one exchange between the two types is.
 Op recognise(const Factors& factors, const Type& from, const Type& to, const Traffic& traffic);
 

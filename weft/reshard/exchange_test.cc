@@ -74,13 +74,14 @@ TEST(Exchange, TrafficOfTypesOnTheWayIsToldAsWell) {
     if (!factored || problem.target.partial()) continue;
     TypeLayouts layouts(problem, *factored);
     if (!layouts.consistent()) continue;
-    std::vector<KeyedType> ways = moves(*factored, factored->from);
+    TypeNumbers& numbers = layouts.numbers();
+    const auto ways = moves(*factored, numbers.of(factored->from), numbers);
     for (std::size_t i = 0; i < ways.size(); i += 1 + ways.size() / 12) {
-      const LayoutPtr way = layouts.layout(ways[i].type);
+      const LayoutPtr way = layouts.layout(ways[i]);
       expect_told(problem.source, *way, problem.node_of);
       expect_told(*way, problem.target, problem.node_of);
-      for (const KeyedType& next : moves(*factored, ways[i].type)) {
-        expect_told(*way, *layouts.layout(next.type), problem.node_of);
+      for (const TypeNumber next : moves(*factored, ways[i], numbers)) {
+        expect_told(*way, *layouts.layout(next), problem.node_of);
       }
     }
   }

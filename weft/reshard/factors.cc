@@ -69,7 +69,7 @@ struct Side {
       type.dims.emplace_back();
       for (const Axis& axis : axes) append(axis, type.dims.back());
     }
-    type.frames.assign(type.dims.size(), Frame::kPlain);
+    type.frames.resize(type.dims.size());
     for (const Axis& axis : sharding.partial) append(axis, type.partial);
     return type;
   }
@@ -98,20 +98,6 @@ std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<D
 
 }  // namespace
 
-std::string Type::key() const {
-  std::string key;
-  key.reserve(2 + 4 * dims.size() + 8);
-  key.push_back(static_cast<char>(side));
-  const auto add = [&](const FactorList& list) {
-    key.append(list.begin(), list.end());
-    key.push_back('\xff');
-  };
-  for (const auto& list : dims) add(list);
-  for (const Frame frame : frames) key.push_back(static_cast<char>(frame));
-  add(partial);
-  return key;
-}
-
 FactorList unused(const Factors& factors, const Type& type) {
   FactorList free;
   for (const Factor factor : factors.sides[type.side]) {
@@ -121,6 +107,12 @@ FactorList unused(const Factors& factors, const Type& type) {
     }
   }
   return free;
+}
+
+std::int64_t divisor(const Factors& factors, const FactorList& list, std::size_t first) {
+  std::int64_t product = 1;
+  for (std::size_t i = first; i < list.size(); ++i) product *= factors.radix[list[i]];
+  return product;
 }
 
 FactorList common(const FactorList& list, const FactorList& others) {

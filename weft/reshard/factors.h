@@ -5,11 +5,11 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "weft/reshard/factor_list.h"
 #include "weft/reshard/problem.h"
+#include "weft/reshard/short_list.h"
 
 namespace weft::reshard {
 
@@ -37,17 +37,18 @@ enum class Frame : std::uint8_t {
 /// order: from [x,y | -] to [- | x,y], y can go first, and column blocks 0 and 2 with it.
 struct Type {
   std::uint8_t side = 0;
-  std::vector<FactorList> dims;
-  std::vector<Frame> frames;  ///< one a dimension
+  ShortList<FactorList, 4> dims;
+  ShortList<Frame, 8> frames;  ///< one a dimension
   FactorList partial;
 
   bool operator==(const Type&) const = default;
-  /// Different for different types.
-  std::string key() const;
 };
 
 /// Factors that the type does not use, of its side.
 FactorList unused(const Factors& factors, const Type& type);
+
+/// Into how many parts the factors of a list cut, from the first given on.
+std::int64_t divisor(const Factors& factors, const FactorList& list, std::size_t first = 0);
 
 /// Those of `list` that `others` has, too.
 FactorList common(const FactorList& list, const FactorList& others);

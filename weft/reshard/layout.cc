@@ -147,7 +147,7 @@ std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high)
   const std::int64_t row = volume(inner);
   const auto with_rows = [&](Interval rows, const Box& rest) {
     Box whole{{box[0].low + rows.low, box[0].low + rows.high}};
-    whole.insert(whole.end(), rest.begin(), rest.end());
+    whole.append(rest.begin(), rest.end());
     return whole;
   };
   // The end of a first row, whole rows, the start of a last one.
@@ -175,7 +175,7 @@ Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices) {
   const std::int64_t* grid = deal.grid;
   layout.group.assign(devices, Layout::kAbsent);
   for (std::size_t dim = 0; dim < 2; ++dim) {
-    std::vector<std::vector<Interval>> dealt(grid[dim]);
+    std::vector<Strips> dealt(grid[dim]);
     for (std::int64_t at = 0, next = deal.source[dim]; at < shape[dim]; at += deal.block[dim]) {
       dealt[next].push_back({at, std::min(at + deal.block[dim], shape[dim])});
       next = (next + 1) % grid[dim];

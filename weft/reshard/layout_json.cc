@@ -58,10 +58,10 @@ Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_
 bool is_grid(const Layout& layout) {
   std::int64_t combinations = layout.groups;
   for (std::size_t dim = 0; dim < layout.cuts.size(); ++dim) {
-    std::vector<Interval> all;
+    Strips all;
     std::int64_t lengths = 0, pieces = 0;
     for (const Strips& strips : layout.cuts[dim]->slots) {
-      all.insert(all.end(), strips.begin(), strips.end());
+      all.append(strips.begin(), strips.end());
       lengths += length(strips);
       pieces += strips.empty() ? 0 : 1;
     }

@@ -2,7 +2,6 @@
 #include "weft/reshard/moves.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace weft::reshard {
 namespace {
@@ -44,16 +43,22 @@ FactorList joined(FactorList first, const FactorList& second) {
 /// Types without repetition.
 class Collector {
  public:
-  explicit Collector(const Type& start) { seen_.insert(start.key()); }
-  void add(Type type) {
-    const auto [key, fresh] = seen_.insert(type.key());
-    if (fresh) list_.push_back({std::move(type), *key});
+  Collector(TypeNumber start, TypeNumbers& numbers) : numbers_(numbers), seen_(numbers.size()) {
+    seen_[start] = true;
   }
-  std::vector<KeyedType> take() { return std::move(list_); }
+  void add(const Type& type) {
+    const TypeNumber number = numbers_.of(type);
+    if (seen_.size() < numbers_.size()) seen_.resize(numbers_.size());
+    if (seen_[number]) return;
+    seen_[number] = true;
+    list_.push_back(number);
+  }
+  std::vector<TypeNumber> take() { return std::move(list_); }
 
  private:
-  std::unordered_set<std::string> seen_;
-  std::vector<KeyedType> list_;
+  TypeNumbers& numbers_;
+  std::vector<char> seen_;  ///< by number
+  std::vector<TypeNumber> list_;
 };
 
 /// What a type becomes without a factor: the rest cuts anew, or stays in the frame of an end.
@@ -90,7 +95,7 @@ void move_one(const FactoredProblem& factored, const Type& type, Factor factor, 
         if (rest.frames[dim] != Frame::kPlain) break;
         Type next = rest;
         next.dims[dim].insert(next.dims[dim].begin() + static_cast<std::ptrdiff_t>(at), factor);
-        found.add(std::move(next));
+        found.add(next);
       }
       const FactorList& order = factored.to.dims[dim];
       if (rest.side == factored.to.side && rest.frames[dim] != Frame::kSource &&
@@ -98,7 +103,7 @@ void move_one(const FactoredProblem& factored, const Type& type, Factor factor, 
         Type next = rest;
         next.dims[dim].push_back(factor);
         set_frame(next, dim, Frame::kTarget, order);
-        found.add(std::move(next));
+        found.add(next);
       }
     }
   }
@@ -116,7 +121,7 @@ void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
       cuts = true;
     }
   }
-  if (cuts) found.add(std::move(next));
+  if (cuts) found.add(next);
 }
 
 /// The target, and with some of its copies still cut: by one factor, and by the first few.
@@ -128,12 +133,12 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
     for (const Factor factor : free) {
       Type one = target;
       one.dims[dim].push_back(factor);
-      found.add(std::move(one));
+      found.add(one);
       all.dims[dim].push_back(factor);
       found.add(all);
     }
   }
-  for (Type& place : stopovers(factored)) found.add(std::move(place));
+  for (const Type& place : stopovers(factored)) found.add(place);
 }
 
 /// Summands scattered over a dimension: those of all factors, or of those within nodes.
@@ -145,7 +150,7 @@ void scatter(const Type& type, const FactorList& over, Collector& found) {
       scattered.dims[dim].push_back(factor);
       scattered.partial.remove(factor);
     }
-    found.add(std::move(scattered));
+    found.add(scattered);
   }
 }
 
@@ -162,14 +167,16 @@ void slice_all(const FactoredProblem& factored, const Type& type, Collector& fou
     }
     set_frame(next, dim, Frame::kTarget, order);
   }
-  found.add(std::move(next));
+  found.add(next);
 }
 
 }  // namespace
 
-std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type) {
+std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
+                              TypeNumbers& numbers) {
   const Factors& factors = factored.factors;
-  Collector found(type);
+  const Type type = numbers[from];  // a copy: new ones are coming
+  Collector found(from, numbers);
   Type target = factored.to;
   target.partial.clear();
   arrive(factored, target, found);

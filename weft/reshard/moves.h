@@ -4,19 +4,15 @@
 
 #include <vector>
 
-#include "weft/reshard/factors.h"
+#include "weft/reshard/type_numbers.h"
 
 namespace weft::reshard {
-
-struct KeyedType {
-  Type type;
-  std::string key;  ///< Type::key()
-};
 
 /// Types one round away: each factor to every other place, two factors swapped, all summands
 /// scattered at once, and all ways (of a chosen few) to arrive: the target, and the target with
 /// copies still cut, to be gathered afterwards. Without repetition, without the type itself.
-std::vector<KeyedType> moves(const FactoredProblem& factored, const Type& type);
+std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
+                              TypeNumbers& numbers);
 
 /// Where there are nodes, types that part what moves inside them from what moves between them. For
 /// each dimension, the target with its copies still cut there by the devices of a node: a node has

@@ -14,7 +14,7 @@ namespace {
 /// Into how many parts the array is cut: the fewer, the larger they are.
 std::int64_t parts(const FactoredProblem& factored, const Type& type) {
   std::int64_t product = 1;
-  for (const std::int64_t divisor : divisors(factored.factors, type)) product *= divisor;
+  for (const FactorList& list : type.dims) product *= divisor(factored.factors, list);
   return product;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "weft/reshard/collectives.h"
-#include "weft/reshard/factors.h"
 
 namespace weft::reshard {
 
@@ -53,10 +52,10 @@ bool swaps_parts(const Problem& problem, const Traffic& round) {
 }
 
 /// What the one round of a direct plan is called.
-Op name_of(const Problem& problem, const Traffic& round) {
+Op name_of(const Problem& problem, const std::optional<FactoredProblem>& factored,
+           const Traffic& round) {
   if (round.recv_max == 0) return Op::kDynamicSlice;
   if (swaps_parts(problem, round)) return Op::kAllPermute;
-  const auto factored = factor(problem);
   return factored ? recognise(factored->factors, factored->from, factored->to, round)
                   : Op::kExchange;
 }
@@ -64,11 +63,16 @@ Op name_of(const Problem& problem, const Traffic& round) {
 }  // namespace
 
 Plan direct_plan(const Problem& problem, const Link& link, Meetings& meetings) {
+  return direct_plan(problem, factor(problem), link, meetings);
+}
+
+Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,
+                 const Link& link, Meetings& meetings) {
   Plan plan;
   if (!same_distribution(problem.source, problem.target)) {
     Step step;
     step.traffic = traffic(problem.source, problem.target, meetings);
-    step.op = name_of(problem, step.traffic);
+    step.op = name_of(problem, factored, step.traffic);
     step.layouts = {std::make_shared<Layout>(problem.target)};
     plan.steps.push_back(std::move(step));
   }

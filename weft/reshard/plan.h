@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/reshard/exchange.h"
+#include "weft/reshard/factors.h"
 #include "weft/reshard/price.h"
 #include "weft/reshard/problem.h"
 
@@ -48,6 +49,9 @@ struct Plan {
 /// The direct plan: one exchange, which meets the receive bound. Not for partial targets, whose
 /// summands are to be chosen first.
 Plan direct_plan(const Problem& problem, const Link& link, Meetings& meetings);
+/// `factored`: factor(problem), for those who have it.
+Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,
+                 const Link& link, Meetings& meetings);
 
 /// Sums up steps, and fills peak and time.
 void settle(Plan& plan, const Problem& problem, const Link& link);

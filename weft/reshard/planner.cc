@@ -54,10 +54,11 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
       best = std::move(plan);
     }
   };
-  if (!problem.target.partial()) offer(direct_plan(problem, options.link, meetings));
+  const std::optional<FactoredProblem> factored = factor(problem);
+  if (!problem.target.partial()) offer(direct_plan(problem, factored, options.link, meetings));
   if (best && (options.direct || best->time <= least_time(problem, least, options.link)))
     return *best;
-  if (const auto factored = factor(problem)) {
+  if (factored) {
     SearchLimits limits;
     limits.memory = least.memory;
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);

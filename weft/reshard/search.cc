@@ -6,7 +6,6 @@
 #include <limits>
 #include <queue>
 #include <tuple>
-#include <unordered_map>
 
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/collectives.h"
@@ -18,12 +17,13 @@ namespace {
 constexpr Picos kNever = std::numeric_limits<Picos>::max();
 
 struct State {
-  Type type;
+  TypeNumber type = 0;
   LayoutPtr layout;
   Picos cost = 0;   ///< of the way here
   Picos bound = 0;  ///< on the way from here
   std::int32_t parent = -1;
-  Step step;  ///< from the parent
+  LayoutPtr between;  ///< of an all-reduce from the parent: where its first round leads
+  Traffic traffic;    ///< from the parent
   bool done = false;
 };
 
@@ -43,15 +43,14 @@ class Search {
         limits_(limits),
         meetings_(meetings),
         layouts_(layouts),
-        target_(std::make_shared<Layout>(problem.target)) {}
+        types_(layouts.numbers()) {}
 
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
     State start;
-    start.type = factored_.from;
+    start.type = types_.of(factored_.from);
     start.layout = layouts_.layout(start.type);
-    std::string key = start.type.key();
-    add(std::move(start), std::move(key));
+    add(std::move(start));
     while (!open_.empty() && limits_.rounds > priced_) {
       const auto [estimate, left, index] = open_.top();
       open_.pop();
@@ -66,7 +65,7 @@ class Search {
 
  private:
   /// Prices the way from a new state to the end, both exactly (in one round) and from below.
-  void add(State state, std::string key) {
+  void add(State state) {
     const auto index = static_cast<std::int32_t>(states_.size());
     if (problem_.target.partial()) {
       if (fits_target(state)) offer(state.cost, index, {});
@@ -74,33 +73,33 @@ class Search {
       const Traffic rest = traffic(*state.layout, problem_.target, meetings_);
       ++priced_;
       state.bound = lower_bound(state, rest);
-      const Picos cost = state.cost + price(link_, rest, problem_.item_size);
-      if (cost < best_) {
-        Step step;
-        if (rest.recv_max > 0 || !same_distribution(*state.layout, problem_.target)) {
-          step.layouts = {target_};
-          step.traffic = rest;
-          step.op = recognise(factored_.factors, state.type, factored_.to, rest);
-        }
-        offer(cost, index, std::move(step));
-      }
+      offer(state.cost + price(link_, rest, problem_.item_size), index, rest);
     }
-    known_.emplace(std::move(key), index);
+    known(state.type).state = index;
     if (state.cost + state.bound < best_) {
       open_.emplace(state.cost + state.bound, state.bound, index);
     }
     states_.push_back(std::move(state));
   }
 
-  Picos lower_bound(const State& state, const Traffic& rest) const {
+  Picos lower_bound(const State& state, const Traffic& rest) {
     if (rest.recv_max == 0) return 0;
     const std::int64_t least =
-        state.layout->partial() ? least_received(*state.layout, problem_.target) : rest.recv_max;
+        state.layout->partial() ? least_of_sums(*state.layout) : rest.recv_max;
     const std::int64_t messages = messages_at_least(rest.peers_max);
     const Picos alone = price(link_, 1, messages, least * problem_.item_size);
     if (link_.node_bandwidth == 0) return alone;
     return std::max(alone,
                     price(link_, {1, 0, messages, lacked_by_node(state)}, problem_.item_size));
+  }
+
+  /// least_received() of a partial layout, for which nothing but its number of groups matters.
+  std::int64_t least_of_sums(const Layout& layout) {
+    for (const auto& [groups, least] : least_of_sums_) {
+      if (groups == layout.groups) return least;
+    }
+    least_of_sums_.emplace_back(layout.groups, least_received(layout, problem_.target));
+    return least_of_sums_.back().second;
   }
 
   std::int64_t lacked_by_node(const State& state) const {
@@ -109,7 +108,7 @@ class Search {
 
   /// Whether what every device holds lies within its part of the partial target.
   bool fits_target(const State& state) const {
-    if (!arrived(factored_, state.type)) return false;
+    if (!arrived(factored_, types_[state.type])) return false;
     for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
       for (Device device = 0; device < problem_.target.devices(); ++device) {
         if (!covers(problem_.target.cuts[dim]->piece(device),
@@ -121,81 +120,98 @@ class Search {
     return true;
   }
 
-  void offer(Picos cost, std::int32_t from, Step last) {
+  /// The way through a state and from there straight to the target.
+  void offer(Picos cost, std::int32_t from, const Traffic& rest) {
     if (cost >= best_) return;
     best_ = cost;
     best_from_ = from;
-    best_step_ = std::move(last);
+    best_rest_ = rest;
   }
 
   void expand(std::int32_t index) {
-    for (KeyedType& next : moves(factored_, states_[index].type)) {
+    for (const TypeNumber next : moves(factored_, states_[index].type, types_)) {
       if (priced_ >= limits_.rounds) return;
-      if (!worth_pricing(index, next)) continue;
-      const LayoutPtr layout = layouts_.layout(next.type, next.key);
-      if (!exchangeable(*states_[index].layout, *layout)) continue;
-      if (layout->largest() > limits_.memory) continue;
-      if (limits_.may_rest && !limits_.may_rest(*layout)) continue;
+      const std::int32_t before = known(next).state;
+      if (before >= 0 && states_[before].cost <= states_[index].cost) continue;
+      if (!fits(next)) continue;
+      const LayoutPtr layout = layouts_.layout(next);
       const Traffic round = traffic(*states_[index].layout, *layout, meetings_);
       ++priced_;
-      if (!cheaper(index, next.key, round)) continue;
-      const Op op = recognise(factored_.factors, states_[index].type, next.type, round);
-      relax(index, std::move(next), {op, {layout}, round});
+      relax(index, next, {layout, nullptr, round});
     }
-    FactorList all = states_[index].type.partial;
-    for (const Factor factor : states_[index].type.partial) reduce(index, {factor});
+    const FactorList all = types_[states_[index].type].partial;
+    for (const Factor factor : all) reduce(index, {factor});
     const FactorList near = common(all, factored_.factors.near);
     if (near.size() > 1 && near.size() < all.size()) reduce(index, near);
-    if (all.size() > 1) reduce(index, std::move(all));
+    if (all.size() > 1) reduce(index, all);
   }
 
-  /// False where the type is known to be reached as cheaply, or has a part that cannot fit: one of
-  /// n elements cut by k has at least n / k.
-  bool worth_pricing(std::int32_t index, const KeyedType& next) const {
-    const auto known = known_.find(next.key);
-    if (known != known_.end() && states_[known->second].cost <= states_[index].cost) return false;
-    std::int64_t largest = 1;
-    const std::vector<std::int64_t> parts = divisors(factored_.factors, next.type);
-    for (std::size_t dim = 0; dim < parts.size(); ++dim) {
-      largest *= (problem_.shape[dim] + parts[dim] - 1) / parts[dim];
-    }
-    return largest <= limits_.memory;
+  /// What is known of a type.
+  struct Known {
+    std::int32_t state = -1;
+    enum class Fits : std::int8_t { kUnknown, kNo, kYes } fits = Fits::kUnknown;
+  };
+  Known& known(TypeNumber type) {
+    if (known_.size() < types_.size()) known_.resize(types_.size());
+    return known_[type];
   }
+
+  /// Whether the array may rest there.
+  bool fits(TypeNumber type) {
+    Known::Fits& fits = known(type).fits;
+    if (fits == Known::Fits::kUnknown) {
+      const bool may = least_part(types_[type]) <= limits_.memory &&
+                       layouts_.layout(type)->largest() <= limits_.memory &&
+                       (!limits_.may_rest || limits_.may_rest(*layouts_.layout(type)));
+      fits = may ? Known::Fits::kYes : Known::Fits::kNo;
+    }
+    return fits == Known::Fits::kYes;
+  }
+
+  /// The largest part has at least this many elements: one of n cut by k has n / k.
+  std::int64_t least_part(const Type& type) const {
+    std::int64_t part = 1;
+    for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+      const std::int64_t cut_by = divisor(factored_.factors, type.dims[dim]);
+      part *= (problem_.shape[dim] + cut_by - 1) / cut_by;
+    }
+    return part;
+  }
+
+  /// One step from a state to another.
+  struct Way {
+    LayoutPtr layout, between;  ///< see State
+    Traffic traffic;
+  };
 
   /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
   /// of them flattened where none divides.
   void reduce(std::int32_t index, const FactorList& over) {
-    Type whole = states_[index].type;
+    Type whole = types_[states_[index].type];
     for (const Factor factor : over) whole.partial.remove(factor);
-    const LayoutPtr reduced = layouts_.layout(whole);
-    Step best;
+    const TypeNumber number = types_.of(whole);
+    const LayoutPtr reduced = layouts_.layout(number);
+    Way best;
     const auto consider = [&](const LayoutPtr& between) {
-      Step step = all_reduce_through(states_[index].layout, between, reduced);
-      if (best.layouts.empty() || step.traffic.recv_max < best.traffic.recv_max) {
-        best = std::move(step);
-      }
+      Way way = all_reduce_through(states_[index].layout, between, reduced);
+      if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
     };
-    std::int64_t ranks = 1;
-    for (const Factor factor : over) ranks *= factored_.factors.radix[factor];
+    const std::int64_t ranks = divisor(factored_.factors, over);
     const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
     for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
-      if (!best.layouts.empty() && best.traffic.recv_max <= ideal) break;
+      if (best.layout && best.traffic.recv_max <= ideal) break;
       if (whole.frames[dim] != Frame::kPlain) continue;
       Type scattered = whole;
       for (const Factor factor : over) scattered.dims[dim].push_back(factor);
       consider(layouts_.layout(scattered));
     }
-    if (best.layouts.empty() || best.traffic.recv_max > ideal) {
+    if (!best.layout || best.traffic.recv_max > ideal) {
       if (const LayoutPtr flat = layouts_.flattened(whole, over)) consider(flat);
     }
-    if (best.layouts.empty()) return;
-    std::string key = whole.key();
-    if (cheaper(index, key, best.traffic)) {
-      relax(index, {std::move(whole), std::move(key)}, std::move(best));
-    }
+    if (best.layout) relax(index, number, std::move(best));
   }
 
-  Step all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
+  Way all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
     const Traffic down = traffic(*from, *between, meetings_);
     const Traffic up = traffic(*between, *to, meetings_);
     priced_ += 2;
@@ -210,56 +226,53 @@ class Search {
       for (std::size_t i = 0; i < both.size(); ++i) both[i] += more[i];
       most = *std::max_element(both.begin(), both.end());
     }
-    return {Op::kAllReduce,
-            {between, to},
+    return {to,
+            between,
             {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
              down.node_recv_max + up.node_recv_max}};
   }
 
-  Picos cost_by(std::int32_t parent, const Traffic& round) const {
-    return states_[parent].cost + price(link_, round, problem_.item_size);
-  }
-  /// Whether the way through the parent may be better than what is known.
-  bool cheaper(std::int32_t parent, const std::string& key, const Traffic& round) const {
-    const Picos cost = cost_by(parent, round);
-    const auto known = known_.find(key);
-    return cost < best_ && (known == known_.end() || cost < states_[known->second].cost);
-  }
-
-  void relax(std::int32_t parent, KeyedType next, Step step) {
-    const Picos cost = cost_by(parent, step.traffic);
-    const auto known = known_.find(next.key);
-    if (known == known_.end()) {
-      State state;
-      state.layout = step.layouts.back();
-      state.type = std::move(next.type);
-      state.cost = cost;
-      state.parent = parent;
-      state.step = std::move(step);
-      add(std::move(state), std::move(next.key));
-      return;
-    }
-    State& state = states_[known->second];
+  /// Takes the way to a type if it is better than what is known.
+  void relax(std::int32_t parent, TypeNumber type, Way way) {
+    const Picos cost = states_[parent].cost + price(link_, way.traffic, problem_.item_size);
+    const std::int32_t index = known(type).state;
+    if (cost >= best_ || (index >= 0 && cost >= states_[index].cost)) return;
+    State fresh;
+    State& state = index < 0 ? fresh : states_[index];
     const Picos less = state.cost - cost;
+    state.type = type;
+    state.layout = std::move(way.layout);
     state.cost = cost;
     state.parent = parent;
-    state.step = std::move(step);
+    state.between = std::move(way.between);
+    state.traffic = way.traffic;
     state.done = false;
+    if (index < 0) return add(std::move(fresh));
     // The best way through it, if it is that, gets cheaper as well.
-    if (best_from_ == known->second) best_ -= less;
-    open_.emplace(cost + state.bound, state.bound, known->second);
+    if (best_from_ == index) best_ -= less;
+    open_.emplace(cost + state.bound, state.bound, index);
   }
 
   Plan plan() const {
-    std::vector<Step> steps;
-    if (!best_step_.layouts.empty()) steps.push_back(best_step_);
-    for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
-      steps.push_back(states_[at].step);
-    }
-    std::reverse(steps.begin(), steps.end());
+    const Factors& factors = factored_.factors;
     Plan plan;
-    plan.steps = std::move(steps);
-    if (problem_.target.partial()) plan.steps.push_back(make_partial());
+    for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
+      const State &state = states_[at], &parent = states_[state.parent];
+      Step step{Op::kAllReduce, {state.between, state.layout}, state.traffic};
+      if (!state.between) {
+        step.op = recognise(factors, types_[parent.type], types_[state.type], state.traffic);
+        step.layouts = {state.layout};
+      }
+      plan.steps.push_back(std::move(step));
+    }
+    std::reverse(plan.steps.begin(), plan.steps.end());
+    const State& end = states_[best_from_];
+    if (problem_.target.partial()) {
+      plan.steps.push_back(make_partial());
+    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.layout, problem_.target)) {
+      const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
+      plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
+    }
     settle(plan, problem_, link_);
     return plan;
   }
@@ -269,7 +282,7 @@ class Search {
   Step make_partial() const {
     const State& end = states_[best_from_];
     auto layout = std::make_shared<Layout>(*end.layout);
-    const FactorList free = unused(factored_.factors, end.type);
+    const FactorList free = unused(factored_.factors, types_[end.type]);
     for (const Factor factor : factored_.to.partial) {
       if (!free.has(factor)) continue;
       for (Device device = 0; device < layout->devices(); ++device) {
@@ -285,10 +298,11 @@ class Search {
   const SearchLimits& limits_;
   Meetings& meetings_;
   TypeLayouts& layouts_;
-  LayoutPtr target_;
+  TypeNumbers& types_;
 
   std::vector<State> states_;
-  std::unordered_map<std::string, std::int32_t> known_;
+  std::vector<Known> known_;                                          ///< by type
+  std::vector<std::pair<std::int32_t, std::int64_t>> least_of_sums_;  ///< by number of groups
   /// Estimate, how much of it is still ahead, state: of equal ones, the nearest to the end.
   using Open = std::tuple<Picos, Picos, std::int32_t>;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
@@ -296,7 +310,7 @@ class Search {
 
   Picos best_ = kNever;
   std::int32_t best_from_ = -1;
-  Step best_step_;
+  Traffic best_rest_;  ///< from there to the target
 };
 
 }  // namespace

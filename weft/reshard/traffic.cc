@@ -70,8 +70,6 @@ class Product {
     listed_ = true;
     for (Device i = 0; i < devices_; ++i) list_[i] *= by_slot[slot[i]];
   }
-  /// Whether it is the same for all devices.
-  bool even() const { return !listed_; }
   std::int64_t operator[](Device device) const {
     return listed_ ? shared_ * list_[device] : shared_;
   }
@@ -125,18 +123,60 @@ class NodeTraffic {
 };
 
 bool all_there(const Layout& layout) {
-  return std::find(layout.group.begin(), layout.group.end(), Layout::kAbsent) == layout.group.end();
+  std::int32_t any = 0;  // kAbsent is negative, all others are not
+  for (const std::int32_t group : layout.group) any |= group;
+  return any >= 0;
 }
 
-/// All want the same number of elements out of the same number of shards, without summands.
-Traffic even_traffic(const Product& kept, std::int64_t wanted, std::int64_t met, Device devices) {
-  std::int64_t least = kept[0], sum = 0;
-  for (Device device = 0; device < devices; ++device) {
-    least = std::min(least, kept[device]);
-    sum += kept[device];
+/// By device, what the overlaps of all these dimensions multiply to.
+const std::int64_t* kept_of(const ShortList<const Overlap*, 4>& overlaps, Device devices,
+                            std::vector<std::int64_t>& room) {
+  const std::int64_t* product = overlaps.front()->common.data();
+  if (overlaps.size() > 1) room.resize(devices);
+  for (std::size_t i = 1; i < overlaps.size(); ++i) {
+    const std::int64_t* common = overlaps[i]->common.data();
+    for (Device device = 0; device < devices; ++device) {
+      room[device] = product[device] * common[device];
+    }
+    product = room.data();
   }
-  if (least == wanted) return {};
-  return {wanted - least, wanted * devices - sum, met - (least > 0 ? 1 : 0), 0};
+  return product;
+}
+
+/// Where all devices want the same number of elements out of the same number of shards, without
+/// summands: most rounds of a search. nullopt for others.
+std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetings& meetings) {
+  if (from.groups > 1 || to.groups > 1 || !meetings.node_of().empty()) return std::nullopt;
+  if (!all_there(from) || !all_there(to)) return std::nullopt;
+  std::int64_t wanted = 1, met = 1, same = 1;
+  ShortList<const Overlap*, 4> others;  // of dimensions that are cut differently
+  for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
+    const std::int64_t every = to.cuts[dim]->every;
+    if (every < 0) return std::nullopt;
+    wanted *= every;
+    if (from.cuts[dim] == to.cuts[dim]) {
+      same *= every;
+      continue;
+    }
+    others.push_back(&meetings.overlap(from.cuts[dim], to.cuts[dim]));
+    if (others.back()->every_met < 0) return std::nullopt;
+    met *= others.back()->every_met;
+  }
+  // What a device keeps of those dimensions at least, and all together.
+  const Device devices = to.devices();
+  std::int64_t least = 1, sum = devices;
+  if (!others.empty()) {
+    const std::int64_t* kept = kept_of(others, devices, meetings.room()[0]);
+    least = kept[0];
+    sum = 0;
+    for (Device device = 0; device < devices; ++device) {
+      least = std::min(least, kept[device]);
+      sum += kept[device];
+    }
+  }
+  least *= same;
+  if (least == wanted) return Traffic{};
+  return Traffic{wanted - least, wanted * devices - sum * same, met - (least > 0 ? 1 : 0), 0};
 }
 
 }  // namespace
@@ -146,6 +186,7 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   if (!from.further.empty() || !to.further.empty() || !from.grid) {
     return measure(exchange(from, to, meetings), to.devices(), meetings.node_of());
   }
+  if (const auto even = even_traffic(from, to, meetings)) return *even;
   const Joining joining(from, to);
   Meetings::Room& room = meetings.room();
   // What devices keep, want, and take from how many shards of one group.
@@ -168,10 +209,6 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
     } else {
       met.multiply(overlap.met, cut.slot_of);
     }
-  }
-  if (wanted.even() && met.even() && from.groups == 1 && to.groups == 1 &&
-      meetings.node_of().empty() && all_there(from) && all_there(to)) {
-    return even_traffic(kept, wanted[0], met[0], to.devices());
   }
   std::optional<NodeTraffic> nodes;
   if (!meetings.node_of().empty()) nodes.emplace(from, to, meetings, joining);

@@ -16,12 +16,6 @@ std::int64_t index_of(const Factors& factors, const FactorList& list, std::size_
   return index;
 }
 
-std::int64_t product(const Factors& factors, const FactorList& list, std::size_t first) {
-  std::int64_t radix = 1;
-  for (std::size_t i = first; i < list.size(); ++i) radix *= factors.radix[list[i]];
-  return radix;
-}
-
 }  // namespace
 
 TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored)
@@ -73,7 +67,7 @@ std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
   const Layout& present = frame ? *frame->layout : present_on(type.side);
   // Devices with the same digits have the same piece: one is made for each number they spell.
   auto made = std::make_shared<Cut>();
-  const auto numbers = static_cast<std::int32_t>(product(factors_, list, 0));
+  const auto numbers = static_cast<std::int32_t>(divisor(factors_, list));
   index_.assign(present.devices(), 0);
   for (const Factor factor : list) {
     const std::int32_t radix = factors_.radix[factor];
@@ -121,7 +115,7 @@ void TypeLayouts::join(const Cut& end, Cut& made) {
     if (taken[slot]) continue;
     taken[slot] = true;
     Strips& joined = made.slots[made.slot_of[device]];
-    joined.insert(joined.end(), end.slots[slot].begin(), end.slots[slot].end());
+    joined.append(end.slots[slot].begin(), end.slots[slot].end());
   }
   for (Strips& joined : made.slots) {
     if (joined.size() > 1) joined = strips_of(std::move(joined));
@@ -130,12 +124,12 @@ void TypeLayouts::join(const Cut& end, Cut& made) {
 
 TypeLayouts::Share TypeLayouts::share_of(const Type& type, std::size_t dim) const {
   const FactorList& list = type.dims[dim];
-  Share share{nullptr, product(factors_, list, 0)};
+  Share share{nullptr, divisor(factors_, list)};
   for (const End& end : ends_) {
     const FactorList& start = end.type->dims[dim];
     const Cut& cut = *end.layout->cuts[dim];
     if (end.type->side == type.side && list.begins_with(start) && cut.single) {
-      return {&cut, product(factors_, list, start.size())};
+      return {&cut, divisor(factors_, list, start.size())};
     }
   }
   return share;
@@ -157,12 +151,10 @@ std::vector<std::int32_t> TypeLayouts::groups(const Type& type, const FactorList
   return group;
 }
 
-LayoutPtr TypeLayouts::layout(const Type& type) { return layout(type, type.key()); }
-
-LayoutPtr TypeLayouts::layout(const Type& type, const std::string& key) {
-  LayoutPtr& known = layouts_[key];
-  if (!known) known = make(type);
-  return known;
+LayoutPtr TypeLayouts::layout(TypeNumber number) {
+  if (layouts_.size() < numbers_.size()) layouts_.resize(numbers_.size());
+  if (!layouts_[number]) layouts_[number] = make(numbers_[number]);
+  return layouts_[number];
 }
 
 LayoutPtr TypeLayouts::make(const Type& type) {
@@ -173,15 +165,15 @@ LayoutPtr TypeLayouts::make(const Type& type) {
     layout->cuts.push_back(cut(type, dim));
   }
   layout->group = groups(type, type.partial);
-  layout->groups = static_cast<std::int32_t>(product(factors_, type.partial, 0));
+  layout->groups = static_cast<std::int32_t>(divisor(factors_, type.partial));
   // Summands are numbered by the digits of all partial factors of the source; a type that has only
   // some of them left has joined those that differ in the others.
   const FactorList& all = ends_[1].type->partial;
-  const std::int64_t summands = product(factors_, all, 0);
+  const std::int64_t summands = divisor(factors_, all);
   layout->group_of_summand.assign(static_cast<std::size_t>(summands), 0);
   for (const Factor factor : type.partial) {
     const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
-    const std::int64_t stride = product(factors_, all, static_cast<std::size_t>(at) + 1);
+    const std::int64_t stride = divisor(factors_, all, static_cast<std::size_t>(at) + 1);
     const std::int32_t radix = factors_.radix[factor];
     // Digits count up and start again, each for as long as the less significant ones take.
     std::int32_t digit = 0;
@@ -198,7 +190,7 @@ LayoutPtr TypeLayouts::make(const Type& type) {
 
 LayoutPtr TypeLayouts::flattened(const Type& type, const FactorList& over) {
   const LayoutPtr whole = layout(type);
-  const std::int64_t count = product(factors_, over, 0);
+  const std::int64_t count = divisor(factors_, over);
   std::vector<std::vector<Box>> boxes(whole->devices());
   for (Device device = 0; device < whole->devices(); ++device) {
     if (!whole->holds(device)) continue;

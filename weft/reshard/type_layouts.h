@@ -7,6 +7,7 @@
 
 #include "weft/reshard/factors.h"
 #include "weft/reshard/plan.h"
+#include "weft/reshard/type_numbers.h"
 
 namespace weft::reshard {
 
@@ -25,9 +26,9 @@ class TypeLayouts {
   /// rules do with x of size 4 and its two halves: then types do not tell layouts.
   bool consistent() const;
 
-  LayoutPtr layout(const Type& type);
-  /// `key`: Type::key() of the type, for those who have it.
-  LayoutPtr layout(const Type& type, const std::string& key);
+  LayoutPtr layout(const Type& type) { return layout(numbers_.of(type)); }
+  LayoutPtr layout(TypeNumber number);
+  TypeNumbers& numbers() { return numbers_; }
   /// The parts of the type, flattened and divided by `over`, which the type does not use, as evenly
   /// as elements can be; what they are no longer is boxes of a mesh. Null where parts are strided.
   LayoutPtr flattened(const Type& type, const FactorList& over);
@@ -56,7 +57,8 @@ class TypeLayouts {
   const Factors& factors_;
   End ends_[2];  ///< target first: what is on its way shall fit where it goes
   LayoutPtr make(const Type& type);
-  std::unordered_map<std::string, LayoutPtr> layouts_;
+  TypeNumbers numbers_;
+  std::vector<LayoutPtr> layouts_;                   ///< by number; null: not asked for yet
   std::vector<std::int32_t> index_, slot_of_index_;  ///< room for cut()
   /// By dimension, then by how the type cuts it.
   std::vector<std::unordered_map<std::string, std::shared_ptr<const Cut>>> cuts_;

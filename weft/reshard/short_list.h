@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list whose first few items lie in place: strips of a dimension, sides of a box, dimensions of a
+// type are mostly one to four, and a search makes and drops thousands of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <type_traits>
+
+namespace weft::reshard {
+
+/// As much of a std::vector<T> as is needed; more than `Few` items lie on the heap.
+template <class T, std::uint32_t Few>
+class ShortList {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+
+ public:
+  using value_type = T;
+  using reference = T&;
+  using const_reference = const T&;
+  using iterator = T*;
+  using const_iterator = const T*;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+
+  ShortList() = default;
+  explicit ShortList(std::size_t count) { resize(count); }
+  ShortList(std::initializer_list<T> list) { append(list.begin(), list.end()); }
+  template <std::forward_iterator Iterator>
+  ShortList(Iterator first, Iterator last) {
+    append(first, last);
+  }
+  ShortList(const ShortList& other) { append(other.begin(), other.end()); }
+  ShortList(ShortList&& other) noexcept { take(other); }
+  ShortList& operator=(const ShortList& other) {
+    if (this == &other) return *this;
+    clear();
+    append(other.begin(), other.end());
+    return *this;
+  }
+  ShortList& operator=(ShortList&& other) noexcept {
+    if (this == &other) return *this;
+    drop();
+    take(other);
+    return *this;
+  }
+  ~ShortList() { drop(); }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  iterator begin() { return data_; }
+  iterator end() { return data_ + size_; }
+  const_iterator begin() const { return data_; }
+  const_iterator end() const { return data_ + size_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  T& front() { return data_[0]; }
+  const T& front() const { return data_[0]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+
+  void clear() { size_ = 0; }
+  void reserve(std::size_t count) {
+    if (count > capacity_) grow(count);
+  }
+  void resize(std::size_t count) {
+    reserve(count);
+    for (std::size_t i = size_; i < count; ++i) new (data_ + i) T();
+    size_ = static_cast<std::uint32_t>(count);
+  }
+  void push_back(T item) {
+    reserve(std::size_t{size_} + 1);
+    new (data_ + size_++) T(item);
+  }
+  T& emplace_back() {
+    push_back(T());
+    return back();
+  }
+  /// The iterators must not be of this list.
+  template <std::forward_iterator Iterator>
+  void append(Iterator first, Iterator last) {
+    reserve(size_ + static_cast<std::size_t>(std::distance(first, last)));
+    size_ = static_cast<std::uint32_t>(std::uninitialized_copy(first, last, end()) - data_);
+  }
+
+  friend bool operator==(const ShortList& a, const ShortList& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  T* room() { return reinterpret_cast<T*>(room_); }
+
+  void grow(std::size_t count) {
+    const std::size_t capacity = std::max<std::size_t>(count, 2 * std::size_t{capacity_});
+    T* more = std::allocator<T>().allocate(capacity);
+    std::uninitialized_copy(begin(), end(), more);
+    drop();
+    data_ = more;
+    capacity_ = static_cast<std::uint32_t>(capacity);
+  }
+  void drop() {
+    if (data_ != room()) std::allocator<T>().deallocate(data_, capacity_);
+  }
+  /// Leaves the other empty; what was here must have been dropped.
+  void take(ShortList& other) {
+    size_ = other.size_;
+    capacity_ = other.capacity_;
+    if (other.data_ == other.room()) {
+      data_ = room();
+      std::uninitialized_copy(other.begin(), other.end(), data_);
+    } else {
+      data_ = other.data_;
+    }
+    other.data_ = other.room();
+    other.capacity_ = Few;
+    other.size_ = 0;
+  }
+
+  T* data_ = room();
+  std::uint32_t size_ = 0, capacity_ = Few;
+  alignas(T) std::byte room_[Few * sizeof(T)];
+};
+
+}  // namespace weft::reshard
