@@ -48,8 +48,12 @@ class Planner {
   Result<Planned> run() {
     WEFT_TRY(check());
     if (options_.stages <= task_.cluster.devices) search_one_stage();
+    search_order();
     one_stage_ = best_.step;
-    if (may_share()) share_devices();
+    if (may_share()) {
+      share_devices();
+      search_order();
+    }
     if (best_.step == kNoStep) return no_plan();
     return finished();
   }
@@ -72,11 +76,15 @@ class Planner {
     }
   }
 
+  /// The last word on the order of micro-batches. Plans with one stage a device have it before
+  /// others are compared with them.
+  void search_order() {
+    if (best_.step == kNoStep) return;
+    auto searched = evaluator_.search(best_.stages);
+    if (searched && searched->step < best_.step) best_ = std::move(*searched);
+  }
+
   Result<Planned> finished() {
-    // The last word on the order of micro-batches.
-    if (const auto searched = evaluator_.search(best_.stages); searched) {
-      if (searched->step < best_.step) best_ = *searched;
-    }
     Planned planned;
     planned.bound = std::min(may_share() ? bound_of_all(task_) : bound_, best_.step);
     planned.one_stage_bound = one_stage_ < kNoStep ? std::min(bound_, one_stage_) : planned.bound;

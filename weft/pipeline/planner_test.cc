@@ -145,6 +145,20 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
   EXPECT_LT(infeasible, 16);
 }
 
+TEST(Planner, StagesThatShareDevicesNeverMakeItWorse) {
+  // 24 devices: a plan that shares devices is found that beats the best one that does not, until
+  // that one has its own best order.
+  for (const std::int32_t devices : {24, 12, 11}) {
+    std::mt19937 random(0);
+    const Profile profile = random_layers(random, 16);
+    const Task task = make_task(profile, random_cluster(random, devices, false), 16);
+    const auto several = make_plan(task, {}), one = make_plan(task, one_stage_a_device());
+    ASSERT_TRUE(several && one);
+    EXPECT_LE(several->plan.step, one->plan.step) << devices << " devices";
+    EXPECT_EQ(several->one_stage_bound, one->bound);
+  }
+}
+
 TEST(Planner, LimitsThatDoNotBindChangeNothing) {
   std::mt19937 random(3);
   const Profile profile = random_layers(random, 16);
