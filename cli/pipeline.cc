@@ -37,6 +37,14 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
   }
 }
 
+Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::string& path,
+                                       Diagnostics& diagnostics) {
+  WEFT_ASSIGN(pipeline::Profile profile, pipeline::read_profile(path));
+  if (arguments.has("--drop-input-time")) pipeline::drop_input_time(profile);
+  pipeline::note_input_time(profile, diagnostics);
+  return profile;
+}
+
 namespace {
 
 /// Questions share flags: what they accept is put together.
@@ -138,6 +146,8 @@ Subcommand pipeline_command() {
        Flag::Value::kChoice,
        false,
        {"1f1b", "1f1b-2", "pe", "gpipe"}},
+      {"--drop-input-time", "",
+       "layers called Input, which load data, take no time; without: what the profile says"},
       {"--compare", "", "show what other planners make of it, too, timed alike"},
       {"--planner", "NAME", "plan as others do (see weft pipeline compare); without: weft",
        Flag::Value::kChoice, false, planners()},

@@ -20,6 +20,11 @@ std::string value_or(const Arguments& arguments, const char* flag, const char* m
 /// "8e9,1.25e9" or "8GB/s,10Gbit": bytes a second. kUsage where it is none.
 Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text);
 
+/// The PROFILE of a question, with what is odd about it; without the time of its inputs where
+/// --drop-input-time says so.
+Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::string& path,
+                                       Diagnostics& diagnostics);
+
 /// PROFILE --cluster C --microbatches M.
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
 /// What --cluster, --microbatches, --memory and --state-factor ask for, and --stages, --replicas,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/format.h"
+#include "cli/notes.h"
 #include "cli/pipeline.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/rivals.h"
@@ -41,7 +42,7 @@ double above(Nanos step, Nanos least) {
 }
 
 std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
-                    const std::vector<Compared>& all) {
+                    const std::vector<Compared>& all, const Diagnostics& diagnostics) {
   JsonWriter json;
   json.begin_object().field("schema_version", 1).field("command", "pipeline compare");
   json.field("profile", profile.name).field("cluster", task.cluster.name);
@@ -65,7 +66,8 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
     }
     json.end_array().end_object();
   }
-  return json.end_array().end_object().take() + "\n";
+  write_diagnostics(json.end_array(), diagnostics);
+  return json.end_object().take() + "\n";
 }
 
 std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
@@ -105,12 +107,16 @@ Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& conso
                 "compare plans for which PROFILE? weft pipeline compare PROFILE --cluster C "
                 "--microbatches M");
   }
-  WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.at(1)));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const Profile profile, open_profile(arguments, arguments.inputs.at(1), diagnostics));
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
   WEFT_ASSIGN(const Planned planned, make_plan(task, planner_options(arguments)));
   WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned));
-  console.result = arguments.has("--json") ? json_of(profile, task, planned, all)
+  console.result = arguments.has("--json") ? json_of(profile, task, planned, all, diagnostics)
                                            : text_of(profile, task, planned, all, console.out);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
   return ExitCode::kDone;
 }
 

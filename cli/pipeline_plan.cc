@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "cli/format.h"
+#include "cli/notes.h"
 #include "cli/pipeline.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
@@ -64,7 +65,8 @@ struct Rival {
 
 std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
                     const Pipeline& pipeline, const Timeline& timeline,
-                    const std::vector<Rival>& others, double solve_ms) {
+                    const std::vector<Rival>& others, const Diagnostics& diagnostics,
+                    double solve_ms) {
   JsonWriter json;
   json.begin_object().field("schema_version", 1).field("command", "pipeline");
   json.field("cluster", task.cluster.name).field("solve_ms", solve_ms);
@@ -80,6 +82,7 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
     }
     json.end_object();
   }
+  write_diagnostics(json, diagnostics);
   return json.end_object().take() + "\n";
 }
 
@@ -151,7 +154,9 @@ Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
 }  // namespace
 
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console) {
-  WEFT_ASSIGN(const Profile profile, read_profile(arguments.inputs.front()));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const Profile profile,
+              open_profile(arguments, arguments.inputs.front(), diagnostics));
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
   const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
@@ -169,9 +174,12 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
     WEFT_TRY(write_file(arguments.all("-o").back(),
                         plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
   }
-  console.result = arguments.has("--json")
-                       ? json_of(profile, task, planned, pipeline, timeline, others, took.count())
-                       : text_of(profile, task, planned, pipeline, others);
+  console.result = arguments.has("--json") ? json_of(profile, task, planned, pipeline, timeline,
+                                                     others, diagnostics, took.count())
+                                           : text_of(profile, task, planned, pipeline, others);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
   return ExitCode::kDone;
 }
 

@@ -205,3 +205,25 @@ def test_gantt_draws_one_plan_or_two_on_one_scale(weft: Weft, chain: Path, tmp_p
     assert weft("pipeline", "gantt").returncode == 2
     assert weft("pipeline", "gantt", *files, files[0]).returncode == 2
     assert weft("pipeline", "gantt", chain).returncode == 3
+
+
+def test_time_of_loading_data_is_told_and_can_be_dropped(weft: Weft, tmp_path: Path) -> None:
+    folder = tmp_path / "vgg"
+    folder.mkdir()
+    graph = folder / "graph.txt"
+    facts = "activation_size=8.0, parameter_size=0.0"
+    graph.write_text(
+        f"a -- Input -- forward_compute_time=5.0, backward_compute_time=0.0, {facts}\n"
+        f"b -- Conv2d -- forward_compute_time=1.0, backward_compute_time=2.0, {facts}\n"
+        "\ta -- b\n"
+    )
+    words: list[str | Path] = [graph, "--cluster", "1 devices, 1GB/s", "--microbatches", "2"]
+    done = weft("pipeline", *words)
+    assert done.stdout.startswith("vgg: 2 layers") and "pipeline-input-time" in done.stderr
+    answer = plan(weft, *words)
+    assert answer["step_ms"] == 16 and answer["profile"] == "vgg"
+    assert [note["id"] for note in answer["diagnostics"]] == ["pipeline-input-time"]
+    answer = plan(weft, *words, "--drop-input-time")
+    assert answer["step_ms"] == 6 and answer["diagnostics"] == []
+    done = weft("pipeline", "compare", *words, "--json", "--drop-input-time")
+    assert json.loads(done.stdout)["plans"][0]["step_ms"] == 6

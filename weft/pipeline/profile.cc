@@ -17,6 +17,11 @@ namespace {
 
 tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
 
+constexpr DiagnosticKind kInputTime{
+    "pipeline-input-time", Severity::kInfo,
+    "the profile counts the time that loading data takes, and so does the plan, as a layer",
+    "--drop-input-time plans as if loaders ran beside the devices"};
+
 using Neighbours = std::vector<std::vector<std::int32_t>>;
 
 /// Layers left over once all that can be ordered is: they lie on cycles or behind them.
@@ -53,6 +58,32 @@ Neighbours Profile::predecessors() const {
   Neighbours before(layers.size());
   for (const LayerEdge& edge : edges) before[edge.to].push_back(edge.from);
   return before;
+}
+
+std::vector<std::int32_t> input_layers(const Profile& profile) {
+  const Neighbours before = profile.predecessors();
+  std::vector<std::int32_t> inputs;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const Layer& layer = profile.layers[i];
+    if (layer.name.starts_with("Input") && before[i].empty() && layer.backward == 0 &&
+        layer.parameters == 0) {
+      inputs.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  return inputs;
+}
+
+void note_input_time(const Profile& profile, Diagnostics& diagnostics) {
+  for (const std::int32_t input : input_layers(profile)) {
+    const Layer& layer = profile.layers[input];
+    if (layer.forward == 0) continue;
+    diagnostics.add(kInputTime, fmt::format("{} ({}), {:.3f} ms a micro-batch", layer.id,
+                                            layer.name, static_cast<double>(layer.forward) * 1e-6));
+  }
+}
+
+void drop_input_time(Profile& profile) {
+  for (const std::int32_t input : input_layers(profile)) profile.layers[input].forward = 0;
 }
 
 Status check_profile(Profile& profile) {
@@ -130,6 +161,14 @@ Result<Profile> parse_any(std::string_view text, const std::string& name, std::s
   return profiles::parse_pipedream(text);
 }
 
+/// PipeDream calls all of its files graph.txt, in a folder of the model's name.
+std::string title_of(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(file, ignored).parent_path();
+  const bool named_by_folder = file.filename() == "graph.txt" && folder.has_filename();
+  return (named_by_folder ? folder : file).filename().string();
+}
+
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text, const std::string& name,
@@ -141,10 +180,7 @@ Result<Profile> parse_profile(std::string_view text, const std::string& name,
     if (error.file.empty()) error.file = name;
     return tl::unexpected(std::move(error));
   }
-  if (profile->name.empty()) {
-    const std::size_t slash = name.find_last_of('/');
-    profile->name = slash == std::string::npos ? name : name.substr(slash + 1);
-  }
+  if (profile->name.empty()) profile->name = title_of(name);
   return profile;
 }
 

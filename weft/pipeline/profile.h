@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/diagnostics.h"
 #include "weft/base/result.h"
 #include "weft/base/units.h"
 
@@ -45,6 +46,14 @@ struct Profile {
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(std::string_view text, const std::string& name,
                               std::string_view wanted = {});
+
+/// Layers that load data: called Input..., nothing before them, no backward, no parameters. Their
+/// time is in PipeDream's and DAPPLE's profiles, although loaders run beside the devices.
+std::vector<std::int32_t> input_layers(const Profile& profile);
+/// Says so where their time is part of the plan.
+void note_input_time(const Profile& profile, Diagnostics& diagnostics);
+/// They stay, and take no time.
+void drop_input_time(Profile& profile);
 
 /// Ids are unique, edges join layers that exist, no time or size is negative, there is no cycle.
 /// Removes repeated edges.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace weft::pipeline {
 namespace {
 
@@ -38,6 +40,32 @@ TEST(Profile, PipedreamLinesMayBeIndentedAnyhowAndListOutputs) {
   EXPECT_EQ(profile->layers[2].activation, 1000);
   EXPECT_EQ(profile->edges.size(), 3u) << "the repeated edge counts once";
   EXPECT_EQ(linear_order(*profile), (std::vector<std::int32_t>{2, 0, 1}));
+}
+
+TEST(Profile, GraphsAreCalledByTheirFolders) {
+  EXPECT_EQ(parse_profile(kDiamond, "models/vgg16/graph.txt")->name, "vgg16");
+  const std::string here = std::filesystem::current_path().filename().string();
+  EXPECT_EQ(parse_profile(kDiamond, "graph.txt")->name, here);
+}
+
+TEST(Profile, TimeOfLoadingDataIsToldAndCanBeDropped) {
+  const char* sizes = "activation_size=8, parameter_size=0\n";
+  const std::string text =
+      std::string("a -- Input -- forward_compute_time=3.5, backward_compute_time=0, ") + sizes +
+      "b -- Input1 -- forward_compute_time=0, backward_compute_time=0, " + sizes +
+      "c -- InputNorm -- forward_compute_time=1, backward_compute_time=2, " + sizes +
+      "a -- c\nb -- c\n";
+  Profile profile = parse_profile(text, "p.txt").value();
+  EXPECT_EQ(input_layers(profile), (std::vector<std::int32_t>{0, 1}));
+  Diagnostics told, dropped;
+  note_input_time(profile, told);
+  ASSERT_EQ(told.all().size(), 1u);
+  EXPECT_EQ(told.all()[0].places, std::vector<std::string>{"a (Input), 3.500 ms a micro-batch"});
+  drop_input_time(profile);
+  note_input_time(profile, dropped);
+  EXPECT_TRUE(dropped.empty());
+  EXPECT_EQ(profile.layers[0].forward, 0);
+  EXPECT_EQ(profile.layers[2].forward, 1'000'000);
 }
 
 TEST(Profile, JsonWithoutEdgesIsAChain) {
