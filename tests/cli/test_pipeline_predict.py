@@ -69,10 +69,24 @@ def test_what_cannot_be_predicted_is_one_sentence(
     assert done.stdout == ""
 
 
-def test_one_rank_of_a_pipeline_is_not_enough(weft: Weft) -> None:
-    done = weft("pipeline", "predict", ranks("pp-gpt8l-w4", 4)[1])
+@pytest.mark.parametrize("question", ["predict", "profile"])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ([1], "ranks 0, 2, 3 of the job are not recorded"),
+        ([0, 1], "ranks 2, 3 of the job are not recorded"),
+        ([0, 1, 2], "rank 3 of the job is not recorded"),
+        ([0, 1, 3], "rank 2 of the job is not recorded"),
+    ],
+)
+def test_some_ranks_of_a_pipeline_are_not_enough(
+    weft: Weft, question: str, given: list[int], says: str
+) -> None:
+    files = ranks("pp-gpt8l-w4", 4)
+    done = weft("pipeline", question, *[files[rank] for rank in given])
     assert done.returncode == 2
-    assert "pipeline" in done.stderr
+    assert says in done.stderr and "exchange messages with" in done.stderr
+    assert done.stdout == ""
 
 
 TIMELINES = ROOT.parent / "shared/pipelines/ByteDance-Seed_StragglerAnalysis"

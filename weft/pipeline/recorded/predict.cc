@@ -5,6 +5,7 @@
 
 #include "weft/base/median.h"
 #include "weft/pipeline/families.h"
+#include "weft/pipeline/recorded/ranks.h"
 
 namespace weft::pipeline::recorded {
 namespace {
@@ -78,6 +79,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   if (question.micro_batches < 0) {
     return fail(ErrorCode::kUsage, "a step has at least one micro-batch");
   }
+  WEFT_TRY(check_all_ranks(job.run));
   predict::PredictOptions options;
   options.links = question.links;
   WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, options));

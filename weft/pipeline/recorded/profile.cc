@@ -6,6 +6,7 @@
 #include "weft/base/json_writer.h"
 #include "weft/base/median.h"
 #include "weft/pipeline/recorded/modules.h"
+#include "weft/pipeline/recorded/ranks.h"
 #include "weft/pipeline/recorded/recording.h"
 
 namespace weft::pipeline::recorded {
@@ -44,6 +45,7 @@ Result<Profile> recorded_profile(const predict::Job& job) {
   if (job.from_phases) {
     return fail(ErrorCode::kUsage, "an op timeline tells no layers");
   }
+  WEFT_TRY(check_peers(job.run));
   WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, {}));
   Profile profile;
   profile.name = job.run.label;
