@@ -9,6 +9,7 @@
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/dapple.h"
 #include "weft/pipeline/device_orders.h"
+#include "weft/pipeline/even_cut.h"
 #include "weft/pipeline/pipedream.h"
 
 namespace weft::pipeline {
@@ -16,8 +17,8 @@ namespace {
 
 enum class Placement { kOne, kTurns, kV };
 
-/// Stages of equal work, as far as layers allow, on all devices or as many as there are layers for.
-Result<std::vector<PlannedStage>> even_stages(const Task& task, Placement placement) {
+/// Even stages in both ways, on all devices in their order, or as many as there are layers for.
+Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Placement placement) {
   const LayerChain& chain = task.chain;
   const std::int32_t chunks = placement == Placement::kOne ? 1 : 2;
   const std::int32_t devices = std::min(chain.size() / chunks, task.cluster.devices);
@@ -26,22 +27,23 @@ Result<std::vector<PlannedStage>> even_stages(const Task& task, Placement placem
     return fail(ErrorCode::kInfeasible,
                 fmt::format("two stages a device are more than the {} layers", chain.size()));
   }
-  const double total = static_cast<double>(chain.forward.back() + chain.backward.back());
   std::vector<PlannedStage> plan;
-  std::int32_t first = 0;
+  std::vector<double> speeds;
   for (std::int32_t s = 0; s < stages; ++s) {
-    std::int32_t last = first + 1;
-    const auto work = [&](std::int32_t i) {
-      return static_cast<double>(chain.forward[i] + chain.backward[i]);
-    };
-    while (last < chain.size() - (stages - 1 - s) && work(last) < total * (s + 1) / stages) ++last;
-    if (s + 1 == stages) last = chain.size();
     const std::int32_t device =
         placement == Placement::kV ? std::min(s, stages - 1 - s) : s % devices;
-    plan.push_back({first, last, {device}, false});
-    first = last;
+    plan.push_back({0, 0, {device}, false});
+    speeds.push_back(task.cluster.speed[device]);
   }
-  return plan;
+  std::vector<std::vector<PlannedStage>> plans;
+  for (const auto& ends : {even_cut(chain, speeds), shared_out(chain, stages)}) {
+    for (std::int32_t s = 0; s < stages; ++s) {
+      plan[s].first = s > 0 ? ends[s - 1] : 0;
+      plan[s].last = ends[s];
+    }
+    plans.push_back(plan);
+  }
+  return plans;
 }
 
 Placement placement_of(const std::string& name) {
@@ -50,13 +52,24 @@ Placement placement_of(const std::string& name) {
 }
 
 /// The evaluator tells only that nothing worked; the schedule itself knows why.
-Result<Evaluated> even_plan(const Task& task, const std::string& name) {
-  WEFT_ASSIGN(const std::vector<PlannedStage> stages, even_stages(task, placement_of(name)));
+Result<Evaluated> timed_as(const Task& task, const std::string& name,
+                           const std::vector<PlannedStage>& stages) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, stages));
   if (const auto schedule = plan_schedule(pipeline, name); !schedule) {
     return fail(ErrorCode::kInfeasible, schedule.error().message);
   }
   return Evaluator(task, {name}).evaluate(stages);
+}
+
+/// Of ways to cut evenly, the one that suits the schedule better.
+Result<Evaluated> even_plan(const Task& task, const std::string& name) {
+  WEFT_ASSIGN(const auto plans, even_stages(task, placement_of(name)));
+  Result<Evaluated> best = timed_as(task, name, plans.front());
+  for (const auto& stages : plans) {
+    auto result = timed_as(task, name, stages);
+    if (result && (!best || result->step < best->step)) best = std::move(result);
+  }
+  return best;
 }
 
 Result<Evaluated> spp(const Task& task) {

@@ -14,8 +14,10 @@ namespace weft::pipeline {
 /// slowest stage or channel, PE; the best of them. "pipedream": its optimizer on equal devices with
 /// the slowest link of the cluster, 1F1B. "dapple": its estimate of the step around a pivot stage,
 /// devices in their order, 1F1B.
-/// Schedules, for layers of equal work in each stage: "gpipe", "1f1b", "zb-h1", "zb-auto" with one
-/// stage a device, "interleaved" with two in turn, "zb-v" and "dualpipe-v" with two in a V.
+/// Schedules, for even stages on devices in their order: cut so that the slowest is as quick as can
+/// be, or where each has its share of all work, whichever suits the schedule better. "gpipe",
+/// "1f1b", "zb-h1", "zb-auto" with one stage a device, "interleaved" with two in turn, "zb-v" and
+/// "dualpipe-v" with two in a V.
 std::vector<std::string> rivals();
 /// Infeasible where the rival finds no plan, or one that the cluster does not allow.
 Result<Evaluated> rival_plan(const Task& task, const std::string& name);

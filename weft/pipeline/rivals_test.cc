@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "weft/base/json_document.h"
 #include "weft/pipeline/families.h"
 #include "weft/pipeline/instances.h"
 #include "weft/pipeline/list_schedule.h"
+#include "weft/pipeline/random_task.h"
 
 namespace weft::pipeline {
 namespace {
@@ -52,6 +54,50 @@ TEST(Rivals, EvenStagesTakeTheTextbookTimes) {
   EXPECT_EQ(step_of(task, "interleaved"), (8 * 30 + 3 * 15) * kMs);
   // Weights fill the bubble but for the gap between forward and input, (P-1)(F+I-W).
   EXPECT_EQ(step_of(task, "zb-h1"), (8 * 30 + 3 * (10 + 12 - 8)) * kMs);
+}
+
+/// Where the last layer is the largest, shares from the front give the first stages too much.
+TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 40; ++round) {
+    const Profile profile = random_layers(random, 4 + round % 6);
+    Task task;
+    task.chain = layer_chain(profile);
+    task.micro_batches = 4;
+    task.cluster = random_cluster(random, 2 + round % 3, round % 2 == 1);
+    const auto plan = rival_plan(task, "gpipe");
+    ASSERT_TRUE(plan) << plan.error().text();
+    const auto time = [&](std::int32_t first, std::int32_t last, std::int32_t device) {
+      return static_cast<double>(task.chain.forward[last] - task.chain.forward[first] +
+                                 task.chain.backward[last] - task.chain.backward[first]) /
+             task.cluster.speed[device];
+    };
+    // All cuts, one by one: the slowest stage, then the squares of all.
+    std::tuple<double, double, std::vector<std::int32_t>> best{1e300, 0, {}};
+    std::vector<std::int32_t> ends;
+    const auto cut = [&](auto& self, double slowest, double squares) -> void {
+      const auto stage = static_cast<std::int32_t>(ends.size());
+      const std::int32_t first = stage > 0 ? ends.back() : 0;
+      const bool is_last = stage + 1 == task.cluster.devices;
+      for (std::int32_t end = is_last ? task.chain.size() : first + 1;
+           end <= task.chain.size() && end > first; ++end) {
+        const double t = time(first, end, stage);
+        ends.push_back(end);
+        if (is_last)
+          best = std::min(best, {std::max(slowest, t), squares + t * t, ends});
+        else
+          self(self, std::max(slowest, t), squares + t * t);
+        ends.pop_back();
+      }
+    };
+    cut(cut, 0, 0);
+    std::vector<PlannedStage> even;
+    for (std::int32_t s = 0; s < task.cluster.devices; ++s) {
+      const auto& all = std::get<2>(best);
+      even.push_back({s > 0 ? all[s - 1] : 0, all[s], {s}, false});
+    }
+    EXPECT_LE(plan->step, Evaluator(task, {"gpipe"}).evaluate(even)->step) << "round " << round;
+  }
 }
 
 TEST(Rivals, EachScheduleIsThatOfItsFamilyOnItsPlacement) {
