@@ -7,7 +7,7 @@ told that it is a host of its own, so that NCCL moves everything through sockets
 of loopback, not of NVLink; ratios within one run are what counts.
 
 usage: reshard_nccl.py check LIBRARIES          every case with several types, against the indices
-       reshard_nccl.py measure LIBRARIES [JSON] Weft and DTensor.redistribute in turns
+       reshard_nccl.py measure LIBRARIES [JSON] Weft, DTensor.redistribute, and that once more, in turns
        reshard_nccl.py lost LIBRARIES           a rank is killed, or stops: what the others say
 
 LIBRARIES: the folder with libweft-cuda.so and libreshard_ranks.so.
@@ -191,6 +191,21 @@ def timed(torch, action):
     return slowest.item(), result
 
 
+def in_turns(ways, repeat):
+    """Each way comes first, second and last equally often."""
+    keys = list(ways)
+    start = repeat % len(keys)
+    return [(key, ways[key]) for key in keys[start:] + keys[:start]]
+
+
+def print_means(ratios, noise):
+    for name, values in (("Weft", ratios), ("DTensor to itself", noise)):
+        print(
+            f"{name}: geometric mean {statistics.geometric_mean(values):.2f},"
+            f" {min(values):.2f} to {max(values):.2f}"
+        )
+
+
 def measure_rank(folder, out):
     ranks = Ranks(folder, 60_000)
     torch, dist = ranks.torch, ranks.dist
@@ -225,11 +240,11 @@ def measure_rank(folder, out):
         def with_dtensor():
             return whole.redistribute(mesh, after).to_local()
 
-        times = {"weft": [], "dtensor": []}
-        right = {}
-        both = [("weft", with_weft), ("dtensor", with_dtensor)]
+        # DTensor stands there twice: what differs between two times of the same is noise.
+        ways = {"weft": with_weft, "dtensor": with_dtensor, "again": with_dtensor}
+        times, right = {key: [] for key in ways}, {}
         for repeat in range(REPEATS + 2):
-            for key, action in both if repeat % 2 else reversed(both):
+            for key, action in in_turns(ways, repeat):
                 seconds, result = timed(torch, action)
                 right[key] = torch.equal(result.reshape(-1), expected)
                 if repeat > 1:
@@ -239,21 +254,25 @@ def measure_rank(folder, out):
         rows.append(
             dict(
                 name=name, mesh=mesh_text, shape=shape, rounds=ranks.so.ranks_rounds(job),
-                weft=times["weft"], dtensor=times["dtensor"], wrong=wrong.tolist(),
+                times=times, wrong=wrong.tolist(),
             )
         )  # fmt: skip
         ranks.so.ranks_forget(job)
     if ranks.rank == 0:
         print(f"{torch.cuda.get_device_name()}, {RANKS} NCCL ranks on one GPU, sockets over loopback")
-        print("case                     ms Weft  DTensor  times faster")
-        ratios = []
+        print("case                     ms Weft  DTensor  times faster  DTensor to itself")
+        ratios, noise = [], []
         for row in rows:
-            weft, other = (statistics.median(row[key]) for key in ("weft", "dtensor"))
+            weft, other, again = (statistics.median(times) for times in row["times"].values())
             ratios.append(other / weft)
+            noise.append(other / again)
             notes = ["" if not wrong else f"  ({who} is wrong)" for who, wrong in
                      zip(("Weft", "DTensor"), row["wrong"])]  # fmt: skip
-            print(f"{row['name']:24} {weft * 1e3:7.2f} {other * 1e3:8.2f} {ratios[-1]:9.2f}", *notes)
-        print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+            print(
+                f"{row['name']:24} {weft * 1e3:7.2f} {other * 1e3:8.2f} {ratios[-1]:13.2f}"
+                f" {noise[-1]:18.2f}", *notes,
+            )  # fmt: skip
+        print_means(ratios, noise)
         if out:
             with open(out, "w") as file:
                 json.dump(rows, file)

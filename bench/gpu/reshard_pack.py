@@ -68,25 +68,31 @@ def packing(element, run, rank, odd):
     return math.prod(shape) * element, at, boxes
 
 
-def seconds(action, repeats=7, at_once=5):
-    for _ in range(2):
-        action()
-    times = []
-    for _ in range(repeats):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
-        for _ in range(at_once):
-            action()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3 / at_once)
-    return statistics.median(times)
+def seconds(*actions, repeats=7, at_once=5):
+    """Of each, in turns: a device that slows down does so for all of them."""
+    times = [[] for _ in actions]
+    for repeat in range(repeats + 1):
+        for action, taken in zip(actions, times):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            for _ in range(at_once):
+                action()
+            end.record()
+            end.synchronize()
+            if repeat > 0:
+                taken.append(begin.elapsed_time(end) / 1e3 / at_once)
+    return [statistics.median(taken) for taken in times]
 
 
-def measure_sums(library, whole, other, rate):
+def copying(whole, other):
+    """What all else is held to."""
+    return lambda: other[:PAYLOAD].copy_(whole[:PAYLOAD])
+
+
+def measure_sums(library, whole, other):
     """Addends of one box of 64 MiB, one after the other in memory."""
     size = 64 << 20
-    print("sums: share of that rate, bytes read and written")
+    print("sums: share of the device's copy, bytes read and written")
     print("type  " + " ".join(f"{count} addends" for count in SUMS))
     for name in ("f32", "bf16", "i64"):
         element = TYPES[name][1]
@@ -96,9 +102,11 @@ def measure_sums(library, whole, other, rate):
         for count in SUMS:
             copies = [(0, i * size, 1, 0, element, *kinds, 0, loops) for i in range(count)]
             plan = Plan(library, copies, 2)
-            time = seconds(lambda: plan.run([whole.data_ptr(), other.data_ptr()]))
+            time, copy = seconds(
+                lambda: plan.run([whole.data_ptr(), other.data_ptr()]), copying(whole, other)
+            )
             plan.free()
-            line.append((count + 2) * size / time / rate)
+            line.append((count + 2) * size / time / (2 * PAYLOAD / copy))
         print(f"{name:5}", " ".join(f"{share:9.2f}" for share in line))
 
 
@@ -116,12 +124,12 @@ class Rows2D(ctypes.Structure):
     ]  # fmt: skip
 
 
-def measure_driver(whole, other, rate):
+def measure_driver(whole, other):
     """The driver's own copy of as many rows with the same gaps, from and to the same places of rows, so
     that nothing has to be shifted: what ends of rows cost by themselves."""
     driver = ctypes.CDLL("libcuda.so.1")
     on_device = 2
-    print("the driver's copy of odd rows, share of that rate")
+    print("the driver's copy of odd rows, share of its copy in one piece")
     print("element " + " ".join(f"{run:>6}" for run in RUNS))
     for element in ELEMENTS:
         line = []
@@ -137,7 +145,8 @@ def measure_driver(whole, other, rate):
             def copy():
                 assert driver.cuMemcpy2DAsync_v2(ctypes.byref(rows), stream) == 0
 
-            line.append(2 * PAYLOAD / seconds(copy, 5) / rate)
+            time, in_one_piece = seconds(copy, copying(whole, other))
+            line.append(in_one_piece / time)
         print(f"{element:7}", " ".join(f"{share:6.2f}" for share in line))
 
 
@@ -149,8 +158,6 @@ def measure(path, out=None):
     for odd in (0, 1):
         for pack in (True, False):
             for element in ELEMENTS:
-                copy = seconds(lambda: other[:PAYLOAD].copy_(whole[:PAYLOAD]))
-                rates.append(2 * PAYLOAD / copy)
                 for run in RUNS:
                     for rank in RANKS:
                         size, moved, boxes = packing(element, run, rank, odd)
@@ -163,19 +170,22 @@ def measure(path, out=None):
                                 back = [(extent, b, a) for extent, a, b in loops]
                                 copies.append((1, at, 0, offset, element, 0, COPY, 0, back))
                         plan = Plan(library, copies, 2)
-                        time = seconds(lambda: plan.run([whole.data_ptr(), other.data_ptr()]), 5)
+                        time, copy = seconds(
+                            lambda: plan.run([whole.data_ptr(), other.data_ptr()]), copying(whole, other)
+                        )
                         plan.free()
-                        results.append([odd, pack, element, run, rank, len(boxes), 2 * moved / time])
-    rate = max(rates)  # the best that was seen, now and then in between
-    results = [[*case, moved / rate] for *case, moved in results]
-    print(f"{torch.cuda.get_device_name()}: a copy of the device moves {rate / 1e12:.2f} TB/s", end="")
-    print(f" (read and written) of {PAYLOAD >> 20} MiB, {min(rates) / 1e12:.2f} at worst")
-    measure_sums(library, whole, other, rate)
-    measure_driver(whole, other, rate)
+                        rates.append(2 * PAYLOAD / copy)
+                        results.append(
+                            [odd, pack, element, run, rank, len(boxes), 2 * moved / time / rates[-1]]
+                        )
+    print(f"{torch.cuda.get_device_name()}: a copy of the device moves {min(rates) / 1e12:.2f} to", end="")
+    print(f" {max(rates) / 1e12:.2f} TB/s (read and written) of {PAYLOAD >> 20} MiB")
+    measure_sums(library, whole, other)
+    measure_driver(whole, other)
     if out:
         with open(out, "w") as file:
-            json.dump({"copy_bytes_per_s": rate, "cases": results}, file)
-    print("share of that rate, least of ranks 1 to 4")
+            json.dump({"copy_bytes_per_s": rates, "cases": results}, file)
+    print("share of a copy in turns with it, least of ranks 1 to 4")
     print("rows  direction element " + " ".join(f"{run:>6}" for run in RUNS))
     for odd in (0, 1):
         for pack in (True, False):

@@ -4,8 +4,8 @@
 
 Ranks are processes that share one GPU, as in reshard_nccl.py, with the same cases; Weft must be
 installed for this Python (or lie on PYTHONPATH). Weft with its kernels, Weft with torch's own strided
-copies, and DTensor.redistribute run in turns, in the same processes, over the same process group.
-After the first run nothing may wait for the GPU, so nothing can have gone through the host.
+copies, and DTensor.redistribute (twice: what differs between both is noise) run in turns, in the same
+processes, over the same process group. After the first run nothing may wait for the GPU, so nothing can have gone through the host.
 
 usage: reshard_torch.py check              every case with several types
        reshard_torch.py measure [JSON]     the table
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 import one_gpu
-from reshard_nccl import CASES, RANKS, placements_of, timed
+from reshard_nccl import CASES, RANKS, in_turns, placements_of, print_means, timed
 
 REPEATS = 15
 
@@ -122,15 +122,19 @@ def measure_rank(out):
             finally:
                 torch.cuda.set_sync_debug_mode("default")
 
+        def dtensor(again):
+            return array.redistribute(mesh, after).to_local()
+
         ways = {
             "weft": lambda again: weft_with(with_kernels, again),
             "copies": lambda again: weft_with(lambda: None, again),
-            "dtensor": lambda again: array.redistribute(mesh, after).to_local(),
+            "dtensor": dtensor,
+            "again": dtensor,
         }
         times, right = {key: [] for key in ways}, {}
         for repeat in range(REPEATS + 2):
-            for key in ways if repeat % 2 else reversed(ways):
-                seconds, result = timed(torch, lambda: ways[key](repeat > 0))
+            for key, way in in_turns(ways, repeat):
+                seconds, result = timed(torch, lambda: way(repeat > 0))
                 if repeat in (0, REPEATS + 1):
                     right[key] = rank.all_right(result, expected)
                 if repeat > 1:
@@ -144,17 +148,21 @@ def measure_rank(out):
         rows.append(dict(name=case[0], times=times, right=right, staging=staging))
     if rank.rank == 0:
         print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: {RANKS} NCCL ranks on one GPU")
-        print("case                     ms Weft  torch's copies  DTensor  times faster  staging MiB")
-        ratios = []
+        print(
+            "case                     ms Weft  torch's copies  DTensor  times faster  DTensor to itself"
+            "  staging MiB"
+        )
+        ratios, noise = [], []
         for row in rows:
-            weft_ms, copies, other = (statistics.median(row["times"][key]) * 1e3 for key in ways)
+            weft_ms, copies, other, again = (statistics.median(row["times"][key]) * 1e3 for key in ways)
             ratios.append(other / weft_ms)
+            noise.append(other / again)
             notes = [f"({who} is wrong)" for who, fine in row["right"].items() if not fine]
             print(
                 f"{row['name']:24} {weft_ms:7.2f} {copies:15.2f} {other:8.2f} {ratios[-1]:13.2f}"
-                f" {row['staging'] / 2**20:12.1f}", *notes,
+                f" {noise[-1]:18.2f} {row['staging'] / 2**20:12.1f}", *notes,
             )  # fmt: skip
-        print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+        print_means(ratios, noise)
         if out:
             with open(out, "w") as file:
                 json.dump(rows, file)

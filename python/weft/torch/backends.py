@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -33,3 +34,15 @@ def seconds_of(backend: Any) -> float:
     """How long the process group itself would wait."""
     timeout = getattr(getattr(backend, "options", None), "_timeout", None)
     return float((timeout or dist.default_pg_timeout).total_seconds())
+
+
+_ways: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+
+
+def both_ways() -> tuple[Any, Any]:
+    """Two groups of all ranks: with back-ends that queue the messages of a pair, those of one direction
+    pass beside those of the other. They are made once, as each has connections of its own."""
+    world = dist.group.WORLD
+    if world not in _ways:
+        _ways[world] = (dist.new_group(), dist.new_group())
+    return _ways[world]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -16,6 +17,11 @@ import weft.torch
 from tests.torch.jobs.pipeline_models import CHAIN, TEXT, Text, batch, chain, words
 from tests.torch.jobs.pipeline_plans import Group, greedy, one_by_one, plan
 from tests.torch.jobs.runner import main, refused
+from weft.torch.pipelining import read_plan, runtime
+from weft.torch.pipelining.exchange import Key
+from weft.torch.pipelining.plan import Op, Plan, needed_for
+from weft.torch.pipelining.samples import Samples
+from weft.torch.pipelining.turns import Pass, Sum, turns_of
 
 LINE: list[Group] = [(0,), (1,), (2,), (3,)]
 LOOP: list[Group] = LINE + LINE
@@ -136,6 +142,58 @@ def case_recomputed_stages() -> None:
     check(LINE, greedy(LINE, MICROBATCHES, "IFW", 4), recompute=[1, 3])
     placement: list[Group] = [(0,), (1, 2), (3,)]
     check(placement, greedy(placement, MICROBATCHES, "BF", 3), recompute=[0, 1, 2])
+
+
+PLACEMENTS: list[tuple[list[Group], str]] = [
+    (LINE, "BF"),
+    (LINE, "IFW"),
+    (LOOP, "BF"),
+    (V, "IFW"),
+    ([(0,), (1, 2), (3,)], "BF"),
+    ([(3, 1), (0, 2)], "IFW"),
+    ([(0, 1), (2, 3), (2, 3), (0, 1)], "IFW"),
+]
+
+
+def case_messages_that_meet() -> None:
+    """As with NCCL, whose sends wait for their receives; gloo does not mind."""
+    with mock.patch.object(runtime, "in_groups", return_value=True):
+        for placement, kinds in PLACEMENTS:
+            check(placement, greedy(placement, MICROBATCHES, kinds, 3))
+
+
+def case_nobody_waits_for_ever_where_all_comes_one_by_one() -> None:
+    for placement, kinds in PLACEMENTS:
+        for fit in (2, 3, 6):
+            orders = greedy(placement, MICROBATCHES, kinds, fit)
+            document = plan(CHAIN, list(range(1, len(placement))), placement, MICROBATCHES, orders)
+            carry_out(read_plan(document))
+
+
+def carry_out(planned: Plan) -> None:
+    """All turns of all devices, each after the one before it; a message needs both ends at it."""
+    devices = sorted(device for group in planned.orders for device in group)
+    left = {d: turns_of(planned, Samples(planned, 4), d, meeting=True)[::-1] for d in devices}
+    received: set[tuple[int, Key]] = set()
+    while any(left.values()):
+        heads = {d: turns[-1] for d, turns in left.items() if turns}
+        able = []
+        for device, turn in heads.items():
+            if isinstance(turn, Op):
+                needed = needed_for(turn, len(planned.stages))
+                if needed is not None and planned.stages[needed[0]].devices != planned.stages[turn.stage].devices:
+                    cut = min(needed[0], turn.stage)
+                    assert (device, Key(cut, needed[1], turn.microbatch)) in received
+                able.append(device)
+            elif isinstance(turn, Sum):
+                if all(heads.get(d) == turn for d in planned.stages[turn.stage].devices):
+                    able.append(device)
+            elif heads.get(turn.peer) == Pass(turn.message, device, not turn.outgoing):
+                able.append(device)
+                received.add((turn.peer if turn.outgoing else device, turn.message.key))
+        assert able, f"all wait: {heads}"
+        for device in able:
+            left[device].pop()
 
 
 def case_in_the_runtime_of_torch() -> None:

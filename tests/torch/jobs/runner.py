@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cases on all ranks, one after the other; rank 0 prints a line of JSON a case."""
+"""Runs cases on all ranks, one after the other; rank 0 prints a line of JSON a case.
+
+WEFT_TEST_DEVICE: where tensors are made, cpu unless it says otherwise.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -30,7 +34,10 @@ def refused(kind: type[Exception], work: Callable[[], object]) -> str:
 
 def main(functions: dict[str, Any]) -> None:
     """Those that the command line names, or all case_*."""
-    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    device = torch.device(os.environ.get("WEFT_TEST_DEVICE", "cpu"))
+    torch.set_default_device(device)
+    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
+    dist.init_process_group(backend, timeout=timedelta(seconds=60))
     torch.set_num_threads(1)
     for name in sys.argv[1:] or [name for name in functions if name.startswith("case_")]:
         failure = ""

@@ -2,13 +2,15 @@
 """Activations and gradients between devices.
 
 Sender and receiver both know from the plan which messages pass between them, and in which order: that in
-which the sender produces them. So receives are posted before they are needed, in that order, and data
-moves while devices compute. Sends never wait; what a peer has answered to tells which have ended.
+which the sender produces them. Where sends do not wait for receives, these are posted before they are
+needed, in that order; otherwise both ends are told when to meet (turns.py). Either way data moves while
+devices compute. What a peer has answered to tells which sends have ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +84,9 @@ class _Incoming:
         self.samples = samples
 
     def complete(self) -> list[Any]:
+        for value in self.values:
+            if isinstance(value, Tensor) and value.is_cuda:
+                value.record_stream(torch.cuda.current_stream(value.device))
         for place, arrived in self.late:
             place.copy_(arrived)
         for spec, value in zip(self.specs, self.values):
@@ -99,8 +104,13 @@ def part_of(value: Tensor, spec: Spec, samples: int, part: slice) -> Tensor:
 class Exchange:
     """All messages of one device, step after step."""
 
-    def __init__(self, plan: Plan, samples: Samples, rank: int, device: torch.device) -> None:
+    def __init__(
+        self, plan: Plan, samples: Samples, rank: int, device: torch.device, meeting: bool
+    ) -> None:
         self._plan, self._samples, self._rank, self._device = plan, samples, rank, device
+        self._meeting = meeting
+        # Messages come beside the computation: those that were queued before must not hold them up.
+        self._beside = torch.cuda.Stream(device) if device.type == "cuda" else None
         peers = sorted({d for stage in plan.stages for d in stage.devices} - {rank})
         self._incoming = {p: messages_between(plan, samples, p, rank) for p in peers}
         self._outgoing: dict[Key, list[tuple[int, Message]]] = {}
@@ -124,6 +134,7 @@ class Exchange:
         self._taken = dict.fromkeys(self._incoming, 0)
         self._arriving: dict[Key, _Incoming] = {}
         self._here: dict[Key, list[Any]] = {}
+        self._given: dict[Key, tuple[Sequence[Spec], Sequence[Any]]] = {}
         self._sent: dict[int, list[tuple[int, Any, Tensor]]] = {peer: [] for peer in self._incoming}
 
     def begin(self, upwards: Links, downwards: Links) -> None:
@@ -131,7 +142,7 @@ class Exchange:
         self._links_to = {p: upwards if p > self._rank else downwards for p in self._incoming}
         self._links_from = {p: downwards if p > self._rank else upwards for p in self._incoming}
         self._begin_step()
-        for peer in self._incoming:
+        for peer in [] if self._meeting else self._incoming:
             self._post(peer, -1)
 
     def end(self) -> None:
@@ -141,7 +152,7 @@ class Exchange:
         self._begin_step()
 
     def give(self, key: Key, values: Sequence[Any]) -> None:
-        """To all devices that need a part of it, this one included."""
+        """To all devices that need a part of it, this one included: at once, or when they are met."""
         cut, upwards = key.cut, key.kind == "F"
         stage = self._plan.stages[cut + (0 if upwards else 1)]
         other = self._plan.stages[cut + (1 if upwards else 0)]
@@ -153,18 +164,26 @@ class Exchange:
             specs = self._specs_out(cut, values, samples)
         else:
             specs = [spec for spec in self._specs[cut] if spec.gradient]
-        for peer, message in self._outgoing[key]:
-            if upwards and (cut, peer) not in self._told:
-                self._told.add((cut, peer))
-                self._send(peer, message.used_by, pack(specs, self._device))
-            part = message.piece.lower_part if upwards else message.piece.upper_part
-            for spec, value in zip(specs, values):
-                if spec.is_tensor:
-                    self._send(
-                        peer,
-                        message.used_by,
-                        part_of(value.detach().contiguous(), spec, samples, part),
-                    )
+        self._given[key] = (specs, values)
+        if not self._meeting:
+            for peer, message in self._outgoing[key]:
+                self.send(peer, message)
+
+    def send(self, peer: int, message: Message) -> None:
+        """A part of what was given."""
+        cut, upwards = message.key.cut, message.key.kind == "F"
+        specs, values = self._given[message.key]
+        if upwards and (cut, peer) not in self._told:
+            self._told.add((cut, peer))
+            self._send(peer, message.used_by, pack(specs, self._device))
+        samples = len(self._samples.of(cut + (0 if upwards else 1), self._rank))
+        part = message.piece.lower_part if upwards else message.piece.upper_part
+        for spec, value in zip(specs, values):
+            if spec.is_tensor:
+                whole = value.detach().contiguous()
+                self._send(peer, message.used_by, part_of(whole, spec, samples, part))
+        if (peer, message) == self._outgoing[message.key][-1]:
+            del self._given[message.key]
 
     def _specs_out(self, cut: int, values: Sequence[Any], samples: int) -> list[Spec]:
         known = self._specs.get(cut)
@@ -185,7 +204,7 @@ class Exchange:
         """Values with the gradients they want; or gradients, one a value that has one."""
         if key in self._here:
             return self._here.pop(key)
-        for peer in self._senders[key]:
+        for peer in [] if self._meeting else self._senders[key]:
             self._post(peer, self._where[key, peer])
         arriving = self._arriving.pop(key)
         for work, peer in arriving.works:
@@ -193,7 +212,8 @@ class Exchange:
         for peer in self._senders[key]:
             self._taken[peer] += 1
             self._let_go(peer, self._incoming[peer][self._where[key, peer]].made_by)
-            self._post(peer, -1)
+            if not self._meeting:
+                self._post(peer, -1)
         return arriving.complete()
 
     def _let_go(self, peer: int, position: int) -> None:
@@ -217,10 +237,17 @@ class Exchange:
             ):
                 return
             self._posted[peer] += 1
-            self._receive(peer, message)
+            self.receive(peer, message)
 
     def _known(self, key: Key, peer: int) -> bool:
         return key.cut in self._specs and (key.kind == "B" or (key.cut, peer) in self._told)
+
+    def receive(self, peer: int, message: Message) -> None:
+        with self._aside():
+            self._receive(peer, message)
+
+    def _aside(self) -> AbstractContextManager[Any]:
+        return torch.cuda.stream(self._beside) if self._beside is not None else nullcontext()
 
     def _receive(self, peer: int, message: Message) -> None:
         key, links = message.key, self._links_from[peer]

@@ -222,25 +222,36 @@ def gives(op: Op, stages: int) -> tuple[int, str] | None:
     return None
 
 
-def _check_progress(plan: Plan) -> None:
-    """Groups that wait for each other would never end."""
-    done: set[tuple[int, str, int]] = set()
-    heads = {group: 0 for group in plan.orders}
+def times_of(plan: Plan) -> dict[Op, tuple[int, int]]:
+    """When ops would begin and end on a clock on which a backward takes two and all else one. Those that
+    wait for each other for ever are left out."""
+    times: dict[Op, tuple[int, int]] = {}
+    given: dict[tuple[int, str, int], int] = {}
+    heads = dict.fromkeys(plan.orders, 0)
+    free = dict.fromkeys(plan.orders, 0)
     moved = True
     while moved:
         moved = False
         for group, ops in plan.orders.items():
-            while heads[group] < len(ops):
-                op = ops[heads[group]]
+            for op in ops[heads[group] :]:
                 need = needed_for(op, len(plan.stages))
-                if need is not None and (*need, op.microbatch) not in done:
+                ready = 0 if need is None else given.get((*need, op.microbatch))
+                if ready is None:
                     break
+                begin = max(free[group], ready)
+                free[group] = begin + (2 if op.kind == "B" else 1)
+                times[op] = (begin, free[group])
                 if op.kind != "W":
-                    done.add((op.stage, "F" if op.kind == "F" else "B", op.microbatch))
+                    given[op.stage, "F" if op.kind == "F" else "B", op.microbatch] = free[group]
                 heads[group] += 1
                 moved = True
-    stuck = [
-        str(ops[heads[group]]) for group, ops in plan.orders.items() if heads[group] < len(ops)
-    ]
+    return times
+
+
+def _check_progress(plan: Plan) -> None:
+    """Groups that wait for each other would never end."""
+    times = times_of(plan)
+    heads = (next((op for op in ops if op not in times), None) for ops in plan.orders.values())
+    stuck = [str(op) for op in heads if op is not None]
     if stuck:
         raise _Bad(f"has orders that wait for each other for ever, at {', '.join(stuck)}")

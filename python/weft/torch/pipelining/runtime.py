@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ...errors import UsageError
-from ..backends import backend_of, in_groups, seconds_of
+from ..backends import backend_of, both_ways, in_groups, seconds_of
 from ..messages import Deadline, Links
 from .cutting import StageModule
 from .exchange import Exchange, Key, key_of
@@ -21,6 +21,7 @@ from .plan import Op, Plan
 from .reduction import GradientSum
 from .samples import Samples
 from .stage import Loss, Stage
+from .turns import Sum, Turn, turns_of
 
 LossFunction = Callable[[Any, Any], Tensor]
 
@@ -39,17 +40,17 @@ class Pipeline(Part):
         text = repr((plan.microbatches, plan.devices, plan.stages, sorted(plan.orders.items())))
         self._tag = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 34
         _check_same(self._tag, device)
-        self._order = plan.order_of(self.rank)
         self._stages = {
             number: Stage(module, plan.stages[number].recompute, device)
             for number, module in self.stages.items()
         }
         self._groups = {g: dist.new_group(list(g)) for g in plan.groups if len(g) > 1}
-        # Two ways of their own for back-ends that queue all messages of a pair.
-        self._ways = [dist.new_group() for _ in range(2)] if in_groups(device) else [None, None]
+        self._meeting = in_groups(device)
+        self._ways = both_ways() if self._meeting else (None, None)
         self._share_parameters()
         self._exchange: Exchange | None = None
         self._samples = Samples(plan, 0)
+        self._turns: list[Turn] = []
 
     def step(self, *inputs: Tensor, target: Any = None) -> Tensor | None:
         """Forward and backward of a batch, cut into micro-batches along the first dimension.
@@ -65,13 +66,17 @@ class Pipeline(Part):
         assert exchange is not None
         batch = _Batch(self, inputs, target)
         sums = self._sums()
-        last_use = {op.stage: position for position, op in enumerate(self._order)}
         exchange.begin(*(Links(deadline, self._tag, way) for way in self._ways))
         losses: list[Tensor] = []
-        for position, op in enumerate(self._order):
-            self._run(op, exchange, batch, losses)
-            if position == last_use[op.stage] and op.stage in sums:
-                sums[op.stage].start()
+        for turn in self._turns:
+            if isinstance(turn, Op):
+                self._run(turn, exchange, batch, losses)
+            elif isinstance(turn, Sum):
+                sums[turn.stage].start()
+            elif turn.outgoing:
+                exchange.send(turn.peer, turn.message)
+            else:
+                exchange.receive(turn.peer, turn.message)
         exchange.end()
         for total in sums.values():
             total.finish(deadline)
@@ -113,7 +118,10 @@ class Pipeline(Part):
             raise UsageError(
                 f"micro-batches of {self._samples.count} samples cannot be shared out to {most} replicas"
             )
-        self._exchange = Exchange(self.plan, self._samples, self.rank, self._device)
+        self._exchange = Exchange(
+            self.plan, self._samples, self.rank, self._device, self._meeting
+        )
+        self._turns = turns_of(self.plan, self._samples, self.rank, self._meeting)
 
     def _sums(self) -> dict[int, GradientSum]:
         return {
