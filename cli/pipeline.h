@@ -30,7 +30,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
 /// What --cluster, --microbatches, --memory and --state-factor ask for, and --stages, --replicas,
 /// --schedule.
 Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile);
-pipeline::PlannerOptions planner_options(const Arguments& arguments);
+Result<pipeline::PlannerOptions> planner_options(const Arguments& arguments);
 /// compare PROFILE --cluster C --microbatches M.
 Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console);
 /// PROFILE --model pipedream.

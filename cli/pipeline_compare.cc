@@ -6,6 +6,7 @@
 #include "cli/format.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
+#include "weft/base/counted.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/rivals.h"
 
@@ -92,11 +93,10 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
          fmt::format("{:.1f} %", 100 * one.figures.idle), format_bytes(one.figures.most_memory),
          fmt::format("{:.2f} %", above(one.plan.step, planned.bound)), one.plan.schedule});
   }
-  return fmt::format(
-      "{}: {} layers on {} devices, {} micro-batches a step; no plan takes less than "
-      "{}\n{}",
-      profile.name, task.chain.size(), task.cluster.devices, task.micro_batches,
-      format_time(planned.bound), table.print(terminal));
+  return fmt::format("{}: {} on {}, {} a step; no plan takes less than {}\n{}", profile.name,
+                     counted(task.chain.size(), "layer"), counted(task.cluster.devices, "device"),
+                     counted(task.micro_batches, "micro-batch"), format_time(planned.bound),
+                     table.print(terminal));
 }
 
 }  // namespace
@@ -110,7 +110,8 @@ Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& conso
   Diagnostics diagnostics;
   WEFT_ASSIGN(const Profile profile, open_profile(arguments, arguments.inputs.at(1), diagnostics));
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
-  WEFT_ASSIGN(const Planned planned, make_plan(task, planner_options(arguments)));
+  WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
+  WEFT_ASSIGN(const Planned planned, make_plan(task, options));
   WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned));
   console.result = arguments.has("--json") ? json_of(profile, task, planned, all, diagnostics)
                                            : text_of(profile, task, planned, all, console.out);

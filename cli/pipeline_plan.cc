@@ -7,6 +7,7 @@
 #include "cli/format.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
+#include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/plan_file.h"
@@ -43,7 +44,11 @@ Result<Task> plan_task(const Arguments& arguments, const Profile& profile) {
   return task;
 }
 
-PlannerOptions planner_options(const Arguments& arguments) {
+Result<PlannerOptions> planner_options(const Arguments& arguments) {
+  for (const char* flag : {"--stages", "--replicas", "--chunks"}) {
+    if (arguments.whole(flag).value_or(1) > 0) continue;
+    return fail(ErrorCode::kUsage, fmt::format("{}: 0 is not at least 1", flag));
+  }
   const auto small = [&](const char* flag) {
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
@@ -51,7 +56,7 @@ PlannerOptions planner_options(const Arguments& arguments) {
   PlannerOptions options;
   options.stages = small("--stages");
   options.replicas = small("--replicas");
-  if (arguments.has("--chunks")) options.chunks = std::max(1, small("--chunks"));
+  if (arguments.has("--chunks")) options.chunks = small("--chunks");
   if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
   return options;
 }
@@ -89,9 +94,9 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
 std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
                     const Pipeline& pipeline, const std::vector<Rival>& others) {
   const Evaluated& plan = planned.plan;
-  std::string text =
-      fmt::format("{}: {} layers on {} devices, {} micro-batches a step\n", profile.name,
-                  task.chain.size(), task.cluster.devices, task.micro_batches);
+  std::string text = fmt::format(
+      "{}: {} on {}, {} a step\n", profile.name, counted(task.chain.size(), "layer"),
+      counted(task.cluster.devices, "device"), counted(task.micro_batches, "micro-batch"));
   text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}\n", "stage", "layers",
                       "forward", "backward", "all-reduce", "sends", "devices");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -160,8 +165,9 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
   const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
+  WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
   const auto begin = std::chrono::steady_clock::now();
-  WEFT_ASSIGN(Planned planned, make_plan(task, planner_options(arguments)));
+  WEFT_ASSIGN(Planned planned, make_plan(task, options));
   if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.conftest import Weft
+from tests.conftest import ROOT, Weft
 
 LAYER = (
     "{id} -- Layer -- forward_compute_time={f}, backward_compute_time={b}, "
@@ -227,3 +227,24 @@ def test_time_of_loading_data_is_told_and_can_be_dropped(weft: Weft, tmp_path: P
     assert answer["step_ms"] == 6 and answer["diagnostics"] == []
     done = weft("pipeline", "compare", *words, "--json", "--drop-input-time")
     assert json.loads(done.stdout)["plans"][0]["step_ms"] == 6
+
+
+def test_every_order_that_is_offered_can_be_planned_with(
+    weft: Weft, chain: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    words: list[str | Path] = [chain, "--cluster", "2 devices, 1GB/s", "--microbatches", "8"]
+    refused = weft("pipeline", *words, "--schedule", "none").stderr
+    names = refused.split("is none of ")[1].split(" (see")[0].split(", ")
+    assert {"1f1b", "interleaved", "zb-v", "dualpipe-v", "zb-auto"} < set(names)
+    text = (ROOT / "docs/reference/cli.md").read_text()
+    row = next(line for line in text.splitlines() if "only plans with this order" in line)
+    for name in names:
+        assert f"`{name}`" in row
+        assert plan(weft, *words, "--schedule", name, "-o", file)["schedule"] == name
+        assert weft("verify", file).returncode == 0
+
+
+def test_one_of_something_is_not_many(weft: Weft, chain: Path) -> None:
+    done = weft("pipeline", chain, "--cluster", "1 device", "--microbatches", "1")
+    assert " layers on 1 device, 1 micro-batch a step\n" in done.stdout, done.stderr

@@ -54,6 +54,18 @@ def cycle() -> dict[str, Any]:
         (layers(), ["--cluster", "APART", "--microbatches", "4"], 1, "not connected"),
         (layers(), ["--cluster", "2 devices, 1GB/s", "--microbatches", "0"], 2, "--microbatches"),
         (layers(), ["--cluster", "2 devices, 1GB/s"], 2, "--microbatches is missing"),
+        (layers(), [*CLUSTER, "--stages", "0"], 2, "--stages: 0 is not at least 1"),
+        (layers(), [*CLUSTER, "--replicas", "0"], 2, "--replicas: 0 is not at least 1"),
+        (layers(), [*CLUSTER, "--chunks", "0"], 2, "--chunks: 0 is not at least 1"),
+        (layers(), [*CLUSTER, "--chunks", "1", "--schedule", "zb-v"], 1, "the order 'zb-v'"),
+        (layers(parameter_bytes=10**10), ["--cluster", "1x T4", "--microbatches", "4", "--memory"],
+         1, "layer 'n0' alone takes 40.00 GB"),
+        (layers(), ["--cluster", "8x L4 nvlink", "--microbatches", "4"], 2, "L4 has no NVLink"),
+        (layers(), ["--cluster", "2x H100, 2 hosts", "--microbatches", "4"], 2,
+         "nothing joins the 2 hosts"),
+        (layers(), ["--cluster", "nosuch.json", "--microbatches", "4"], 3, "no such file"),
+        (layers(), ["--cluster", "SEVERAL#nope", "--microbatches", "4"], 2,
+         "it holds no cluster 'nope'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned_is_one_sentence(
@@ -63,7 +75,10 @@ def test_what_cannot_be_planned_is_one_sentence(
     file, apart = tmp_path / "profile.json", tmp_path / "apart.json"
     file.write_text(json.dumps(profile))
     apart.write_text('{"devices": 2, "bandwidth": 0}')
-    asked = [str(apart) if word == "APART" else word for word in words]
+    several = tmp_path / "several.json"
+    several.write_text('{"clusters": [{"name": "lab", "devices": 1}]}')
+    files = {"APART": str(apart), "SEVERAL#nope": f"{several}#nope"}
+    asked = [files.get(word, word) for word in words]
     done = weft("pipeline", *question, file, *asked)
     assert done.returncode == code, done.stderr
     assert says in done.stderr and done.stdout == ""

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -121,17 +122,31 @@ Result<Cluster> read_cluster(const JsonValue& value) {
 
 namespace {
 
+std::string_view name_of(const JsonValue& value) {
+  const JsonValue* name = value.find("name");
+  return name ? std::string_view(name->text) : std::string_view();
+}
+
+/// One that is asked for must be there, also where there is only one.
 Result<Cluster> choose(const JsonValue& root, const std::string& file, std::string_view wanted) {
   const JsonValue* list = root.find("clusters");
-  if (!list) return read_cluster(root);
-  std::string names;
-  for (const JsonValue& item : list->items) {
-    const JsonValue* name = item.find("name");
-    const std::string_view text = name ? std::string_view(name->text) : std::string_view();
-    if (text == wanted || (wanted.empty() && list->items.size() == 1)) return read_cluster(item);
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", text);
+  std::vector<const JsonValue*> clusters;
+  if (list) {
+    for (const JsonValue& item : list->items) clusters.push_back(&item);
+  } else {
+    clusters.push_back(&root);
   }
-  return bad(fmt::format("it holds several clusters; write {}#NAME with one of {}", file, names));
+  if (clusters.empty()) return bad("its list of clusters is empty");
+  if (clusters.size() == 1 && wanted.empty()) return read_cluster(*clusters.front());
+  std::vector<std::string_view> names;
+  for (const JsonValue* cluster : clusters) {
+    names.push_back(name_of(*cluster));
+    if (names.back() == wanted) return read_cluster(*cluster);
+  }
+  const std::string why = wanted.empty() ? "it holds several clusters"
+                                         : fmt::format("it holds no cluster '{}'", wanted);
+  return fail(ErrorCode::kUsage,
+              fmt::format("{}; write {}#NAME with one of {}", why, file, fmt::join(names, ", ")));
 }
 
 Result<Cluster> read_any(std::string_view json, const std::string& file, std::string_view wanted) {

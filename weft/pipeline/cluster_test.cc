@@ -43,8 +43,31 @@ TEST(Cluster, ADescriptionNamesDevicesHostsAndTheNicThatAHostShares) {
   ASSERT_TRUE(single) << single.error().text();
   EXPECT_EQ(single->devices, 8);
   EXPECT_EQ(single->bandwidth_of(0, 1), 12'500'000'000);
-  for (const char* none : {"", "H100", "8x H100, 4 hosts", "4 devices", "x, y"}) {
-    EXPECT_FALSE(describe_cluster(none)) << none;
+  EXPECT_EQ(describe_cluster("8x H100")->bandwidth_of(0, 1), 450'000'000'000) << "NVLink";
+  EXPECT_EQ(describe_cluster("8x H100 pcie")->bandwidth_of(0, 1), 50'000'000'000);
+  EXPECT_EQ(describe_cluster("8x L4")->bandwidth_of(0, 1), 25'000'000'000) << "has no NVLink";
+  EXPECT_EQ(describe_cluster("1 device")->devices, 1);
+}
+
+TEST(Cluster, WordsThatMakeNoSenseAreNamed) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"", "and there is no such file: it does not say how many devices"},
+      {"lab", "and there is no such file: 'lab' is no part of a cluster"},
+      {"8x H100 nvlink, 4 hosts", "nothing joins the 4 hosts; add the rate of their NICs"},
+      {"8x H100 nvlink, 400Gb", "the rate of a NIC joins hosts, and there is one"},
+      {"4 devices", "nothing joins the devices of a host; add a rate"},
+      {"4 devices, 2 hosts, 1GB/s", "nothing joins the devices of a host"},
+      {"8x L4 nvlink", "L4 has no NVLink; write '8x L4'"},
+      {"8x H300", "'H300' is no device that Weft knows (GB200, B200, H200"},
+      {"0x H100", "'0x' is no number from 1 to 4096"},
+      {"8x H100, 4 hosts here, 1GB/s", "'4 hosts here' is no number of hosts"},
+      {"4 devices, 1GB/s, -5us", "'-5us' is no such amount"},
+      {"4000x H100, 2 hosts, 1GB/s", "more than 4096 devices"},
+      {"400Gb", "how many devices"}};
+  for (const auto& [text, says] : wrong) {
+    const auto cluster = describe_cluster(text);
+    EXPECT_NE(why(cluster).find(says), std::string::npos) << text << ": " << why(cluster);
+    EXPECT_EQ(cluster.error().code, ErrorCode::kUsage);
   }
 }
 
@@ -61,7 +84,14 @@ TEST(Cluster, JsonTakesNumbersOrMatricesAndOneOfSeveral) {
   EXPECT_EQ(cluster->speed[1], 0.5);
   EXPECT_EQ(cluster->memory[1], 2'000'000'000);
   EXPECT_EQ(cluster->shared[0].bandwidth, 4);
-  EXPECT_NE(why(parse_cluster(two, "c.json", "")).find("one of a, b"), std::string::npos);
+  EXPECT_EQ(why(parse_cluster(two, "c.json", "")),
+            "c.json: it holds several clusters; write c.json#NAME with one of a, b");
+  EXPECT_EQ(why(parse_cluster(two, "c.json", "nope")),
+            "c.json: it holds no cluster 'nope'; write c.json#NAME with one of a, b");
+  const char* one = R"({"name": "a", "devices": 2, "bandwidth": 1e9})";
+  EXPECT_EQ(why(parse_cluster(one, "c.json", "a")), "no error");
+  EXPECT_EQ(why(parse_cluster(one, "c.json", "b")),
+            "c.json: it holds no cluster 'b'; write c.json#NAME with one of a");
   EXPECT_NE(
       why(parse_cluster(R"({"devices": 2, "bandwidth": [[0], [1, 0]]})", "c", "")).find("2 rows"),
       std::string::npos);

@@ -17,6 +17,7 @@ LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order) 
   for (auto* sums : {&chain.parameters, &chain.stash}) sums->push_back(0);
   for (const std::int32_t number : chain.order) {
     const Layer& layer = profile.layers[number];
+    chain.ids.push_back(layer.id);
     chain.forward.push_back(chain.forward.back() + layer.forward);
     chain.backward.push_back(chain.backward.back() + layer.backward);
     chain.weight.push_back(chain.weight.back() + layer.weight);

@@ -4,6 +4,7 @@
 // has a reader behind it: what skips a stage passes through it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "weft/pipeline/profile.h"
@@ -12,6 +13,7 @@ namespace weft::pipeline {
 
 struct LayerChain {
   std::vector<std::int32_t> order;  ///< layers of the profile
+  std::vector<std::string> ids;     ///< their ids, for messages
   /// Sums of the first i layers, one more than layers.
   std::vector<Nanos> forward, backward, weight;
   std::vector<Bytes> parameters, stash;

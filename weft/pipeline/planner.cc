@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "weft/base/counted.h"
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/device_orders.h"
 #include "weft/pipeline/improve.h"
@@ -107,9 +108,11 @@ class Planner {
   /// Orders of micro-batches that were asked for may have no place for it.
   bool may_share() const {
     if (options_.chunks < 2) return false;
+    const auto shares = [](const std::string& name) {
+      return name == "interleaved" || name == "zb-v" || name == "dualpipe-v";
+    };
     return options_.schedules.empty() ||
-           std::find(options_.schedules.begin(), options_.schedules.end(), "interleaved") !=
-               options_.schedules.end();
+           std::any_of(options_.schedules.begin(), options_.schedules.end(), shares);
   }
 
   void share_devices() {
@@ -136,19 +139,26 @@ class Planner {
     const std::int32_t layers = task_.chain.size(), devices = task_.cluster.devices;
     if (options_.stages > layers) {
       return fail(ErrorCode::kInfeasible,
-                  fmt::format("{} stages are more than the {} layers", options_.stages, layers));
+                  fmt::format("{} are more than the {}", counted(options_.stages, "stage"),
+                              counted(layers, "layer")));
     }
     const std::int64_t most =
         static_cast<std::int64_t>(may_share() ? options_.chunks : 1) * devices;
     if (options_.stages > most) {
-      return fail(
-          ErrorCode::kInfeasible,
-          fmt::format("{} stages are more than the {} devices can have", options_.stages, devices));
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("{} are more than the {} can have", counted(options_.stages, "stage"),
+                              counted(devices, "device")));
     }
     return {};
   }
 
   tl::unexpected<Error> no_plan() const {
+    if (!task_.limit_memory && !options_.schedules.empty()) {
+      return fail(ErrorCode::kInfeasible,
+                  fmt::format("no plan runs in the order '{}' on these devices, with the stages "
+                              "and micro-batches asked for",
+                              options_.schedules.front()));
+    }
     if (!task_.limit_memory) {
       return fail(ErrorCode::kInfeasible, "no devices with links between them can hold the stages");
     }
@@ -162,10 +172,10 @@ class Planner {
       const Bytes kept = (chain.stash[i + 1] - chain.stash[i]) / task_.cluster.devices;
       if (state + kept <= largest) continue;
       return fail(ErrorCode::kInfeasible,
-                  fmt::format("no plan fits into the memory of the devices: layer {} alone takes "
+                  fmt::format("no plan fits into the memory of the devices: layer '{}' alone takes "
                               "{:.2f} GB for parameters and their state and {:.2f} for a "
                               "micro-batch, and the largest device has {:.2f}",
-                              i, gb(state), gb(kept), gb(largest)));
+                              chain.ids[i], gb(state), gb(kept), gb(largest)));
     }
     double all = 0;
     for (const Bytes each : memory) all += static_cast<double>(each);

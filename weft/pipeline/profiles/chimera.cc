@@ -97,10 +97,11 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     }
     return profile;
   }
-  return bad(
-      fmt::format("this table tells of one block: write FILE#SIZExBLOCKS, as #8x24 for 24 of "
-                  "them and micro-batches of 8 samples; it has {}",
-                  sizes.empty() ? "no sizes" : sizes));
+  if (sizes.empty()) return bad("the table has no rows");
+  return fail(ErrorCode::kUsage,
+              fmt::format("this table tells of one block: write FILE#SIZExBLOCKS, as #8x24 for 24 "
+                          "of them and micro-batches of 8 samples; it has {}",
+                          sizes));
 }
 
 }  // namespace weft::pipeline::profiles

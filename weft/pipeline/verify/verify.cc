@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/pipeline/verify/bound.h"
 #include "weft/pipeline/verify/figures.h"
@@ -30,11 +31,11 @@ Finding layers(const PlanData& plan) {
     }
   }
   if (plan.fixed_stages > 0 && static_cast<std::size_t>(plan.fixed_stages) != plan.stages.size()) {
-    return {"layers", false, fmt::format("{} stages were asked for", plan.fixed_stages)};
+    return {"layers", false, fmt::format("{} asked for", counted(plan.fixed_stages, "stage"))};
   }
   return {"layers", true,
-          fmt::format("{}, each in one of {} stages, none before what it needs", plan.layers.size(),
-                      plan.stages.size())};
+          fmt::format("{}, each in one of {}, none before what it needs", plan.layers.size(),
+                      counted(static_cast<std::int64_t>(plan.stages.size()), "stage"))};
 }
 
 Finding devices(const PlanData& plan) {
@@ -47,14 +48,15 @@ Finding devices(const PlanData& plan) {
     if (plan.most_replicas > 0 &&
         stage.devices.size() > static_cast<std::size_t>(plan.most_replicas)) {
       return {"devices", false,
-              fmt::format("a stage has {} replicas, and {} were asked for at most",
-                          stage.devices.size(), plan.most_replicas)};
+              fmt::format("a stage has {}, and {} at most asked for",
+                          counted(static_cast<std::int64_t>(stage.devices.size()), "replica"),
+                          plan.most_replicas)};
     }
     const bool is_new = chunks[stage.group]++ == 0;
     if (plan.most_chunks > 0 && chunks[stage.group] > plan.most_chunks) {
       return {"devices", false,
-              fmt::format("device {} has more than the {} stages asked for", stage.devices.front(),
-                          plan.most_chunks)};
+              fmt::format("device {} has more than the {} asked for", stage.devices.front(),
+                          counted(plan.most_chunks, "stage"))};
     }
     for (const std::int32_t device : stage.devices) {
       if (!is_new) break;

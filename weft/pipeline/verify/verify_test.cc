@@ -92,7 +92,7 @@ TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
         plan_file(profile, task, planned, *pipeline, planned.schedule, *timeline);
     EXPECT_EQ(verdict(right), "") << "round " << round;
     const std::string more = R"("most_chunks":)" + std::to_string(chunks);
-    EXPECT_NE(verdict(with(right, more, R"("most_chunks":1)")).find("than the 1 stages asked for"),
+    EXPECT_NE(verdict(with(right, more, R"("most_chunks":1)")).find("than the 1 stage asked for"),
               std::string::npos);
   }
 }
@@ -119,7 +119,7 @@ TEST(Verify, FindsWhatIsWrong) {
   }
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0,1])")).find("devices"), 0u);
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")),
-            "devices: device 0 has more than the 1 stages asked for");
+            "devices: device 0 has more than the 1 stage asked for");
   const std::string orders = R"("orders":[)";
   EXPECT_EQ(verdict(with(right, orders, orders + R"("0F0",)")),
             "time: 4 orders for 3 groups of devices");
