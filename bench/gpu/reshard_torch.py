@@ -102,11 +102,12 @@ def check_rank():
 
 def measure_rank(out):
     import weft.torch
-    from weft.torch import running
+    from weft.torch import redistribution, running
 
     rank = Rank()
     torch, dist = rank.torch, rank.dist
     with_kernels = running.kernels
+    prepared = {}  # by whether kernels are used: each keeps its own
     if with_kernels() is None:
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 
@@ -116,6 +117,8 @@ def measure_rank(out):
 
         def weft_with(kernels, again):
             running.kernels = kernels
+            fresh = type(redistribution.prepared)()
+            redistribution.prepared = prepared.setdefault(kernels is with_kernels, fresh)
             torch.cuda.set_sync_debug_mode("error" if again else "default")
             try:
                 return weft.torch.redistribute(array, mesh, after).to_local()

@@ -149,6 +149,7 @@ T value_or_raise(Result<T> result) {
 
 void bind_reshard_kernels(nb::module_& module) {
   nb::class_<PyCopies>(module, "ReshardCopies")
+      .def("__bool__", [](const PyCopies& self) { return self.plan != nullptr; })
       .def(
           "run",
           [](const PyCopies& self, const std::vector<std::uintptr_t>& addresses,

@@ -323,6 +323,8 @@ def reshard_run_all(
 class ReshardCopies:
     """Copies on a GPU, or none."""
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
     def run(self, addresses: Sequence[int], stream: int) -> None:
         """Queues them on a stream. addresses: of all buffers of the program, and of the batch's staging."""
 

@@ -12,12 +12,18 @@ import torch.distributed as dist
 from ..errors import Unavailable
 
 
+def world() -> Any:
+    """The default process group."""
+    group = dist.group.WORLD
+    if group is None:
+        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+    return group
+
+
 def backend_of(device: torch.device) -> Any:
     """The back-end of the default process group for tensors on that device."""
-    if not dist.is_initialized():
-        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
     try:
-        return dist.group.WORLD._get_backend(device)
+        return world()._get_backend(device)
     except RuntimeError as error:
         raise Unavailable(
             f"the process group has no back-end for tensors on {device.type}: initialise it with "

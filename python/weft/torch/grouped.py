@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from .._core import ReshardProgram
 from ..errors import PeerFailed
-from .messages import Links, Piece, peer_failed
+from .messages import Links, Piece, Turn, peer_failed
 from .packing import Packing
 
 STAGING = 256 << 20
@@ -34,7 +34,7 @@ def agree(program: ReshardProgram, links: Links, device: torch.device, found: in
     found: what this rank has found in it besides; True if all ranks have found the same, which they can
     only tell where each has a message for each other.
     """
-    known = _agreed.setdefault(links.group or dist.group.WORLD, {})
+    known = _agreed.setdefault(dist.group.WORLD, {})
     if program.fingerprint in known:
         return known[program.fingerprint]
     peers = sorted(
@@ -46,17 +46,17 @@ def agree(program: ReshardProgram, links: Links, device: torch.device, found: in
     )
     mine = torch.tensor([program.fingerprint % (1 << 62), found % (1 << 62)], device=device)
     theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
-    operations = []
-    for number, peer in enumerate(peers):
-        operations.append(operation(dist.irecv, theirs[number], peer, links))
-        operations.append(operation(dist.isend, mine, peer, links))
-    exchange(operations, links)
+    exchange(
+        [(theirs[number], peer) for number, peer in enumerate(peers)],
+        [(mine, peer) for peer in peers],
+        links,
+    )
     own = mine.tolist()
     for peer, words in zip(peers, theirs.tolist()):
         if words[0] != own[0]:
             raise PeerFailed(f"rank {peer} redistributes something else at the same time")
     alike = all(words == own for words in theirs.tolist())
-    known[program.fingerprint] = alike and len(peers) + 1 == dist.get_world_size(links.group)
+    known[program.fingerprint] = alike and len(peers) + 1 == dist.get_world_size()
     return known[program.fingerprint]
 
 
@@ -79,31 +79,35 @@ def groups(pieces: Sequence[Piece]) -> list[list[int]]:
 
 def run_grouped(
     program: ReshardProgram,
+    turns: Sequence[Turn],
     packing: Packing,
     buffers: Sequence[torch.Tensor],
     links: Links,
 ) -> None:
+    """As messages.run_program."""
     agree(program, links, buffers[-1].device)
     packing.fill_neutral()
-    for turn in range(program.turns):
+    for turn, (sends, receives) in enumerate(turns):
         packing.move(turn)
-        sends, receives = program.sends(turn), program.receives(turn)
         out, into = groups(sends), groups(receives)
         for k in range(max(len(out), len(into))):
-            operations, come = [], []
-            for number in into[k] if k < len(into) else ():
-                memory = place(receives[number], buffers)
-                operations.append(operation(dist.irecv, memory, receives[number][0], links))
-                if receives[number][2] < 0:
-                    come.append((number, memory))
-            for number in out[k] if k < len(out) else ():
-                memory = place(sends[number], buffers)
+            come = [(number, place(receives[number], buffers)) for number in of(into, k)]
+            gone = [(number, place(sends[number], buffers)) for number in of(out, k)]
+            for number, memory in gone:
                 if sends[number][2] < 0:
                     packing.pack(turn, number, memory)
-                operations.append(operation(dist.isend, memory, sends[number][0], links))
-            exchange(operations, links)
+            exchange(
+                [(memory, receives[number][0]) for number, memory in come],
+                [(memory, sends[number][0]) for number, memory in gone],
+                links,
+            )
             for number, memory in come:
-                packing.unpack(turn, number, memory)
+                if receives[number][2] < 0:
+                    packing.unpack(turn, number, memory)
+
+
+def of(numbers: list[list[int]], k: int) -> list[int]:
+    return numbers[k] if k < len(numbers) else []
 
 
 def place(piece: Piece, buffers: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -113,16 +117,24 @@ def place(piece: Piece, buffers: Sequence[torch.Tensor]) -> torch.Tensor:
     return buffers[buffer][offset : offset + size]
 
 
-def operation(start: object, memory: torch.Tensor, peer: int, links: Links) -> dist.P2POp:
-    return dist.P2POp(start, memory, peer, group=links.group, tag=links.tag)
+Message = tuple[torch.Tensor, int]
+"""Memory, and the rank that it goes to or comes from."""
 
 
-def exchange(operations: list[dist.P2POp], links: Links) -> None:
-    if not operations:
+def exchange(receives: Sequence[Message], sends: Sequence[Message], links: Links) -> None:
+    """One group of the back-end: what dist.batch_isend_irecv does, without what it looks up a message."""
+    if not receives and not sends:
         return
+    group, (first, peer) = dist.group.WORLD, (*receives, *sends)[0]
+    together = group._get_backend(first.device).supports_coalescing
     try:
-        started = dist.batch_isend_irecv(operations)
+        if together:
+            group._start_coalescing(first.device)
+        works = [(group.recv([memory], peer, links.tag), peer) for memory, peer in receives]
+        works += [(group.send([memory], peer, links.tag), peer) for memory, peer in sends]
+        if together:
+            works = [(group._end_coalescing(first.device), peer)]
     except RuntimeError as error:
-        raise peer_failed(operations[0].peer, error) from error
-    for number, work in enumerate(started):
-        links.deadline.wait(work, operations[number].peer)
+        raise peer_failed(peer, error) from error
+    for work, peer in works:
+        links.deadline.wait(work, peer)

@@ -24,7 +24,8 @@ from .._core import (
     reshard_collectives,
     reshard_kernels,
 )
-from .grouped import agree, exchange, operation
+from . import native
+from .grouped import Message, agree, exchange
 from .messages import Links, peer_failed
 
 # What NCCL's numbers stand for.
@@ -50,10 +51,10 @@ Wired = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Batch:
-    """A ReshardBatch, looked up once."""
+    """A ReshardBatch, looked up once; None where nothing is copied."""
 
-    before: ReshardCopies
-    after: ReshardCopies
+    before: ReshardCopies | None
+    after: ReshardCopies | None
     sends: list[Wired]
     receives: list[Wired]
     staging: int
@@ -61,60 +62,100 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    neutral: ReshardCopies
+class Queue:
+    """A program with its launches, ready to be queued any number of times."""
+
+    neutral: ReshardCopies | None
     batches: list[Batch]
+    all_ranks: bool  # every rank of the process group has a batch when this one has
+
+    def run(self, buffers: Sequence[torch.Tensor], links: Links) -> None:
+        """`buffers`: as the program numbers them, each as bytes, staging included."""
+        device = buffers[-1].device
+        addresses = [buffer.data_ptr() for buffer in buffers]
+        with torch.cuda.device(device):
+            stream = torch.cuda.current_stream().cuda_stream
+            if self.neutral is not None:
+                self.neutral.run(addresses, stream)
+            for batch in self.batches:
+                staging = torch.empty(batch.staging, dtype=torch.uint8, device=device)
+                places = [*addresses, staging.data_ptr()]
+                memory = [*buffers, staging]
+                if batch.before is not None:
+                    batch.before.run(places, stream)
+                if batch.collective is not None:
+                    run_collective(batch.collective, memory, links)
+                elif self.all_ranks:
+                    run_all_to_all(batch, memory, links)
+                else:
+                    exchange(parts(memory, batch.receives), parts(memory, batch.sends), links)
+                if batch.after is not None:
+                    batch.after.run(places, stream)
 
 
 @functools.lru_cache(maxsize=256)
-def prepared(held: ReshardKernels, program: ReshardProgram, collectives: bool) -> Prepared:
+def prepared(held: ReshardKernels, program: ReshardProgram, collectives: bool) -> list[list[Batch]]:
     """All turns, with their copies on the GPU."""
-    batches = [
-        Batch(one.before, one.after, one.sends, one.receives, one.staging, one.collective)
+    return [
+        [
+            Batch(
+                one.before or None,
+                one.after or None,
+                one.sends,
+                one.receives,
+                one.staging,
+                one.collective,
+            )
+            for one in held.batches(program, turn, collectives)
+        ]
         for turn in range(program.turns)
-        for one in held.batches(program, turn, collectives)
     ]
-    return Prepared(held.neutral(program), batches)
 
 
-def run_with_kernels(
-    held: ReshardKernels,
-    program: ReshardProgram,
-    buffers: Sequence[torch.Tensor],
-    links: Links,
-) -> None:
-    """`buffers`: as the program numbers them, each as bytes, staging included."""
-    device = buffers[-1].device
-    collectives = agree(program, links, device, reshard_collectives(program))
-    addresses = [buffer.data_ptr() for buffer in buffers]
-    with torch.cuda.device(device):
-        stream = torch.cuda.current_stream().cuda_stream
-        work = prepared(held, program, collectives)
-        work.neutral.run(addresses, stream)
-        for batch in work.batches:
-            staging = torch.empty(batch.staging, dtype=torch.uint8, device=device)
-            places = [*addresses, staging.data_ptr()]
-            memory = [*buffers, staging]
-            batch.before.run(places, stream)
-            if batch.collective is not None:
-                run_collective(batch.collective, memory, links)
-            else:
-                run_messages(batch, memory, links)
-            batch.after.run(places, stream)
+def queue_of(
+    held: ReshardKernels, program: ReshardProgram, links: Links, device: torch.device
+) -> Queue:
+    """All ranks of the program call it, when they see it first."""
+    plain = prepared(held, program, False)
+    once = all(
+        len(turn) <= 1 and distinct(one.sends) and distinct(one.receives)
+        for turn in plain
+        for one in turn
+    )
+    found = hash((reshard_collectives(program), once, tuple(map(len, plain))))
+    alike = agree(program, links, device, found)
+    turns = prepared(held, program, True) if alike else plain
+    batches = [one for turn in turns for one in turn]
+    return Queue(held.neutral(program) or None, batches, alike and once)
+
+
+def distinct(wires: Sequence[Wired]) -> bool:
+    return len({wired[0] for wired in wires}) == len(wires)
+
+
+def parts(memory: Sequence[torch.Tensor], wires: Sequence[Wired]) -> list[Message]:
+    return [(part(memory, wired), wired[0]) for wired in wires]
 
 
 def part(memory: Sequence[torch.Tensor], wired: Wired) -> torch.Tensor:
     _, buffer, offset, size = wired
-    return memory[buffer][offset : offset + size]
+    whole = memory[buffer]
+    return whole if whole.numel() == size else whole[offset : offset + size]
 
 
-def run_messages(batch: Batch, memory: Sequence[torch.Tensor], links: Links) -> None:
-    operations = [
-        operation(start, part(memory, wired), wired[0], links)
-        for start, wires in ((dist.irecv, batch.receives), (dist.isend, batch.sends))
-        for wired in wires
-    ]
-    exchange(operations, links)
+def run_all_to_all(batch: Batch, memory: Sequence[torch.Tensor], links: Links) -> None:
+    """The messages of all ranks as one call: nothing goes where a part is empty."""
+    world = range(dist.get_world_size())
+    nothing = memory[-1][:0]
+    given, wanted = [nothing for _ in world], [nothing for _ in world]
+    for there, wires in ((given, batch.sends), (wanted, batch.receives)):
+        for wired in wires:
+            there[wired[0]] = part(memory, wired)
+    try:
+        work = dist.group.WORLD.alltoall(wanted, given, dist.AllToAllOptions())
+    except RuntimeError as error:
+        raise peer_failed(list(world), error) from error
+    links.deadline.wait(work, list(world))
 
 
 def run_collective(
@@ -123,9 +164,9 @@ def run_collective(
     kind, number, source, target = collective
     dtype = TYPES[number]
     given, wanted = part(memory, source).view(dtype), part(memory, target).view(dtype)
-    start = dist.all_gather_into_tensor if kind == "gather" else dist.reduce_scatter_tensor
+    start = native.gather if kind == "gather" else native.scatter
     try:
-        work = start(wanted, given, group=links.group, async_op=True)
+        work = start(wanted, given, async_op=True)
     except RuntimeError as error:
-        raise peer_failed(dist.get_rank(), error) from error
-    links.deadline.wait(work, dist.get_rank())
+        raise peer_failed(range(dist.get_world_size()), error) from error
+    links.deadline.wait(work, range(dist.get_world_size()))

@@ -33,23 +33,35 @@ BLOCKS = 2  # of staging, a direction
 MOST_UNDER_WAY = 64  # operations, a direction
 
 
-def peer_failed(peer: int, error: BaseException) -> PeerFailed:
+Peers = int | Sequence[int]
+"""The rank that something is due to, or those of a collective."""
+
+
+def named(peers: Peers) -> str:
+    return f"rank {peers}" if isinstance(peers, int) else "rank " + " or ".join(map(str, peers))
+
+
+def peer_failed(peers: Peers, error: BaseException) -> PeerFailed:
     return PeerFailed(
-        f"rank {peer} failed, or did not answer in time ({_first(error)}): what was to be received is "
+        f"{named(peers)} failed, or did not answer in time ({_first(error)}): what was to be received is "
         "undefined, and the process group cannot be used again"
     )
 
 
 class Deadline:
     """When to give up on the others. `queued`: waiting for a message only queues what comes behind it,
-    as with NCCL, whose own watchdog ends the process unless `watch` asks to look after every message."""
+    as with NCCL, whose own watchdog ends the process unless `watch` asks to look after every message.
+    `group`: whose messages they are, without it the default one."""
 
-    def __init__(self, seconds: float, queued: bool = False, watch: bool = False) -> None:
+    def __init__(
+        self, seconds: float, queued: bool = False, watch: bool = False, group: Any = None
+    ) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._queued, self._watch = queued, watch
+        self._group = group
 
-    def wait(self, work: Any, peer: int) -> None:
+    def wait(self, work: Any, peers: Peers) -> None:
         # Zero would mean none to some back-ends.
         left = timedelta(seconds=max(0.001, self._end - time.monotonic()))
         try:
@@ -57,13 +69,13 @@ class Deadline:
             while self._queued and self._watch and not work.is_completed():
                 if time.monotonic() > self._end:
                     # Otherwise the device would wait for ever, and the process with it.
-                    dist.group.WORLD.abort()
+                    (self._group or dist.group.WORLD).abort()
                     raise RuntimeError("timed out")
                 time.sleep(0.0001)
         except RuntimeError as error:
-            raise peer_failed(peer, error) from error
+            raise peer_failed(peers, error) from error
         if done is False:
-            raise PeerFailed(f"rank {peer} did not answer within {self._seconds:g} s")
+            raise PeerFailed(f"{named(peers)} did not answer within {self._seconds:g} s")
 
 
 def _first(error: BaseException) -> str:
@@ -79,16 +91,22 @@ class Links:
         self.deadline = deadline
         self.tag = tag  # ranks that run different programs never take each other's messages
         self.group = group
+        # In the default group a rank is its own number: torch need not look it up a message.
+        self._world = dist.group.WORLD if group is None else None
 
     def send(self, memory: torch.Tensor, peer: int) -> Any:
-        return self._start(dist.isend, memory, peer)
+        try:
+            if self._world is not None:
+                return self._world.send([memory], peer, self.tag)
+            return dist.isend(memory, peer, group=self.group, tag=self.tag)
+        except RuntimeError as error:
+            raise peer_failed(peer, error) from error
 
     def receive(self, memory: torch.Tensor, peer: int) -> Any:
-        return self._start(dist.irecv, memory, peer)
-
-    def _start(self, start: Callable[..., Any], memory: torch.Tensor, peer: int) -> Any:
         try:
-            return start(memory, peer, group=self.group, tag=self.tag)
+            if self._world is not None:
+                return self._world.recv([memory], peer, self.tag)
+            return dist.irecv(memory, peer, group=self.group, tag=self.tag)
         except RuntimeError as error:
             raise peer_failed(peer, error) from error
 
@@ -175,27 +193,36 @@ class _Thread(threading.Thread):
             self.error = error
 
 
+Turn = tuple[list[Piece], list[Piece]]
+"""What is sent, and what is received."""
+
+
+def turns_of(program: ReshardProgram) -> list[Turn]:
+    return [(program.sends(turn), program.receives(turn)) for turn in range(program.turns)]
+
+
 def run_program(
     program: ReshardProgram,
+    turns: Sequence[Turn],
     packing: Packing,
     buffers: Sequence[torch.Tensor],
     links: Links,
 ) -> None:
-    """`buffers`: as the program numbers them, each as bytes, staging included."""
+    """`turns`: those of the program; `buffers`: as it numbers them, each as bytes, staging included."""
     packing.fill_neutral()
     device = buffers[-1].device
     size = program.longest_packed
     outgoing, incoming = Staging(size, device), Staging(size, device)
-    for turn in range(program.turns):
-        _run_turn(program, packing, buffers, links, turn, outgoing, incoming)
+    for number, turn in enumerate(turns):
+        _run_turn(number, turn, packing, buffers, links, outgoing, incoming)
 
 
 def _run_turn(
-    program: ReshardProgram,
+    turn: int,
+    pieces: Turn,
     packing: Packing,
     buffers: Sequence[torch.Tensor],
     links: Links,
-    turn: int,
     outgoing: Staging,
     incoming: Staging,
 ) -> None:
@@ -214,7 +241,7 @@ def _run_turn(
     def nothing(_number: int, _piece: Piece, _block: torch.Tensor | None) -> None:
         pass
 
-    sends, receives = program.sends(turn), program.receives(turn)
+    sends, receives = pieces
     out = Lane(sends, outgoing, send, nothing, links, buffers)
     into = Lane(receives, incoming, receive, put, links, buffers)
     into.fill()

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +15,16 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor._dtensor_spec import DTensorSpec
 from torch.distributed.tensor.placement_types import Partial
 
 from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
 from ..errors import Infeasible, UsageError
-from .grouped import STAGING, longest_piece
+from . import backends, native
+from .grouped import STAGING, agree, longest_piece
 from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
-from .running import CHUNK, Job, Kind, bare, road_between, run
+from .messages import Links
+from .running import CHUNK, Kind, bare, carrier, deadline_of, road_between
 
 
 @dataclass(frozen=True)
@@ -166,40 +171,157 @@ def redistribute(
     """
     mesh = mesh or array.device_mesh
     placements = [Replicate()] * mesh.ndim if placements is None else placements
-    target = spec_for(array.shape, mesh, placements)
     wanted = dtype or array.dtype
     if torch.is_grad_enabled() and array.requires_grad:
-        return _Redistribute.apply(array, mesh, tuple(placements), target, wanted, budget, timeout)
-    return _redistribute(array, mesh, tuple(placements), target, wanted, budget, timeout)
+        return _Redistribute.apply(array, mesh, tuple(placements), wanted, budget, timeout)
+    return _redistribute(array, mesh, tuple(placements), wanted, budget, timeout)
+
+
+Carry = Callable[[torch.Tensor, torch.Tensor, DeviceMesh, float | None], None]
+"""From this rank's part, in the type that travels, to its part of the result; the mesh is that of both ends
+where they have the same one."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """One redistribution, prepared: what a call finds out that is the same in every other one."""
+
+    result: DTensorSpec
+    same: bool  # as it is
+    given: int  # bytes of this rank's part, as they travel
+    shape: tuple[int, ...]  # of this rank's part of the result
+    travels: torch.dtype
+    scale: float
+    carry: Carry | None  # None: this rank is in neither mesh
+
+
+READY = 1024
+"""Redistributions of a process group that are kept prepared."""
+
+prepared: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[Any, Ready]] = (
+    weakref.WeakKeyDictionary()
+)
+"""By what decides all of it; another process group has other ranks."""
+
+
+def ready_for(
+    array: DTensor,
+    mesh: DeviceMesh,
+    placements: tuple[Any, ...],
+    wanted: torch.dtype,
+    budget: int | None,
+    timeout: float | None,
+) -> Ready:
+    known = prepared.setdefault(backends.world(), {})
+    key = (array._spec, mesh, placements, wanted, budget, array._local_tensor.device)
+    ready = known.get(key)
+    if ready is None:
+        ready = prepare(array, mesh, placements, wanted, budget, timeout)
+        if len(known) >= READY:
+            del known[next(iter(known))]
+        known[key] = ready
+    return ready
+
+
+def prepare(
+    array: DTensor,
+    mesh: DeviceMesh,
+    placements: tuple[Any, ...],
+    wanted: torch.dtype,
+    budget: int | None,
+    timeout: float | None,
+) -> Ready:
+    """All ranks of both meshes call it, when they see these ends first."""
+    source, target = spec_of(array), spec_for(array.shape, mesh, placements)
+    travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
+    rank, device = dist.get_rank(), array._local_tensor.device
+    before, after = local_shape(source, rank), local_shape(target, rank)
+    same = source == target and wanted == array.dtype
+    carry = None
+    if not same and (before is not None or after is not None):
+        carry = carry_for(source, target, travels, mesh, device, budget, timeout)
+    # torch believes that a scalar is what its local part says.
+    nothing = torch.empty((0,) if array.shape else (), dtype=wanted, device=device)
+    return Ready(
+        dtensor(nothing, mesh, placements, array.shape)._spec,
+        same,
+        0 if before is None else math.prod(before) * travels.itemsize,
+        (0,) if after is None else after,
+        travels,
+        scale_of(source, target),
+        carry,
+    )
+
+
+def carry_for(
+    source: Spec,
+    target: Spec,
+    travels: torch.dtype,
+    mesh: DeviceMesh,
+    device: torch.device,
+    budget: int | None,
+    timeout: float | None,
+) -> Carry:
+    reduction = reduction_of(source, target)
+    road = road_between((*source.ranks, *target.ranks), device, timeout)
+    way = Way(source, target, travels, road.link(device))
+    program = program_of((way,), dist.get_rank(), budget, road.kind())
+    alone = None
+    if road.near is None and budget is None:
+        alone = native.collective_of(source, target, travels, reduction)
+    if alone is None or not has_groups(mesh):
+        carry = carrier(program, road, device, [(travels, reduction)], timeout)
+        return lambda given, out, _mesh, timeout: carry((given, out), timeout)
+    # Collectives have no tags either.
+    links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
+    agree(program, links, device)
+
+    def collective(
+        given: torch.Tensor, out: torch.Tensor, mesh: DeviceMesh, timeout: float | None
+    ) -> None:
+        group = mesh.get_group(alone.axis)
+        native.run_collective(alone, given, out, group, deadline_of(device, timeout, group))
+
+    return collective
+
+
+def has_groups(mesh: DeviceMesh) -> bool:
+    try:
+        mesh.get_all_groups()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _redistribute(
     array: DTensor,
     mesh: DeviceMesh,
     placements: tuple[Any, ...],
-    target: Spec,
     wanted: torch.dtype,
     budget: int | None,
     timeout: float | None,
 ) -> DTensor:
-    source = spec_of(array)
+    ready = ready_for(array, mesh, placements, wanted, budget, timeout)
     local = bare(array)
-    if source == target and wanted == array.dtype:
-        return dtensor(local, mesh, placements, array.shape)
-    rank = dist.get_rank()
-    shape = local_shape(target, rank)
-    travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
-    out = torch.empty((0,) if shape is None else shape, dtype=travels, device=local.device)
-    if rank in source.ranks or rank in target.ranks:
-        road = road_between((*source.ranks, *target.ranks), local.device, timeout)
-        way = Way(source, target, travels, road.link(local.device))
-        program = program_of((way,), rank, budget, road.kind())
-        given = local.to(travels) if rank in source.ranks else out[:0]
-        run(program, [Job(given, out, reduction_of(source, target))], timeout, road)
-    scale = scale_of(source, target)
+    if ready.same:
+        return made(local, ready)
+    out = torch.empty(ready.shape, dtype=ready.travels, device=local.device)
+    if ready.carry is not None:
+        given = local.to(ready.travels).contiguous() if ready.given else out[:0]
+        if given.nbytes != ready.given:
+            raise UsageError(
+                f"this rank has {given.nbytes} bytes of an array of which its placements say {ready.given}"
+            )
+        ready.carry(given, out, mesh, timeout)
+    scale = ready.scale
     if scale != 1.0:
         out = out.mul_(scale) if out.is_floating_point() or out.is_complex() else out * scale
-    return dtensor(out.to(wanted), mesh, placements, array.shape)
+    return made(out.to(wanted), ready)
+
+
+def made(local: torch.Tensor, ready: Ready) -> DTensor:
+    """As DTensor.from_local would: only that its specification is known."""
+    return DTensor(local, copy.copy(ready.result), requires_grad=False)
 
 
 class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
@@ -209,15 +331,15 @@ class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
         array: DTensor,
         mesh: DeviceMesh,
         placements: tuple[Any, ...],
-        target: Spec,
         wanted: torch.dtype,
         budget: int | None,
         timeout: float | None,
     ) -> DTensor:
+        target = spec_for(array.shape, mesh, placements)
         if {spec_of(array).reduction, target.reduction} - {"", "sum"}:
             raise UsageError("only sums have gradients here: detach() the array first")
         ctx.back = (array.device_mesh, array.placements, array.dtype, budget, timeout)
-        return _redistribute(array, mesh, placements, target, wanted, budget, timeout)
+        return _redistribute(array, mesh, placements, wanted, budget, timeout)
 
     @staticmethod
     def backward(ctx: Any, gradient: DTensor) -> Any:
@@ -225,4 +347,4 @@ class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
         # Every summand has the gradient of the sum.
         whole = tuple(Replicate() if isinstance(p, Partial) else p for p in placements)
         back = redistribute(gradient, mesh, whole, dtype=dtype, budget=budget, timeout=timeout)
-        return back, None, None, None, None, None, None
+        return back, None, None, None, None, None

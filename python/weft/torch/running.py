@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch.distributed._functional_collectives import AsyncCollectiveTensor
@@ -15,8 +15,8 @@ from .._core import ReshardNeighbours, ReshardProgram
 from ..errors import UsageError
 from . import backends, neighbours
 from .grouped import run_grouped
-from .kernels import kernels, run_with_kernels
-from .messages import Deadline, Links, run_program
+from .kernels import kernels, queue_of
+from .messages import Deadline, Links, run_program, turns_of
 from .packing import HostPacking, Packing, TorchPacking
 
 CHUNK = 4 << 20
@@ -78,42 +78,91 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1).view(torch.uint8)
 
 
+Elements = tuple[torch.dtype, str]
+"""Of one array: what travels, and how it is added up."""
+
+
 def packing_for(
-    program: ReshardProgram, buffers: Sequence[torch.Tensor], jobs: Sequence[Job]
+    program: ReshardProgram, buffers: Sequence[torch.Tensor], arrays: Sequence[Elements]
 ) -> Packing:
     if buffers[-1].device.type == "cpu":
         return HostPacking(program, buffers)
-    dtypes = [job.target.dtype for job in jobs]
-    return TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
+    dtypes, reductions = zip(*arrays)
+    return TorchPacking(program, buffers, dtypes, reductions)
 
 
-def deadline_of(device: torch.device, timeout: float | None) -> Deadline:
+def seconds_for(device: torch.device) -> float:
+    """How long the process group itself would wait."""
+    return backends.seconds_of(backends.backend_of(device))
+
+
+def deadline_of(device: torch.device, timeout: float | None, group: Any = None) -> Deadline:
+    return deadline_after(device, seconds_for(device), timeout, group)
+
+
+def deadline_after(
+    device: torch.device, usual: float, timeout: float | None, group: Any = None
+) -> Deadline:
     return Deadline(
-        backends.seconds_of(backends.backend_of(device)) if timeout is None else timeout,
+        usual if timeout is None else timeout,
         queued=device.type != "cpu",
         watch=timeout is not None,
+        group=group,
     )
 
 
-def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, road: Road) -> None:
-    device = jobs[0].target.device
-    buffers = []
-    for job in jobs:
-        buffers += [as_bytes(job.source), as_bytes(job.target)]
-    for buffer, size in zip(buffers, program.buffers):
-        if buffer.numel() != size:
-            raise UsageError(
-                f"this rank has {buffer.numel()} bytes of an array of which its placements say {size}"
-            )
+Carrier = Callable[[Sequence[torch.Tensor], float | None], None]
+"""Runs one program, any number of times, on the source and target of every array and with a timeout."""
+
+
+def carrier(
+    program: ReshardProgram,
+    road: Road,
+    device: torch.device,
+    arrays: Sequence[Elements],
+    timeout: float | None,
+) -> Carrier:
+    """All ranks of the program call it, when they see it first. What it looks up is not looked up again."""
+    usual = seconds_for(device)
     if road.near is not None:
-        seconds = backends.seconds_of(backends.backend_of(device)) if timeout is None else timeout
-        neighbours.run_shared(road.near, program, buffers, road.ranks, seconds)
-        return
-    buffers.append(torch.empty(program.buffers[-1], dtype=torch.uint8, device=device))
-    links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
+        near = road.near
+        return lambda tensors, timeout: neighbours.run_shared(
+            near, program, tensors, road.ranks, usual if timeout is None else timeout
+        )
+    rests, tag = program.buffers[-1], program.fingerprint % (1 << 30)
+
+    def links(timeout: float | None) -> Links:
+        return Links(deadline_after(device, usual, timeout), tag)
+
+    def memory(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        staging = torch.empty(rests, dtype=torch.uint8, device=device)
+        return [*map(as_bytes, tensors), staging]
+
     held = kernels() if device.type == "cuda" and road.groups else None
     if held is not None:
-        run_with_kernels(held, program, buffers, links)
-        return
-    carry_out = run_grouped if road.groups else run_program
-    carry_out(program, packing_for(program, buffers, jobs), buffers, links)
+        queue = queue_of(held, program, links(timeout), device)
+        return lambda tensors, timeout: queue.run(memory(tensors), links(timeout))
+
+    turns, carry_out = turns_of(program), run_grouped if road.groups else run_program
+
+    def carry(tensors: Sequence[torch.Tensor], timeout: float | None) -> None:
+        buffers = memory(tensors)
+        packing = packing_for(program, buffers, arrays)
+        carry_out(program, turns, packing, buffers, links(timeout))
+
+    return carry
+
+
+def check_sizes(program: ReshardProgram, tensors: Sequence[torch.Tensor]) -> None:
+    for tensor, size in zip(tensors, program.buffers):
+        if tensor.nbytes != size:
+            raise UsageError(
+                f"this rank has {tensor.nbytes} bytes of an array of which its placements say {size}"
+            )
+
+
+def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, road: Road) -> None:
+    tensors = [part for job in jobs for part in (job.source.contiguous(), job.target)]
+    check_sizes(program, tensors)
+    arrays = [(job.target.dtype, job.reduction) for job in jobs]
+    carrier(program, road, jobs[0].target.device, arrays, timeout)(tensors, timeout)

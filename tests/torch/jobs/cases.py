@@ -17,7 +17,7 @@ import weft
 import weft.torch
 from tests.torch.jobs.oracle import check, distributed, local, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
-from weft.torch import backends, neighbours, packing, redistribution, running
+from weft.torch import backends, native, neighbours, packing, redistribution, running
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
 COPIES = [R, R]
@@ -242,19 +242,83 @@ def case_programs_are_made_once() -> None:
     before = redistribution.program_of.cache_info()
     weft.torch.redistribute(array, mesh, [S1, S0])
     after = redistribution.program_of.cache_info()
-    assert (after.hits, after.misses) == (before.hits + 1, before.misses)
+    assert (after.hits, after.misses) == (before.hits, before.misses)
+
+
+def case_prepared_calls_are_told_apart() -> None:
+    """By type, placements, mesh, shape and budget, and by nothing that a call may change."""
+    for _ in range(2):
+        for mesh in (grid(), mesh_of([[3, 1], [0, 2]])):
+            for shape in ((8, 4), (4, 8)):
+                for dtype in (torch.float32, torch.int64):
+                    whole = numbers(shape, dtype)
+                    for source in ([S0, S1], [S0, R], [Partial(), S0]):
+                        array = distributed(whole, mesh, source)
+                        for target in (COPIES, [S1, S0]):
+                            for budget in (None, 1 << 20):
+                                result = weft.torch.redistribute(array, mesh, target, budget=budget)
+                                check(result, whole, mesh, target)
+                                result.to_local().zero_()
+
+
+def case_a_result_keeps_no_one_elses_specification() -> None:
+    mesh = grid()
+    array = distributed(numbers((4, 4)), mesh, [S0, R])
+    first, second = (weft.torch.redistribute(array, mesh, [S1, R]) for _ in range(2))
+    assert first._spec == second._spec and first._spec is not second._spec
+
+
+def case_one_collective_is_the_whole_redistribution() -> None:
+    """Of the back-end's own, along one dimension of the mesh, where ranks share no memory."""
+    usual, shared = native.run_collective, neighbours.neighbours_of
+    ran: list[str] = []
+
+    def counted(
+        which: native.Collective, given: Any, out: Any, group: Any, deadline: Any
+    ) -> None:
+        ran.append(which.kind)
+        usual(which, given, out, group, deadline)
+
+    def kinds(shape: Sequence[int], mesh: DeviceMesh, source: Any, target: Any) -> list[str]:
+        ran.clear()
+        whole = numbers(shape)
+        array = distributed(whole, mesh, source)
+        for _ in range(2):
+            check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
+        return ran[1:]
+
+    native.run_collective, neighbours.neighbours_of = counted, lambda *_: None
+    redistribution.prepared.clear()
+    P = Partial()
+    turned = mesh_of([[3, 1], [2, 0]])
+    try:
+        assert kinds((8, 4), grid(), [P, S0], [R, S0]) == ["all_reduce"]
+        assert kinds((5, 3), grid(), [S1, P], [S1, R]) == ["all_reduce"]
+        assert kinds((5, 3), turned, [P, S1], [R, S1]) == ["all_reduce"]
+        assert kinds((8, 4), grid(), [S0, S0], [S0, R]) == ["all_gather"]
+        assert kinds((8, 4), grid(), [R, P], [R, S0]) == ["reduce_scatter"]
+        # Parts that differ, that interleave, or that ranks hold in another order than their own.
+        assert kinds((5, 4), grid(), [S0, R], COPIES) == []
+        assert kinds((8, 4), grid(), [S1, R], COPIES) == []
+        assert kinds((8, 4), grid(), [S0, S0], [R, S0]) == []
+        assert kinds((8, 4), turned, [S0, R], COPIES) == []
+        # Two steps.
+        assert kinds((8, 4), grid(), [P, P], COPIES) == []
+    finally:
+        native.run_collective, neighbours.neighbours_of = usual, shared
+        redistribution.prepared.clear()
 
 
 def case_torch_packs_as_the_library_does() -> None:
     """What packs on a GPU, run on the host, by messages."""
 
-    def by_torch(program: Any, buffers: Any, jobs: Any) -> packing.Packing:
-        dtypes = [job.target.dtype for job in jobs]
-        return packing.TorchPacking(program, buffers, dtypes, [job.reduction for job in jobs])
+    def by_torch(program: Any, buffers: Any, arrays: Any) -> packing.Packing:
+        return packing.TorchPacking(program, buffers, *zip(*arrays))
 
     usual, shared = running.packing_for, neighbours.neighbours_of
     running.packing_for = by_torch
     neighbours.neighbours_of = lambda *_: None
+    redistribution.prepared.clear()
     try:
         all_pairs((5, 3))
         all_pairs((4, 6), "max", torch.int64)
@@ -263,6 +327,7 @@ def case_torch_packs_as_the_library_does() -> None:
         case_types_of_elements()
     finally:
         running.packing_for, neighbours.neighbours_of = usual, shared
+        redistribution.prepared.clear()
 
 
 def case_groups_of_messages_do_as_single_ones() -> None:
@@ -270,6 +335,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
     usual = backends.in_groups
 
     backends.in_groups = lambda device: True
+    redistribution.prepared.clear()
     try:
         all_pairs((5, 3))
         case_between_meshes()
@@ -285,6 +351,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
         )
     finally:
         backends.in_groups = usual
+        redistribution.prepared.clear()
 
 
 def case_gradients_go_back() -> None:
