@@ -144,7 +144,6 @@ class Bench:
     def measure(self, model: str, links: str, megabits: tuple[int, ...], testbed: bool) -> Row:
         described, plan = self.folder / "cluster.json", self.folder / "plan.json"
         described.write_text(json.dumps(cluster(links, megabits)))
-        # Where stages share devices, all-reduces are simulated as if no message used their links.
         run([self.weft, "pipeline", self.profile(model), "--cluster", described, "--microbatches",
              MICROBATCHES, "-o", plan])  # fmt: skip
         document = json.loads(plan.read_text())

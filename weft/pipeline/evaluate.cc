@@ -33,6 +33,7 @@ std::string key_of(const Pipeline& pipeline) {
   for (const Stage& stage : pipeline.stages) {
     for (const Nanos time : {stage.forward, stage.input, stage.weight, stage.all_reduce}) add(time);
     add(stage.device);
+    for (const LinkId link : stage.reduce_links) add(link);
     if (pipeline.memory_limits.empty()) continue;
     for (const Bytes change : {stage.forward_memory, stage.input_memory, stage.weight_memory}) {
       add(change);

@@ -9,7 +9,7 @@ namespace {
 using Stages = std::vector<PlannedStage>;
 using Row = std::vector<std::vector<std::int32_t>>;  ///< groups, in the order of their first stages
 
-constexpr std::size_t kMostClimbed = 8;
+constexpr std::size_t kMostClimbed = 16;
 constexpr std::size_t kMostGiven = 8;    ///< groups among which single stages change hands
 constexpr std::int32_t kMostFreely = 4;  ///< devices up to which all rows of groups are tried
 
@@ -37,7 +37,6 @@ Row equal_parts(const std::vector<std::int32_t>& order, std::int32_t groups) {
 /// How stages follow each other on groups 0 1 2: 0 1 2 0 1 2, 0 1 2 2 1 0, 0 1 2 1 0.
 enum class Shape { kRounds, kTurns, kReturn };
 
-/// Groups of several devices come once (see reduces_beside_messages()).
 std::vector<std::int32_t> sequence_of(Shape shape, const Row& row, std::int32_t chunks) {
   const auto groups = static_cast<std::int32_t>(row.size());
   std::vector<std::int32_t> sequence;
@@ -45,7 +44,6 @@ std::vector<std::int32_t> sequence_of(Shape shape, const Row& row, std::int32_t 
     const std::int32_t round = i / groups, place = i % groups;
     const bool back = shape != Shape::kRounds && round % 2 == 1;
     const std::int32_t group = back ? groups - 1 - place : place;
-    if (round > 0 && row[group].size() > 1) continue;
     if (shape == Shape::kReturn && !sequence.empty() && sequence.back() == group) continue;
     sequence.push_back(group);
   }
@@ -84,18 +82,6 @@ std::vector<Row> rows_along(const std::vector<std::vector<std::int32_t>>& orders
     }
   }
   return rows;
-}
-
-/// Whether a group of several devices has several stages. Gradients of one would be all-reduced
-/// beside messages of the others, over the same network cards, of which simulate() knows nothing:
-/// measured steps of such plans were up to 30 % longer than simulated ones.
-bool reduces_beside_messages(const Stages& stages) {
-  for (std::size_t a = 0; a < stages.size(); ++a) {
-    for (std::size_t b = 0; b < a && stages[a].devices.size() > 1; ++b) {
-      if (stages[a].devices == stages[b].devices) return true;
-    }
-  }
-  return false;
 }
 
 class Interleaver {
@@ -143,7 +129,6 @@ class Interleaver {
   void offer(const Stages& stages) {
     // Even cuts are seldom the best ones: what is a little too slow may still win.
     const Nanos limit = best_.step == kNoStep ? kNoStep : best_.step + best_.step / 8;
-    if (reduces_beside_messages(stages)) return;
     auto result = evaluator_.evaluate(stages, limit);
     if (result && result->step < kNoStep) starts_.push_back(std::move(*result));
   }
@@ -180,7 +165,7 @@ class Interleaver {
   }
 
   bool take_if_better(Evaluated& plan, const Stages& stages) {
-    if (spent() || reduces_beside_messages(stages)) return false;
+    if (spent()) return false;
     auto result = evaluator_.evaluate(stages, plan.step);
     if (!result || result->step >= plan.step) return false;
     plan = std::move(*result);

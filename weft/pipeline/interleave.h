@@ -2,7 +2,8 @@
 // Plans whose stages share devices: each group of devices has several stretches of layers. In
 // rounds (0 1 2 0 1 2) or there and back (0 1 2 2 1 0) the way to the last group is shorter, and
 // with it the time in which groups wait for their first and after their last micro-batch; that pays
-// where micro-batches are few and links are cheap. Groups of several devices keep to one stage.
+// where micro-batches are few and links are cheap. Groups of several devices hide all-reduces of
+// their last stages behind gradients of the others.
 #pragma once
 
 #include "weft/pipeline/evaluate.h"

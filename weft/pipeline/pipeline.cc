@@ -26,6 +26,9 @@ Status check_stage(const Stage& stage, const std::string& name) {
   WEFT_TRY(check_time(stage.input, "the backward time of " + name));
   WEFT_TRY(check_time(stage.weight, "the time for weight gradients of " + name));
   WEFT_TRY(check_time(stage.all_reduce, "the all-reduce of " + name));
+  for (const LinkId link : stage.reduce_links) {
+    if (link < 0) return bad("the all-reduce of " + name + " has no link");
+  }
   for (const Bytes change : {stage.forward_memory, stage.input_memory, stage.weight_memory}) {
     if (change > kLongest || change < -kLongest) return bad("the memory of " + name + " is absurd");
   }
@@ -98,6 +101,9 @@ DeviceId Pipeline::devices() const {
 
 LinkId Pipeline::links() const {
   LinkId count = 0;
+  for (const Stage& stage : stages) {
+    for (const LinkId link : stage.reduce_links) count = std::max(count, link + 1);
+  }
   for (const Boundary& boundary : boundaries) {
     for (const Transfer* transfer : {&boundary.forward, &boundary.backward}) {
       for (const LinkId link : transfer->links) count = std::max(count, link + 1);

@@ -32,6 +32,7 @@ struct Stage {
   /// end). A whole backward does what both of its halves do.
   Bytes forward_memory = 0, input_memory = 0, weight_memory = 0;
   Nanos all_reduce = 0;  ///< of a replicated stage: after its last gradient, before the step ends
+  std::vector<LinkId> reduce_links = {};  ///< held meanwhile, so that messages wait
 };
 
 /// What stands between the end of an op and the start of the one that needs its result.

@@ -183,7 +183,26 @@ tl::unexpected<Error> unjoined(std::size_t stage) {
               fmt::format("devices of stage {} have no link that they need", stage));
 }
 
-/// Boundaries between stages, each direction between two groups with a link of its own.
+bool has_several(const Pipeline& pipeline, DeviceId group) {
+  return std::count_if(pipeline.stages.begin(), pipeline.stages.end(),
+                       [&](const Stage& stage) { return stage.device == group; }) > 1;
+}
+
+/// Shared links that a ring over the devices crosses, in both directions.
+std::vector<LinkId> crossed_inside(const Cluster& cluster,
+                                   const std::vector<std::int32_t>& devices) {
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; i < cluster.shared.size(); ++i) {
+    const SharedLink& link = cluster.shared[i];
+    if (count(link.one, devices) == 0 || count(link.other, devices) == 0) continue;
+    links.push_back(static_cast<LinkId>(2 * i));
+    links.push_back(static_cast<LinkId>(2 * i + 1));
+  }
+  return links;
+}
+
+/// Boundaries between stages, each direction between two groups with a link of its own, and what
+/// all-reduces hold of these.
 Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
                       Pipeline& pipeline) {
   const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
@@ -203,6 +222,16 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
     const Bytes bytes = task.chain.cut[stages[s].last];
     const LinkId out = link(one, next), in = link(next, one);
     pipeline.boundaries.push_back({transfer_of(there, bytes, out), transfer_of(back, bytes, in)});
+  }
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    Stage& stage = pipeline.stages[s];
+    if (stage.all_reduce == 0 || !has_several(pipeline, stage.device)) continue;
+    stage.reduce_links = crossed_inside(task.cluster, stages[s].devices);
+    for (const auto& [pair, own_link] : own) {
+      if (pair.first == stage.device || pair.second == stage.device) {
+        stage.reduce_links.push_back(own_link);
+      }
+    }
   }
   return {};
 }

@@ -12,7 +12,9 @@
 // a stage with replicas are all-reduced in a ring when its last backward has ended: 2 (r-1)/r of
 // its parameters over the slowest of its pairs. From one group to another there is one link each
 // way, which serves in the order of readiness; stages of one group that follow each other have
-// nothing to send. These are SPP's rules, with latency, speeds, shared links and shared devices.
+// nothing to send. All-reduces of a group that has several stages hold all links from and to the
+// group, and the shared ones that its ring crosses: other stages have messages then. These are
+// SPP's rules, with latency, speeds, shared links and shared devices.
 #pragma once
 
 #include <string>

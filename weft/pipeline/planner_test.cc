@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <filesystem>
 #include <map>
 
@@ -35,7 +34,7 @@ PlannerOptions one_stage_a_device() {
 }
 
 /// Every way to cut the layers and to give the stages sets of devices that are disjoint, or the
-/// same device for `chunks` of them.
+/// same for `chunks` of them.
 class AllPlans {
  public:
   AllPlans(const Task& task, std::vector<std::string> schedules, std::int32_t chunks = 1)
@@ -55,8 +54,7 @@ class AllPlans {
       return;
     }
     for (std::uint32_t set = 1; set < 1u << task_.cluster.devices; ++set) {
-      const std::int32_t most = std::has_single_bit(set) ? chunks_ : 1;
-      if ((set & used) != 0 && (taken_[set] == 0 || taken_[set] == most)) continue;
+      if ((set & used) != 0 && (taken_[set] == 0 || taken_[set] == chunks_)) continue;
       ++taken_[set];
       PlannedStage stage;
       for (std::int32_t d = 0; d < task_.cluster.devices; ++d) {

@@ -11,34 +11,49 @@ namespace {
 
 constexpr Nanos kUnknown = -1;
 
-/// Of the two directions of every boundary, those whose turn on their links is known as soon as
-/// their op ends, because one device sends all that these links carry.
-std::vector<bool> served_at_once(const Pipeline& pipeline) {
+/// What links carry: the two directions of every boundary, then the all-reduce of every stage.
+struct Carried {
+  const std::vector<LinkId>& links;
+  DeviceId device;  ///< that has it to send
+};
+
+Carried carried(const Pipeline& pipeline, std::size_t i) {
   const std::size_t directions = pipeline.boundaries.size() * 2;
-  const auto transfer = [&](std::size_t i) -> const Transfer& {
-    const Boundary& boundary = pipeline.boundaries[i / 2];
-    return i % 2 == 0 ? boundary.forward : boundary.backward;
-  };
+  if (i >= directions) {
+    const Stage& stage = pipeline.stages[i - directions];
+    return {stage.reduce_links, stage.device};
+  }
+  const Boundary& boundary = pipeline.boundaries[i / 2];
+  return {(i % 2 == 0 ? boundary.forward : boundary.backward).links,
+          pipeline.stages[i / 2 + i % 2].device};
+}
+
+/// Of all that is carried, what has its turn on its links as soon as its op ends, because one
+/// device sends all that these links carry.
+std::vector<bool> served_at_once(const Pipeline& pipeline) {
+  const std::size_t count = pipeline.boundaries.size() * 2 + pipeline.stages.size();
   std::vector<std::size_t> group(pipeline.links());
   std::iota(group.begin(), group.end(), std::size_t{0});
   const auto root = [&](std::size_t link) {
     while (group[link] != link) link = group[link] = group[group[link]];
     return link;
   };
-  for (std::size_t i = 0; i < directions; ++i) {
-    for (const LinkId link : transfer(i).links) group[root(link)] = root(transfer(i).links.front());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& links = carried(pipeline, i).links;
+    for (const LinkId link : links) group[root(link)] = root(links.front());
   }
   constexpr DeviceId kNobody = -1, kSeveral = -2;
   std::vector<DeviceId> sender(group.size(), kNobody);
-  const auto device = [&](std::size_t i) { return pipeline.stages[i / 2 + i % 2].device; };
-  for (std::size_t i = 0; i < directions; ++i) {
-    if (transfer(i).links.empty()) continue;
-    DeviceId& known = sender[root(transfer(i).links.front())];
-    known = known == kNobody || known == device(i) ? device(i) : kSeveral;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [links, device] = carried(pipeline, i);
+    if (links.empty()) continue;
+    DeviceId& known = sender[root(links.front())];
+    known = known == kNobody || known == device ? device : kSeveral;
   }
-  std::vector<bool> at_once(directions);
-  for (std::size_t i = 0; i < directions; ++i) {
-    at_once[i] = transfer(i).links.empty() || sender[root(transfer(i).links.front())] != kSeveral;
+  std::vector<bool> at_once(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& links = carried(pipeline, i).links;
+    at_once[i] = links.empty() || sender[root(links.front())] != kSeveral;
   }
   return at_once;
 }
@@ -56,7 +71,8 @@ class Simulation {
     link_free_.assign(pipeline.links(), 0);
     next_.assign(schedule.orders.size(), 0);
     device_free_.assign(schedule.orders.size(), 0);
-    gradients_end_.assign(pipeline.stages.size(), 0);
+    reduce_free_.assign(schedule.orders.size(), 0);
+    gradients_left_.assign(pipeline.stages.size(), micros());
     out_.ops.resize(schedule.orders.size());
     for (std::size_t d = 0; d < schedule.orders.size(); ++d) {
       out_.ops[d].resize(schedule.orders[d].size());
@@ -70,7 +86,10 @@ class Simulation {
       // Whatever becomes ready later does so after one of those that wait now has passed.
       const Pending first = waiting_.top();
       waiting_.pop();
-      advance_all(pass(first));
+      if (is_reduce(first))
+        reduce(first);
+      else
+        advance_all(pass(first));
     }
     for (std::size_t d = 0; d < next_.size(); ++d) {
       if (next_[d] < schedule_.orders[d].size()) {
@@ -81,13 +100,13 @@ class Simulation {
       }
     }
     for (const Nanos free : device_free_) out_.makespan = std::max(out_.makespan, free);
-    out_.makespan = std::max(out_.makespan, last_reduce());
     find_peaks();
     return std::move(out_);
   }
 
  private:
-  /// A transfer that is ready. `direction` is twice the boundary, one more for backward.
+  /// A transfer that is ready. `direction` is twice the boundary, one more for backward; behind all
+  /// of these, all-reduces by stage.
   struct Pending {
     Nanos ready;
     std::size_t direction;
@@ -141,18 +160,39 @@ class Simulation {
       }
       return;
     }
-    gradients_end_[op.stage] = std::max(gradients_end_[op.stage], end);
-    if (op.kind == Kind::kWeight) return;
-    input_end_[i] = end;
-    if (op.stage > 0) send({end, static_cast<std::size_t>(op.stage) * 2 - 1, op.micro});
+    if (op.kind != Kind::kWeight) {
+      input_end_[i] = end;
+      if (op.stage > 0) send({end, static_cast<std::size_t>(op.stage) * 2 - 1, op.micro});
+    }
+    if (op.kind == Kind::kInput || --gradients_left_[op.stage] > 0) return;
+    if (pipeline_.stages[op.stage].all_reduce > 0) {
+      send({end, pipeline_.boundaries.size() * 2 + static_cast<std::size_t>(op.stage), 0});
+    }
+  }
+
+  bool is_reduce(const Pending& pending) const {
+    return pending.direction >= pipeline_.boundaries.size() * 2;
   }
 
   void send(const Pending& pending) {
-    if (at_once_[pending.direction]) {
-      awake_.push_back(pass(pending));
-    } else {
+    if (!at_once_[pending.direction]) {
       waiting_.push(pending);
+    } else if (is_reduce(pending)) {
+      reduce(pending);
+    } else {
+      awake_.push_back(pass(pending));
     }
+  }
+
+  void reduce(const Pending& pending) {
+    const Stage& stage = pipeline_.stages[pending.direction - pipeline_.boundaries.size() * 2];
+    Nanos start = pending.ready;
+    if (pipeline_.reduces_in_turn) start = std::max(start, reduce_free_[stage.device]);
+    for (const LinkId link : stage.reduce_links) start = std::max(start, link_free_[link]);
+    const Nanos end = start + stage.all_reduce;
+    reduce_free_[stage.device] = end;
+    for (const LinkId link : stage.reduce_links) link_free_[link] = end;
+    out_.makespan = std::max(out_.makespan, end);
   }
 
   /// Lets a transfer pass its links; the device that may go on then.
@@ -173,26 +213,6 @@ class Simulation {
     return pipeline_.stages[to].device;
   }
 
-  Nanos last_reduce() const {
-    std::vector<std::size_t> stages(gradients_end_.size());
-    std::iota(stages.begin(), stages.end(), std::size_t{0});
-    std::stable_sort(stages.begin(), stages.end(), [&](std::size_t a, std::size_t b) {
-      return gradients_end_[a] < gradients_end_[b];
-    });
-    std::vector<Nanos> free(next_.size(), 0);
-    Nanos last = 0;
-    for (const std::size_t s : stages) {
-      const Stage& stage = pipeline_.stages[s];
-      Nanos end = gradients_end_[s] + stage.all_reduce;
-      if (pipeline_.reduces_in_turn && stage.all_reduce > 0) {
-        end = std::max(gradients_end_[s], free[stage.device]) + stage.all_reduce;
-        free[stage.device] = end;
-      }
-      last = std::max(last, end);
-    }
-    return last;
-  }
-
   void find_peaks() {
     for (const auto& order : schedule_.orders) {
       Bytes held = 0, peak = 0;
@@ -207,8 +227,9 @@ class Simulation {
   const Pipeline& pipeline_;
   const Schedule& schedule_;
   std::vector<bool> at_once_;
-  std::vector<Nanos> input_there_, gradient_there_, forward_end_, input_end_, gradients_end_;
-  std::vector<Nanos> link_free_, device_free_;
+  std::vector<Nanos> input_there_, gradient_there_, forward_end_, input_end_;
+  std::vector<Nanos> link_free_, device_free_, reduce_free_;
+  std::vector<Micro> gradients_left_;  ///< by stage, until all of its parameters' are there
   std::vector<std::size_t> next_;
   std::vector<DeviceId> awake_;
   std::priority_queue<Pending, std::vector<Pending>, std::greater<>> waiting_;

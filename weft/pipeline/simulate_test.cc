@@ -47,7 +47,15 @@ Nanos naive_makespan(const Pipeline& pipeline, const Schedule& schedule) {
       int micro;
     };
     std::vector<Ready> queue;
-    for (int b = 0; b < static_cast<int>(pipeline.boundaries.size()); ++b) {
+    const int boundaries = static_cast<int>(pipeline.boundaries.size());
+    for (int s = 0; s <= boundaries; ++s) {
+      Nanos gradients = 0;
+      for (int m = 0; m < pipeline.micro_batches; ++m) {
+        gradients = std::max({gradients, end[{s, 'B', m}], end[{s, 'W', m}]});
+      }
+      queue.push_back({gradients, boundaries + s, false, 0});  // all-reduces, behind the others
+    }
+    for (int b = 0; b < boundaries; ++b) {
       for (int m = 0; m < pipeline.micro_batches; ++m) {
         queue.push_back({end[{b, 'F', m}], b, false, m});
         queue.push_back({end[{b + 1, 'B', m}], b, true, m});
@@ -58,7 +66,21 @@ Nanos naive_makespan(const Pipeline& pipeline, const Schedule& schedule) {
              std::tie(y.time, y.boundary, y.backward, y.micro);
     });
     std::map<LinkId, Nanos> free;
+    std::map<DeviceId, Nanos> reduced;
+    last = 0;
+    for (const auto& [key, time] : end) last = std::max(last, time);
     for (const Ready& ready : queue) {
+      if (ready.boundary >= boundaries) {
+        const Stage& stage = pipeline.stages[ready.boundary - boundaries];
+        if (stage.all_reduce == 0) continue;
+        Nanos done = ready.time;
+        if (pipeline.reduces_in_turn) done = std::max(done, reduced[stage.device]);
+        for (const LinkId link : stage.reduce_links) done = std::max(done, free[link]);
+        done += stage.all_reduce;
+        for (const LinkId link : stage.reduce_links) free[link] = done;
+        last = std::max(last, reduced[stage.device] = done);
+        continue;
+      }
       const Boundary& boundary = pipeline.boundaries[ready.boundary];
       const Transfer& transfer = ready.backward ? boundary.backward : boundary.forward;
       Nanos start = ready.time;
@@ -68,26 +90,6 @@ Nanos naive_makespan(const Pipeline& pipeline, const Schedule& schedule) {
       set(arrival,
           {ready.boundary + (ready.backward ? 0 : 1), ready.backward ? 'B' : 'F', ready.micro},
           there);
-    }
-    last = 0;
-    std::map<int, Nanos> gradients;
-    for (const auto& [key, time] : end) {
-      const auto& [stage, what, micro] = key;
-      if (what != 'F') gradients[stage] = std::max(gradients[stage], time);
-    }
-    std::map<DeviceId, std::vector<std::pair<Nanos, Nanos>>> reduces;  // ready, takes
-    for (const auto& [stage, time] : gradients) {
-      const Stage& of = pipeline.stages[stage];
-      last = std::max(last, time + of.all_reduce);
-      reduces[of.device].emplace_back(time, of.all_reduce);
-    }
-    if (!pipeline.reduces_in_turn) continue;
-    for (auto& [device, list] : reduces) {
-      std::sort(list.begin(), list.end());
-      Nanos done = 0;
-      for (const auto& [ready, takes] : list) {
-        if (takes > 0) last = std::max(last, done = std::max(done, ready) + takes);
-      }
     }
   }
   return last;
@@ -115,6 +117,20 @@ TEST(Simulate, TheAllReduceOfAStageFollowsItsLastGradient) {
   Pipeline pipeline = make_chain({1, 1}, {1, 1}, {1, 1}, 0, 1);
   pipeline.stages[1].all_reduce = 100;
   EXPECT_EQ(simulate(pipeline, gpipe(pipeline))->makespan, 4 + 100);
+}
+
+TEST(Simulate, MessagesWaitForAnAllReduceThatHoldsTheirLinks) {
+  Pipeline pipeline = make_chain({1, 1, 1}, {1, 1, 1}, {0, 0, 0}, 0, 1);
+  for (Boundary& boundary : pipeline.boundaries) boundary.backward = {2, 0, {0}};
+  pipeline.stages[2].all_reduce = 10;
+  const auto beside = simulate(pipeline, gpipe(pipeline));
+  EXPECT_EQ(beside->makespan, 4 + 10);
+  // Ready at 4 like the gradient of that stage, which goes first; the next one waits.
+  pipeline.stages[2].reduce_links = {0};
+  const auto held = simulate(pipeline, gpipe(pipeline));
+  EXPECT_EQ(held->transfers[3].span, (Span{4, 6}));
+  EXPECT_EQ(held->transfers[1].span, (Span{16, 18}));
+  EXPECT_EQ(held->makespan, 19);
 }
 
 TEST(Simulate, MemoryIsTakenAtTheStartOfAForwardAndFreedAtTheEndOfGradients) {
@@ -165,6 +181,11 @@ TEST(Simulate, AgreesWithTheNaiveSimulatorOnAnyFamilyPlacementAndSharingOfLinks)
     shape.shared_links = static_cast<LinkId>(random() % 4);
     Pipeline pipeline = random_pipeline(shape, random);
     pipeline.reduces_in_turn = round % 2 == 1;
+    for (Stage& stage : pipeline.stages) {
+      for (LinkId link = 0; link < pipeline.links() && round % 3 == 0; ++link) {
+        if (random() % 2 == 0) stage.reduce_links.push_back(link);
+      }
+    }
     ASSERT_TRUE(check(pipeline));
     for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe-v"}) {
       const auto schedule = family(name, pipeline);

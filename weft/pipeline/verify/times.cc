@@ -67,6 +67,9 @@ class Links {
   explicit Links(const PlanData& plan) : plan_(plan), cuts_(plan.cuts()) {
     own_.assign(plan.groups * plan.groups, 0);
     shared_.assign(plan.shared.size() * 2, 0);
+    reduced_.assign(plan.groups, 0);
+    stages_.assign(plan.groups, 0);
+    for (const StageData& stage : plan.stages) ++stages_[stage.group];
   }
   /// When the result of an op that ended at `ready` has arrived at the next stage, or the one
   /// before.
@@ -86,11 +89,31 @@ class Links {
     for (Nanos* free : held) *free = start + time;
     return start + time + channel_latency(plan_, sender.devices, receiver.devices);
   }
+  /// When the gradients of a stage that were there at `ready` are all-reduced. They wait for those
+  /// of its group and, where that has other stages, for all messages from and to it.
+  Nanos reduce(std::size_t s, Nanos ready, Nanos takes) {
+    const StageData& stage = plan_.stages[s];
+    std::vector<Nanos*> held{&reduced_[stage.group]};
+    if (stages_[stage.group] > 1) {
+      for (std::size_t other = 0; other < plan_.groups; ++other) {
+        held.push_back(&own_[stage.group * plan_.groups + other]);
+        held.push_back(&own_[other * plan_.groups + stage.group]);
+      }
+      for (const std::size_t link : links_held(plan_, stage.devices, stage.devices)) {
+        held.push_back(&shared_[link]);
+      }
+    }
+    for (const Nanos* free : held) ready = std::max(ready, *free);
+    for (Nanos* free : held) *free = ready + takes;
+    return ready + takes;
+  }
 
  private:
   const PlanData& plan_;
   std::vector<Bytes> cuts_;
   std::vector<Nanos> own_, shared_;  ///< free from; own ones by sender and receiver
+  std::vector<Nanos> reduced_;       ///< all-reduces of a group so far
+  std::vector<std::size_t> stages_;  ///< of a group
 };
 
 /// Each forward once, each gradient either whole or in its two halves, on the devices of its stage.
@@ -139,7 +162,7 @@ class Replay {
     halfway_.assign(count, cells);
     std::fill(input_.front().begin(), input_.front().end(), 0);
     std::fill(gradient_.back().begin(), gradient_.back().end(), 0);
-    last_gradient_.assign(count, 0);
+    gradients_left_.assign(count, plan.micro_batches);
     next_.assign(plan.groups, 0);
     free_.assign(plan.groups, 0);
     running_.assign(plan.groups, false);
@@ -147,20 +170,23 @@ class Replay {
   }
 
   Result<Replayed> run() {
+    Replayed out;
     for (std::size_t g = 0; g < next_.size(); ++g) start(g);
     while (!ends_.empty()) {
       const End end = ends_.top();
       ends_.pop();
-      finish(end);
+      if (end.kind == kGradients)
+        out.step = std::max(out.step, links_.reduce(end.stage, end.time, times_[end.stage].reduce));
+      else
+        finish(end);
     }
-    Replayed out;
     for (std::size_t g = 0; g < next_.size(); ++g) {
       if (next_[g] < plan_.orders[g].size()) {
         return fail(ErrorCode::kInfeasible, "stage " +
                                                 std::to_string(plan_.orders[g][next_[g]].stage) +
                                                 " waits for ever for one of its ops");
       }
-      out.step = std::max({out.step, free_[g], reduced(g)});
+      out.step = std::max(out.step, free_[g]);
       out.most.push_back(most_held(g));
     }
     return out;
@@ -168,7 +194,9 @@ class Replay {
 
  private:
   static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
-  /// The end of an op. Ends at the same time pass by boundary, forwards before backwards.
+  static constexpr char kGradients = 'G';  ///< all of a stage
+  /// The end of an op. Ends at the same time pass by boundary, forwards before backwards, and
+  /// all-reduces behind all of them.
   struct End {
     Nanos time;
     std::int32_t direction;
@@ -207,19 +235,6 @@ class Replay {
                 static_cast<std::size_t>(op.stage), op.kind});
   }
 
-  /// All-reduces of a group run one after the other, as their gradients are ready.
-  Nanos reduced(std::size_t g) const {
-    std::vector<std::pair<Nanos, Nanos>> reduces;  // ready, takes
-    for (std::size_t s = 0; s < plan_.stages.size(); ++s) {
-      if (plan_.stages[s].group != g || times_[s].reduce == 0) continue;
-      reduces.emplace_back(last_gradient_[s], times_[s].reduce);
-    }
-    std::sort(reduces.begin(), reduces.end());
-    Nanos free = 0;
-    for (const auto& [ready, takes] : reduces) free = std::max(free, ready) + takes;
-    return free;
-  }
-
   void finish(const End& end) {
     const std::size_t s = end.stage, group = plan_.stages[s].group;
     running_[group] = false;
@@ -231,7 +246,10 @@ class Replay {
         start(plan_.stages[s + 1].group);
       }
     } else {
-      last_gradient_[s] = std::max(last_gradient_[s], end.time);
+      if (end.kind != 'I' && --gradients_left_[s] == 0 && times_[s].reduce > 0) {
+        const auto behind = static_cast<std::int32_t>(2 * plan_.stages.size() + s);
+        ends_.push({end.time, behind, 0, s, kGradients});
+      }
       if (end.kind != 'W') {
         halfway_[s][end.micro] = end.time;
         if (s > 0) {
@@ -254,8 +272,8 @@ class Replay {
   Links links_;
   std::vector<StageTimes> times_;
   std::vector<std::vector<Nanos>> input_, gradient_, forward_done_, halfway_;
-  std::vector<Nanos> last_gradient_;  ///< by stage
-  std::vector<std::size_t> next_;     ///< this and what follows: by group
+  std::vector<std::int32_t> gradients_left_;  ///< by stage
+  std::vector<std::size_t> next_;             ///< this and what follows: by group
   std::vector<Nanos> free_;
   std::vector<std::vector<std::tuple<Nanos, int, Bytes>>> held_;
   std::vector<bool> running_;
