@@ -206,9 +206,19 @@ std::vector<LinkId> crossed_inside(const Cluster& cluster,
 Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
                       Pipeline& pipeline) {
   const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
-  std::map<std::pair<DeviceId, DeviceId>, LinkId> own;
-  const auto link = [&](DeviceId from, DeviceId to) {
-    return own.try_emplace({from, to}, shared + static_cast<LinkId>(own.size())).first->second;
+  struct Own {
+    LinkId link = 0;
+    ChannelCost cost = {};
+  };
+  std::map<std::pair<DeviceId, DeviceId>, Own> own;
+  const auto channel = [&](std::size_t from, std::size_t to) -> const Own& {
+    const auto pair = std::pair(pipeline.stages[from].device, pipeline.stages[to].device);
+    const auto [found, is_new] = own.try_emplace(pair);
+    if (is_new) {
+      found->second = {shared + static_cast<LinkId>(own.size() - 1),
+                       channel_cost(task.cluster, stages[from].devices, stages[to].devices)};
+    }
+    return found->second;
   };
   for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
     const DeviceId one = pipeline.stages[s].device, next = pipeline.stages[s + 1].device;
@@ -216,20 +226,19 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
       pipeline.boundaries.emplace_back();
       continue;
     }
-    const ChannelCost there = channel_cost(task.cluster, stages[s].devices, stages[s + 1].devices);
-    const ChannelCost back = channel_cost(task.cluster, stages[s + 1].devices, stages[s].devices);
-    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
+    const Own &there = channel(s, s + 1), &back = channel(s + 1, s);
+    if (there.cost.per_byte == kNever || back.cost.per_byte == kNever) return unjoined(s + 1);
     const Bytes bytes = task.chain.cut[stages[s].last];
-    const LinkId out = link(one, next), in = link(next, one);
-    pipeline.boundaries.push_back({transfer_of(there, bytes, out), transfer_of(back, bytes, in)});
+    pipeline.boundaries.push_back(
+        {transfer_of(there.cost, bytes, there.link), transfer_of(back.cost, bytes, back.link)});
   }
   for (std::size_t s = 0; s < stages.size(); ++s) {
     Stage& stage = pipeline.stages[s];
     if (stage.all_reduce == 0 || !has_several(pipeline, stage.device)) continue;
     stage.reduce_links = crossed_inside(task.cluster, stages[s].devices);
-    for (const auto& [pair, own_link] : own) {
+    for (const auto& [pair, carries] : own) {
       if (pair.first == stage.device || pair.second == stage.device) {
-        stage.reduce_links.push_back(own_link);
+        stage.reduce_links.push_back(carries.link);
       }
     }
   }
@@ -246,9 +255,13 @@ Result<Pipeline> pipeline_without_limits(const Task& task,
   pipeline.split_backward = chain.weight.back() > 0;
   pipeline.reduces_in_turn = true;
   const std::vector<DeviceId> group = groups_of(stages);
+  std::vector<GroupCost> costs;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
-    const GroupCost cost = group_cost(task.cluster, planned.devices);
+    if (static_cast<std::size_t>(group[s]) == costs.size()) {
+      costs.push_back(group_cost(task.cluster, planned.devices));
+    }
+    const GroupCost& cost = costs[group[s]];
     const auto sum = [&](const std::vector<Nanos>& of) {
       return static_cast<double>(of[planned.last] - of[planned.first]);
     };
