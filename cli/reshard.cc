@@ -2,145 +2,28 @@
 // `weft reshard`: the transfers that turn one distribution of an array into another.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/loading.h"
+#include "cli/progress.h"
+#include "cli/reshard_arguments.h"
 #include "cli/reshard_text.h"
-#include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/parallel.h"
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/joint.h"
-#include "weft/reshard/measured_link.h"
 #include "weft/reshard/picture.h"
 #include "weft/reshard/plan_file.h"
 #include "weft/reshard/relabel.h"
-#include "weft/reshard/text.h"
 
 namespace weft::cli {
 namespace {
 
 using reshard::Case;
 using reshard::Outcome;
-
-std::string value_of(const Arguments& arguments, const char* flag, const char* missing = "") {
-  return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
-}
-
-Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
-  reshard::PlannerOptions options;
-  if (arguments.has("--links")) {
-    if (arguments.has("--link")) {
-      return fail(ErrorCode::kUsage, "--link and --links both tell what a step costs; give one");
-    }
-    WEFT_ASSIGN(const auto tables, cost::read_links(arguments.all("--links")));
-    WEFT_ASSIGN(options.link, reshard::link_of(tables));
-  } else {
-    WEFT_ASSIGN(options.link, reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s")));
-  }
-  WEFT_ASSIGN(options.link.message,
-              reshard::parse_duration(value_of(arguments, "--message-cost", "0us")));
-  options.direct = arguments.has("--direct");
-  return options;
-}
-
-Result<Bytes> optional_size(const Arguments& arguments, const char* flag) {
-  if (!arguments.has(flag)) return Bytes{0};
-  return parse_size(arguments.all(flag).back());
-}
-
-/// "4,50GB/s": devices a node, bandwidth into a node.
-struct Topology {
-  std::int64_t node_size = 0, bandwidth = 0;
-};
-
-Result<Topology> topology_of(const Arguments& arguments) {
-  Topology topology;
-  if (!arguments.has("--topology")) return topology;
-  const std::string_view text = arguments.all("--topology").back();
-  const std::size_t comma = std::min(text.find(','), text.size());
-  const auto size = parse_int(text.substr(0, comma));
-  if (!size || *size < 1 || comma == text.size()) {
-    return fail(
-        ErrorCode::kUsage,
-        fmt::format("--topology: '{}' is none; write 4,50GB/s: devices of a node, bandwidth "
-                    "into it",
-                    text));
-  }
-  topology.node_size = *size;
-  WEFT_ASSIGN(topology.bandwidth, reshard::parse_bandwidth(text.substr(comma + 1)));
-  return topology;
-}
-
-/// What is wrong with a flag is a matter of usage, whatever the library calls it.
-template <class T>
-Result<T> flag_value(const char* flag, Result<T> value) {
-  if (value) return value;
-  return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
-}
-
-/// A mesh that is wrong by itself is blamed on its flag, else on that of its devices.
-Result<reshard::Mesh> mesh_of(const char* axes_flag, const std::string& axes,
-                              const char* devices_flag, const std::string& devices) {
-  WEFT_TRY(flag_value(axes_flag, reshard::parse_mesh(axes, "")));
-  return flag_value(devices_flag, reshard::parse_mesh(axes, devices));
-}
-
-/// What a flag says about each dimension, right by itself.
-Result<reshard::Sharding> sharding_of(const char* flag, const reshard::Mesh& mesh,
-                                      const std::string& dims, const std::string& partial,
-                                      std::size_t rank) {
-  WEFT_ASSIGN(const reshard::Sharding sharding,
-              flag_value(flag, reshard::parse_sharding(mesh, dims, partial)));
-  if (const Status right = check_sharding(sharding, rank); !right) {
-    return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, right.error().message));
-  }
-  return sharding;
-}
-
-Result<Case> case_of(const Arguments& arguments) {
-  for (const char* flag : {"--mesh", "--shape", "--from", "--to"}) {
-    if (!arguments.has(flag)) {
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} is missing (a problem has --mesh, --shape, --from and --to; a "
-                              "file of problems goes with --cases)",
-                              flag));
-    }
-  }
-  const auto value = [&](const char* flag) { return value_of(arguments, flag); };
-  WEFT_ASSIGN(const reshard::Mesh mesh,
-              mesh_of("--mesh", value("--mesh"), "--devices", value("--devices")));
-  WEFT_ASSIGN(const reshard::Mesh to_mesh,
-              mesh_of("--to-mesh", value_of(arguments, "--to-mesh", value("--mesh").c_str()),
-                      arguments.has("--to-devices") ? "--to-devices" : "--devices",
-                      value_of(arguments, "--to-devices", value("--devices").c_str())));
-  WEFT_ASSIGN(const reshard::Shape shape,
-              flag_value("--shape", reshard::parse_shape(value("--shape"))));
-  // A scalar has no dimension to be cut, which is written as its shape is.
-  const auto dims = [&](const char* flag) {
-    return shape.empty() && value(flag) == "-" ? std::string() : value(flag);
-  };
-  WEFT_ASSIGN(const reshard::Sharding from,
-              sharding_of("--from", mesh, dims("--from"), value("--from-partial"), shape.size()));
-  WEFT_ASSIGN(const reshard::Sharding to,
-              sharding_of("--to", to_mesh, dims("--to"), value("--to-partial"), shape.size()));
-  const std::string dtype = value_of(arguments, "--dtype", "f32");
-  const std::string to_dtype = value_of(arguments, "--to-dtype", dtype.c_str());
-  const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
-  WEFT_ASSIGN(reshard::Problem problem,
-              flag_value("--from and --to", reshard::make_problem(shape, 1, from, to, *rule)));
-  problem.id = fmt::format("{} -> {}", reshard::text_of(from), reshard::text_of(to));
-  if (!from.partial.empty() || !to.partial.empty()) problem.reduction = "sum";
-  if (const Status types = set_types(problem, dtype, to_dtype); !types) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("--dtype and --to-dtype: {}", types.error().message));
-  }
-  const Bytes size = problem.item_size;
-  return Case{problem.id, size, std::move(problem)};
-}
 
 /// Who takes whose part, by the user's numbers.
 using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -290,33 +173,10 @@ Status write_plans(const std::string& path, const std::vector<Case>& cases,
   return write_file(path, lines);
 }
 
-/// Problems come from one place.
-Status check_origin(const Arguments& arguments) {
-  std::string chosen;
-  for (const char* flag : {"--plan", "--cases", "--mesh"}) {
-    if (!arguments.has(flag)) continue;
-    if (!chosen.empty()) {
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} and {} both tell what to redistribute; give one", chosen, flag));
-    }
-    chosen = flag;
-  }
-  return {};
-}
-
 Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   set_threads(arguments);
-  WEFT_TRY(check_origin(arguments));
-  WEFT_ASSIGN(reshard::PlannerOptions options, options_of(arguments));
-  WEFT_ASSIGN(const Topology topology, topology_of(arguments));
-  options.link.node_bandwidth = topology.bandwidth;
-  WEFT_ASSIGN(const Bytes scale, optional_size(arguments, "--scale-local"));
-  reshard::execute::ProgramOptions how;
-  WEFT_ASSIGN(how.budget, optional_size(arguments, "--budget"));
-  how.in_place = arguments.has("--in-place");
-  if (arguments.has("--budget") && how.budget < 64) {
-    return fail(ErrorCode::kUsage, "--budget: four elements must fit; write 64MB or 1MiB");
-  }
+  WEFT_ASSIGN(const ReshardArguments given, reshard_arguments(arguments));
+  const reshard::execute::ProgramOptions& how = given.how;
   std::vector<Case> cases;
   std::vector<Outcome> outcomes;
   const bool planned = arguments.has("--plan");
@@ -325,7 +185,7 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   } else if (arguments.has("--cases")) {
     WEFT_ASSIGN(cases, reshard::read_cases(arguments.all("--cases").back()));
   } else {
-    WEFT_ASSIGN(Case single, case_of(arguments));
+    WEFT_ASSIGN(Case single, reshard_case(arguments));
     cases.push_back(std::move(single));
   }
   const bool many = arguments.has("--cases") || cases.size() != 1;
@@ -336,16 +196,20 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   }
   if (!planned) {
     for (Case& item : cases) {
-      if (item.problem && topology.node_size > 0) set_nodes(*item.problem, topology.node_size);
+      if (item.problem && given.node_size > 0) set_nodes(*item.problem, given.node_size);
     }
     outcomes.resize(cases.size());
     const auto planner = [&](const reshard::Problem& problem,
                              const reshard::PlannerOptions& prices) {
       return reshard::execute::make_plan_for(problem, prices, how);
     };
+    Progress progress(console.err);
+    std::atomic<std::size_t> done = 0;
+    progress.show("planning and replaying");
     parallel_for(cases.size(), [&](std::size_t i) {
-      outcomes[i] = reshard::plan_and_check(cases[i], options, scale, planner);
-      if (many && !arguments.has("--plans")) outcomes[i].rounds = {};
+      outcomes[i] = reshard::plan_and_check(cases[i], given.options, given.scale_local, planner);
+      if (!arguments.has("--plans")) outcomes[i].rounds = {};
+      progress.show(fmt::format("planning and replaying: {} of {} done", ++done, cases.size()));
     });
   }
   std::vector<MaybeFootprint> footprints(cases.size());

@@ -16,7 +16,7 @@ void meet(const Strips& a, const Strips& b, const Take& take) {
 
 }  // namespace
 
-std::int64_t volume(const Box& box) {
+std::int64_t volume(std::span<const Interval> box) {
   std::int64_t product = 1;
   for (const Interval& side : box) product *= side.length();
   return product;
@@ -58,21 +58,6 @@ std::int64_t common_length(const Strips& a, const Strips& b) {
 
 bool covers(const Strips& whole, const Strips& part) {
   return common_length(whole, part) == length(part);
-}
-
-void for_each_box(const std::vector<Strips>& dims, const std::function<void(const Box&)>& take) {
-  for (const Strips& strips : dims) {
-    if (strips.empty()) return;
-  }
-  std::vector<std::size_t> at(dims.size(), 0);
-  Box box(dims.size());
-  for (;;) {
-    for (std::size_t i = 0; i < dims.size(); ++i) box[i] = dims[i][at[i]];
-    take(box);
-    std::size_t dim = dims.size();
-    while (dim > 0 && ++at[dim - 1] == dims[dim - 1].size()) at[--dim] = 0;
-    if (dim == 0) return;
-  }
 }
 
 }  // namespace weft::reshard

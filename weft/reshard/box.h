@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <vector>
 
 #include "weft/reshard/short_list.h"
@@ -30,7 +30,7 @@ inline Interval intersect(const Interval& a, const Interval& b) {
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
 }
 
-std::int64_t volume(const Box& box);
+std::int64_t volume(std::span<const Interval> box);
 std::int64_t length(const Strips& strips);
 
 /// Sorted and joined, without empty ones.
@@ -41,7 +41,25 @@ std::int64_t common_length(const Strips& a, const Strips& b);
 /// Whether every element of `part` is in `whole`.
 bool covers(const Strips& whole, const Strips& part);
 
-/// Every box of the product of `dims`, in row-major order.
-void for_each_box(const std::vector<Strips>& dims, const std::function<void(const Box&)>& take);
+/// take(box) for every box of the product of `dims`, in row-major order.
+template <class Take>
+void for_each_box(const std::vector<Strips>& dims, const Take& take) {
+  ShortList<std::size_t, 4> at(dims.size());
+  Box box(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].empty()) return;
+    box[i] = dims[i].front();
+  }
+  for (;;) {
+    take(box);
+    std::size_t dim = dims.size();
+    for (; dim > 0 && ++at[dim - 1] == dims[dim - 1].size(); --dim) {
+      at[dim - 1] = 0;
+      box[dim - 1] = dims[dim - 1].front();
+    }
+    if (dim == 0) return;
+    box[dim - 1] = dims[dim - 1][at[dim - 1]];
+  }
+}
 
 }  // namespace weft::reshard

@@ -45,8 +45,8 @@ struct Shard {
   std::vector<Part> parts;      ///< all that have it
   std::vector<Device> holders;  ///< sorted
   struct Receiver {
-    Part part;  ///< of the next layout
     std::int64_t elements;
+    Part part;  ///< of the next layout
     bool add;
   };
   std::vector<Receiver> receivers;
@@ -68,6 +68,14 @@ struct KeyHash {
 class Shards {
  public:
   explicit Shards(const Layout& layout) {
+    // Combinations of a grid are held, but for those with slots of devices that have nothing.
+    const auto most = 64 * static_cast<std::size_t>(layout.parts());
+    std::size_t combinations = layout.groups;
+    for (const auto& cut : layout.cuts) {
+      radix_.push_back(cut->slots.size());
+      combinations = combinations > most ? combinations : combinations * cut->slots.size();
+    }
+    if (combinations <= most) dense_.assign(combinations, kNone);
     ShardKey key(layout.cuts.size() + 1);
     for (Part part = 0; part < layout.parts(); ++part) {
       if (!layout.holds(part)) continue;
@@ -75,10 +83,13 @@ class Shards {
       for (std::size_t i = 0; i < layout.cuts.size(); ++i) {
         key[i + 1] = layout.cuts[i]->slot_of[part];
       }
-      const auto [found, fresh] = number_.emplace(key, list_.size());
-      if (fresh) list_.push_back({part, {}, {}, {}});
-      list_[found->second].parts.push_back(part);
-      list_[found->second].holders.push_back(layout.device_of(part));
+      std::int32_t& number = place_of(key);
+      if (number == kNone) {
+        number = static_cast<std::int32_t>(list_.size());
+        list_.push_back({part, {}, {}, {}});
+      }
+      list_[number].parts.push_back(part);
+      list_[number].holders.push_back(layout.device_of(part));
     }
     if (layout.further.empty()) return;
     for (Shard& shard : list_) std::sort(shard.holders.begin(), shard.holders.end());
@@ -86,13 +97,30 @@ class Shards {
 
   /// nullptr: nobody holds it, as may be in layouts that are no grid.
   Shard* find(const ShardKey& key) {
-    const auto found = number_.find(key);
-    return found == number_.end() ? nullptr : &list_[found->second];
+    if (!dense_.empty()) {
+      const std::int32_t number = dense_[index_of(key)];
+      return number == kNone ? nullptr : &list_[number];
+    }
+    const auto found = sparse_.find(key);
+    return found == sparse_.end() ? nullptr : &list_[found->second];
   }
+  /// In the order of their first parts.
   std::vector<Shard>& list() { return list_; }
 
  private:
-  std::unordered_map<ShardKey, std::size_t, KeyHash> number_;
+  static constexpr std::int32_t kNone = -1;
+  std::size_t index_of(const ShardKey& key) const {
+    auto index = static_cast<std::size_t>(key[0]);
+    for (std::size_t i = 0; i < radix_.size(); ++i) index = index * radix_[i] + key[i + 1];
+    return index;
+  }
+  std::int32_t& place_of(const ShardKey& key) {
+    return dense_.empty() ? sparse_.try_emplace(key, kNone).first->second : dense_[index_of(key)];
+  }
+
+  std::vector<std::size_t> radix_;   ///< slots in each dimension
+  std::vector<std::int32_t> dense_;  ///< the shard of each combination; empty: there are too many
+  std::unordered_map<ShardKey, std::int32_t, KeyHash> sparse_;  ///< takes its place then
   std::vector<Shard> list_;
 };
 
@@ -134,6 +162,8 @@ void for_each_shard(const Met& met, const Layout& to, Part part, std::int32_t gr
 /// device sends come from its one shard, so balancing each shard balances the devices.
 std::vector<Device> senders(const Shard& shard, const Layout& to,
                             const std::vector<std::int32_t>& node_of) {
+  if (shard.holders.size() == 1)
+    return std::vector<Device>(shard.receivers.size(), shard.holders[0]);
   std::vector<std::size_t> order(shard.receivers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -180,7 +210,7 @@ void add_receiver(const Layout& from, const Layout& to,
   const bool has_own = among(needed, from.group[device]);
   const std::int32_t base = has_own ? from.group[device] : needed.front();
   const std::int64_t elements = common_elements(from, shard.part, to, part);
-  shard.receivers.push_back({part, elements, from.group[shard.part] != base});
+  shard.receivers.push_back({elements, part, from.group[shard.part] != base});
 }
 
 /// Tells every shard who needs a piece of it.
@@ -200,6 +230,22 @@ void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings,
 
 bool by_parts(const Piece& a, const Piece& b) {
   return a.to_part != b.to_part ? a.to_part < b.to_part : a.from_part < b.from_part;
+}
+
+/// Sorted by numbers below `count`, equal ones as they were: in linear time.
+template <class Number>
+std::vector<Piece> sorted_by(const Number& number, std::size_t count, std::vector<Piece> list) {
+  std::vector<std::size_t> first(count + 1, 0);
+  bool sorted = true;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    ++first[number(list[i]) + 1];
+    sorted = sorted && (i == 0 || number(list[i - 1]) <= number(list[i]));
+  }
+  if (sorted) return list;
+  for (std::size_t i = 0; i < count; ++i) first[i + 1] += first[i];
+  std::vector<Piece> ordered(list.size());
+  for (const Piece& piece : list) ordered[first[number(piece)]++] = piece;
+  return ordered;
 }
 
 }  // namespace
@@ -251,17 +297,21 @@ std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetin
   WEFT_CHECK(exchangeable(from, to));
   Shards shards(from);
   collect_receivers(from, to, meetings, shards);
+  std::size_t count = 0;
+  for (const Shard& shard : shards.list()) count += shard.receivers.size();
   std::vector<Piece> all;
-  for (const Shard& shard : shards.list()) {
+  all.reserve(count);
+  for (Shard& shard : shards.list()) {
     const std::vector<Device> sender = senders(shard, to, meetings.node_of());
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
       all.push_back(
           {sender[i], to.device_of(receiver.part), shard.part, receiver.part, receiver.add});
     }
+    shard.receivers = {};
   }
-  std::sort(all.begin(), all.end(), by_parts);
-  return all;
+  // Shards come in the order of from_part.
+  return sorted_by([](const Piece& piece) { return piece.to_part; }, to.parts(), std::move(all));
 }
 
 std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
@@ -328,20 +378,21 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
 }
 
 Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
+  std::vector<Piece> all = pieces(from, to, meetings);
+  all = sorted_by([](const Piece& piece) { return piece.from; }, to.devices(), std::move(all));
+  all = sorted_by([](const Piece& piece) { return piece.to; }, to.devices(), std::move(all));
   Round round;
-  for (const Piece& piece : pieces(from, to, meetings)) {
-    std::vector<Strips> shared;
+  round.reserve(all.size(), from.cuts.size());
+  std::vector<Strips> shared(from.cuts.size());
+  for (const Piece& piece : all) {
     for (std::size_t dim = 0; dim < from.cuts.size(); ++dim) {
-      shared.push_back(
-          intersect(from.cuts[dim]->piece(piece.from_part), to.cuts[dim]->piece(piece.to_part)));
+      shared[dim] =
+          intersect(from.cuts[dim]->piece(piece.from_part), to.cuts[dim]->piece(piece.to_part));
     }
     for_each_box(shared, [&](const Box& box) {
-      round.push_back({piece.from, piece.to, box, piece.add});
+      round.push_back(piece.from, piece.to, {box.begin(), box.end()}, piece.add);
     });
   }
-  std::stable_sort(round.begin(), round.end(), [](const Transfer& a, const Transfer& b) {
-    return a.to != b.to ? a.to < b.to : a.from < b.from;
-  });
   return round;
 }
 

@@ -8,17 +8,9 @@
 
 #include "weft/reshard/layout.h"
 #include "weft/reshard/meetings.h"
+#include "weft/reshard/round.h"
 
 namespace weft::reshard {
-
-/// A box that one device sends to another. Within a round everything is sent as it was before it;
-/// what replaces is put in place before what adds.
-struct Transfer {
-  Device from = 0, to = 0;
-  Box box;           ///< global
-  bool add = false;  ///< the receiver reduces it into what it has
-};
-using Round = std::vector<Transfer>;
 
 /// What one device sends to another out of one part of the old layout, for one part of the new: the
 /// elements that both parts have.
@@ -43,7 +35,7 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 /// The transfers. A device takes from itself what it holds; else each piece comes from one of the
 /// copies, from one of the same node if there is any, and loads of copies are balanced. Where
 /// summands are reduced, one group (the device's own where it has one) is put in place and the
-/// others are added.
+/// others are added. In the order of receivers, then senders.
 Round exchange(const Layout& from, const Layout& to, Meetings& meetings);
 
 /// The same as pieces, in the order of to_part, from_part.

@@ -1,282 +1,279 @@
 // SPDX-License-Identifier: Apache-2.0
+// Cells have nothing to do with each other: each is replayed alone, with the few devices that ever
+// hold it, so that what is kept at a time is small and the whole is linear in cells moved.
 #include "weft/reshard/replay.h"
 
 #include <algorithm>
-#include <map>
+#include <array>
+#include <bit>
+#include <optional>
 #include <string>
 
-#include "weft/base/check.h"
+#include "weft/reshard/cells.h"
 
 namespace weft::reshard {
 namespace {
 
-std::string text_of(const Box& box) {
-  std::string text = "[";
-  for (const Interval& side : box) {
-    text +=
-        (text.size() > 1 ? ", " : "") + std::to_string(side.low) + ":" + std::to_string(side.high);
+/// Boxes of parts as transfers, so that all that happens to a cell is of one form.
+template <class From, class To>
+void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (!layout.holds(part)) continue;
+    for_each_box(layout.region(part), [&](const Box& box) {
+      stage.push_back({from(part), to(part), box, false});
+    });
   }
-  return text + "]";
 }
 
-tl::unexpected<Error> wrong(std::string what) {
-  return fail(ErrorCode::kInfeasible, std::move(what));
+/// The boxes of what devices have of their parts of the target, in `last`: from device to team.
+Round contributions(const Layout& target, const Layout& last) {
+  std::vector<std::vector<Part>> held(last.devices());
+  for (Part part = 0; part < last.parts(); ++part) {
+    if (last.holds(part)) held[last.device_of(part)].push_back(part);
+  }
+  Round all;
+  for (Part part = 0; part < target.parts(); ++part) {
+    if (!target.holds(part)) continue;
+    const Device device = target.device_of(part);
+    for (const Part mine : held[device]) {
+      std::vector<Strips> dims;
+      for (std::size_t i = 0; i < target.cuts.size(); ++i) {
+        dims.push_back(intersect(target.cuts[i]->piece(part), last.cuts[i]->piece(mine)));
+      }
+      for_each_box(dims, [&](const Box& box) {
+        all.push_back({device, target.team[device], box, false});
+      });
+    }
+  }
+  return all;
 }
 
-/// The cells: positions of the edges in each dimension.
-class Cells {
+/// Sets of summands, as bits, of one cell at a time: by device, or by team.
+class Holdings {
  public:
-  Cells(const Problem& problem, const std::vector<Round>& rounds, const Layout& last)
-      : edges_(problem.shape.size()) {
-    for (const Layout* layout : {&problem.source, &problem.target, &last}) {
-      for (std::size_t i = 0; i < edges_.size(); ++i) {
-        for (const Strips& slot : layout->cuts[i]->slots) {
-          for (const Interval& strip : slot) add(i, strip);
-        }
-      }
-    }
-    for (const Round& round : rounds) {
-      for (const Transfer& transfer : round) {
-        for (std::size_t i = 0; i < edges_.size(); ++i) add(i, transfer.box[i]);
-      }
-      tidy();
-    }
-    for (std::size_t i = 0; i < edges_.size(); ++i) add(i, {0, problem.shape[i]});
-    tidy();
-  }
+  Holdings(std::size_t holders, std::size_t words)
+      : words_(words), cell_of_(holders, kNever), bits_(holders * words) {}
 
-  /// take(cell) for every cell of a box whose sides are edges.
-  template <class Take>
-  void for_each(const Box& box, const Take& take) const {
-    std::vector<std::int64_t> low(box.size()), high(box.size()), at;
-    for (std::size_t i = 0; i < box.size(); ++i) {
-      low[i] = index(i, box[i].low);
-      high[i] = index(i, box[i].high);
-      if (low[i] >= high[i]) return;
-    }
-    at = low;
-    for (;;) {
-      std::int64_t cell = 0;
-      for (std::size_t i = 0; i < box.size(); ++i) {
-        cell = cell * (static_cast<std::int64_t>(edges_[i].size()) - 1) + at[i];
-      }
-      take(cell);
-      std::size_t dim = box.size();
-      while (dim > 0 && ++at[dim - 1] == high[dim - 1]) {
-        --dim;
-        at[dim] = low[dim];
-      }
-      if (dim == 0) return;
-    }
+  void start(std::size_t cell) { cell_ = cell; }
+  /// Empty at the start of a cell.
+  std::uint64_t* of(std::size_t holder) {
+    std::uint64_t* set = &bits_[holder * words_];
+    if (cell_of_[holder] != cell_) std::fill(set, set + words_, 0);
+    cell_of_[holder] = cell_;
+    return set;
   }
 
  private:
-  void add(std::size_t dim, const Interval& side) {
-    edges_[dim].push_back(side.low);
-    edges_[dim].push_back(side.high);
-  }
-  void tidy() {
-    for (auto& edges : edges_) {
-      std::sort(edges.begin(), edges.end());
-      edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-    }
-  }
-  std::int64_t index(std::size_t dim, std::int64_t position) const {
-    return std::lower_bound(edges_[dim].begin(), edges_[dim].end(), position) - edges_[dim].begin();
-  }
-
-  std::vector<std::vector<std::int64_t>> edges_;
+  static constexpr std::size_t kNever = ~std::size_t{0};
+  std::size_t words_, cell_ = kNever;
+  std::vector<std::size_t> cell_of_;  ///< that the set of a holder was of last
+  std::vector<std::uint64_t> bits_;
 };
 
-/// Sets of summands, as bits, for the cells that each device ever has to do with: thousands of
-/// devices with a few cells each must not cost devices times cells.
-class Holdings {
+std::size_t teams(const Layout& target) {
+  std::int32_t count = 0;
+  for (const std::int32_t team : target.team) count = std::max(count, team + 1);
+  return static_cast<std::size_t>(count);
+}
+
+/// What is wrong. The first in the order of rounds is told.
+struct Fault {
+  enum Kind : std::size_t { kNotThere, kTwice, kTargetTwice, kTargetLacks } kind;
+  std::size_t stage, item;  ///< of targets: the team
+
+  bool of_target() const { return kind >= kTargetTwice; }
+  /// Within a round everything is sent before anything is put in place; teams come one by one.
+  std::array<std::size_t, 3> order() const {
+    return {stage, of_target() ? item : kind, of_target() ? kind : item};
+  }
+};
+
+class Replay {
  public:
-  /// `touched`: the cells of each device, in any order, repeated or not.
-  Holdings(std::vector<std::vector<std::int64_t>> touched, std::size_t summands)
-      : cells_(std::move(touched)), words_((summands + 63) / 64), summands_(summands) {
-    std::size_t total = 0;
-    for (std::vector<std::int64_t>& cells : cells_) {
-      std::sort(cells.begin(), cells.end());
-      cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
-      first_.push_back(total);
-      total += cells.size();
+  Replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last)
+      : problem_(problem),
+        words_((problem.source.group_of_summand.size() + 63) / 64),
+        held_(problem.source.devices(), words_),
+        sums_(teams(problem.target), words_) {
+    const Layout &source = problem.source, &target = problem.target;
+    sums_of_group_.resize(static_cast<std::size_t>(source.groups) * words_);
+    for (std::size_t i = 0; i < source.group_of_summand.size(); ++i) {
+      const std::size_t group = source.group_of_summand[i];
+      sums_of_group_[group * words_ + i / 64] |= std::uint64_t{1} << (i % 64);
     }
-    bits_.assign(total * words_, 0);
+    add_parts(
+        source, source_, [&](Part part) { return source.group[part]; },
+        [&](Part part) { return source.device_of(part); });
+    if (target.partial()) adds_up_ = contributions(target, last);
+    const auto team = [&](Part part) {
+      const Device device = target.device_of(part);
+      return target.partial() ? target.team[device] : device;
+    };
+    add_parts(
+        target, wanted_, [&](Part part) { return target.device_of(part); }, team);
+    stages_.push_back(&source_);
+    for (const Round& round : rounds) stages_.push_back(&round);
+    stages_.push_back(&adds_up_);
+    stages_.push_back(&wanted_);
   }
 
-  /// The cell must be one of those that the device was said to touch.
-  std::uint64_t* at(Device device, std::int64_t cell) {
-    const std::vector<std::int64_t>& cells = cells_[device];
-    const auto found = std::lower_bound(cells.begin(), cells.end(), cell);
-    WEFT_CHECK(found != cells.end() && *found == cell);
-    return &bits_[(first_[device] + static_cast<std::size_t>(found - cells.begin())) * words_];
+  Status run() {
+    const CellEvents events(problem_.shape.size(), stages_);
+    for (std::size_t cell = 0; cell < events.cells(); ++cell) {
+      held_.start(cell);
+      sums_.start(cell);
+      replay(events.of(cell));
+    }
+    if (fault_) return fail(ErrorCode::kInfeasible, text_of(*fault_));
+    return {};
   }
-  void insert(Device device, std::int64_t cell, std::size_t summand) {
-    at(device, cell)[summand / 64] |= std::uint64_t{1} << (summand % 64);
+
+ private:
+  /// What happens to a cell in one stage.
+  struct Items {
+    const Round& list;
+    std::size_t stage;
+    std::size_t first;  ///< event of the stage
+    std::span<const std::uint32_t> events;
+
+    std::size_t size() const { return events.size(); }
+    std::size_t item(std::size_t i) const { return events[i] - first; }
+    const Round::Ends& operator[](std::size_t i) const { return list.ends(item(i)); }
+  };
+
+  void replay(std::span<const std::uint32_t> events) {
+    std::size_t first = 0;
+    for (std::size_t stage = 0; stage < stages_.size() && !events.empty(); ++stage) {
+      const Round& list = *stages_[stage];
+      std::size_t count = 0;
+      while (count < events.size() && events[count] < first + list.size()) ++count;
+      if (!run_stage({list, stage, first, events.first(count)})) return;
+      events = events.subspan(count);
+      first += list.size();
+    }
   }
-  bool empty(const std::uint64_t* set) const {
-    return std::all_of(set, set + words_, [](std::uint64_t word) { return word == 0; });
+
+  /// False where something is wrong.
+  bool run_stage(const Items& items) {
+    if (&items.list == &source_) return start(items);
+    if (&items.list == &adds_up_) return add_up(items);
+    if (&items.list == &wanted_) return arrive(items);
+    return move(items);
   }
+
+  bool start(const Items& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto group = static_cast<std::size_t>(parts[i].from);
+      std::uint64_t* set = held_.of(parts[i].to);
+      for (std::size_t k = 0; k < words_; ++k) set[k] |= sums_of_group_[group * words_ + k];
+    }
+    return true;
+  }
+
+  bool move(const Items& transfers) {
+    sent_.clear();  // as it was before the round
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      const std::uint64_t* set = held_.of(transfers[i].from);
+      if (std::all_of(set, set + words_, [](std::uint64_t word) { return word == 0; })) {
+        return is_wrong({Fault::kNotThere, transfers.stage, transfers.item(i)});
+      }
+      sent_.insert(sent_.end(), set, set + words_);
+    }
+    for (const bool add : {false, true}) {
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        if (transfers[i].add != add) continue;
+        std::uint64_t* into = held_.of(transfers[i].to);
+        const std::uint64_t* sent = &sent_[i * words_];
+        if (!add) {
+          std::copy(sent, sent + words_, into);
+        } else if (!unite(into, sent)) {
+          return is_wrong({Fault::kTwice, transfers.stage, transfers.item(i)});
+        }
+      }
+    }
+    return true;
+  }
+
+  bool add_up(const Items& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!unite(sums_.of(parts[i].to), held_.of(parts[i].from))) {
+        return is_wrong({Fault::kTargetTwice, stages_.size(), team_of(parts[i])});
+      }
+    }
+    return true;
+  }
+
+  bool arrive(const Items& parts) {
+    Holdings& holdings = problem_.target.partial() ? sums_ : held_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::uint64_t* set = holdings.of(parts[i].to);
+      std::size_t count = 0;
+      for (std::size_t k = 0; k < words_; ++k) {
+        count += static_cast<std::size_t>(std::popcount(set[k]));
+      }
+      if (count < problem_.source.group_of_summand.size()) {
+        return is_wrong({Fault::kTargetLacks, stages_.size(), team_of(parts[i])});
+      }
+    }
+    return true;
+  }
+
   /// False where one of them is there already.
-  static bool unite(std::uint64_t* into, const std::uint64_t* more, std::size_t words) {
-    for (std::size_t i = 0; i < words; ++i) {
+  bool unite(std::uint64_t* into, const std::uint64_t* more) const {
+    for (std::size_t i = 0; i < words_; ++i) {
       if ((into[i] & more[i]) != 0) return false;
       into[i] |= more[i];
     }
     return true;
   }
-  bool complete(const std::uint64_t* set) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < words_; ++i) {
-      count += static_cast<std::size_t>(__builtin_popcountll(set[i]));
-    }
-    return count == summands_;
-  }
-  std::size_t words() const { return words_; }
 
- private:
-  std::vector<std::vector<std::int64_t>> cells_;
-  std::vector<std::size_t> first_;  ///< of the cells of each device, among all
-  std::size_t words_, summands_;
-  std::vector<std::uint64_t> bits_;
-};
+  static std::size_t team_of(const Round::Ends& part) { return static_cast<std::size_t>(part.to); }
 
-std::vector<std::vector<std::int64_t>> touched_cells(const Problem& problem,
-                                                     const std::vector<Round>& rounds,
-                                                     const Cells& cells) {
-  std::vector<std::vector<std::int64_t>> touched(problem.source.devices());
-  const auto touch = [&](Device device, const Box& box) {
-    cells.for_each(box, [&](std::int64_t cell) { touched[device].push_back(cell); });
-  };
-  for (const Layout* layout : {&problem.source, &problem.target}) {
-    for (Part part = 0; part < layout->parts(); ++part) {
-      if (!layout->holds(part)) continue;
-      for_each_box(layout->region(part),
-                   [&](const Box& box) { touch(layout->device_of(part), box); });
-    }
+  bool is_wrong(const Fault& fault) {
+    if (!fault_ || fault.order() < fault_->order()) fault_ = fault;
+    return false;
   }
-  for (const Round& round : rounds) {
-    for (const Transfer& transfer : round) {
-      touch(transfer.from, transfer.box);
-      touch(transfer.to, transfer.box);
-    }
-  }
-  return touched;
-}
 
-Status apply(const Round& round, const Cells& cells, Holdings& held, std::size_t number) {
-  // Everything is sent as it was before the round.
-  std::vector<std::uint64_t> sent;
-  for (const Transfer& transfer : round) {
-    bool there = true;
-    cells.for_each(transfer.box, [&](std::int64_t cell) {
-      const std::uint64_t* set = held.at(transfer.from, cell);
-      there = there && !held.empty(set);
-      sent.insert(sent.end(), set, set + held.words());
-    });
-    if (!there) {
-      return wrong("round " + std::to_string(number) + ": device " + std::to_string(transfer.from) +
-                   " sends " + text_of(transfer.box) + ", which it does not hold");
-    }
-  }
-  for (const bool add : {false, true}) {
-    std::size_t at = 0;
-    for (const Transfer& transfer : round) {
-      bool apart = true;
-      cells.for_each(transfer.box, [&](std::int64_t cell) {
-        std::uint64_t* into = held.at(transfer.to, cell);
-        if (transfer.add == add) {
-          if (!add) std::fill(into, into + held.words(), 0);
-          apart = Holdings::unite(into, &sent[at], held.words()) && apart;
-        }
-        at += held.words();
-      });
-      if (!apart) {
-        return wrong("round " + std::to_string(number) + ": device " + std::to_string(transfer.to) +
-                     " adds a summand of " + text_of(transfer.box) + " twice");
+  std::string text_of(const Fault& fault) const {
+    if (fault.of_target()) {
+      Device device = 0;
+      for (const Transfer& part : wanted_) {
+        if (static_cast<std::size_t>(part.to) != fault.item) continue;
+        device = part.from;
+        break;
       }
+      return "device " + std::to_string(device) + " and those it adds up with " +
+             (fault.kind == Fault::kTargetTwice ? "count a summand twice"
+                                                : "lack a part of the target");
     }
-  }
-  return {};
-}
-
-/// Parts of devices that add up to their region; those of one device where it is not partial.
-std::map<std::int32_t, std::vector<Part>> teams(const Layout& target) {
-  std::map<std::int32_t, std::vector<Part>> teams;
-  for (Part part = 0; part < target.parts(); ++part) {
-    const Device device = target.device_of(part);
-    if (target.holds(part)) teams[target.partial() ? target.team[device] : device].push_back(part);
-  }
-  return teams;
-}
-
-/// The boxes of what a device has of a part of the target, in `last`.
-template <class Take>
-void for_each_contribution(const Layout& target, Part part, const Layout& last, const Take& take) {
-  for (Part mine = 0; mine < last.parts(); ++mine) {
-    if (last.device_of(mine) != target.device_of(part) || !last.holds(mine)) continue;
-    std::vector<Strips> dims;
-    for (std::size_t i = 0; i < target.cuts.size(); ++i) {
-      dims.push_back(intersect(target.cuts[i]->piece(part), last.cuts[i]->piece(mine)));
+    const Transfer transfer = (*stages_[fault.stage])[fault.item];
+    std::string box;
+    for (const Interval& side : transfer.box) {
+      box += (box.empty() ? "" : ", ") + std::to_string(side.low) + ":" + std::to_string(side.high);
     }
-    for_each_box(dims, take);
+    const std::string round = "round " + std::to_string(fault.stage - 1) + ": device ";
+    return fault.kind == Fault::kNotThere
+               ? round + std::to_string(transfer.from) + " sends [" + box +
+                     "], which it does not hold"
+               : round + std::to_string(transfer.to) + " adds a summand of [" + box + "] twice";
   }
-}
+
+  const Problem& problem_;
+  std::size_t words_;                         ///< of a set
+  std::vector<std::uint64_t> sums_of_group_;  ///< a set for each group of the source
+  Holdings held_, sums_;                      ///< of devices, of teams
+  Round source_;                              ///< its parts, from group to device
+  Round adds_up_;                             ///< of a partial target: see contributions()
+  Round wanted_;                              ///< parts of the target, from device to team
+  std::vector<const Round*> stages_;
+  std::vector<std::uint64_t> sent_;
+  std::optional<Fault> fault_;
+};
 
 }  // namespace
 
 Status replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last) {
-  const Cells cells(problem, rounds, last);
-  const Layout &source = problem.source, &target = problem.target;
-  const std::size_t summands = source.group_of_summand.size();
-  Holdings held(touched_cells(problem, rounds, cells), summands);
-  for (Part part = 0; part < source.parts(); ++part) {
-    if (!source.holds(part)) continue;
-    for_each_box(source.region(part), [&](const Box& box) {
-      cells.for_each(box, [&](std::int64_t cell) {
-        for (std::size_t i = 0; i < summands; ++i) {
-          if (source.group_of_summand[i] == source.group[part]) {
-            held.insert(source.device_of(part), cell, i);
-          }
-        }
-      });
-    });
-  }
-  for (std::size_t number = 0; number < rounds.size(); ++number) {
-    WEFT_TRY(apply(rounds[number], cells, held, number));
-  }
-  for (const auto& [number, team] : teams(target)) {
-    // What the team has of each cell that it shall have.
-    std::map<std::int64_t, std::vector<std::uint64_t>> sums;
-    bool once = true;
-    for (const Part part : team) {
-      for_each_box(target.region(part), [&](const Box& box) {
-        cells.for_each(box, [&](std::int64_t cell) { sums[cell].resize(held.words()); });
-      });
-      const auto add = [&](const Box& box) {
-        cells.for_each(box, [&](std::int64_t cell) {
-          once = Holdings::unite(sums[cell].data(), held.at(target.device_of(part), cell),
-                                 held.words()) &&
-                 once;
-        });
-      };
-      if (target.partial()) {
-        for_each_contribution(target, part, last, add);
-      } else {
-        for_each_box(target.region(part), add);
-      }
-    }
-    const bool whole = std::all_of(sums.begin(), sums.end(), [&](const auto& sum) {
-      return held.complete(sum.second.data());
-    });
-    if (!once || !whole) {
-      return wrong("device " + std::to_string(target.device_of(team.front())) +
-                   " and those it adds up with " +
-                   (once ? "lack a part of the target" : "count a summand twice"));
-    }
-  }
-  return {};
+  return Replay(problem, rounds, last).run();
 }
 
 }  // namespace weft::reshard

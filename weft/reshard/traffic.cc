@@ -11,26 +11,25 @@
 namespace weft::reshard {
 namespace {
 
-/// Of a round that has been made.
-Traffic measure(const Round& round, Device devices, const std::vector<std::int32_t>& node_of) {
+/// Of a round that has been made, which is in the order of receivers, then senders.
+Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
   Traffic sum;
   std::map<std::int32_t, std::int64_t> into_node;
-  std::vector<std::int64_t> received(devices, 0);
-  std::vector<std::set<Device>> peers(devices);
-  for (const Transfer& transfer : round) {
-    received[transfer.to] += volume(transfer.box);
-    peers[transfer.to].insert(transfer.from);
-    if (!node_of.empty() && node_of[transfer.from] != node_of[transfer.to]) {
-      into_node[node_of[transfer.to]] += volume(transfer.box);
-    }
-  }
-  for (const auto& [node, elements] : into_node) {
-    sum.node_recv_max = std::max(sum.node_recv_max, elements);
-  }
-  for (Device device = 0; device < devices; ++device) {
-    sum.recv_total += received[device];
-    sum.recv_max = std::max(sum.recv_max, received[device]);
-    sum.peers_max = std::max(sum.peers_max, static_cast<std::int64_t>(peers[device].size()));
+  std::int64_t received = 0, peers = 0;  // of the receiver at hand
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    const Round::Ends &ends = round.ends(i), &before = round.ends(i == 0 ? 0 : i - 1);
+    const bool fresh = i == 0 || before.to != ends.to;
+    if (fresh) received = peers = 0;
+    peers += fresh || before.from != ends.from ? 1 : 0;
+    const std::int64_t elements = volume(round.box(i));
+    received += elements;
+    sum.recv_total += elements;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, peers);
+    if (node_of.empty() || node_of[ends.from] == node_of[ends.to]) continue;
+    std::int64_t& into = into_node[node_of[ends.to]];
+    into += elements;
+    sum.node_recv_max = std::max(sum.node_recv_max, into);
   }
   return sum;
 }
@@ -184,7 +183,7 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetin
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
   WEFT_CHECK(exchangeable(from, to));
   if (!from.further.empty() || !to.further.empty() || !from.grid) {
-    return measure(exchange(from, to, meetings), to.devices(), meetings.node_of());
+    return measure(exchange(from, to, meetings), meetings.node_of());
   }
   if (const auto even = even_traffic(from, to, meetings)) return *even;
   const Joining joining(from, to);
