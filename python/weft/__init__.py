@@ -13,7 +13,13 @@ import os
 from collections.abc import Iterable
 from importlib.metadata import version as _version
 
-from . import _core
+from ._unbuilt import explained as _explained
+
+try:
+    from . import _core
+except ImportError as _error:
+    raise _explained(_error) from None
+
 from ._core import Events, Rank, Run, Table
 from .comparisons import CauseChange, Comparison, OpChange, Side, diff
 from .diagnoses import (
