@@ -18,7 +18,8 @@ Result<ExitCode> run_pipeline_profile(const Arguments& all, Console& console) {
   }
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
-  WEFT_ASSIGN(const pipeline::Profile profile, pipeline::recorded::recorded_profile(job));
+  WEFT_ASSIGN(const pipeline::Profile profile,
+              pipeline::recorded::recorded_profile(job, diagnostics));
   const std::string json = pipeline::recorded::profile_json(profile);
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(), json));

@@ -153,6 +153,9 @@ def test_a_recorded_model_can_be_planned(weft: Weft, tmp_path: Path) -> None:
     done = weft("pipeline", "profile", MODULES, "-o", path)
     assert done.returncode == 0, done.stderr
     assert "34 layers" in done.stdout
+    layers = json.loads(path.read_text())["layers"]
+    convolutions = [layer for layer in layers if layer["name"].startswith("Conv2d")]
+    assert all(0.5 < layer["weight_ms"] / layer["backward_ms"] <= 1 for layer in convolutions)
     planned = weft("pipeline", path, "--cluster", "4 devices, 100GB/s", "--microbatches", "4",
                    "--json")  # fmt: skip
     assert planned.returncode == 0, planned.stderr

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "weft/graph/names.h"
+#include "weft/pipeline/recorded/kept.h"
+#include "weft/pipeline/recorded/weights.h"
 #include "weft/trace/launches.h"
 #include "weft/trace/module_calls.h"
 
@@ -62,9 +64,10 @@ class Modules {
         events_(trace.events),
         graph_(predictor.clean()),
         steps_(predictor.steps().begin(), predictor.steps().end()),
-        launches_(trace::resolve_launches(trace)) {}
+        launches_(trace::resolve_launches(trace)),
+        weights_(trace, launches_) {}
 
-  std::vector<Layer> run() {
+  ModuleLayers run() {
     find_modules();
     find_layer_calls();
     if (calls_.empty()) return {};
@@ -152,7 +155,8 @@ class Modules {
         Layer& layer = layers_.emplace_back();
         layer.name = std::string(module_name(calls_[i]));
       }
-      place_of_call_[calls_[i]] = place++;
+      place_of_call_[calls_[i]] = place;
+      layer_calls_.push_back({calls_[i], place++, static_cast<std::size_t>(passes_ - 1)});
     }
     sums_.resize(layers_.size());
   }
@@ -224,7 +228,10 @@ class Modules {
       // What the optimizer does belongs to no micro-batch.
       if (!place.backward && last.backward && !in_module(cause)) continue;
       Sums& sums = sums_[place.layer];
-      (place.backward ? sums.backward : sums.forward) += graph_.ops.duration[op];
+      const Nanos time = graph_.ops.duration[op];
+      (place.backward ? sums.backward : sums.forward) += time;
+      if (place.backward) sums.weight += weights_.share(event) * static_cast<double>(time);
+      sums.one_piece |= place.backward && weights_.is_one_piece(event);
       last = place;
     }
   }
@@ -263,20 +270,27 @@ class Modules {
     }
   }
 
-  std::vector<Layer> finish() {
+  ModuleLayers finish() {
+    const auto kept = kept_bytes(trace_, layer_calls_, layers_.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       Layer& layer = layers_[i];
       layer.id = std::to_string(i) + "." + layer.name;
       layer.forward = sums_[i].forward / passes_;
       layer.backward = sums_[i].backward / passes_;
       layer.parameters = sums_[i].parameters / passes_;
-      layer.stash = layer.activation;
+      if (layer.parameters > 0 && !sums_[i].one_piece) {
+        const auto weight = static_cast<Nanos>(sums_[i].weight / static_cast<double>(passes_));
+        layer.weight = std::min(weight, layer.backward);
+      }
+      layer.stash = kept ? (*kept)[i] / passes_ : layer.activation;
     }
-    return std::move(layers_);
+    return {std::move(layers_), kept.has_value()};
   }
 
   struct Sums {
     Nanos forward = 0, backward = 0;
+    double weight = 0;
+    bool one_piece = false;  ///< its backward cannot be halved
     Bytes parameters = 0;
   };
 
@@ -285,9 +299,11 @@ class Modules {
   const graph::Graph& graph_;
   const std::set<std::int64_t> steps_;
   const trace::Launches launches_;
+  const WeightWork weights_;
   std::vector<std::uint32_t> roots_;  ///< outermost calls of modules, by time
   std::map<std::uint32_t, std::vector<std::uint32_t>> children_;
   std::vector<std::uint32_t> calls_;  ///< of layers, by time
+  std::vector<LayerCall> layer_calls_;
   std::map<std::uint32_t, std::size_t> place_of_call_;
   std::map<std::int64_t, std::size_t> place_of_sequence_;
   std::int64_t passes_ = 0;
@@ -297,8 +313,7 @@ class Modules {
 
 }  // namespace
 
-std::vector<Layer> module_layers(const trace::RankTrace& trace,
-                                 const predict::Predictor& predictor) {
+ModuleLayers module_layers(const trace::RankTrace& trace, const predict::Predictor& predictor) {
   return Modules(trace, predictor).run();
 }
 

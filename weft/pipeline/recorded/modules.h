@@ -9,9 +9,13 @@
 
 namespace weft::pipeline::recorded {
 
-/// In the order of the calls; empty where the rank names no modules. Work outside of all modules
-/// counts to the layer before it; a backward to the layer whose forward it belongs to.
-std::vector<Layer> module_layers(const trace::RankTrace& trace,
-                                 const predict::Predictor& predictor);
+struct ModuleLayers {
+  std::vector<Layer> layers;        ///< in the order of the calls
+  bool knows_what_is_kept = false;  ///< else `stash` is the output
+};
+
+/// No layers where the rank names no modules. Work outside of all modules counts to the layer
+/// before it; a backward to the layer whose forward it belongs to.
+ModuleLayers module_layers(const trace::RankTrace& trace, const predict::Predictor& predictor);
 
 }  // namespace weft::pipeline::recorded

@@ -36,19 +36,47 @@ Pass cut(PieceMaker& maker, const std::vector<OpId>& ops, const std::vector<std:
   return pass;
 }
 
-std::vector<Bytes> gradients_of(const PieceMaker& maker, const std::vector<OpId>& ops,
-                                const std::vector<std::size_t>& starts) {
-  std::vector<Bytes> bytes(starts.size(), 0);
+namespace {
+
+/// Calls `visit` with every host op of a pass and the layer it belongs to, in the order of the
+/// pass.
+template <class Visit>
+void walk_layers(const PieceMaker& maker, const std::vector<OpId>& ops,
+                 const std::vector<std::size_t>& starts, const Visit& visit) {
   std::size_t kernels = 0, layer = 0;
   for (const OpId op : ops) {
     const bool launches = !maker.launched(op).empty();
     if (launches && layer + 1 < starts.size() && kernels >= starts[layer + 1]) ++layer;
     kernels += maker.launched(op).size();
-    if (maker.graph().name(op) != graph::kGradientReady) continue;
-    bytes[layer] += std::max<Bytes>(0, maker.graph().ops.bytes[op]);
+    visit(op, layer);
   }
+}
+
+}  // namespace
+
+std::vector<Bytes> gradients_of(const PieceMaker& maker, const std::vector<OpId>& ops,
+                                const std::vector<std::size_t>& starts) {
+  std::vector<Bytes> bytes(starts.size(), 0);
+  walk_layers(maker, ops, starts, [&](OpId op, std::size_t layer) {
+    if (maker.graph().name(op) != graph::kGradientReady) return;
+    bytes[layer] += std::max<Bytes>(0, maker.graph().ops.bytes[op]);
+  });
   std::reverse(bytes.begin(), bytes.end());
   return bytes;
+}
+
+std::vector<std::vector<OpId>> kernels_of(const PieceMaker& maker,
+                                          const std::vector<std::vector<OpId>>& backwards,
+                                          const std::vector<std::size_t>& starts) {
+  std::vector<std::vector<OpId>> kernels(starts.size());
+  for (const std::vector<OpId>& ops : backwards) {
+    walk_layers(maker, ops, starts, [&](OpId op, std::size_t layer) {
+      const auto launched = maker.launched(op);
+      kernels[layer].insert(kernels[layer].end(), launched.begin(), launched.end());
+    });
+  }
+  std::reverse(kernels.begin(), kernels.end());
+  return kernels;
 }
 
 Nanos entry(PieceMaker& maker, const std::vector<const std::vector<OpId>*>& passes,

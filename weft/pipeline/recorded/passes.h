@@ -20,6 +20,11 @@ Pass cut(PieceMaker& maker, const std::vector<graph::OpId>& ops,
 std::vector<Bytes> gradients_of(const PieceMaker& maker, const std::vector<graph::OpId>& ops,
                                 const std::vector<std::size_t>& starts);
 
+/// Of backwards: the kernels of each layer, in the order of the model.
+std::vector<std::vector<graph::OpId>> kernels_of(
+    const PieceMaker& maker, const std::vector<std::vector<graph::OpId>>& backwards,
+    const std::vector<std::size_t>& starts);
+
 /// Host time up to the launch that begins each layer: what the first needs more than the others
 /// is the price of a pass.
 Nanos entry(PieceMaker& maker, const std::vector<const std::vector<graph::OpId>*>& passes,

@@ -8,6 +8,7 @@
 #include "weft/pipeline/recorded/modules.h"
 #include "weft/pipeline/recorded/ranks.h"
 #include "weft/pipeline/recorded/recording.h"
+#include "weft/pipeline/recorded/weights.h"
 
 namespace weft::pipeline::recorded {
 namespace {
@@ -20,8 +21,34 @@ Nanos usual(const StageRecord& stage, std::vector<Pass> StageStep::*passes, std:
   return median(times);
 }
 
+constexpr DiagnosticKind kKeptUnknown{
+    "pipeline-kept-unknown", Severity::kWarning,
+    "allocations were not recorded, or no modules: what micro-batches keep from forward to "
+    "backward "
+    "is taken to be the output of each layer, and is often more",
+    "record stacks and memory (weft record --stacks --memory; with_stack and profile_memory of "
+    "torch's profiler), or write stash_bytes into the profile"};
+
+/// Of the kernels of a layer's backwards, by time.
+double weight_share(const std::vector<graph::OpId>& kernels, const graph::Graph& graph,
+                    const WeightWork& weights) {
+  double all = 0, of_weights = 0;
+  for (const graph::OpId kernel : kernels) {
+    const std::uint32_t event = graph.ops.event[kernel];
+    if (event == graph::kNoId) continue;
+    if (weights.is_one_piece(event)) return 0;
+    const auto time = static_cast<double>(graph.ops.duration[kernel]);
+    all += time;
+    of_weights += time * weights.share(event);
+  }
+  return all > 0 ? of_weights / all : 0;
+}
+
 /// What repeats, named by its place.
-std::vector<Layer> repeated_layers(const StageRecord& stage, Bytes message) {
+std::vector<Layer> repeated_layers(const StageRecord& stage, const trace::RankTrace& trace,
+                                   const graph::Graph& graph, Bytes message) {
+  const trace::Launches launches = trace::resolve_launches(trace);
+  const WeightWork weights(trace, launches);
   std::vector<Layer> layers;
   for (std::size_t i = 0; i < static_cast<std::size_t>(stage.layers); ++i) {
     Layer& layer = layers.emplace_back();
@@ -29,6 +56,10 @@ std::vector<Layer> repeated_layers(const StageRecord& stage, Bytes message) {
     layer.forward = usual(stage, &StageStep::forwards, i);
     layer.backward = usual(stage, &StageStep::backwards, i);
     layer.parameters = stage.gradients[i];
+    if (layer.parameters > 0) {
+      layer.weight = static_cast<Nanos>(static_cast<double>(layer.backward) *
+                                        weight_share(stage.backward_kernels[i], graph, weights));
+    }
     layer.activation = layer.stash = std::max<Bytes>(0, message);
   }
   return layers;
@@ -41,7 +72,7 @@ const trace::RankTrace& trace_of(const predict::Job& job, std::int32_t rank) {
 
 }  // namespace
 
-Result<Profile> recorded_profile(const predict::Job& job) {
+Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnostics) {
   if (job.from_phases) {
     return fail(ErrorCode::kUsage, "an op timeline tells no layers");
   }
@@ -49,11 +80,21 @@ Result<Profile> recorded_profile(const predict::Job& job) {
   WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, {}));
   Profile profile;
   profile.name = job.run.label;
+  const auto modules_of = [&](const trace::RankTrace& trace) {
+    ModuleLayers found = module_layers(trace, predictor);
+    if (!found.knows_what_is_kept) {
+      diagnostics.add(kKeptUnknown, "rank " + std::to_string(trace.rank));
+    }
+    return std::move(found.layers);
+  };
   const Result<Recording> pipeline = take_apart(job, predictor, {});
   if (pipeline) {
     for (const StageRecord& stage : pipeline->stages) {
-      std::vector<Layer> layers = module_layers(trace_of(job, stage.rank), predictor);
-      if (layers.empty()) layers = repeated_layers(stage, pipeline->messages.bytes());
+      const trace::RankTrace& trace = trace_of(job, stage.rank);
+      std::vector<Layer> layers = modules_of(trace);
+      if (layers.empty()) {
+        layers = repeated_layers(stage, trace, predictor.clean(), pipeline->messages.bytes());
+      }
       // What a stage receives gets a gradient, too, and is no parameter.
       if (!profile.layers.empty() && layers.front().parameters >= pipeline->messages.bytes()) {
         layers.front().parameters -= std::max<Bytes>(0, pipeline->messages.bytes());
@@ -64,7 +105,7 @@ Result<Profile> recorded_profile(const predict::Job& job) {
     const auto first = std::min_element(
         job.run.ranks.begin(), job.run.ranks.end(),
         [](const trace::RankTrace& a, const trace::RankTrace& b) { return a.rank < b.rank; });
-    profile.layers = module_layers(*first, predictor);
+    profile.layers = modules_of(*first);
   }
   if (profile.layers.empty()) {
     return fail(ErrorCode::kUsage,
@@ -88,6 +129,7 @@ std::string profile_json(const Profile& profile) {
     json.begin_object().field("id", layer.id).field("name", layer.name);
     json.field("forward_ms", milliseconds(layer.forward));
     json.field("backward_ms", milliseconds(layer.backward));
+    json.field("weight_ms", milliseconds(layer.weight));
     json.field("activation_bytes", layer.activation);
     json.field("parameter_bytes", layer.parameters);
     json.field("stash_bytes", layer.stash).end_object();

@@ -14,8 +14,10 @@ namespace weft::pipeline::recorded {
 /// modules that the model calls one after the other, where the recording names modules (recorded
 /// with stacks): containers (Sequential) and wrappers are opened, other modules are not. A recorded
 /// pipeline is one model over all stages; without modules its layers are what repeats. Parameters
-/// are counted by their gradients. An Error (kUsage) where the recording tells no layers.
-Result<Profile> recorded_profile(const predict::Job& job);
+/// are counted by their gradients; weights.h tells which part of a backward is theirs, kept.h what
+/// micro-batches keep, which is told where it had to be assumed. An Error (kUsage) where the
+/// recording tells no layers, or lacks ranks of a pipeline.
+Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnostics);
 
 /// As the JSON of docs/formats/pipeline.md, which reads back as the same.
 std::string profile_json(const Profile& profile);

@@ -17,7 +17,7 @@ Result<Profile> profile_of(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) names.push_back(file.string());
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, predict::open_job(names, {}, diagnostics));
-  return recorded_profile(job);
+  return recorded_profile(job, diagnostics);
 }
 
 Bytes parameters(const Profile& profile) {
@@ -39,6 +39,12 @@ TEST(RecordedProfile, LayersAreTheModulesThatTheModelCalls) {
   EXPECT_EQ(profile->layers[26].parameters, 4 * (25'088 + 1) * 4'096);
   EXPECT_EQ(profile->layers[0].activation, profile->layers[1].activation);
   for (const Layer& layer : profile->layers) EXPECT_GT(layer.forward, 0) << layer.id;
+  // The first layer needs no gradient of its input; pooling keeps its output and indices of 8
+  // bytes; activations in place keep nothing of their own.
+  EXPECT_NEAR(static_cast<double>(profile->layers[0].weight),
+              static_cast<double>(profile->layers[0].backward), 1000.0);
+  EXPECT_EQ(profile->layers[4].stash, 3 * profile->layers[4].activation);
+  EXPECT_EQ(profile->layers[1].stash, 0);
 }
 
 TEST(RecordedProfile, ForwardsThatRunOnceMoreAreNoLayers) {
@@ -63,6 +69,13 @@ TEST(RecordedProfile, APipelineIsOneModel) {
   EXPECT_EQ(profile->layers[0].parameters, kBlock + kEmbedding);
   for (std::size_t i = 1; i < 7; ++i) EXPECT_EQ(profile->layers[i].parameters, kBlock);
   EXPECT_EQ(profile->layers[7].parameters, kBlock + kEmbedding + 4 * 16'384);
+  // Of a block's products half are of weights; attention has none of them.
+  for (std::size_t i = 1; i < 7; ++i) {
+    const Layer& layer = profile->layers[i];
+    const double share = static_cast<double>(layer.weight) / static_cast<double>(layer.backward);
+    EXPECT_GT(share, 0.4) << layer.id;
+    EXPECT_LT(share, 0.55) << layer.id;
+  }
 }
 
 /// Steps of a model of two layers on a host without devices: the second takes three times as long,
@@ -117,6 +130,7 @@ TEST(RecordedProfile, ReadsBackAsItWasWritten) {
     layer.name = "block";
     layer.forward = 1'234'567 * (i + 1);
     layer.backward = 7'000'001;
+    layer.weight = 3'141'592;
     layer.activation = 4'096;
     layer.parameters = 1LL << 40;
     layer.stash = 8'192;
@@ -131,6 +145,7 @@ TEST(RecordedProfile, ReadsBackAsItWasWritten) {
     EXPECT_EQ(back->layers[i].id, profile.layers[i].id);
     EXPECT_EQ(back->layers[i].forward, profile.layers[i].forward);
     EXPECT_EQ(back->layers[i].backward, profile.layers[i].backward);
+    EXPECT_EQ(back->layers[i].weight, profile.layers[i].weight);
     EXPECT_EQ(back->layers[i].activation, profile.layers[i].activation);
     EXPECT_EQ(back->layers[i].parameters, profile.layers[i].parameters);
     EXPECT_EQ(back->layers[i].stash, profile.layers[i].stash);

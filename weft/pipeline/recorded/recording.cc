@@ -305,8 +305,9 @@ class TakeApart {
         }
       }
       measure_entries(stage, (*forward_starts)[s], (*backward_starts)[s]);
-      stage.gradients = gradients_of(
-          maker_, passes_.at({stage.rank, steps_.front()}).backwards.back(), (*backward_starts)[s]);
+      const auto& first_step = passes_.at({stage.rank, steps_.front()}).backwards;
+      stage.gradients = gradients_of(maker_, first_step.back(), (*backward_starts)[s]);
+      stage.backward_kernels = kernels_of(maker_, first_step, (*backward_starts)[s]);
     }
   }
 

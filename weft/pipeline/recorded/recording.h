@@ -39,6 +39,8 @@ struct StageRecord {
   std::vector<StageStep> steps;  ///< beside Recording::steps
   std::vector<Op> order;         ///< of the first step
   std::vector<Bytes> gradients;  ///< of each layer: as many bytes as it has parameters
+  /// Of each layer, in all backwards of the first step: ops of the predictor's clean graph.
+  std::vector<std::vector<graph::OpId>> backward_kernels;
   HostCosts host;
 };
 
