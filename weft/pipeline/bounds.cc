@@ -2,6 +2,7 @@
 #include "weft/pipeline/bounds.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include "weft/pipeline/chains.h"
@@ -159,6 +160,59 @@ const char* Bounds::name() const {
   if (best() == work) return "work";
   if (best() == memory) return "memory";
   return best() == link ? "link" : "path";
+}
+
+Nanos quick_bound(const Pipeline& pipeline) {
+  struct Device {
+    Nanos work = 0, head = std::numeric_limits<Nanos>::max();
+    Nanos tail = std::numeric_limits<Nanos>::max();
+  };
+  const std::size_t count = pipeline.stages.size();
+  const Nanos micros = pipeline.micro_batches;
+  std::vector<Device> devices(pipeline.devices());
+  std::vector<Nanos> heads(count);  // until the first micro-batch is there
+  Nanos head = 0, back = 0;         // `back`: from the gradient of an input to the end of the step
+  for (std::size_t s = 0; s < count; ++s) {
+    const Stage& stage = pipeline.stages[s];
+    const bool halves = pipeline.split_backward && stage.weight > 0;
+    heads[s] = head;
+    Device& device = devices[stage.device];
+    device.work += micros * (stage.forward + stage.input + stage.weight);
+    device.head = std::min(device.head, head);
+    device.tail =
+        std::min(device.tail, halves ? stage.all_reduce : std::max(stage.all_reduce, back));
+    if (s + 1 == count) break;
+    const auto& [there, home] = pipeline.boundaries[s];
+    head += stage.forward + there.time + there.latency;
+    back += stage.input + (halves ? 0 : stage.weight) + home.time + home.latency;
+  }
+  Nanos bound = 0;
+  for (const Device& device : devices) {
+    if (device.work > 0) bound = std::max(bound, device.head + device.work + device.tail);
+  }
+  const bool own_devices = devices.size() == count;
+  Nanos busy = 0, path = 0;  // of the stages from s on, the path of one micro-batch
+  for (std::size_t s = count; s-- > 0;) {
+    const Stage& stage = pipeline.stages[s];
+    const bool halves = pipeline.split_backward && stage.weight > 0;
+    const Nanos later = halves ? stage.weight : 0;
+    const Nanos own = stage.forward + stage.input + stage.weight - later;
+    if (s + 1 < count) {
+      const auto& [there, home] = pipeline.boundaries[s];
+      const Nanos latency = there.latency + home.latency, both = there.time + home.time + latency;
+      // One direction carries all micro-batches, the other one of them at least.
+      const Nanos longer =
+          std::max(there.links.empty() ? 0 : there.time, home.links.empty() ? 0 : home.time);
+      busy = std::max(own + both + busy, own + both + (micros - 1) * longer + path);
+      path += own + both;
+    } else {
+      path = own;
+      busy = own;
+    }
+    if (own_devices) busy = std::max(busy, micros * own);
+    bound = std::max(bound, heads[s] + busy + later + stage.all_reduce);
+  }
+  return bound;
 }
 
 Bounds lower_bounds(const Pipeline& pipeline) {

@@ -20,4 +20,9 @@ struct Bounds {
 /// The pipeline must pass check(). Linear in ops, but for a logarithm.
 Bounds lower_bounds(const Pipeline& pipeline);
 
+/// The same from sums alone, in time linear in the stages: enough to turn most pipelines down. For
+/// each device its work between the shortest ways to it and from it, and where devices have one
+/// stage each, the sums of lookahead.h. Memory is left out.
+Nanos quick_bound(const Pipeline& pipeline);
+
 }  // namespace weft::pipeline

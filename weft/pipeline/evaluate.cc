@@ -222,13 +222,16 @@ Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Na
   ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);
   if (!task_.limit_memory) {
     WEFT_ASSIGN(const Pipeline pipeline, pipeline_without_limits(task_, stages));
+    const Nanos quick = quick_bound(pipeline);
+    if (quick >= limit) return Evaluated{kNoStep, quick, {}, stages};
     return timed(pipeline, stages, limit, search);
   }
   std::vector<PlannedStage> plain = stages;
   for (PlannedStage& stage : plain) stage.recompute = false;
   // Whatever is recomputed, nothing takes less than without limits.
   WEFT_ASSIGN(const Pipeline free, pipeline_without_limits(task_, plain));
-  const Nanos bound = entry(free).bound;
+  const Nanos quick = quick_bound(free);
+  const Nanos bound = quick >= limit ? quick : entry(free).bound;
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
   const std::vector<std::size_t> tight = tight_stages(task_, plain);
   if (tight.empty()) return timed(free, plain, limit, search);

@@ -130,9 +130,9 @@ class Planner {
     if (devices <= kMostFree) return 1'000'000;
     if (devices <= 16) {
       const std::int64_t size = static_cast<std::int64_t>(task_.chain.size()) * devices;
-      return 300'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
+      return 500'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
     }
-    return devices <= 32 ? 9'000'000 : 25'000'000;
+    return devices <= 32 ? 24'000'000 : 60'000'000;
   }
 
   Status check() const {

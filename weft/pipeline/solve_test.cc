@@ -93,6 +93,7 @@ TEST(Solve, FindsAndProvesTheBestOfAllOrders) {
     EXPECT_EQ(solution->makespan, best);
     EXPECT_TRUE(solution->proved());
     EXPECT_LE(lower_bounds(pipeline).best(), best);
+    EXPECT_LE(quick_bound(pipeline), best);
   }
 }
 
@@ -107,7 +108,27 @@ TEST(Solve, DevicesWithSeveralStagesAreNoExceptions) {
     expect_sound(pipeline, *solution);
     EXPECT_EQ(solution->makespan, best);
     EXPECT_TRUE(solution->proved());
+    EXPECT_LE(quick_bound(pipeline), best);
   }
+}
+
+TEST(Solve, SumsAreABoundThatIsSeldomFarFromTheOther) {
+  std::mt19937 random(29);
+  double parts = 0;
+  for (int round = 0; round < 60; ++round) {
+    RandomShape shape{4, 4, false, 8, 0, 0};
+    if (round % 3 == 1) shape = {6, 3, round % 2 == 0, 5, 0, static_cast<LinkId>(round % 4)};
+    Pipeline pipeline = random_pipeline(shape, random);
+    pipeline.split_backward = round % 2 == 0;
+    SolveOptions options;
+    options.decisions = 200;
+    const auto solution = solve(pipeline, options);
+    ASSERT_TRUE(solution);
+    EXPECT_LE(quick_bound(pipeline), solution->makespan);
+    parts += static_cast<double>(quick_bound(pipeline)) /
+             static_cast<double>(lower_bounds(pipeline).best());
+  }
+  EXPECT_GT(parts / 60, 0.93);
 }
 
 TEST(Solve, SharedLinksNeverBreakTheBound) {
@@ -124,6 +145,7 @@ TEST(Solve, SharedLinksNeverBreakTheBound) {
     EXPECT_LE(solution->lower_bound, best);
     EXPECT_GE(solution->makespan, best);
     EXPECT_LE(lower_bounds(pipeline).best(), best);
+    EXPECT_LE(quick_bound(pipeline), best);
   }
 }
 
@@ -201,6 +223,7 @@ TEST(ListSchedule, EveryTasteKeepsToTheMemory) {
       ASSERT_TRUE(timeline);
       EXPECT_TRUE(fits(pipeline, *timeline));
       EXPECT_GE(timeline->makespan, lower_bounds(pipeline).best());
+      EXPECT_GE(timeline->makespan, quick_bound(pipeline));
     }
   }
 }
