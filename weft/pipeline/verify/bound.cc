@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "weft/pipeline/verify/nodes.h"
 #include "weft/pipeline/verify/schedule_bound.h"
 #include "weft/pipeline/verify/times.h"
 
@@ -13,165 +14,11 @@ namespace {
 
 constexpr Nanos kNone = std::int64_t{1} << 60;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::int32_t kMostSets = 10, kMostCounted = 64, kMostSetLayers = 100;
+constexpr std::int32_t kMostCounted = 64;
 constexpr std::int64_t kMostVisited = 20'000'000;
 
 Nanos floor_of(double rate, std::int64_t amount) {
   return static_cast<Nanos>(rate * static_cast<double>(amount));
-}
-
-struct Edge {
-  std::size_t to;
-  double there, back;
-  Nanos latency_there, latency_back;
-  Nanos latency() const { return latency_there + latency_back; }
-};
-
-/// A stage's devices, after others have been used up.
-struct Node {
-  std::vector<std::int32_t> devices;  ///< empty where only their number counts
-  std::int32_t replicas = 1;
-  double work = 0, reduce = 0;
-  Nanos reduce_latency = 0;
-  Bytes memory = 0;  ///< 0: no limit
-  bool first = false;
-  std::vector<Edge> next;
-};
-
-bool alike(const PlanData& plan) {
-  bool same = plan.shared.empty();
-  for (std::int32_t i = 0; i < plan.devices; ++i) {
-    same &= plan.speed[i] == plan.speed[0] && plan.memory[i] == plan.memory[0];
-    for (std::int32_t j = 0; j < plan.devices; ++j) {
-      if (i == j) continue;
-      same &= plan.bandwidth[i][j] == plan.bandwidth[0][1];
-      same &= plan.latency[i][j] == plan.latency[0][1];
-    }
-  }
-  return same;
-}
-
-bool allowed(const PlanData& plan, std::int32_t replicas) {
-  return plan.most_replicas == 0 || replicas <= plan.most_replicas;
-}
-
-Bytes least_memory(const PlanData& plan, const std::vector<std::int32_t>& group) {
-  Bytes least = 0;
-  for (const std::int32_t device : group) {
-    if (plan.memory[device] > 0 && (least == 0 || plan.memory[device] < least)) {
-      least = plan.memory[device];
-    }
-  }
-  return least;
-}
-
-/// All ordered ways to take disjoint sets: a node is (used before, set).
-std::vector<Node> set_nodes(const PlanData& plan) {
-  const std::size_t sets = std::size_t{1} << plan.devices;
-  std::vector<std::vector<std::int32_t>> members(sets);
-  for (std::size_t set = 1; set < sets; ++set) {
-    for (std::int32_t d = 0; d < plan.devices; ++d) {
-      if ((set >> d & 1) != 0) members[set].push_back(d);
-    }
-  }
-  std::vector<std::size_t> index(sets * sets, 0);
-  std::size_t count = 0;
-  for (std::size_t used = 0; used < sets; ++used) {
-    for (std::size_t set = 1; set < sets; ++set) {
-      if ((used & set) == 0) index[used * sets + set] = count++;
-    }
-  }
-  std::vector<Node> nodes(count);
-  std::vector<Edge> channels(sets * sets, Edge{0, kNever, kNever, 0, 0});
-  for (std::size_t a = 1; a < sets; ++a) {
-    for (std::size_t b = 1; b < sets; ++b) {
-      if ((a & b) != 0) continue;
-      channels[a * sets + b] = {0, channel_rate(plan, members[a], members[b]),
-                                channel_rate(plan, members[b], members[a]),
-                                channel_latency(plan, members[a], members[b]),
-                                channel_latency(plan, members[b], members[a])};
-    }
-  }
-  for (std::size_t used = 0; used < sets; ++used) {
-    for (std::size_t set = 1; set < sets; ++set) {
-      if ((used & set) != 0 || !allowed(plan, static_cast<std::int32_t>(members[set].size())))
-        continue;
-      Node& node = nodes[index[used * sets + set]];
-      node.devices = members[set];
-      node.replicas = static_cast<std::int32_t>(members[set].size());
-      node.work = group_work(plan, members[set]);
-      node.reduce = reduce_rate(plan, members[set]);
-      node.reduce_latency = reduce_latency(plan, members[set]);
-      node.memory = least_memory(plan, members[set]);
-      node.first = used == 0;
-      for (std::size_t next = 1; next < sets; ++next) {
-        if (((used | set) & next) != 0) continue;
-        if (!allowed(plan, static_cast<std::int32_t>(members[next].size()))) continue;
-        Edge edge = channels[set * sets + next];
-        edge.to = index[(used | set) * sets + next];
-        if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
-      }
-    }
-  }
-  return nodes;
-}
-
-/// The k-th best link of the device that has the best one; by k from 1.
-std::vector<std::int64_t> best_links(const PlanData& plan, bool out) {
-  std::vector<std::int64_t> best(plan.devices, 0);
-  for (std::int32_t i = 0; i < plan.devices; ++i) {
-    std::vector<std::int64_t> links;
-    for (std::int32_t j = 0; j < plan.devices; ++j) {
-      if (i != j) links.push_back(out ? plan.bandwidth[i][j] : plan.bandwidth[j][i]);
-    }
-    std::sort(links.rbegin(), links.rend());
-    for (std::size_t k = 0; k < links.size(); ++k) best[k + 1] = std::max(best[k + 1], links[k]);
-  }
-  return best;
-}
-
-/// Numbers of devices instead of devices: a node is (used before, replicas).
-std::vector<Node> count_nodes(const PlanData& plan) {
-  const std::int32_t count = plan.devices;
-  const std::vector<std::int64_t> out = best_links(plan, true), in = best_links(plan, false);
-  std::vector<double> speed = plan.speed;
-  std::sort(speed.rbegin(), speed.rend());
-  Nanos latency = count > 1 ? kNone : 0;
-  Bytes memory = 0;
-  bool limited = true;
-  for (std::int32_t i = 0; i < count; ++i) {
-    memory = std::max(memory, plan.memory[i]);
-    limited &= plan.memory[i] > 0;
-    for (std::int32_t j = 0; j < count; ++j) {
-      if (i != j) latency = std::min(latency, plan.latency[i][j]);
-    }
-  }
-  const auto rate = [](std::int64_t bandwidth) {
-    return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
-  };
-  const auto side = static_cast<std::size_t>(count) + 1;
-  std::vector<Node> nodes(side * side);
-  for (std::int32_t used = 0; used < count; ++used) {
-    for (std::int32_t r = 1; used + r <= count && allowed(plan, r); ++r) {
-      Node& node = nodes[static_cast<std::size_t>(used) * side + r];
-      node.replicas = r;
-      node.work = 1 / (r * speed[r - 1]);
-      if (r > 1) {
-        node.reduce = 2.0 * (r - 1) / r * rate(std::min(out[r - 1], in[r - 1]));
-        node.reduce_latency = 2 * (r - 1) * latency;
-      }
-      node.memory = limited ? memory : 0;
-      node.first = used == 0;
-      for (std::int32_t next = 1; used + r + next <= count && allowed(plan, next); ++next) {
-        const double pairs = static_cast<double>(r) * next;
-        const Edge edge{static_cast<std::size_t>(used + r) * side + next,
-                        rate(std::min(out[next], in[r])) / pairs,
-                        rate(std::min(out[r], in[next])) / pairs, latency, latency};
-        if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
-      }
-    }
-  }
-  return nodes;
 }
 
 class Search {
@@ -420,9 +267,7 @@ BoundCheck check_bound(const PlanData& plan, Nanos claimed) {
   const Nanos work = least_work(plan);
   if (claimed <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
-  const bool sets = plan.devices <= kMostSets && !alike(plan) &&
-                    (plan.devices <= 8 || plan.layers.size() <= kMostSetLayers);
-  return Search(plan, sets ? set_nodes(plan) : count_nodes(plan)).run(claimed);
+  return Search(plan, device_nodes(plan)).run(claimed);
 }
 
 Nanos bound_of_all(const PlanData& plan) {

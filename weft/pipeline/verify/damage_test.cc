@@ -177,14 +177,6 @@ void damage_everything(const std::string& right) {
   EXPECT_EQ(text_of(root), text_of(whole));
 }
 
-Task small_task(const Profile& profile) {
-  Task task;
-  task.chain = layer_chain(profile);
-  task.micro_batches = 4;
-  task.cluster = uniform_cluster(3, 50'000'000'000, 2000);
-  return task;
-}
-
 TEST(Damage, IsSeenInEveryValueOfAPlan) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);

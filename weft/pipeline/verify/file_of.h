@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the file of what the planner makes of a task. Throws where it makes nothing.
+// For tests: a small task, and the file of what the planner makes of a task. Throws where it makes
+// nothing.
 #pragma once
 
 #include "weft/pipeline/plan_file.h"
 
 namespace weft::pipeline {
+
+/// Four micro-batches on three equal devices.
+inline Task small_task(const Profile& profile) {
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 4;
+  task.cluster = uniform_cluster(3, 50'000'000'000, 2000);
+  return task;
+}
 
 inline std::string file_of(const Profile& profile, const Task& task,
                            const PlannerOptions& options = {}) {

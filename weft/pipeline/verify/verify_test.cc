@@ -100,10 +100,7 @@ TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
 TEST(Verify, FindsWhatIsWrong) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
-  Task task;
-  task.chain = layer_chain(profile);
-  task.micro_batches = 4;
-  task.cluster = uniform_cluster(3, 50'000'000'000);
+  Task task = small_task(profile);
   PlannerOptions options;
   options.stages = 3;
   options.schedules = {"1f1b"};
@@ -142,10 +139,7 @@ TEST(Verify, FindsWhatIsWrong) {
 TEST(Verify, TellsBoundsApartToTheNanosecond) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
-  Task task;
-  task.chain = layer_chain(profile);
-  task.micro_batches = 4;
-  task.cluster = uniform_cluster(3, 50'000'000'000);
+  Task task = small_task(profile);
   const std::string right = file_of(profile, task);
   ASSERT_EQ(verdict(right), "");
   const Nanos bound = bound_of_all(task);
@@ -158,10 +152,8 @@ TEST(Verify, TellsBoundsApartToTheNanosecond) {
 TEST(Verify, KnowsOrdersByTheirNames) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
-  Task task;
-  task.chain = layer_chain(profile);
+  Task task = small_task(profile);
   task.micro_batches = 16;
-  task.cluster = uniform_cluster(3, 50'000'000'000);
   const std::vector<std::string> names{"1f1b", "1f1b-2", "pe", "gpipe"};
   for (const std::string& name : names) {
     PlannerOptions options;
@@ -210,9 +202,7 @@ TEST(Verify, ItsBoundOfSchedulesIsThatOfTheScheduler) {
 TEST(Verify, FindsMemoryThatDoesNotHold) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 4);
-  Task task;
-  task.chain = layer_chain(profile);
-  task.micro_batches = 4;
+  Task task = small_task(profile);
   task.limit_memory = true;
   task.cluster = uniform_cluster(2, 50'000'000'000);
   task.cluster.memory.assign(2, 800'000'000);
