@@ -23,20 +23,25 @@ STAGING = 256 << 20
 """Bytes for messages under way, where no budget is given."""
 
 
-_agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[int, bool]] = weakref.WeakKeyDictionary()
-"""Programs that all ranks of a group are known to have begun together, and whether they found the same
-collectives in them."""
+_agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[tuple[int, bool], bool]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Programs that all ranks of a group are known to have begun together, with or without telling what they
+have found in them, and whether that was the same."""
 
 
-def agree(program: ReshardProgram, links: Links, device: torch.device, found: int = 0) -> bool:
+def agree(
+    program: ReshardProgram, links: Links, device: torch.device, found: int | None = None
+) -> bool:
     """Messages have no tags here: before its first run ranks tell each other which program it is.
 
     found: what this rank has found in it besides; True if all ranks have found the same, which they can
     only tell where each has a message for each other.
     """
     known = _agreed.setdefault(dist.group.WORLD, {})
-    if program.fingerprint in known:
-        return known[program.fingerprint]
+    key = (program.fingerprint, found is not None)
+    if key in known:
+        return known[key]
     peers = sorted(
         {
             piece[0]
@@ -44,7 +49,9 @@ def agree(program: ReshardProgram, links: Links, device: torch.device, found: in
             for piece in program.sends(turn) + program.receives(turn)
         }
     )
-    mine = torch.tensor([program.fingerprint % (1 << 62), found % (1 << 62)], device=device)
+    # A rank that has a message for all others must know whether each of them has, too.
+    told = hash((found or 0, len(peers) + 1 == dist.get_world_size())) % (1 << 62)
+    mine = torch.tensor([program.fingerprint % (1 << 62), told], device=device)
     theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
     exchange(
         [(theirs[number], peer) for number, peer in enumerate(peers)],
@@ -56,8 +63,8 @@ def agree(program: ReshardProgram, links: Links, device: torch.device, found: in
         if words[0] != own[0]:
             raise PeerFailed(f"rank {peer} redistributes something else at the same time")
     alike = all(words == own for words in theirs.tolist())
-    known[program.fingerprint] = alike and len(peers) + 1 == dist.get_world_size()
-    return known[program.fingerprint]
+    known[key] = alike and len(peers) + 1 == dist.get_world_size()
+    return known[key]
 
 
 def longest_piece(room: int, devices: int) -> int:

@@ -17,7 +17,8 @@ import weft
 import weft.torch
 from tests.torch.jobs.oracle import check, distributed, local, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
-from weft.torch import backends, native, neighbours, packing, redistribution, running
+from weft.torch import backends, grouped, native, neighbours, packing, redistribution, running
+from weft.torch.messages import Links
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
 COPIES = [R, R]
@@ -352,6 +353,26 @@ def case_groups_of_messages_do_as_single_ones() -> None:
     finally:
         backends.in_groups = usual
         redistribution.prepared.clear()
+
+
+def case_ranks_agree_or_none_of_them_thinks_so() -> None:
+    """Also where one rank has messages for all others, which have none for each other."""
+    everyone, cpu = mesh_of([0, 1, 2, 3]), torch.device("cpu")
+    first = mesh_of([0])
+    whole = numbers((64, 48))
+    rank = dist.get_rank()
+
+    def agreed(array: DTensor, target: Sequence[Any], found: int) -> bool:
+        way = way_of(array, everyone, target, ("1us,1GB/s", "1us"))
+        program = redistribution.program_of((way,), rank, None, "groups")
+        links = Links(running.deadline_of(cpu, None), program.fingerprint % (1 << 30))
+        return grouped.agree(program, links, cpu, found)
+
+    assert not agreed(distributed(whole, first, [R]), [S0], 7)
+    rows = distributed(whole, everyone, [S0])
+    assert agreed(rows, [S1], 7)
+    taller = distributed(numbers((128, 48)), everyone, [S0])
+    assert not agreed(taller, [S1], 7 + rank % 2)
 
 
 def case_gradients_go_back() -> None:
