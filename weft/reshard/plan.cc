@@ -100,7 +100,8 @@ Bytes peak_bytes(const Problem& problem, const Plan& plan) {
   Bytes peak = least_peak_bytes(problem);
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {
-      peak = std::max(peak, layout->largest() * problem.item_size);
+      const bool end = layout.get() == &plan.last(problem);
+      peak = std::max(peak, layout->largest() * (end ? target_item(problem) : problem.item_size));
     }
   }
   return peak;

@@ -56,8 +56,8 @@ Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& f
 /// Sums up steps, and fills peak and time.
 void settle(Plan& plan, const Problem& problem, const Link& link);
 
-/// Of the largest part of any layout, on any device; ends count as they are, what is between as it
-/// is sent.
+/// Of the largest part of any layout, on any device; ends count as they are, since the last round
+/// casts what it puts in place, and what is between as it is sent.
 Bytes peak_bytes(const Problem& problem, const Plan& plan);
 /// The larger of both ends: what no plan can stay below.
 Bytes least_peak_bytes(const Problem& problem);

@@ -48,6 +48,9 @@ Picos least_time(const Problem& problem, const Link& link) {
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   Meetings meetings(problem.node_of);
   const Bounds least = bounds(problem);
+  // What is between may be wider than the larger end: summands are, if their sum is to be cast.
+  const std::int64_t memory =
+      std::min(least.memory, least_peak_bytes(problem) / std::max<Bytes>(1, problem.item_size));
   std::optional<Plan> best;
   const auto offer = [&](std::optional<Plan> plan) {
     if (plan && (!best || plan->time < best->time) && rests_well(*plan, options)) {
@@ -60,7 +63,7 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     return *best;
   if (factored) {
     SearchLimits limits;
-    limits.memory = least.memory;
+    limits.memory = memory;
     limits.rounds = options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem);
     limits.may_rest = options.may_rest;
     TypeLayouts layouts(problem, *factored);
@@ -73,7 +76,7 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     }
   }
   if (best && !options.direct && options.link.message > 0) {
-    offer(relay_plan(problem, options.link, least.memory, best->time, meetings));
+    offer(relay_plan(problem, options.link, memory, best->time, meetings));
   }
   if (!best) {
     return fail(ErrorCode::kInfeasible,

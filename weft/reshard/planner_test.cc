@@ -97,6 +97,15 @@ TEST(Planner, ShardsBecomeSummandsForNothing) {
   EXPECT_EQ(planned(parsed("x=4", "-", "", "", "", "x"), Link{}).time, 0);
 }
 
+TEST(Planner, SumsThatAreCastFitIntoTheLargerEnd) {
+  // Summands travel as f64, so what lies between has four times the bytes of the target.
+  Problem problem = parsed("x=2,y=2", "8,8", "x,-", "-,-", "y");
+  ASSERT_TRUE(set_types(problem, "f64", "bf16"));
+  for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
+    EXPECT_EQ(peak_bytes(problem, planned(problem, link)), 32 * 8);
+  }
+}
+
 TEST(Planner, UnevenNestedGathersAreRight) {
   // 5 rows over 2 x 2, where a known framework gives wrong numbers.
   planned(parsed("m0=2,m1=2", "5,3", "m0+m1,-", "-,-", "", "", SplitRule::kCeilNested),

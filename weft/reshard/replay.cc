@@ -78,7 +78,7 @@ std::size_t teams(const Layout& target) {
 
 /// What is wrong. The first in the order of rounds is told.
 struct Fault {
-  enum Kind : std::size_t { kNotThere, kTwice, kTargetTwice, kTargetLacks } kind;
+  enum Kind : std::size_t { kNotThere, kNoBase, kTwice, kTargetTwice, kTargetLacks } kind;
   std::size_t stage, item;  ///< of targets: the team
 
   bool of_target() const { return kind >= kTargetTwice; }
@@ -174,7 +174,7 @@ class Replay {
     sent_.clear();  // as it was before the round
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       const std::uint64_t* set = held_.of(transfers[i].from);
-      if (std::all_of(set, set + words_, [](std::uint64_t word) { return word == 0; })) {
+      if (empty(set)) {
         return is_wrong({Fault::kNotThere, transfers.stage, transfers.item(i)});
       }
       sent_.insert(sent_.end(), set, set + words_);
@@ -186,6 +186,8 @@ class Replay {
         const std::uint64_t* sent = &sent_[i * words_];
         if (!add) {
           std::copy(sent, sent + words_, into);
+        } else if (empty(into)) {
+          return is_wrong({Fault::kNoBase, transfers.stage, transfers.item(i)});
         } else if (!unite(into, sent)) {
           return is_wrong({Fault::kTwice, transfers.stage, transfers.item(i)});
         }
@@ -218,6 +220,9 @@ class Replay {
     return true;
   }
 
+  bool empty(const std::uint64_t* set) const {
+    return std::all_of(set, set + words_, [](std::uint64_t word) { return word == 0; });
+  }
   /// False where one of them is there already.
   bool unite(std::uint64_t* into, const std::uint64_t* more) const {
     for (std::size_t i = 0; i < words_; ++i) {
@@ -251,11 +256,12 @@ class Replay {
     for (const Interval& side : transfer.box) {
       box += (box.empty() ? "" : ", ") + std::to_string(side.low) + ":" + std::to_string(side.high);
     }
-    const std::string round = "round " + std::to_string(fault.stage - 1) + ": device ";
-    return fault.kind == Fault::kNotThere
-               ? round + std::to_string(transfer.from) + " sends [" + box +
-                     "], which it does not hold"
-               : round + std::to_string(transfer.to) + " adds a summand of [" + box + "] twice";
+    const bool sends = fault.kind == Fault::kNotThere;
+    return "round " + std::to_string(fault.stage - 1) + ": device " +
+           std::to_string(sends ? transfer.from : transfer.to) +
+           (sends                          ? " sends [" + box + "], which it does not hold"
+            : fault.kind == Fault::kNoBase ? " adds to [" + box + "], which it does not hold"
+                                           : " adds a summand of [" + box + "] twice");
   }
 
   const Problem& problem_;

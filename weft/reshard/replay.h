@@ -13,8 +13,8 @@ namespace weft::reshard {
 
 /// Symbolic: the array is divided at every edge of every box, so that a cell moves as a whole, and
 /// each device has a set of summands of each cell. `last` is Plan::last(). An Error (kInfeasible)
-/// tells the first thing that is wrong: something is sent that is not there, a summand is added
-/// twice, or the target lacks something.
+/// tells the first thing that is wrong: something is sent or added to that is not there, a summand
+/// is added twice, or the target lacks something.
 Status replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last);
 
 /// Element-wise: summands are random integers, transfers are copies and additions, the result is
