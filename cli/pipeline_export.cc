@@ -5,6 +5,7 @@
 
 #include "cli/notes.h"
 #include "cli/pipeline.h"
+#include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
 #include "weft/pipeline/exports/json.h"
@@ -72,9 +73,9 @@ Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& consol
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(), result.text));
     console.result =
-        fmt::format("{}: {}, {} stages, {} micro-batches\n", arguments.all("-o").back(),
-                    scheduled.schedule_name, scheduled.pipeline.stages.size(),
-                    scheduled.pipeline.micro_batches);
+        fmt::format("{}: {}, {}, {}\n", arguments.all("-o").back(), scheduled.schedule_name,
+                    counted(scheduled.pipeline.stages.size(), "stage"),
+                    counted(scheduled.pipeline.micro_batches, "micro-batch"));
   } else {
     console.result = std::move(result.text);
   }

@@ -7,6 +7,7 @@
 #include "cli/notes.h"
 #include "cli/pipeline.h"
 #include "cli/progress.h"
+#include "weft/base/counted.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/recorded/predict.h"
 #include "weft/pipeline/recorded/timeline.h"
@@ -71,8 +72,8 @@ std::string json_of(const std::string& label, const ScheduleAnswer& answer,
 std::string text_of(const std::string& label, const ScheduleAnswer& answer,
                     const Terminal& terminal) {
   std::string text = fmt::format(
-      "{}: {} micro-batches {}, {} ms a step with profiler\n", paint(terminal, Tone::kBold, label),
-      answer.recorded_micro_batches,
+      "{}: {} {}, {} ms a step with profiler\n", paint(terminal, Tone::kBold, label),
+      counted(answer.recorded_micro_batches, "micro-batch"),
       answer.recorded_schedule.empty() ? "in an order of its own" : answer.recorded_schedule,
       format_ms(answer.recorded_step));
   text += fmt::format("{:>5}  {:>4}  {:>6}  {:>10}  {:>11}  {:>9}  {:>9}\n", "stage", "rank",
@@ -89,10 +90,10 @@ std::string text_of(const std::string& label, const ScheduleAnswer& answer,
                   answer.message_bytes < 0 ? "size unknown" : format_bytes(answer.message_bytes),
                   format_time(answer.message.arrival));
   const predict::Breakdown& parts = answer.step.breakdown;
-  text += fmt::format("{}  {}, {} micro-batches: {} ms ({}..{}) without profiler\n",
+  text += fmt::format("{}  {}, {}: {} ms ({}..{}) without profiler\n",
                       paint(terminal, Tone::kBold, "step   "), answer.schedule,
-                      answer.micro_batches, format_ms(answer.step.step), format_ms(answer.step.low),
-                      format_ms(answer.step.high));
+                      counted(answer.micro_batches, "micro-batch"), format_ms(answer.step.step),
+                      format_ms(answer.step.low), format_ms(answer.step.high));
   text += fmt::format("made of  compute {}, messages {}, host {} ms (rank {})\n",
                       format_ms(parts.compute), format_ms(parts.communication + parts.waiting),
                       format_ms(parts.host), answer.step.slowest_rank);
@@ -127,11 +128,12 @@ Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuest
     write_diagnostics(json, diagnostics);
     return json.end_object().take() + "\n";
   }
-  std::string text = fmt::format("{}: {} replicas of {} stages, {} micro-batches, {} ms a step\n",
-                                 job.run.label, timed.workers.size(), timed.workers.front().size(),
-                                 timed.micro_batches, format_ms(timed.measured_step));
-  text += fmt::format("step     {}, {} micro-batches: {} ms\n", question.schedule, micro_batches,
-                      format_ms(step));
+  std::string text = fmt::format(
+      "{}: {} of {}, {}, {} ms a step\n", job.run.label, counted(timed.workers.size(), "replica"),
+      counted(timed.workers.front().size(), "stage"), counted(timed.micro_batches, "micro-batch"),
+      format_ms(timed.measured_step));
+  text += fmt::format("step     {}, {}: {} ms\n", question.schedule,
+                      counted(micro_batches, "micro-batch"), format_ms(step));
   return text;
 }
 

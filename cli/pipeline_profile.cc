@@ -5,6 +5,7 @@
 #include "cli/loading.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
+#include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/pipeline/recorded/profile.h"
 
@@ -23,8 +24,8 @@ Result<ExitCode> run_pipeline_profile(const Arguments& all, Console& console) {
   const std::string json = pipeline::recorded::profile_json(profile);
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(), json));
-    console.result =
-        fmt::format("{}: {} layers\n", arguments.all("-o").back(), profile.layers.size());
+    console.result = fmt::format("{}: {}\n", arguments.all("-o").back(),
+                                 counted(profile.layers.size(), "layer"));
   } else {
     console.result = json;
   }

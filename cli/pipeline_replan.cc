@@ -8,6 +8,7 @@
 #include "cli/loading.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
+#include "weft/base/counted.h"
 #include "weft/base/json_writer.h"
 #include "weft/pipeline/recorded/timeline.h"
 
@@ -75,10 +76,10 @@ std::string joined(const std::vector<Number>& numbers) {
 }
 
 std::string text_of(const std::string& label, const Replan& replan, const Terminal& terminal) {
-  std::string text =
-      fmt::format("{}: {} stages, {} replicas of {} micro-batches\n",
-                  paint(terminal, Tone::kBold, label), replan.recorded.layers.size(),
-                  replan.recorded.micro_batches.size(), replan.recorded.micro_batches.front());
+  std::string text = fmt::format("{}: {}, {} of {}\n", paint(terminal, Tone::kBold, label),
+                                 counted(replan.recorded.layers.size(), "stage"),
+                                 counted(replan.recorded.micro_batches.size(), "replica"),
+                                 counted(replan.recorded.micro_batches.front(), "micro-batch"));
   text += fmt::format("step     {} measured, {} simulated ({:+.2f}%)\n",
                       format_time(replan.measured_step), format_time(replan.predicted_step),
                       -percent_less(replan.predicted_step, replan.measured_step));

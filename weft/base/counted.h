@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <concepts>
 #include <string>
 #include <string_view>
 
 namespace weft {
 
 /// "1 device", "4 devices", "2 micro-batches".
-inline std::string counted(std::int64_t count, std::string_view what) {
+std::string counted(std::integral auto count, std::string_view what) {
   const char* end = count == 1 ? "" : what.ends_with("ch") ? "es" : "s";
   return std::to_string(count) + " " + std::string(what) + end;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/base/counted.h"
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/dapple.h"
 #include "weft/pipeline/device_orders.h"
@@ -24,8 +25,8 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
   const std::int32_t devices = std::min(chain.size() / chunks, task.cluster.devices);
   const std::int32_t stages = devices * chunks;
   if (stages == 0) {
-    return fail(ErrorCode::kInfeasible,
-                fmt::format("two stages a device are more than the {} layers", chain.size()));
+    return fail(ErrorCode::kInfeasible, fmt::format("two stages a device are more than the {}",
+                                                    counted(chain.size(), "layer")));
   }
   std::vector<PlannedStage> plan;
   std::vector<double> speeds;

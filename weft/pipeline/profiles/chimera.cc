@@ -97,7 +97,7 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     }
     return profile;
   }
-  if (sizes.empty()) return bad("the table has no rows");
+  if (sizes.empty()) return bad("the table has no sizes");
   return fail(ErrorCode::kUsage,
               fmt::format("this table tells of one block: write FILE#SIZExBLOCKS, as #8x24 for 24 "
                           "of them and micro-batches of 8 samples; it has {}",

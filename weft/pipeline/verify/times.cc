@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "weft/base/counted.h"
+
 namespace weft::pipeline::verify {
 namespace {
 
@@ -123,8 +125,8 @@ Status check_orders(const PlanData& plan) {
     return fail(ErrorCode::kInfeasible, "the order of stage " + std::to_string(stage) + " " + what);
   };
   if (plan.orders.size() != plan.groups) {
-    return fail(ErrorCode::kInfeasible, std::to_string(plan.orders.size()) + " orders for " +
-                                            std::to_string(plan.groups) + " groups of devices");
+    return fail(ErrorCode::kInfeasible, counted(plan.orders.size(), "order") + " for " +
+                                            counted(plan.groups, "group") + " of devices");
   }
   for (std::size_t group = 0; group < plan.orders.size(); ++group) {
     for (const OpData& op : plan.orders[group]) {

@@ -35,7 +35,7 @@ Finding layers(const PlanData& plan) {
   }
   return {"layers", true,
           fmt::format("{}, each in one of {}, none before what it needs", plan.layers.size(),
-                      counted(static_cast<std::int64_t>(plan.stages.size()), "stage"))};
+                      counted(plan.stages.size(), "stage"))};
 }
 
 Finding devices(const PlanData& plan) {
@@ -49,8 +49,7 @@ Finding devices(const PlanData& plan) {
         stage.devices.size() > static_cast<std::size_t>(plan.most_replicas)) {
       return {"devices", false,
               fmt::format("a stage has {}, and {} at most asked for",
-                          counted(static_cast<std::int64_t>(stage.devices.size()), "replica"),
-                          plan.most_replicas)};
+                          counted(stage.devices.size(), "replica"), plan.most_replicas)};
     }
     const bool is_new = chunks[stage.group]++ == 0;
     if (plan.most_chunks > 0 && chunks[stage.group] > plan.most_chunks) {
