@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "weft/reshard/execute/ends.h"
+
 namespace weft::reshard::execute {
 
 Status check_buffers(const Program& program, const Buffers& buffers) {
@@ -23,8 +25,9 @@ Status check_buffers(const Program& program, const Buffers& buffers) {
 Result<Usage> execute(const Program& program, const Buffers& buffers, Transport& transport) {
   WEFT_TRY(check_buffers(program, buffers));
   transport.take_peak();
+  WEFT_ASSIGN(const Ends ends, Ends::begin(program, buffers, transport));
   WEFT_ASSIGN(const Staging staging, Staging::of(transport, program.buffers.back()));
-  Buffers all = buffers;
+  Buffers all = ends.as_they_travel();
   all.push_back(staging.data());
   WEFT_TRY(transport.fill_neutral(program, all));
   for (const Turn& turn : program.turns) {
@@ -32,6 +35,7 @@ Result<Usage> execute(const Program& program, const Buffers& buffers, Transport&
     WEFT_TRY(transport.shuffle(turn, all));
   }
   WEFT_TRY(transport.finish(program, all));
+  WEFT_TRY(ends.end());
   return Usage{transport.take_peak()};
 }
 

@@ -51,6 +51,10 @@ std::uint64_t fingerprint(const std::vector<Array>& arrays, const ProgramOptions
     mixer.add_all(std::string_view(array.elements.type));
     mixer.add_all(std::string_view(array.elements.reduction));
     mixer.add(problem.item_size);
+    if (problem.cast) {
+      mixer.add_all(std::string_view(problem.cast->from));
+      mixer.add_all(std::string_view(problem.cast->to));
+    }
     mixer.add_all(problem.devices);
     mixer.add_all(problem.node_of);
     mixer.add(problem.source);

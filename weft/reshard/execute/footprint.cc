@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/in_place.h"
 #include "weft/reshard/execute/shuffle.h"
 
@@ -10,7 +11,7 @@ namespace weft::reshard::execute {
 namespace {
 
 /// Bytes of both ends, by device.
-struct Ends {
+struct BothEnds {
   std::vector<Bytes> in, out;
 };
 
@@ -22,7 +23,7 @@ std::vector<Bytes> bytes_held(const Layout& layout, Bytes item) {
   return held;
 }
 
-std::vector<Device> devices_to_look_at(const Ends& ends) {
+std::vector<Device> devices_to_look_at(const BothEnds& ends) {
   std::vector<Device> devices;
   const auto count = static_cast<Device>(ends.in.size());
   if (count <= kAllDevices) {
@@ -37,7 +38,7 @@ std::vector<Device> devices_to_look_at(const Ends& ends) {
 }
 
 /// What one program adds to the footprint.
-void add(const Program& program, const Ends& ends, Footprint& footprint) {
+void add(const Program& program, const BothEnds& ends, Footprint& footprint) {
   Bytes longest = 0, marks = 0;
   for (const Turn& turn : program.turns) {
     for (const auto* list : {&turn.sends, &turn.receives}) {
@@ -48,18 +49,19 @@ void add(const Program& program, const Ends& ends, Footprint& footprint) {
   const Bytes messages = marks + std::min(program.message_budget, 4 * longest);
   const Bytes buffers =
       footprint.in_place ? program.buffers[0] : ends.in[program.self] + ends.out[program.self];
-  footprint.staging = std::max(footprint.staging, program.buffers.back());
+  const Bytes rests = program.buffers.back() + cast_bytes(program);
+  footprint.staging = std::max(footprint.staging, rests);
   footprint.messages = std::max(footprint.messages, messages);
   footprint.message = std::max(footprint.message, longest);
-  footprint.live = std::max(footprint.live, buffers + program.buffers.back() + messages);
+  footprint.live = std::max(footprint.live, buffers + rests + messages);
 }
 
 }  // namespace
 
 Result<Footprint> footprint(const Problem& problem, const Plan& plan,
                             const ProgramOptions& options) {
-  const Ends ends{bytes_held(problem.source, problem.item_size),
-                  bytes_held(problem.target, problem.item_size)};
+  const BothEnds ends{bytes_held(problem.source, source_item(problem)),
+                      bytes_held(problem.target, target_item(problem))};
   Footprint found;
   found.in_place = options.in_place;
   found.in = *std::max_element(ends.in.begin(), ends.in.end());

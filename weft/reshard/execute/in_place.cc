@@ -374,6 +374,11 @@ Result<Program> program_of(Device self, const Itinerary& way_of, const std::vect
 Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
                                                     const std::vector<Device>& devices,
                                                     const ProgramOptions& options) {
+  for (const Array& array : arrays) {
+    if (array.problem->cast) {
+      return fail(ErrorCode::kInfeasible, "elements that are cast on the way need both ends");
+    }
+  }
   WEFT_ASSIGN(const Itinerary way, make_itinerary(arrays, options.budget));
   const std::uint64_t number = fingerprint(arrays, options);
   std::vector<Program> programs;

@@ -7,6 +7,8 @@
 
 #include "weft/base/check.h"
 #include "weft/reshard/cases.h"
+#include "weft/reshard/execute/convert.h"
+#include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/fingerprint.h"
 #include "weft/reshard/execute/homes.h"
 #include "weft/reshard/execute/in_place.h"
@@ -201,10 +203,34 @@ Bytes resting(const std::vector<Course>& courses) {
   return most;
 }
 
+/// On the device that holds most.
+Bytes most_bytes(const Layout& layout, Bytes item) {
+  Bytes most = 0;
+  for (Device device = 0; device < layout.devices(); ++device) {
+    most = std::max(most, bytes_of(layout, device, item));
+  }
+  return most;
+}
+
+/// Bytes that casts of the ends take at most on any device, see ends.h.
+Bytes casting(const std::vector<Course>& courses) {
+  Bytes bytes = 0;
+  for (const Course& course : courses) {
+    const Problem& problem = *course.problem;
+    if (source_item(problem) > problem.item_size) {
+      bytes += most_bytes(problem.source, problem.item_size);
+    }
+    if (target_item(problem) < problem.item_size) {
+      bytes += most_bytes(problem.target, problem.item_size);
+    }
+  }
+  return bytes;
+}
+
 /// The longest message that the budget allows, or why there is none. What rests on any device
 /// decides, since sender and receiver must agree.
 Result<Bytes> message_limit(const std::vector<Course>& courses, Bytes budget) {
-  const Bytes rests = resting(courses);
+  const Bytes rests = resting(courses) + casting(courses);
   Bytes item = 1;
   for (const Course& course : courses) item = std::max(item, course.problem->item_size);
   const Bytes limit = (budget - rests) / 4;
@@ -215,8 +241,15 @@ Result<Bytes> message_limit(const std::vector<Course>& courses, Bytes budget) {
                   std::to_string(item) + "; allow at least " + std::to_string(rests + 4 * item));
 }
 
-/// Takes from the problem what the caller left out of an array that is added up somewhere.
+/// Takes from the problem what the caller left out of an array that is cast, or added up somewhere.
 Status complete(const Problem& problem, Elements& elements) {
+  if (problem.cast) {
+    // Sizes may be equal and types not: then it is cast at the end.
+    const bool at_the_start = problem.item_size != problem.cast->from_size;
+    elements.type = at_the_start ? problem.cast->to : problem.cast->from;
+    elements.source = at_the_start ? problem.cast->from : "";
+    elements.target = at_the_start ? "" : problem.cast->to;
+  }
   if (!problem.source.partial() && !problem.target.partial()) return {};
   if (elements.reduction.empty()) elements.reduction = problem.reduction;
   if (elements.reduction.empty()) elements.reduction = "sum";
@@ -247,9 +280,7 @@ Status check(const std::vector<Array>& arrays, Device self) {
       return fail(ErrorCode::kUsage, "arrays of one program must share their devices");
     }
     if (array.problem->cast) {
-      return fail(ErrorCode::kUsage,
-                  "executors move elements as they are; cast " + array.problem->cast->from +
-                      " to " + array.problem->cast->to + " before or after, where it is smaller");
+      WEFT_TRY(conversion(array.problem->cast->from, array.problem->cast->to));
     }
     if (self < 0 || self >= array.problem->source.devices()) {
       return fail(ErrorCode::kUsage, "device " + std::to_string(self) + " is none of " +
@@ -319,7 +350,7 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
     WEFT_TRY(complete(problem, program.elements[i]));
   }
   program.buffers.push_back(staging);
-  if (options.budget > 0) program.message_budget = options.budget - staging;
+  if (options.budget > 0) program.message_budget = options.budget - staging - cast_bytes(program);
   for (Region& region : program.neutral) region = joined(std::move(region));
   for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
   return program;
@@ -328,7 +359,7 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
 Bytes resting_bytes(const std::vector<Array>& arrays) {
   std::vector<Course> courses;
   for (const Array& array : arrays) courses.push_back(make_course(*array.problem, *array.plan));
-  return resting(courses);
+  return resting(courses) + casting(courses);
 }
 
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {

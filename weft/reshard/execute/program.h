@@ -5,10 +5,10 @@
 //
 // One program moves any number of arrays, since a model's parameters share rounds and messages.
 //
-// Buffers: 2 i is what the device holds of array i before, 2 i + 1 what it shall hold of it, and
-// the last is staging, for arrays that rest between two rounds. A device's parts of an array lie
-// one after the other in its buffer, each dense in row-major order; of a part that is made of
-// strips, the strips of each dimension lie side by side.
+// Buffers: 2 i is what the device holds of array i before, 2 i + 1 what it shall hold of it, both
+// as elements that travel, and the last is staging, for arrays that rest between two rounds. A
+// device's parts of an array lie one after the other in its buffer, each dense in row-major order;
+// of a part that is made of strips, the strips of each dimension lie side by side.
 #pragma once
 
 #include <cstdint>
@@ -83,11 +83,14 @@ struct Turn {
 
 /// What an array's bytes mean, for whoever adds them up or fills in neutral elements.
 struct Elements {
-  std::string type = "f32";    ///< as in problems: f32, bf16, i64, c128, ...
+  std::string type = "f32";    ///< of what travels, as in problems: f32, bf16, i64, c128, ...
   std::string reduction = "";  ///< sum, min, max, prod, avg; empty: nothing is added up
   /// What the target is multiplied with after the last round, times / over: summands of an average
   /// are added up on the way. Set by make_program.
   std::int64_t times = 1, over = 1;
+  /// Types of both ends, where they are cast on the way; empty: as they travel. Set by
+  /// make_program, see ends.h.
+  std::string source = "", target = "";
 };
 
 struct Program {
@@ -132,7 +135,8 @@ struct ProgramOptions {
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options);
 
-/// Bytes that rest in staging between rounds, on the device that has most.
+/// Bytes that rest in staging between rounds, or as another type than that of their end, on the
+/// device that has most.
 Bytes resting_bytes(const std::vector<Array>& arrays);
 
 /// The cheapest plan, or the direct one where the budget does not hold what rests between rounds of

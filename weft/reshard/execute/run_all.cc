@@ -6,6 +6,7 @@
 #include <string>
 
 #include "weft/base/parallel.h"
+#include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/pairing.h"
 #include "weft/reshard/execute/task.h"
 
@@ -109,8 +110,12 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
   WEFT_TRY(check(programs, buffers));
   HostMemory host;
   std::vector<Staging> staging;
-  std::vector<Buffers> all = buffers;
+  std::vector<Ends> ends;
+  std::vector<Buffers> all;
   for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_ASSIGN(Ends both, Ends::begin(programs[i], buffers[i], host));
+    all.push_back(both.as_they_travel());
+    ends.push_back(std::move(both));
     WEFT_ASSIGN(Staging memory, Staging::of(host, programs[i].buffers.back()));
     all[i].push_back(memory.data());
     staging.push_back(std::move(memory));
@@ -129,7 +134,10 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
       WEFT_TRY(host.shuffle(programs[i].turns[turn], all[i]));
     }
   }
-  for (std::size_t i = 0; i < programs.size(); ++i) WEFT_TRY(host.finish(programs[i], all[i]));
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(host.finish(programs[i], all[i]));
+    WEFT_TRY(ends[i].end());
+  }
   return Usage{host.take_peak()};
 }
 

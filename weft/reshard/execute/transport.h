@@ -39,6 +39,9 @@ class Transport {
   /// After the last: averages are divided.
   virtual Status finish(const Program& program, const Buffers& buffers);
 
+  /// Whether buffers are memory of the host.
+  virtual bool memory_of_host() const { return true; }
+
   /// Memory of the transport's kind for staging, counted. Aligned for all types of elements.
   Result<std::byte*> allocate(Bytes bytes);
   void release(std::byte* memory);

@@ -47,6 +47,7 @@ class NcclTransport final : public Transport {
   Status fill_neutral(const Program& program, const Buffers& buffers) override;
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override;
   Status finish(const Program& program, const Buffers& buffers) override;
+  bool memory_of_host() const override { return false; }
 
  protected:
   std::byte* take_memory(Bytes bytes) override;
