@@ -68,21 +68,122 @@ std::vector<std::string> planners() {
   return names;
 }
 
+/// Of all questions together.
+std::vector<Flag> pipeline_flags() {
+  std::vector<Flag> flags = {
+      {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
+      {"--microbatches", "M",
+       "of a step; a micro-batch is what the profile or recording was made with",
+       Flag::Value::kWhole},
+      {"--memory", "", "keep to the memory of the devices, recomputing where that helps"},
+      {"--state-factor", "N",
+       "with --memory: bytes held for each byte of parameters; without: 4, as Adam needs",
+       Flag::Value::kWhole},
+      {"--stages", "N", "exactly so many", Flag::Value::kWhole},
+      {"--replicas", "N", "devices of a stage, at most; 1: no data parallelism",
+       Flag::Value::kWhole},
+      {"--chunks", "N",
+       "stages that may share their devices, at most; without: 4; 1: one stage a device",
+       Flag::Value::kWhole},
+      {"--schedule",
+       "NAME",
+       "only this order of micro-batches; without: the best of them, with predict 1f1b",
+       Flag::Value::kChoice,
+       false,
+       {"1f1b", "1f1b-2", "pe", "gpipe"}},
+      {"--drop-input-time", "",
+       "layers called Input, which load data, take no time; without: what the profile says"},
+      {"--compare", "", "show what other planners make of it, too, timed alike"},
+      {"--planner", "NAME", "plan as others do (see weft pipeline compare); without: weft",
+       Flag::Value::kChoice, false, planners()},
+      {"-o", "FILE", "write the plan", Flag::Value::kFile},
+      {"--model",
+       "MODEL",
+       "answer in the model of another planner",
+       Flag::Value::kChoice,
+       false,
+       {"pipedream"}},
+      {"--devices", "N", "with --model: devices, as 16, or 4x4 for machines of machines",
+       Flag::Value::kText},
+      {"--bandwidth", "RATES", "with --model: bytes a second, one a level, as 8e9,1.25e9",
+       Flag::Value::kText},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  for (Flag& flag : pipeline_schedule_flags()) add_flag(flags, std::move(flag));
+  for (Flag& flag : pipeline_export_flags()) add_flag(flags, std::move(flag));
+  for (Flag& flag : pipeline_predict_flags()) add_flag(flags, std::move(flag));
+  for (Flag& flag : pipeline_replan_flags()) add_flag(flags, std::move(flag));
+  return flags;
+}
+
+/// What may be asked, by the first input; without a name it is a PROFILE.
+struct Question {
+  std::string_view name;
+  Result<ExitCode> (*run)(const Arguments&, Console&);
+  std::vector<std::string_view> flags;  ///< beside those that any question takes
+
+  bool is_verb() const { return !name.empty() && !name.starts_with('-'); }
+};
+
+std::vector<Question> questions() {
+  return {
+      {"schedule",
+       run_pipeline_schedule,
+       {"--orders", "--patterns", "--time-limit", "--instance", "--gantt", "--svg", "--beside"}},
+      {"compare",
+       run_pipeline_compare,
+       {"--cluster", "--microbatches", "--memory", "--state-factor", "--stages", "--replicas",
+        "--chunks", "--schedule", "--drop-input-time"}},
+      {"export",
+       run_pipeline_export,
+       {"--to", "--torch", "--instance", "--schedule", "--time-limit", "-o"}},
+      {"gantt", run_pipeline_gantt, {"--svg"}},
+      {"predict",
+       run_pipeline_predict,
+       {"--schedule", "--microbatches", "--links", "--run", "--strict"}},
+      {"profile", run_pipeline_profile, {"-o", "--run", "--strict"}},
+      {"replan", run_pipeline_replan, {"--layers", "--run", "--strict"}},
+      {"--model", run_pipedream, {"--model", "--devices", "--bandwidth", "--drop-input-time"}},
+      {"",
+       run_pipeline_plan,
+       {"--cluster", "--microbatches", "--memory", "--state-factor", "--stages", "--replicas",
+        "--chunks", "--schedule", "--drop-input-time", "--compare", "--planner", "-o"}}};
+}
+
+Question question_of(const Arguments& arguments) {
+  std::string_view asked = arguments.has("--model") ? "--model" : "";
+  const std::vector<Question> all = questions();
+  for (const Question& one : all) {
+    if (one.is_verb() && one.name == arguments.inputs.front()) asked = one.name;
+  }
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Question& one) { return one.name == asked; });
+}
+
+/// A flag that would be passed over says that something else was meant.
+Status check_flags(const Question& question, const Arguments& arguments,
+                   const std::vector<Flag>& flags) {
+  constexpr std::string_view kAlways[] = {"--json", "--threads"};
+  for (const Flag& flag : flags) {
+    const bool known =
+        std::find(std::begin(kAlways), std::end(kAlways), flag.name) != std::end(kAlways) ||
+        std::find(question.flags.begin(), question.flags.end(), flag.name) != question.flags.end();
+    if (known || !arguments.has(flag.name)) continue;
+    return fail(ErrorCode::kUsage,
+                fmt::format("{} does not go with {} (see weft help pipeline)", flag.name,
+                            question.name.empty() ? "planning" : question.name));
+  }
+  return {};
+}
+
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
-  if (arguments.inputs.front() == "schedule") return run_pipeline_schedule(arguments, console);
-  if (arguments.inputs.front() == "compare") return run_pipeline_compare(arguments, console);
-  if (arguments.inputs.front() == "export") return run_pipeline_export(arguments, console);
-  if (arguments.inputs.front() == "gantt") return run_pipeline_gantt(arguments, console);
-  if (arguments.inputs.front() == "predict") return run_pipeline_predict(arguments, console);
-  if (arguments.inputs.front() == "profile") return run_pipeline_profile(arguments, console);
-  if (arguments.inputs.front() == "replan") return run_pipeline_replan(arguments, console);
-  if (arguments.inputs.size() > 1) {
+  const Question question = question_of(arguments);
+  WEFT_TRY(check_flags(question, arguments, pipeline_flags()));
+  if (!question.is_verb() && arguments.inputs.size() > 1) {
     return fail(
         ErrorCode::kUsage,
         fmt::format("'{}' is one argument too many (see weft help pipeline)", arguments.inputs[1]));
   }
-  if (arguments.has("--model")) return run_pipedream(arguments, console);
-  return run_pipeline_plan(arguments, console);
+  return question.run(arguments, console);
 }
 
 }  // namespace
@@ -125,48 +226,7 @@ Subcommand pipeline_command() {
               "stages, devices and order of a step"},
       Example{"weft pipeline graph.txt --model pipedream --devices 4x4 --bandwidth 8e9,1.25e9",
               "PipeDream's answer for 4 machines of 4 devices"}};
-  command.flags = {
-      {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
-      {"--microbatches", "M",
-       "of a step; a micro-batch is what the profile or recording was made with",
-       Flag::Value::kWhole},
-      {"--memory", "", "keep to the memory of the devices, recomputing where that helps"},
-      {"--state-factor", "N",
-       "with --memory: bytes held for each byte of parameters; without: 4, as Adam needs",
-       Flag::Value::kWhole},
-      {"--stages", "N", "exactly so many", Flag::Value::kWhole},
-      {"--replicas", "N", "devices of a stage, at most; 1: no data parallelism",
-       Flag::Value::kWhole},
-      {"--chunks", "N",
-       "stages that may share their devices, at most; without: 4; 1: one stage a device",
-       Flag::Value::kWhole},
-      {"--schedule",
-       "NAME",
-       "only this order of micro-batches; without: the best of them, with predict 1f1b",
-       Flag::Value::kChoice,
-       false,
-       {"1f1b", "1f1b-2", "pe", "gpipe"}},
-      {"--drop-input-time", "",
-       "layers called Input, which load data, take no time; without: what the profile says"},
-      {"--compare", "", "show what other planners make of it, too, timed alike"},
-      {"--planner", "NAME", "plan as others do (see weft pipeline compare); without: weft",
-       Flag::Value::kChoice, false, planners()},
-      {"-o", "FILE", "write the plan", Flag::Value::kFile},
-      {"--model",
-       "MODEL",
-       "answer in the model of another planner",
-       Flag::Value::kChoice,
-       false,
-       {"pipedream"}},
-      {"--devices", "N", "with --model: devices, as 16, or 4x4 for machines of machines",
-       Flag::Value::kText},
-      {"--bandwidth", "RATES", "with --model: bytes a second, one a level, as 8e9,1.25e9",
-       Flag::Value::kText},
-      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
-  for (Flag& flag : pipeline_schedule_flags()) add_flag(command.flags, std::move(flag));
-  for (Flag& flag : pipeline_export_flags()) add_flag(command.flags, std::move(flag));
-  for (Flag& flag : pipeline_predict_flags()) add_flag(command.flags, std::move(flag));
-  for (Flag& flag : pipeline_replan_flags()) add_flag(command.flags, std::move(flag));
+  command.flags = pipeline_flags();
   command.run = run_pipeline;
   return command;
 }

@@ -3,6 +3,8 @@
 // all under one simulator.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "cli/format.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
@@ -19,20 +21,31 @@ struct Compared {
   std::string name;
   Evaluated plan;
   PlanFigures figures;
+  Nanos bound = 0;      ///< of plans like it
   std::string why_not;  ///< there is no plan, if this is not empty
 };
 
-Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned) {
+/// No plan takes less: ours are bound by what was asked for, those of others are not.
+Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& options,
+               const Evaluated& plan) {
+  const std::vector<DeviceId> groups = groups_of(plan.stages);
+  const bool shares = std::set(groups.begin(), groups.end()).size() < groups.size();
+  const bool limited = options.stages > 0 || options.replicas > 0;
+  return shares || limited ? std::min(planned.bound, bound_of_all(task)) : planned.bound;
+}
+
+Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned,
+                                          const PlannerOptions& options) {
   std::vector<Compared> all;
   WEFT_ASSIGN(const PlanFigures own, figures_of(task, planned.plan));
-  all.push_back({"weft", planned.plan, own, ""});
+  all.push_back({"weft", planned.plan, own, planned.bound, ""});
   for (const std::string& name : rivals()) {
     const auto plan = rival_plan(task, name);
     const auto figures = plan ? figures_of(task, *plan) : tl::unexpected(plan.error());
     if (figures) {
-      all.push_back({name, *plan, *figures, ""});
+      all.push_back({name, *plan, *figures, bound_of(task, planned, options, *plan), ""});
     } else {
-      all.push_back({name, {}, {}, figures.error().message});
+      all.push_back({name, {}, {}, 0, figures.error().message});
     }
   }
   return all;
@@ -57,7 +70,7 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
       continue;
     }
     json.field("step_ms", static_cast<double>(one.plan.step) * 1e-6);
-    json.field("gap_pct", above(one.plan.step, planned.bound));
+    json.field("gap_pct", above(one.plan.step, one.bound));
     json.field("idle_pct", 100 * one.figures.idle).field("memory_bytes", one.figures.most_memory);
     json.field("schedule", one.plan.schedule).key("stages").begin_array();
     for (const PlannedStage& stage : one.plan.stages) {
@@ -91,7 +104,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
         {one.name, std::to_string(one.plan.stages.size()), format_time(one.plan.step),
          fmt::format("{:+.1f} %", 100 * (static_cast<double>(one.plan.step) - ours) / ours),
          fmt::format("{:.1f} %", 100 * one.figures.idle), format_bytes(one.figures.most_memory),
-         fmt::format("{:.2f} %", above(one.plan.step, planned.bound)), one.plan.schedule});
+         fmt::format("{:.2f} %", above(one.plan.step, one.bound)), one.plan.schedule});
   }
   return fmt::format("{}: {} on {}, {} a step; no plan takes less than {}\n{}", profile.name,
                      counted(task.chain.size(), "layer"), counted(task.cluster.devices, "device"),
@@ -112,7 +125,7 @@ Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& conso
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
   WEFT_ASSIGN(const Planned planned, make_plan(task, options));
-  WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned));
+  WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned, options));
   console.result = arguments.has("--json") ? json_of(profile, task, planned, all, diagnostics)
                                            : text_of(profile, task, planned, all, console.out);
   Notes notes(console.err);

@@ -2,6 +2,8 @@
 // `weft pipeline predict RECORDING...`: the step of a recorded pipeline under another schedule.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/format.h"
 #include "cli/loading.h"
 #include "cli/notes.h"
@@ -24,6 +26,12 @@ double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
 Result<ScheduleQuestion> question_of(const Arguments& arguments) {
   ScheduleQuestion question;
   question.schedule = value_or(arguments, "--schedule", "1f1b");
+  constexpr std::string_view kKnown[] = {"1f1b", "gpipe", "interleaved"};
+  if (std::find(std::begin(kKnown), std::end(kKnown), question.schedule) == std::end(kKnown)) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--schedule: predict knows 1f1b, gpipe and interleaved, not {}",
+                            question.schedule));
+  }
   const std::int64_t micro_batches = arguments.whole("--microbatches").value_or(0);
   if (arguments.has("--microbatches") && (micro_batches < 1 || micro_batches > 100'000)) {
     return fail(ErrorCode::kUsage,

@@ -263,3 +263,23 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
     process.stdout.close()
     assert process.stderr and process.stderr.read() == b""
     assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["compare", "p.json", "--planner", "gpipe"], "--planner does not go with compare"),
+        (["compare", "p.json", "-o", "plan.json"], "-o does not go with compare"),
+        (["p.json", "--svg", "x.svg"], "--svg does not go with planning"),
+        (["p.json", "--devices", "4"], "--devices does not go with planning"),
+        (["gantt", "p.json", "--microbatches", "4"], "--microbatches does not go with gantt"),
+        (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
+        (["predict", "t", "--schedule", "zb-v"], "predict knows 1f1b, gpipe and interleaved"),
+    ],
+)
+def test_a_flag_that_would_be_passed_over_is_refused(
+    weft: Weft, words: list[str], says: str
+) -> None:
+    done = weft("pipeline", *words)
+    assert done.returncode == 2 and says in done.stderr
+    assert done.stdout == "" and done.stderr.count("\n") == 1
