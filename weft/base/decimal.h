@@ -33,7 +33,8 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   return static_cast<std::int64_t>(value);
 }
 
-/// A plain integer, or a number that is one ("7", "7.0", "1e3").
+/// A plain integer, or a number rounded to one ("7", "1e3", "7.4"): profilers are not strict about
+/// what they write. Where that would hide damage, the reader has to look at the text.
 inline std::optional<std::int64_t> parse_int(std::string_view text) {
   if (text.empty() || text.size() > 18) return parse_scaled(text, 0);
   std::int64_t value = 0;
