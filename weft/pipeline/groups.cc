@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "weft/pipeline/cliques.h"
+
 namespace weft::pipeline {
 namespace {
 
@@ -247,6 +249,7 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
     }
   }
   if (count == 1) latency = 0;
+  const std::vector<std::int64_t> among = clique_bandwidths(cluster);
   const Bytes memory = *std::max_element(cluster.memory.begin(), cluster.memory.end());
   const bool limited =
       std::find(cluster.memory.begin(), cluster.memory.end(), 0) == cluster.memory.end();
@@ -260,7 +263,7 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
       group.replicas = r;
       group.cost.work = 1 / (r * speed[r - 1]);
       if (r > 1) {
-        group.cost.reduce = 2.0 * (r - 1) / r * per_byte(std::min(out[r - 1], in[r - 1]));
+        group.cost.reduce = 2.0 * (r - 1) / r * per_byte(among[r]);
         group.cost.reduce_latency = 2 * (r - 1) * latency;
       }
       group.memory = limited ? memory : 0;

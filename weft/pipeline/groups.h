@@ -41,7 +41,8 @@ GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t
 constexpr std::int32_t kMostFree = 10;
 GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits);
 /// No plan can have better devices and links: each group of r has the speed of the r-th fastest
-/// device and the best link that so many can share. For bounds.
+/// device, between its own devices the links of the best r and to others the best that so many can
+/// share. For bounds; at most kMostInClique devices.
 GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits);
 
 /// Whether all devices and all pairs are alike, so that their order does not matter.

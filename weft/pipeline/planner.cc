@@ -9,6 +9,7 @@
 
 #include "weft/base/counted.h"
 #include "weft/pipeline/bottleneck.h"
+#include "weft/pipeline/capacity.h"
 #include "weft/pipeline/device_orders.h"
 #include "weft/pipeline/improve.h"
 #include "weft/pipeline/interleave.h"
@@ -132,7 +133,7 @@ class Planner {
       const std::int64_t size = static_cast<std::int64_t>(task_.chain.size()) * devices;
       return 500'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
     }
-    return devices <= 32 ? 24'000'000 : 60'000'000;
+    return devices <= 32 ? 16'000'000 : 32'000'000;
   }
 
   Status check() const {
@@ -229,6 +230,7 @@ class Planner {
   void search_orders() {
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
     bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
+    if (bound_ < kNoPlan) bound_ = bound_by_speed(dreamt);
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
     for (std::size_t i = 0; i < orders.size(); ++i) {
@@ -259,6 +261,14 @@ class Planner {
       if (better.step < best_.step) best_ = std::move(better);
     }
     if (best_.step < kNoStep) shake();
+  }
+
+  Nanos bound_by_speed(const GroupGraph& dreamt) const {
+    std::vector<GroupCost> replicas;
+    for (const Group& group : dreamt) {
+      if (group.first) replicas.push_back(group.cost);
+    }
+    return capacity_bound(task_, replicas, options_.stages, bound_, 2 * bound_);
   }
 
   /// Leaves the best plan by a few devices that change places, and climbs again, as long as the

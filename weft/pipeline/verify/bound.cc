@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "weft/pipeline/verify/capacity.h"
 #include "weft/pipeline/verify/nodes.h"
 #include "weft/pipeline/verify/schedule_bound.h"
 #include "weft/pipeline/verify/times.h"
@@ -267,6 +268,7 @@ BoundCheck check_bound(const PlanData& plan, Nanos claimed) {
   const Nanos work = least_work(plan);
   if (claimed <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
+  if (lacks_speed(plan, claimed)) return {BoundCheck::Answer::kHolds, claimed, 0};
   return Search(plan, device_nodes(plan)).run(claimed);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/pipeline/verify/capacity.h"
 #include "weft/pipeline/verify/times.h"
 
 namespace weft::pipeline::verify {
@@ -108,6 +109,7 @@ std::vector<std::int64_t> best_links(const PlanData& plan, bool out) {
 std::vector<Node> count_nodes(const PlanData& plan) {
   const std::int32_t count = plan.devices;
   const std::vector<std::int64_t> out = best_links(plan, true), in = best_links(plan, false);
+  const std::vector<std::int64_t> among = fastest_among(plan);
   std::vector<double> speed = plan.speed;
   std::sort(speed.rbegin(), speed.rend());
   Nanos latency = count > 1 ? std::numeric_limits<Nanos>::max() : 0;
@@ -131,7 +133,7 @@ std::vector<Node> count_nodes(const PlanData& plan) {
       node.replicas = r;
       node.work = 1 / (r * speed[r - 1]);
       if (r > 1) {
-        node.reduce = 2.0 * (r - 1) / r * rate(std::min(out[r - 1], in[r - 1]));
+        node.reduce = 2.0 * (r - 1) / r * rate(among[r]);
         node.reduce_latency = 2 * (r - 1) * latency;
       }
       node.memory = limited ? memory : 0;
