@@ -40,14 +40,42 @@ Status check(const std::vector<Program>& programs, const std::vector<Buffers>& b
   return {};
 }
 
-void run_side_by_side(std::vector<Task>& tasks) {
-  std::vector<Task> pieces;
-  for (Task& task : tasks) {
-    for (Task& piece : split(task, kGrain)) pieces.push_back(std::move(piece));
-  }
-  parallel_for(pieces.size(), [&](std::size_t i) { pieces[i].run(); });
-  tasks.clear();
+/// Copies whose parts interleave in one array: in the one they are written to, unless that has them
+/// side by side.
+const std::byte* array_of(const Task& task, const std::byte* source, const std::byte* target) {
+  const std::vector<CopyLoop>& loops = task.copy.loops();
+  return loops.empty() || loops.back().to == task.copy.run_bytes() ? source : target;
 }
+
+void run_together(const std::vector<Task>& tasks) {
+  std::vector<CopyJob> jobs;
+  for (const Task& task : tasks) {
+    if (task.add == nullptr) {
+      jobs.push_back({&task.copy, task.from, task.to});
+    } else {
+      task.run();
+    }
+  }
+  // In the order of the array, so that rows side by side are found.
+  std::sort(jobs.begin(), jobs.end(),
+            [](const CopyJob& x, const CopyJob& y) { return x.to < y.to; });
+  reshard::run_together(jobs);
+}
+
+/// By array, and by which piece of each it is: what one thread does at once.
+struct Groups {
+  std::map<std::pair<const std::byte*, std::size_t>, std::vector<Task>> pieces;
+
+  void add(const Task& task, const std::byte* array) {
+    std::size_t number = 0;
+    for (Task& piece : split(task, kGrain)) pieces[{array, number++}].push_back(std::move(piece));
+  }
+  void run() {
+    std::vector<std::vector<Task>*> all;
+    for (auto& [key, group] : pieces) all.push_back(&group);
+    parallel_for(all.size(), [&](std::size_t i) { run_together(*all[i]); });
+  }
+};
 
 /// In place, regions of both ends differ, and nothing is written that anybody reads: each device
 /// for itself.
@@ -76,31 +104,37 @@ Status run_turn_in_place(const std::vector<Program>& programs, const std::vector
 
 Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                 std::size_t number) {
-  std::vector<Task> tasks;
+  Groups replacing;
   // What adds goes after all that replaces, and one message of a device after the other, since sums
   // of rounded numbers depend on their order.
-  std::vector<std::vector<Task>> adding;
+  std::vector<Groups> adding;
+  const auto add = [&](Groups& groups, const Task& task, const Region& from, const Buffers& source,
+                       const Region& to, const Buffers& target) {
+    groups.add(task, array_of(task, source[from.buffer], target[to.buffer]));
+  };
   for (std::size_t self = 0; self < programs.size(); ++self) {
     const Program& program = programs[self];
     const Turn& turn = program.turns[number];
     std::size_t adds = 0;
     for (const Move& move : turn.moves) {
-      tasks.push_back(make_task(program, move.from, buffers[self], move.to, buffers[self], false));
+      add(replacing, make_task(program, move.from, buffers[self], move.to, buffers[self], false),
+          move.from, buffers[self], move.to, buffers[self]);
     }
     Pairing pairing;
     for (const Message& message : turn.receives) {
       WEFT_ASSIGN(const Message* sent,
                   pairing.match(program.self, message, programs[message.peer].turns[number]));
       if (message.add && adding.size() <= adds) adding.emplace_back();
-      std::vector<Task>& list = message.add ? adding[adds++] : tasks;
+      Groups& groups = message.add ? adding[adds++] : replacing;
       for (std::size_t i = 0; i < message.regions.size(); ++i) {
-        list.push_back(make_task(program, sent->regions[i], buffers[message.peer],
-                                 message.regions[i], buffers[self], message.add));
+        const Region &from = sent->regions[i], &to = message.regions[i];
+        add(groups, make_task(program, from, buffers[message.peer], to, buffers[self], message.add),
+            from, buffers[message.peer], to, buffers[self]);
       }
     }
   }
-  run_side_by_side(tasks);
-  for (std::vector<Task>& list : adding) run_side_by_side(list);
+  replacing.run();
+  for (Groups& groups : adding) groups.run();
   return {};
 }
 
