@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "weft/pipeline/block_minima.h"
 #include "weft/pipeline/lookahead.h"
 
 namespace weft::pipeline {
@@ -16,6 +17,7 @@ class Table {
     const std::size_t cells = static_cast<std::size_t>(most + 1) * chain_.size() * graph.size();
     best_.assign(cells, kNoPlan);
     next_.assign(cells, kNoPlan);
+    least_ = BlockMinima(row(most + 1, 0), chain_.size(), kNoPlan);
     for (std::int32_t stages = 1; stages <= most; ++stages) fill(stages);
   }
 
@@ -43,6 +45,13 @@ class Table {
   std::size_t at(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     return (static_cast<std::size_t>(stages) * chain_.size() + layer) * graph_.size() + group;
   }
+  /// By group, then layer: a stage of a group looks for its best end in one row.
+  std::size_t behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
+    return row(stages, group) * chain_.size() + layer;
+  }
+  std::size_t row(std::int32_t stages, std::int32_t group) const {
+    return static_cast<std::size_t>(stages) * graph_.size() + group;
+  }
   Nanos work(std::int32_t first, std::int32_t last, std::int32_t group) const {
     const Nanos sum = chain_.forward[last] - chain_.forward[first] + chain_.backward[last] -
                       chain_.backward[first];
@@ -58,25 +67,39 @@ class Table {
 
   void fill(std::int32_t stages) {
     const std::int32_t layers = chain_.size();
+    std::vector<std::int32_t> end(graph_.size(), layers);  // of the stage one layer later
     for (std::int32_t first = layers - 1; first >= 0; --first) {
       for (std::size_t g = 0; g < graph_.size(); ++g) {
         const auto group = static_cast<std::int32_t>(g);
         Nanos least = kNoPlan;
-        for (std::int32_t last = stages == 1 ? layers : first + 1; last <= layers; ++last) {
+        // False where longer stages, which only take longer, need not be looked at.
+        const auto try_end = [&](std::int32_t last) {
           const Nanos own = work(first, last, group);
-          if (own >= least) break;
-          if ((last == layers) != (stages == 1) || !possible(first, last, group)) continue;
-          const Nanos behind = stages == 1 ? 0 : next_[at(stages - 1, last, group)];
-          least = std::min(least, std::max(own, behind));
+          if (own >= least) return false;
+          if ((last == layers) != (stages == 1) || !possible(first, last, group)) return true;
+          const Nanos rest = stages == 1 ? 0 : next_[behind(stages - 1, last, group)];
+          if (std::max(own, rest) < least) {
+            least = std::max(own, rest);
+            end[g] = last;
+          }
+          return true;
+        };
+        try_end(end[g]);
+        for (std::int32_t last = stages == 1 ? layers : first + 1; last <= layers; ++last) {
+          while (last < layers && least_.least(row(stages - 1, group), last) >= least) {
+            last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);
+          }
+          if (!try_end(last)) break;
         }
         best_[at(stages, first, group)] = least;
       }
       for (std::size_t g = 0; g < graph_.size(); ++g) {
-        Nanos& least = next_[at(stages, first, static_cast<std::int32_t>(g))];
+        Nanos& least = next_[behind(stages, first, static_cast<std::int32_t>(g))];
         for (const GroupEdge& edge : graph_[g].next) {
           least =
               std::min(least, std::max(channel(edge, first), best_[at(stages, first, edge.to)]));
         }
+        least_.add(row(stages, static_cast<std::int32_t>(g)), first, least);
       }
     }
   }
@@ -86,13 +109,13 @@ class Table {
     if (stages == 1) return chain_.size();
     for (std::int32_t last = first + 1; last < chain_.size(); ++last) {
       if (!possible(first, last, group)) continue;
-      const Nanos behind = next_[at(stages - 1, last, group)];
-      if (std::max(work(first, last, group), behind) == value) return last;
+      const Nanos rest = next_[behind(stages - 1, last, group)];
+      if (std::max(work(first, last, group), rest) == value) return last;
     }
     return chain_.size();
   }
   std::int32_t group_behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
-    const Nanos value = next_[at(stages - 1, layer, group)];
+    const Nanos value = next_[behind(stages - 1, layer, group)];
     for (const GroupEdge& edge : graph_[group].next) {
       if (std::max(channel(edge, layer), best_[at(stages - 1, layer, edge.to)]) == value) {
         return edge.to;
@@ -106,6 +129,7 @@ class Table {
   std::int32_t most_;
   std::vector<Nanos> best_;  ///< of so many stages from a layer on, the first on a group
   std::vector<Nanos> next_;  ///< the same behind a group, with the channel
+  BlockMinima least_;        ///< of next_
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class Capacity {
         stages_(stages),
         micros_(task.micro_batches),
         speed_(most_speed(task.cluster.speed)),
-        waits_(std::min(kMostWaits, kParts * task.micro_batches)) {
+        waits_(std::min(kMostWaits / kParts, task.micro_batches) * kParts) {
     for (std::int32_t i = 0; i < chain_.size(); ++i) {
       const double forward = static_cast<double>(chain_.forward[i + 1] - chain_.forward[i]);
       const double path = path_of(i, i + 1);

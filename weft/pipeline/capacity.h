@@ -18,6 +18,9 @@ namespace weft::pipeline {
 /// Most speed that so many groups can have, by their number from 0 to that of the devices.
 std::vector<double> most_speed(const std::vector<double>& speeds);
 
+/// Layers up to which it is worth its time.
+constexpr std::int32_t kMostCapacityLayers = 256;
+
 /// The longest step, at least `low` and below `high`, that no plan can take, whatever its schedule.
 /// `replicas[r - 1]` is what r devices can do at best, see best_groups(); `stages` as for
 /// Lookahead.

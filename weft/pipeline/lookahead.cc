@@ -56,6 +56,9 @@ Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t sta
   for (const Group& group : graph) quickest_ = std::min(quickest_, group.cost.work);
   const std::size_t cells = static_cast<std::size_t>(stages + 1) * task.chain.size() * graph.size();
   for (auto* column : {&busy_, &step_, &busy_next_, &step_next_}) column->assign(cells, kNoPlan);
+  for (auto* minima : {&least_busy_next_, &least_step_next_}) {
+    *minima = BlockMinima(row(stages + 1, 0), task.chain.size(), kNoPlan);
+  }
   for (std::int32_t left = stages > 0 ? 1 : 0; left <= stages; ++left) fill(left);
 }
 
@@ -65,27 +68,48 @@ void Lookahead::fill(std::int32_t left) {
   const Nanos micros = task_.micro_batches;
   const bool may_end = stages_ == 0 || left == 1;
   const bool may_go_on = stages_ == 0 || left > 1;
+  // Best ends of the stages that start one layer later: a first guess.
+  std::vector<std::int32_t> busy_end(groups, layers), step_end(groups, layers);
   for (std::int32_t first = layers - 1; first >= 0; --first) {
     for (std::int32_t g = 0; g < groups; ++g) {
       Nanos least_busy = limit_, least_step = limit_;
-      for (std::int32_t last = first + 1; last <= layers; ++last) {
+      // False where longer stages, which only take longer, need not be looked at.
+      const auto try_end = [&](std::int32_t last) {
         const StageCost cost = stage(first, last, g);
         const Nanos alone = micros * cost.path, all = micros * cost.work();
-        // Longer stages only take longer.
-        if (alone >= least_busy && all >= least_step) break;
-        if (!cost.possible) continue;
+        if (alone >= least_busy && all >= least_step) return false;
+        if (!cost.possible) return true;
+        Nanos busy = alone, step = all + cost.reduce;
         if (last == layers) {
-          if (!may_end) continue;
-          least_busy = std::min(least_busy, alone);
-          least_step = std::min(least_step, all + cost.reduce);
-        } else if (may_go_on) {
-          const std::size_t next = at(after(left), last, g);
-          if (busy_next_[next] == kNoPlan) continue;
-          const Nanos busy = std::max(alone, cost.path + busy_next_[next]);
-          least_busy = std::min(least_busy, busy);
+          if (!may_end) return true;
+        } else {
+          if (!may_go_on) return true;
+          const std::size_t next = behind(after(left), last, g);
+          if (busy_next_[next] == kNoPlan) return true;
+          busy = std::max(alone, cost.path + busy_next_[next]);
           const Nanos done = std::max(all, busy + cost.later) + cost.reduce;
-          least_step = std::min(least_step, std::max(done, cost.forward + step_next_[next]));
+          step = std::max(done, cost.forward + step_next_[next]);
         }
+        if (busy < least_busy) {
+          least_busy = busy;
+          busy_end[g] = last;
+        }
+        if (step < least_step) {
+          least_step = step;
+          step_end[g] = last;
+        }
+        return true;
+      };
+      const std::int32_t guess[] = {busy_end[g], step_end[g]};
+      for (const std::int32_t last : guess) try_end(last);
+      const std::size_t rest = row(after(left), g);
+      for (std::int32_t last = first + 1; last <= layers; ++last) {
+        // Whatever follows takes too long behind all ends of a block.
+        while (last < layers && least_busy_next_.least(rest, last) >= least_busy &&
+               least_step_next_.least(rest, last) >= least_step) {
+          last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);
+        }
+        if (!try_end(last)) break;
       }
       if (least_step >= limit_) continue;
       busy_[at(left, first, g)] = least_busy;
@@ -94,14 +118,16 @@ void Lookahead::fill(std::int32_t left) {
     for (std::int32_t g = 0; g < groups; ++g) {
       Nanos least_busy = kNoPlan, least_step = kNoPlan;
       for (const GroupEdge& edge : graph_[g].next) {
-        const Nanos behind = busy(left, first, edge.to);
-        if (behind == kNoPlan) continue;
+        const Nanos rest = busy(left, first, edge.to);
+        if (rest == kNoPlan) continue;
         const Channel cost = channel(edge, first);
-        least_busy = std::min(least_busy, std::max(cost.both + behind, cost.busy));
+        least_busy = std::min(least_busy, std::max(cost.both + rest, cost.busy));
         least_step = std::min(least_step, cost.there + step(left, first, edge.to));
       }
-      busy_next_[at(left, first, g)] = least_busy;
-      step_next_[at(left, first, g)] = least_step;
+      busy_next_[behind(left, first, g)] = least_busy;
+      step_next_[behind(left, first, g)] = least_step;
+      least_busy_next_.add(row(left, g), first, least_busy);
+      least_step_next_.add(row(left, g), first, least_step);
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "weft/pipeline/block_minima.h"
 #include "weft/pipeline/groups.h"
 
 namespace weft::pipeline {
@@ -60,6 +61,13 @@ class Lookahead {
   std::size_t at(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return (static_cast<std::size_t>(left) * task_.chain.size() + layer) * graph_.size() + group;
   }
+  /// By group, then layer: a stage of a group looks for its best end in one row.
+  std::size_t behind(std::int32_t left, std::int32_t layer, std::int32_t group) const {
+    return row(left, group) * task_.chain.size() + layer;
+  }
+  std::size_t row(std::int32_t left, std::int32_t group) const {
+    return static_cast<std::size_t>(left) * graph_.size() + group;
+  }
   void fill(std::int32_t left);
 
   const Task& task_;
@@ -69,6 +77,7 @@ class Lookahead {
   double quickest_ = 0;  ///< least Group::cost.work
   std::vector<Nanos> busy_, step_;
   std::vector<Nanos> busy_next_, step_next_;  ///< least over edges, for a stage that ends there
+  BlockMinima least_busy_next_, least_step_next_;
 };
 
 }  // namespace weft::pipeline

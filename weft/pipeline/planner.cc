@@ -230,7 +230,9 @@ class Planner {
   void search_orders() {
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
     bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
-    if (bound_ < kNoPlan) bound_ = bound_by_speed(dreamt);
+    if (bound_ < kNoPlan && task_.chain.size() <= kMostCapacityLayers) {
+      bound_ = bound_by_speed(dreamt);
+    }
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
     for (std::size_t i = 0; i < orders.size(); ++i) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-12;  ///< of quotients
+constexpr std::size_t kMostLayers = 256;
 constexpr int kMostTries = 20'000;
 constexpr std::int32_t kWaitsInAll = 1024, kWaitsEach = 32;
 
@@ -144,6 +145,7 @@ std::vector<std::int64_t> fastest_among(const PlanData& plan) {
 }
 
 bool lacks_speed(const PlanData& plan, Nanos claimed) {
+  if (plan.layers.empty() || plan.layers.size() > kMostLayers) return false;
   const Sums sums = sums_of(plan);
   const std::vector<Best> best = best_devices(plan);
   const std::vector<double> speed = speed_of_groups(plan.speed);
@@ -152,7 +154,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
   // Times are rounded, so a little more than the step must still be too short.
   const auto step =
       static_cast<double>(claimed + 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches);
-  const std::int32_t waits = std::min(kWaitsInAll, kWaitsEach * plan.micro_batches);
+  const std::int32_t waits = std::min(kWaitsInAll / kWaitsEach, plan.micro_batches) * kWaitsEach;
   const double one_wait = step / (kWaitsEach * micros);
   const std::size_t fixed = static_cast<std::size_t>(plan.fixed_stages);
   const std::size_t most = std::min(fixed > 0 ? fixed : layers, speed.size() - 1);
