@@ -3,7 +3,9 @@
 // by both checks, fit, and the direct one meets the receive bound.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/outcome.h"
@@ -177,6 +179,31 @@ class RandomEnds {
   Shape shape_;
 };
 
+/// What a step says that moves is what does.
+void expect_told(const Problem& problem, const Plan& plan) {
+  Meetings meetings(problem.node_of);
+  const Layout* at = &problem.source;
+  for (const Step& step : plan.steps) {
+    std::vector<std::int64_t> received(problem.devices.size(), 0);
+    std::int64_t peers = 0;
+    for (const LayoutPtr& layout : step.layouts) {
+      std::map<Device, std::set<Device>> senders;
+      for (const Transfer& transfer : exchange(*at, *layout, meetings)) {
+        received[transfer.to] += volume(transfer.box);
+        senders[transfer.to].insert(transfer.from);
+      }
+      std::size_t most = 0;
+      for (const auto& [device, list] : senders) most = std::max(most, list.size());
+      peers += static_cast<std::int64_t>(most);
+      at = layout.get();
+    }
+    EXPECT_EQ(step.traffic.recv_max, *std::max_element(received.begin(), received.end()));
+    EXPECT_EQ(step.traffic.recv_total,
+              std::accumulate(received.begin(), received.end(), std::int64_t{0}));
+    EXPECT_EQ(step.traffic.peers_max, peers);
+  }
+}
+
 /// By both checks, and within memory.
 void expect_right(const Problem& problem, const Plan& plan) {
   const std::vector<Round> moves = rounds(problem, plan);
@@ -186,6 +213,7 @@ void expect_right(const Problem& problem, const Plan& plan) {
   EXPECT_TRUE(numbers) << numbers.error().message;
   EXPECT_LE(peak_bytes(problem, plan), least_peak_bytes(problem));
   EXPECT_LE(plan.peak, bounds(problem).memory);
+  expect_told(problem, plan);
 }
 
 TEST(Kinds, EveryEndBecomesEveryOther) {

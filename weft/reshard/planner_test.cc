@@ -89,6 +89,17 @@ TEST(Planner, SummandsAreScatteredBeforeTheyAreGathered) {
   EXPECT_EQ(plan.steps[0].traffic.peers_max, 6);
 }
 
+TEST(Planner, WhatDoesNotDivideIsReducedInEqualSharesOfAllElements) {
+  // Two rows of five for the first devices, or seven of all 25 elements and six for the others.
+  for (const char* mesh : {"x=4", "x=4,y=2"}) {
+    const Plan plan = planned(parsed(mesh, "5,5", "-,-", "-,-", "x"), Link{});
+    ASSERT_EQ(plan.steps.size(), 1u);
+    EXPECT_EQ(plan.steps[0].op, Op::kAllReduce);
+    EXPECT_FALSE(plan.steps[0].layouts[0]->further.empty());
+    EXPECT_EQ(plan.steps[0].traffic.recv_max, 3 * 7 + 18);
+  }
+}
+
 TEST(Planner, ShardsBecomeSummandsForNothing) {
   const Plan plan = planned(parsed("x=4", "16,2", "x,-", "-,-", "", "x"), Link{});
   EXPECT_EQ(plan.time, 0);

@@ -23,6 +23,7 @@ struct State {
   Picos bound = 0;  ///< on the way from here
   std::int32_t parent = -1;
   LayoutPtr between;  ///< of an all-reduce from the parent: where its first round leads
+  bool flat = false;  ///< likewise, and that is a flattened layout, which is not made yet
   Traffic traffic;    ///< from the parent
   bool done = false;
 };
@@ -137,7 +138,7 @@ class Search {
       const LayoutPtr layout = layouts_.layout(next);
       const Traffic round = traffic(*states_[index].layout, *layout, meetings_);
       ++priced_;
-      relax(index, next, {layout, nullptr, round});
+      relax(index, next, {layout, nullptr, round, false});
     }
     const FactorList all = types_[states_[index].type].partial;
     for (const Factor factor : all) reduce(index, {factor});
@@ -182,6 +183,7 @@ class Search {
   struct Way {
     LayoutPtr layout, between;  ///< see State
     Traffic traffic;
+    bool flat = false;
   };
 
   /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
@@ -192,10 +194,10 @@ class Search {
     const TypeNumber number = types_.of(whole);
     const LayoutPtr reduced = layouts_.layout(number);
     Way best;
-    const auto consider = [&](const LayoutPtr& between) {
-      Way way = all_reduce_through(states_[index].layout, between, reduced);
+    const auto consider = [&](Way way) {
       if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
     };
+    const LayoutPtr from = states_[index].layout;
     const std::int64_t ranks = divisor(factored_.factors, over);
     const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
     for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
@@ -203,12 +205,40 @@ class Search {
       if (whole.frames[dim] != Frame::kPlain) continue;
       Type scattered = whole;
       for (const Factor factor : over) scattered.dims[dim].push_back(factor);
-      consider(layouts_.layout(scattered));
+      consider(all_reduce_through(from, layouts_.layout(scattered), reduced));
     }
     if (!best.layout || best.traffic.recv_max > ideal) {
-      if (const LayoutPtr flat = layouts_.flattened(whole, over)) consider(flat);
+      if (auto flat = all_reduce_flat(from, reduced, whole, over)) consider(std::move(*flat));
     }
     if (best.layout) relax(index, number, std::move(best));
+  }
+
+  /// Through equal shares of the flattened parts. Where there are no nodes these are not made, of
+  /// which there are many: what comes follows from their sizes, and senders are as many as ranks,
+  /// or a few more where copies share the sending. nullopt where parts cannot be flattened.
+  std::optional<Way> all_reduce_flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
+                                     const FactorList& over) {
+    if (!problem_.node_of.empty()) {
+      const LayoutPtr between = layouts_.flattened(whole, over);
+      if (!between) return std::nullopt;
+      return all_reduce_through(from, between, to);
+    }
+    if (!std::all_of(to->cuts.begin(), to->cuts.end(),
+                     [](const auto& cut) { return cut->single; })) {
+      return std::nullopt;
+    }
+    priced_ += 2;
+    const std::int64_t ranks = divisor(factored_.factors, over);
+    Traffic sum{0, 0, 2 * (ranks - 1), 0};
+    for (Device device = 0; device < to->devices(); ++device) {
+      if (!to->holds(device)) continue;
+      const std::int64_t part = to->elements(device);
+      const std::int64_t share = layouts_.flat_range_of(part, over, device).length();
+      const std::int64_t received = (ranks - 1) * share + part - share;
+      sum.recv_max = std::max(sum.recv_max, received);
+      sum.recv_total += received;
+    }
+    return Way{to, nullptr, sum, true};
   }
 
   Way all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
@@ -229,7 +259,8 @@ class Search {
     return {to,
             between,
             {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
-             down.node_recv_max + up.node_recv_max}};
+             down.node_recv_max + up.node_recv_max},
+            false};
   }
 
   /// Takes the way to a type if it is better than what is known.
@@ -245,6 +276,7 @@ class Search {
     state.cost = cost;
     state.parent = parent;
     state.between = std::move(way.between);
+    state.flat = way.flat;
     state.traffic = way.traffic;
     state.done = false;
     if (index < 0) return add(std::move(fresh));
@@ -253,11 +285,13 @@ class Search {
     open_.emplace(cost + state.bound, state.bound, index);
   }
 
-  Plan plan() const {
+  Plan plan() {
     const Factors& factors = factored_.factors;
     Plan plan;
     for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
-      const State &state = states_[at], &parent = states_[state.parent];
+      State& state = states_[at];
+      const State& parent = states_[state.parent];
+      if (state.flat) make_flat(parent, state);
       Step step{Op::kAllReduce, {state.between, state.layout}, state.traffic};
       if (!state.between) {
         step.op = recognise(factors, types_[parent.type], types_[state.type], state.traffic);
@@ -275,6 +309,17 @@ class Search {
     }
     settle(plan, problem_, link_);
     return plan;
+  }
+
+  /// What all_reduce_flat() left out.
+  void make_flat(const State& parent, State& state) {
+    FactorList over = types_[parent.type].partial;
+    for (const Factor factor : types_[state.type].partial) over.remove(factor);
+    const Type whole = types_[state.type];
+    state.between = layouts_.flattened(whole, over);
+    state.flat = false;
+    if (unused(factored_.factors, types_[parent.type]).empty()) return;  // there are no copies
+    state.traffic = all_reduce_through(parent.layout, state.between, state.layout).traffic;
   }
 
   /// Copies along a partial axis of the target are one summand and zeros: the first device keeps

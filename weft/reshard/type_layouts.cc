@@ -4,20 +4,6 @@
 #include <algorithm>
 
 namespace weft::reshard {
-namespace {
-
-/// The number that the digits of a device spell.
-std::int64_t index_of(const Factors& factors, const FactorList& list, std::size_t first,
-                      std::size_t last, Device device) {
-  std::int64_t index = 0;
-  for (std::size_t i = first; i < last; ++i) {
-    index = index * factors.radix[list[i]] + factors.digit[list[i]][device];
-  }
-  return index;
-}
-
-}  // namespace
-
 TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored)
     : problem_(problem),
       factors_(factored.factors),
@@ -188,9 +174,17 @@ LayoutPtr TypeLayouts::make(const Type& type) {
   return layout;
 }
 
+Interval TypeLayouts::flat_range_of(std::int64_t elements, const FactorList& over,
+                                    Device device) const {
+  Digit digit{0, divisor(factors_, over)};
+  for (const Factor factor : over) {
+    digit.value = digit.value * factors_.radix[factor] + factors_.digit[factor][device];
+  }
+  return split({0, elements}, {&digit, 1}, SplitRule::kBalanced);
+}
+
 LayoutPtr TypeLayouts::flattened(const Type& type, const FactorList& over) {
   const LayoutPtr whole = layout(type);
-  const std::int64_t count = divisor(factors_, over);
   std::vector<std::vector<Box>> boxes(whole->devices());
   for (Device device = 0; device < whole->devices(); ++device) {
     if (!whole->holds(device)) continue;
@@ -199,8 +193,7 @@ LayoutPtr TypeLayouts::flattened(const Type& type, const FactorList& over) {
       if (piece.size() != 1) return nullptr;
       box.push_back(piece.front());
     }
-    const Digit digit{index_of(factors_, over, 0, over.size(), device), count};
-    const Interval range = split({0, volume(box)}, {&digit, 1}, SplitRule::kBalanced);
+    const Interval range = flat_range_of(volume(box), over, device);
     boxes[device] = flat_range(box, range.low, range.high);
   }
   auto flat = std::make_shared<Layout>(layout_of_boxes(problem_.shape, boxes));

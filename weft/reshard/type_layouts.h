@@ -32,6 +32,8 @@ class TypeLayouts {
   /// The parts of the type, flattened and divided by `over`, which the type does not use, as evenly
   /// as elements can be; what they are no longer is boxes of a mesh. Null where parts are strided.
   LayoutPtr flattened(const Type& type, const FactorList& over);
+  /// Of `elements` in a row, those that a device has there.
+  Interval flat_range_of(std::int64_t elements, const FactorList& over, Device device) const;
 
  private:
   struct End {
