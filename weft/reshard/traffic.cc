@@ -69,8 +69,14 @@ class Product {
     listed_ = true;
     for (Device i = 0; i < devices_; ++i) list_[i] *= by_slot[slot[i]];
   }
-  std::int64_t operator[](Device device) const {
-    return listed_ ? shared_ * list_[device] : shared_;
+  /// By device.
+  const std::int64_t* values() {
+    if (!listed_) {
+      list_.assign(devices_, shared_);
+    } else if (shared_ != 1) {
+      for (std::int64_t& value : list_) value *= shared_;
+    }
+    return list_.data();
   }
 
  private:
@@ -178,6 +184,47 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetin
   return Traffic{wanted - least, wanted * devices - sum * same, met - (least > 0 ? 1 : 0), 0};
 }
 
+/// Without summands and nodes, where all devices have a part. All numbers are by device: what it
+/// keeps, wants, and from how many shards it comes.
+Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted, const std::int64_t* met,
+                      Device devices) {
+  Traffic sum;
+  for (Device device = 0; device < devices; ++device) {
+    const std::int64_t received = wanted[device] - kept[device];
+    const std::int64_t peers = met[device] - (kept[device] > 0 ? 1 : 0);
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, received > 0 ? peers : 0);
+  }
+  return sum;
+}
+
+/// Likewise for all others; `met` are shards of one group.
+Traffic summed_traffic(const Layout& from, const Layout& to, Meetings& meetings,
+                       const std::int64_t* kept, const std::int64_t* wanted,
+                       const std::int64_t* met) {
+  const Joining joining(from, to);
+  std::optional<NodeTraffic> nodes;
+  if (!meetings.node_of().empty()) nodes.emplace(from, to, meetings, joining);
+  Traffic sum;
+  for (Device device = 0; device < to.devices(); ++device) {
+    const std::int32_t group = to.group[device], before = from.group[device];
+    const std::int64_t part = wanted[device];
+    if (group == Layout::kAbsent || part == 0) continue;
+    const bool has_own = before != Layout::kAbsent && joining.leads_to[before] == group;
+    const std::int64_t own = has_own ? kept[device] : 0;
+    const std::int64_t joins = joining.joins[group];
+    const std::int64_t received = part * joins - own;
+    if (received == 0) continue;
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, met[device] * joins - (own > 0 ? 1 : 0));
+    if (nodes) nodes->add(device, part * joins);
+  }
+  if (nodes) sum.node_recv_max = nodes->most();
+  return sum;
+}
+
 }  // namespace
 
 Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
@@ -186,7 +233,6 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
     return measure(exchange(from, to, meetings), meetings.node_of());
   }
   if (const auto even = even_traffic(from, to, meetings)) return *even;
-  const Joining joining(from, to);
   Meetings::Room& room = meetings.room();
   // What devices keep, want, and take from how many shards of one group.
   Product kept(room[0], to.devices()), wanted(room[1], to.devices()), met(room[2], to.devices());
@@ -209,25 +255,11 @@ Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings) {
       met.multiply(overlap.met, cut.slot_of);
     }
   }
-  std::optional<NodeTraffic> nodes;
-  if (!meetings.node_of().empty()) nodes.emplace(from, to, meetings, joining);
-  Traffic sum;
-  for (Device device = 0; device < to.devices(); ++device) {
-    const std::int32_t group = to.group[device], before = from.group[device];
-    const std::int64_t part = wanted[device];
-    if (group == Layout::kAbsent || part == 0) continue;
-    const bool has_own = before != Layout::kAbsent && joining.leads_to[before] == group;
-    const std::int64_t own = has_own ? kept[device] : 0;
-    const std::int64_t joins = joining.joins[group];
-    const std::int64_t received = part * joins - own;
-    if (received == 0) continue;
-    sum.recv_total += received;
-    sum.recv_max = std::max(sum.recv_max, received);
-    sum.peers_max = std::max(sum.peers_max, met[device] * joins - (own > 0 ? 1 : 0));
-    if (nodes) nodes->add(device, part * joins);
+  const bool alike = from.groups == 1 && to.groups == 1 && meetings.node_of().empty();
+  if (alike && all_there(from) && all_there(to)) {
+    return plain_traffic(kept.values(), wanted.values(), met.values(), to.devices());
   }
-  if (nodes) sum.node_recv_max = nodes->most();
-  return sum;
+  return summed_traffic(from, to, meetings, kept.values(), wanted.values(), met.values());
 }
 
 }  // namespace weft::reshard
