@@ -47,7 +47,7 @@ def test_refit(refits: Outcomes, name: str) -> None:
     assert refits.failure(name) == ""
 
 
-@pytest.mark.parametrize("how", ["killed", "stopped", "other"])
+@pytest.mark.parametrize("how", ["killed", "stopped", "other", "sum-killed", "sum-stopped"])
 def test_a_lost_rank_is_an_error_on_all_others(
     tmp_path: Path, how: str, way: dict[str, str]
 ) -> None:

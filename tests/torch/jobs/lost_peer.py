@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that redistribute while one of them is lost. Each prints how it ended, and after how long.
 
-    lost_peer.py killed|stopped|other|refit SECONDS
+    lost_peer.py killed|stopped|other|sum-killed|sum-stopped SECONDS
+
+sum: all-reduces, which are one collective where ranks share no memory.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import Partial, Replicate, Shard
 
 import weft
 import weft.torch
@@ -34,7 +36,7 @@ def leave_in_the_middle(how: str) -> None:
     packed = []
 
     def leave() -> None:
-        os.kill(os.getpid(), signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGKILL if how.endswith("killed") else signal.SIGSTOP)
 
     def pack(self: Any, turn: int, piece: int, out: torch.Tensor) -> None:
         packed.append(piece)
@@ -43,7 +45,7 @@ def leave_in_the_middle(how: str) -> None:
         usual(self, turn, piece, out)
 
     packing.HostPacking.pack = pack  # type: ignore[method-assign]
-    if os.environ.get("WEFT_SHARED_MEMORY") != "0":
+    if os.environ.get("WEFT_SHARED_MEMORY") != "0" or how.startswith("sum"):
         threading.Timer(0.3, leave).start()
 
 
@@ -53,8 +55,10 @@ def main() -> None:
     rank = dist.get_rank()
     mesh = init_device_mesh("cpu", (4,))
     whole = numbers((1024, 1024))
-    array = distributed(whole, mesh, [Shard(0)])
-    target = [Shard(1)]
+    sums = how.startswith("sum")
+    array = distributed(whole, mesh, [Partial() if sums else Shard(0)])
+    target: list[Any] = [Replicate() if sums else Shard(1)]
+    budget = None if sums else 200_000
     check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
     if rank == LOST and how != "other":
         leave_in_the_middle(how)
@@ -64,7 +68,7 @@ def main() -> None:
     ended = "done"
     try:
         while True:
-            result = weft.torch.redistribute(array, mesh, target, budget=200_000, timeout=seconds)
+            result = weft.torch.redistribute(array, mesh, target, budget=budget, timeout=seconds)
             check(result, whole, mesh, target)
     except weft.PeerFailed as error:
         ended = f"PeerFailed: {error}"
