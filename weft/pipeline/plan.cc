@@ -17,8 +17,10 @@ double per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
 }
 
+/// Devices of a group on one side of a link; both are sorted.
 double count(const std::vector<std::int32_t>& side, const std::vector<std::int32_t>& group) {
   double members = 0;
+  if (side.empty() || side.back() < group.front() || side.front() > group.back()) return members;
   for (const std::int32_t device : group) {
     members += std::binary_search(side.begin(), side.end(), device) ? 1 : 0;
   }
@@ -128,8 +130,9 @@ ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>
   for (std::size_t i = 0; i < cluster.shared.size(); ++i) {
     const SharedLink& link = cluster.shared[i];
     for (const bool back : {false, true}) {
-      const double crossing = count(back ? link.other : link.one, from) *
-                              count(back ? link.one : link.other, to) / pairs;
+      const double senders = count(back ? link.other : link.one, from);
+      if (senders == 0) continue;
+      const double crossing = senders * count(back ? link.one : link.other, to) / pairs;
       if (crossing == 0) continue;
       cost.per_byte = std::max(cost.per_byte, crossing * per_byte(link.bandwidth));
       cost.shared.push_back(static_cast<std::int32_t>(2 * i + (back ? 1 : 0)));
