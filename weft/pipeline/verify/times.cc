@@ -72,6 +72,11 @@ class Links {
     reduced_.assign(plan.groups, 0);
     stages_.assign(plan.groups, 0);
     for (const StageData& stage : plan.stages) ++stages_[stage.group];
+    carries_.assign(own_.size(), false);
+    for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s) {
+      const std::size_t one = plan.stages[s].group, next = plan.stages[s + 1].group;
+      carries_[one * plan.groups + next] = carries_[next * plan.groups + one] = true;
+    }
   }
   /// When the result of an op that ended at `ready` has arrived at the next stage, or the one
   /// before.
@@ -98,6 +103,7 @@ class Links {
     std::vector<Nanos*> held{&reduced_[stage.group]};
     if (stages_[stage.group] > 1) {
       for (std::size_t other = 0; other < plan_.groups; ++other) {
+        if (!carries_[stage.group * plan_.groups + other]) continue;
         held.push_back(&own_[stage.group * plan_.groups + other]);
         held.push_back(&own_[other * plan_.groups + stage.group]);
       }
@@ -114,7 +120,8 @@ class Links {
   const PlanData& plan_;
   std::vector<Bytes> cuts_;
   std::vector<Nanos> own_, shared_;  ///< free from; own ones by sender and receiver
-  std::vector<Nanos> reduced_;       ///< all-reduces of a group so far
+  std::vector<bool> carries_;   ///< of the own ones, those between groups that exchange messages
+  std::vector<Nanos> reduced_;  ///< all-reduces of a group so far
   std::vector<std::size_t> stages_;  ///< of a group
 };
 
