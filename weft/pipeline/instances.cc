@@ -208,7 +208,8 @@ Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::
   WEFT_ASSIGN(const JsonValue file, parse_json(text, name));
   const JsonValue* list = file.find("instances");
   if (!list || !(list->is_array() || list->is_object())) {
-    return fail(ErrorCode::kBadInput, "no file of pipelines: it has a list 'instances'", name);
+    return fail(ErrorCode::kBadInput, "is no file of pipelines: those have a list 'instances'",
+                name);
   }
   std::vector<Pipeline> pipelines;
   for (std::size_t i = 0; i < list->items.size(); ++i) {

@@ -88,7 +88,9 @@ class Planner {
 
   Result<Planned> finished() {
     Planned planned;
-    planned.bound = std::min(may_share() ? bound_of_all(task_) : bound_, best_.step);
+    // Bounds of all plans leave room for rounding, which is more than nothing takes.
+    const Nanos bound = may_share() ? std::max<Nanos>(bound_of_all(task_), 0) : bound_;
+    planned.bound = std::min(bound, best_.step);
     planned.one_stage_bound = one_stage_ < kNoStep ? std::min(bound_, one_stage_) : planned.bound;
     planned.fixed_stages = options_.stages;
     planned.most_replicas = options_.replicas;
@@ -108,7 +110,7 @@ class Planner {
 
   /// Orders of micro-batches that were asked for may have no place for it.
   bool may_share() const {
-    if (options_.chunks < 2) return false;
+    if (options_.chunks < 2 || task_.chain.size() < 2) return false;
     const auto shares = [](const std::string& name) {
       return name == "interleaved" || name == "zb-v" || name == "dualpipe-v";
     };

@@ -122,7 +122,7 @@ Finding bound(const PlanData& plan) {
     return {"bound", false, "all plans have one stage a device, and yet a bound of their own"};
   }
   if (shares) {
-    const Nanos sure = bound_of_all(plan);
+    const Nanos sure = std::max<Nanos>(bound_of_all(plan), 0);
     if (plan.bound > sure) return unproved(plan.bound, sure);
   }
   const BoundCheck check = check_bound(plan, plan.one_stage_bound);

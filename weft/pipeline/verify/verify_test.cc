@@ -98,6 +98,19 @@ TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
   }
 }
 
+/// Bounds are never below nothing, and of one layer there is but one stage.
+TEST(Verify, AgreesOnPlansOfNextToNothing) {
+  Profile profile;
+  for (int layers = 1; layers <= 3; ++layers) {
+    profile.layers.emplace_back().id = "l" + std::to_string(layers);
+    Task task;
+    task.chain = layer_chain(profile);
+    task.micro_batches = 2;
+    task.cluster = uniform_cluster(2, 1'000'000'000, 0);
+    EXPECT_EQ(verdict(file_of(profile, task, {})), "") << layers;
+  }
+}
+
 TEST(Verify, FindsWhatIsWrong) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
