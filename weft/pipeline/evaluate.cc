@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostToSearch = 500'000;  ///< ops that a search for a schedule may stand for
 constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
+constexpr std::size_t kMostFlips = 32;   ///< of more stages, so many blocks are tried one by one
 constexpr const char* kSearched = "searched";
 
 SolveOptions short_search() {
@@ -245,7 +246,8 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
                                                 bool search) {
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
   const auto try_choice = [&] {
-    ops_ += 32;
+    // Each boundary looks at all shared links.
+    ops_ += 32 + static_cast<std::int64_t>(choice.size() * (16 + task_.cluster.shared.size()));
     const auto pipeline = pipeline_of(task_, choice);
     if (!pipeline) return false;
     auto result = timed(*pipeline, choice, best ? std::min(limit, best->step) : limit, search);
@@ -261,15 +263,19 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
       try_choice();
     }
   } else {
-    // All, none, and from the better of them one stage after the other.
+    // All, none, and from the better of them one stage, or some neighbours, after the other.
     try_choice();
     for (const std::size_t s : tight) choice[s].recompute = true;
     try_choice();
+    const std::size_t block = (tight.size() + kMostFlips - 1) / kMostFlips;
     for (bool better = static_cast<bool>(best); better;) {
       better = false;
-      for (const std::size_t s : tight) {
+      for (std::size_t first = 0; first < tight.size(); first += block) {
         choice = best->stages;
-        choice[s].recompute = !choice[s].recompute;
+        const std::size_t last = std::min(first + block, tight.size());
+        for (std::size_t i = first; i < last; ++i) {
+          choice[tight[i]].recompute = !choice[tight[i]].recompute;
+        }
         better |= try_choice();
       }
     }

@@ -313,7 +313,9 @@ class Planner {
       }
     }
     if (best_.step < kNoStep) {
-      ImproveLimits limits = improve_limits(evaluator_.ops() + 20 * options_.ops);
+      // Within limits of memory an evaluation tries what to compute again, which is many in one.
+      const std::int64_t effort = (task_.limit_memory ? 2 : 14) * options_.ops;
+      ImproveLimits limits = improve_limits(evaluator_.ops() + effort);
       limits.devices = false;
       best_ = improve(task_, evaluator_, limits, std::move(best_));
     }
