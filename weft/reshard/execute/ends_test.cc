@@ -13,8 +13,8 @@
 #include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/execute/run_all.h"
-#include "weft/reshard/execute/shared.h"
-#include "weft/reshard/execute/tcp.h"
+#include "weft/reshard/execute/shared_ends.h"
+#include "weft/reshard/execute/tcp_ends.h"
 #include "weft/reshard/execute/threads.h"
 #include "weft/reshard/random_problem.h"
 
@@ -166,39 +166,6 @@ TEST(Ends, AreCastOnTheWayWhateverTheLayouts) {
     EXPECT_EQ(job.check(), "") << seed << ", " << from << " to " << to;
   }
   EXPECT_GT(ran, 40);
-}
-
-std::vector<std::unique_ptr<TcpTransport>> connect_tcp(std::size_t count) {
-  std::vector<Listener> listeners;
-  std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < count; ++i) {
-    listeners.push_back(std::move(*Listener::open("127.0.0.1")));
-    addresses.push_back(listeners[i].address());
-  }
-  std::vector<std::unique_ptr<TcpTransport>> endpoints(count);
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      const Waiting soon{std::chrono::steady_clock::now() + 20s, {}};
-      auto sockets = connect_all(listeners[i], static_cast<std::int32_t>(i), addresses, soon);
-      if (sockets) endpoints[i] = std::make_unique<TcpTransport>(std::move(*sockets));
-    });
-  }
-  return endpoints;
-}
-
-std::vector<std::unique_ptr<SharedTransport>> connect_neighbours(Device devices) {
-  std::vector<Neighbours> all;
-  all.push_back(*Neighbours::create(devices, kSharedArea));
-  for (Device device = 1; device < devices; ++device) {
-    all.push_back(*Neighbours::join(all[0].name(), devices));
-  }
-  all[0].close_door();
-  std::vector<std::unique_ptr<SharedTransport>> ends;
-  for (Device device = 0; device < devices; ++device) {
-    ends.push_back(connect_shared(std::move(all[device]), device, {}));
-  }
-  return ends;
 }
 
 TEST(Ends, AreCastOverTcpAndThroughSharedMemory) {

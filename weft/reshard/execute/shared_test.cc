@@ -11,29 +11,13 @@
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/execute/shared_ends.h"
 #include "weft/reshard/random_problem.h"
 
 namespace weft::reshard::execute {
 namespace {
 
 using namespace std::chrono_literals;
-using Ends = std::vector<std::unique_ptr<SharedTransport>>;
-
-/// Each maps the memory for itself, as processes do.
-Ends connected(Device devices, const SharedOptions& options = {}, Bytes area = kSharedArea) {
-  auto first = *Neighbours::create(devices, area);
-  std::vector<Neighbours> others;
-  for (Device device = 1; device < devices; ++device) {
-    others.push_back(*Neighbours::join(first.name(), devices));
-  }
-  first.close_door();
-  Ends ends;
-  ends.push_back(connect_shared(std::move(first), 0, options));
-  for (Device device = 1; device < devices; ++device) {
-    ends.push_back(connect_shared(std::move(others[device - 1]), device, options));
-  }
-  return ends;
-}
 
 struct Planned {
   Planned(Problem what, Picos message, const ProgramOptions& run = {}, Elements how = {"u32", ""})
@@ -69,7 +53,7 @@ Buffers ends_of(naive::Memory& memory) {
 
 /// On all ends that are there.
 std::vector<Result<Usage>> run(const std::vector<Program>& programs,
-                               std::vector<naive::Memory>& memory, Ends& ends) {
+                               std::vector<naive::Memory>& memory, SharedEnds& ends) {
   std::vector<Result<Usage>> results(programs.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -84,7 +68,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
 TEST(Shared, MovesRandomProblemsRightWithinTheBudgetAndInPlace) {
   int runs = 0;
   Device devices = 0;
-  Ends ends;
+  SharedEnds ends;
   for (unsigned seed = 0; seed < 240; ++seed) {
     const Bytes budgets[] = {0, 100, 3000};
     const ProgramOptions how{.budget = budgets[seed % 3], .in_place = seed % 4 > 1};
@@ -96,7 +80,7 @@ TEST(Shared, MovesRandomProblemsRightWithinTheBudgetAndInPlace) {
     const SharedOptions options{seed % 3 == 0 ? 16 : 200, 30s};
     if (seed % 6 == 0 || devices != planned.problem.source.devices()) {
       devices = planned.problem.source.devices();
-      ends = connected(devices, options, 4096);
+      ends = connect_neighbours(devices, options, 4096);
     }
     auto memory = naive::fill(planned.programs, planned.arrays());
     for (const auto& result : run(planned.programs, memory, ends)) {
@@ -117,7 +101,7 @@ TEST(Shared, MegabytesAreRightAgainAndAgain) {
       Problem problem =
           parsed("x=4", "512,1024", summands ? "-,-" : "x,-", target, summands ? "x" : "");
       Planned planned(std::move(problem), 0);
-      auto ends = connected(4);
+      auto ends = connect_neighbours(4);
       auto memory = naive::fill(planned.programs, planned.arrays());
       for (int again = 0; again < 3; ++again) {
         for (const auto& result : run(planned.programs, memory, ends)) {
@@ -132,7 +116,7 @@ TEST(Shared, MegabytesAreRightAgainAndAgain) {
 
 TEST(Shared, WhatAllGetIsPackedOnce) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,-"), 0);
-  auto ends = connected(4);
+  auto ends = connect_neighbours(4);
   auto memory = naive::fill(planned.programs, planned.arrays());
   for (const auto& result : run(planned.programs, memory, ends)) {
     ASSERT_TRUE(result);
@@ -140,7 +124,7 @@ TEST(Shared, WhatAllGetIsPackedOnce) {
   }
 }
 
-void expect_failure(Ends& ends, ErrorCode code) {
+void expect_failure(SharedEnds& ends, ErrorCode code) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,x"), 0);
   auto memory = naive::fill(planned.programs, planned.arrays());
   const auto start = std::chrono::steady_clock::now();
@@ -157,19 +141,19 @@ void expect_failure(Ends& ends, ErrorCode code) {
 }
 
 TEST(Shared, ADeviceThatHasLeftIsAnErrorEverywhereAtOnce) {
-  Ends ends = connected(4);
+  SharedEnds ends = connect_neighbours(4);
   ends[2].reset();
   expect_failure(ends, ErrorCode::kPeerFailed);
 }
 
 TEST(Shared, ADeviceThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
-  Ends ends = connected(4, {.timeout = 300ms});
+  SharedEnds ends = connect_neighbours(4, {.timeout = 300ms});
   const auto silent = std::move(ends[1]);
   expect_failure(ends, ErrorCode::kPeerFailed);
 }
 
 TEST(Shared, WaitingCanBeGivenUp) {
-  Ends ends = connected(2);
+  SharedEnds ends = connect_neighbours(2);
   const auto silent = std::move(ends[1]);
   ends[0]->set_patience(60s, [] { return true; });
   Planned planned(parsed("x=2", "8,8", "x,-", "-,x"), 0);
@@ -181,7 +165,7 @@ TEST(Shared, WaitingCanBeGivenUp) {
 
 TEST(Shared, AnotherProgramIsAnErrorEverywhere) {
   Planned one(parsed("x=2", "8,8", "x,-", "-,x"), 0), other(parsed("x=2", "8,8", "x,-", "-,-"), 0);
-  Ends ends = connected(2);
+  SharedEnds ends = connect_neighbours(2);
   auto memory = naive::fill(one.programs, one.arrays());
   memory[1] = naive::fill(other.programs, other.arrays())[1];
   for (const auto& result : run({one.programs[0], other.programs[1]}, memory, ends)) {

@@ -8,6 +8,7 @@
 
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/execute/tcp_ends.h"
 #include "weft/reshard/planner.h"
 #include "weft/reshard/random_problem.h"
 
@@ -15,28 +16,6 @@ namespace weft::reshard::execute {
 namespace {
 
 using std::chrono::milliseconds;
-
-/// Endpoints of processes that are threads here.
-std::vector<std::unique_ptr<TcpTransport>> connected(std::size_t count) {
-  std::vector<Listener> listeners;
-  std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < count; ++i) {
-    listeners.push_back(std::move(*Listener::open("127.0.0.1")));
-    addresses.push_back(listeners[i].address());
-  }
-  std::vector<std::unique_ptr<TcpTransport>> endpoints(count);
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      const Waiting soon{std::chrono::steady_clock::now() + std::chrono::seconds(20), {}};
-      auto sockets = connect_all(listeners[i], static_cast<std::int32_t>(i), addresses, soon);
-      if (sockets) endpoints[i] = std::make_unique<TcpTransport>(std::move(*sockets));
-    });
-  }
-  threads.clear();
-  for (const auto& endpoint : endpoints) EXPECT_NE(endpoint, nullptr);
-  return endpoints;
-}
 
 struct Planned {
   Problem problem;
@@ -89,7 +68,7 @@ TEST(Tcp, MovesRandomProblemsRightWithinTheBudget) {
     const auto devices = static_cast<std::size_t>(planned.problem.source.devices());
     if (elements(planned.problem.shape) > 20'000 || devices > 12) continue;
     SCOPED_TRACE(seed);
-    auto endpoints = connected(devices);
+    auto endpoints = connect_tcp(devices);
     for (const Bytes budget : {0, 2000}) {
       const auto programs = planned.programs(budget);
       if (!programs) continue;
@@ -111,7 +90,7 @@ TEST(Tcp, LongRunsAndShortOnesOfSeveralMegabytes) {
   for (const char* target : {"-,x", "-,-", "x,-"}) {
     Planned planned(parsed("x=4", "512,1024", "x,-", target), 0);
     const auto programs = planned.programs(0);
-    auto endpoints = connected(4);
+    auto endpoints = connect_tcp(4);
     auto memory = naive::fill(*programs, planned.arrays());
     for (int again = 0; again < 3; ++again) {
       for (const auto& result : run(*programs, memory, endpoints)) {
@@ -152,13 +131,13 @@ void expect_failure(std::vector<std::unique_ptr<TcpTransport>>& endpoints, Error
 }
 
 TEST(Tcp, AProcessThatEndsIsAnErrorEverywhereAtOnce) {
-  auto endpoints = connected(4);
+  auto endpoints = connect_tcp(4);
   endpoints[2].reset();
   expect_failure(endpoints, ErrorCode::kPeerFailed, std::chrono::seconds(10));
 }
 
 TEST(Tcp, AProcessThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
-  auto endpoints = connected(4);
+  auto endpoints = connect_tcp(4);
   const auto silent = std::move(endpoints[1]);
   for (const auto& endpoint : endpoints) {
     if (endpoint) endpoint->set_patience({milliseconds(300), {}});
@@ -167,7 +146,7 @@ TEST(Tcp, AProcessThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
 }
 
 TEST(Tcp, WaitingCanBeGivenUp) {
-  auto endpoints = connected(4);
+  auto endpoints = connect_tcp(4);
   const auto silent = std::move(endpoints[1]);
   for (const auto& endpoint : endpoints) {
     if (endpoint) endpoint->set_patience({std::chrono::minutes(1), [] { return true; }});
@@ -178,7 +157,7 @@ TEST(Tcp, WaitingCanBeGivenUp) {
 TEST(Tcp, AnotherProgramIsAnErrorEverywhere) {
   Planned one(parsed("x=2", "8,8", "x,-", "-,x"), 0);
   Planned other(parsed("x=2", "8,8", "x,-", "-,-"), 0);
-  auto endpoints = connected(2);
+  auto endpoints = connect_tcp(2);
   const auto first = one.programs(0), second = other.programs(0);
   auto memory = naive::fill(*first, one.arrays());
   auto others = naive::fill(*second, other.arrays());
