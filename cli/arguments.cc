@@ -19,17 +19,16 @@ bool parse_whole(const std::string& text, std::int64_t& value) {
   return error == std::errc{} && stop == end && value >= 0;
 }
 
-/// "'jsn' is none of json, csv; did you mean 'json'?"
-std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
-  return fmt::format("'{}' is none of {}{}", word, fmt::join(choices, ", "),
-                     did_you_mean(word, choices));
-}
-
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace
+
+std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
+  return fmt::format("'{}' is none of {}{}", word, fmt::join(choices, ", "),
+                     did_you_mean(word, choices));
+}
 
 std::vector<Flag> common_flags() {
   return {{"--quiet",

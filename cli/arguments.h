@@ -13,6 +13,9 @@ namespace weft::cli {
 /// flag or a choice was mistyped.
 Result<Arguments> parse_arguments(const Subcommand& command, const std::vector<std::string>& words);
 
+/// "'jsn' is none of json, csv; did you mean 'json'?"
+std::string none_of(const std::string& word, const std::vector<std::string>& choices);
+
 /// Whether one of common_flags() is among `words`, before any "--". They count even where the rest
 /// of the command line makes no sense.
 bool mentions(const std::vector<std::string>& words, const std::string& common_flag);

@@ -3,26 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "cli/terminal.h"
+#include "weft/base/size.h"
 
 namespace weft::cli {
 namespace {
 
 constexpr Bytes kMostBytes = Bytes{1} << 40;
-
-/// A whole number at the front of `text`, and what follows it.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  return number;
-}
 
 }  // namespace
 
@@ -37,25 +26,8 @@ std::string format_bytes(Bytes bytes) {
 }
 
 Result<Bytes> parse_size(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    Bytes bytes;
-  };
-  constexpr std::array<Unit, 8> units = {{{"", 1},
-                                          {"B", 1},
-                                          {"KiB", 1 << 10},
-                                          {"MiB", 1 << 20},
-                                          {"GiB", 1 << 30},
-                                          {"kB", 1'000},
-                                          {"MB", 1'000'000},
-                                          {"GB", 1'000'000'000}}};
-  std::string_view rest = text;
-  const auto number = take_number(rest);
-  for (const Unit& unit : units) {
-    if (number && *number > 0 && rest == unit.name && *number <= kMostBytes / unit.bytes) {
-      return *number * unit.bytes;
-    }
-  }
+  const auto size = parse_bytes(text);
+  if (size && *size > 0 && *size <= kMostBytes) return *size;
   return fail(ErrorCode::kUsage, fmt::format("'{}' is no size; write 4KiB, 1MiB or 100MB", text));
 }
 

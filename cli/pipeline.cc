@@ -6,10 +6,11 @@
 
 #include <algorithm>
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "weft/base/decimal.h"
+#include "weft/pipeline/cluster.h"
 #include "weft/pipeline/rivals.h"
-#include "weft/reshard/price.h"
 
 namespace weft::cli {
 
@@ -23,13 +24,10 @@ Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string
     const std::size_t end = text.find(',');
     const std::string_view part = text.substr(0, end);
     auto number = parse_int(part);
-    if (!number) {
-      const auto with_unit = reshard::parse_bandwidth(part);
-      if (with_unit) number = *with_unit;
-    }
+    if (!number) number = pipeline::parse_link_rate(part);
     if (!number || *number < 1) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("{}: '{}' is no bandwidth; write 8e9 or 8GB/s", flag, part));
+                  fmt::format("{}: '{}' is no bandwidth; write 8e9, 8GB/s or 10Gbit", flag, part));
     }
     list.push_back(*number);
     if (end == text.npos) return list;
@@ -47,19 +45,11 @@ Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::st
 
 namespace {
 
-/// Questions share flags: what they accept is put together.
+/// Questions share flags; the first to name one describes it.
 void add_flag(std::vector<Flag>& flags, Flag flag) {
-  const auto known = std::find_if(flags.begin(), flags.end(),
-                                  [&](const Flag& other) { return other.name == flag.name; });
-  if (known == flags.end()) {
-    flags.push_back(std::move(flag));
-    return;
-  }
-  for (std::string& choice : flag.choices) {
-    if (std::find(known->choices.begin(), known->choices.end(), choice) == known->choices.end()) {
-      known->choices.push_back(std::move(choice));
-    }
-  }
+  const bool known = std::any_of(flags.begin(), flags.end(),
+                                 [&](const Flag& other) { return other.name == flag.name; });
+  if (!known) flags.push_back(std::move(flag));
 }
 
 std::vector<std::string> planners() {
@@ -68,7 +58,12 @@ std::vector<std::string> planners() {
   return names;
 }
 
-/// Of all questions together.
+/// What --schedule takes of plans.
+std::vector<std::string> plan_orders() {
+  return {"1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "dualpipe-v", "zb-auto"};
+}
+
+/// Of all questions together. What a question does not take is refused by check_flags().
 std::vector<Flag> pipeline_flags() {
   std::vector<Flag> flags = {
       {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
@@ -76,6 +71,9 @@ std::vector<Flag> pipeline_flags() {
        "of a step; a micro-batch is what the profile or recording was made with",
        Flag::Value::kWhole},
       {"--memory", "", "keep to the memory of the devices, recomputing where that helps"},
+      {"--device-memory", "SIZE",
+       "each device has so much, whatever the cluster says, as 80GB or 512MiB; as --memory",
+       Flag::Value::kText},
       {"--state-factor", "N",
        "with --memory: bytes held for each byte of parameters; without: 4, as Adam needs",
        Flag::Value::kWhole},
@@ -85,12 +83,9 @@ std::vector<Flag> pipeline_flags() {
       {"--chunks", "N",
        "stages that may share their devices, at most; without: 4; 1: one stage a device",
        Flag::Value::kWhole},
-      {"--schedule",
-       "NAME",
+      {"--schedule", "NAME",
        "only this order of micro-batches; without: the best of them, with predict 1f1b",
-       Flag::Value::kChoice,
-       false,
-       {"1f1b", "1f1b-2", "pe", "gpipe"}},
+       Flag::Value::kText, false, plan_orders()},
       {"--drop-input-time", "",
        "layers called Input, which load data, take no time; without: what the profile says"},
       {"--compare", "", "show what other planners make of it, too, timed alike"},
@@ -119,7 +114,8 @@ std::vector<Flag> pipeline_flags() {
 struct Question {
   std::string_view name;
   Result<ExitCode> (*run)(const Arguments&, Console&);
-  std::vector<std::string_view> flags;  ///< beside those that any question takes
+  std::vector<std::string_view> flags;   ///< beside those that any question takes
+  std::vector<std::string> orders = {};  ///< that --schedule may name, where it is among them
 
   bool is_verb() const { return !name.empty() && !name.starts_with('-'); }
 };
@@ -131,22 +127,27 @@ std::vector<Question> questions() {
        {"--orders", "--patterns", "--time-limit", "--instance", "--gantt", "--svg", "--beside"}},
       {"compare",
        run_pipeline_compare,
-       {"--cluster", "--microbatches", "--memory", "--state-factor", "--stages", "--replicas",
-        "--chunks", "--schedule", "--drop-input-time"}},
+       {"--cluster", "--microbatches", "--memory", "--device-memory", "--state-factor", "--stages",
+        "--replicas", "--chunks", "--schedule", "--drop-input-time"},
+       plan_orders()},
       {"export",
        run_pipeline_export,
-       {"--to", "--torch", "--instance", "--schedule", "--time-limit", "-o"}},
+       {"--to", "--torch", "--instance", "--schedule", "--time-limit", "-o"},
+       instance_orders()},
       {"gantt", run_pipeline_gantt, {"--svg"}},
       {"predict",
        run_pipeline_predict,
-       {"--schedule", "--microbatches", "--links", "--run", "--strict"}},
+       {"--schedule", "--microbatches", "--links", "--run", "--strict"},
+       {"1f1b", "gpipe", "interleaved"}},
       {"profile", run_pipeline_profile, {"-o", "--run", "--strict"}},
       {"replan", run_pipeline_replan, {"--layers", "--run", "--strict"}},
       {"--model", run_pipedream, {"--model", "--devices", "--bandwidth", "--drop-input-time"}},
       {"",
        run_pipeline_plan,
-       {"--cluster", "--microbatches", "--memory", "--state-factor", "--stages", "--replicas",
-        "--chunks", "--schedule", "--drop-input-time", "--compare", "--planner", "-o"}}};
+       {"--cluster", "--microbatches", "--memory", "--device-memory", "--state-factor", "--stages",
+        "--replicas", "--chunks", "--schedule", "--drop-input-time", "--compare", "--planner",
+        "-o"},
+       plan_orders()}};
 }
 
 Question question_of(const Arguments& arguments) {
@@ -163,14 +164,20 @@ Question question_of(const Arguments& arguments) {
 Status check_flags(const Question& question, const Arguments& arguments,
                    const std::vector<Flag>& flags) {
   constexpr std::string_view kAlways[] = {"--json", "--threads"};
+  const std::string_view asked = question.name.empty() ? "planning" : question.name;
   for (const Flag& flag : flags) {
     const bool known =
         std::find(std::begin(kAlways), std::end(kAlways), flag.name) != std::end(kAlways) ||
         std::find(question.flags.begin(), question.flags.end(), flag.name) != question.flags.end();
     if (known || !arguments.has(flag.name)) continue;
     return fail(ErrorCode::kUsage,
-                fmt::format("{} does not go with {} (see weft help pipeline)", flag.name,
-                            question.name.empty() ? "planning" : question.name));
+                fmt::format("{} does not go with {} (see weft help pipeline)", flag.name, asked));
+  }
+  for (const std::string& order : arguments.all("--schedule")) {
+    const auto& known = question.orders;
+    if (std::find(known.begin(), known.end(), order) != known.end()) continue;
+    return fail(ErrorCode::kUsage, fmt::format("--schedule of {}: {} (see weft help pipeline)",
+                                               asked, none_of(order, known)));
   }
   return {};
 }

@@ -27,9 +27,10 @@ Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::st
 
 /// PROFILE --cluster C --microbatches M.
 Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
-/// What --cluster, --microbatches, --memory and --state-factor ask for, and --stages, --replicas,
-/// --schedule.
-Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile);
+/// What --cluster, --microbatches, --memory, --device-memory and --state-factor ask for, with what
+/// is odd about it, and --stages, --replicas, --schedule.
+Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile,
+                                 Diagnostics& diagnostics);
 Result<pipeline::PlannerOptions> planner_options(const Arguments& arguments);
 /// compare PROFILE --cluster C --microbatches M.
 Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console);
@@ -39,6 +40,8 @@ Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 /// schedule INSTANCES, and its flags.
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console);
 std::vector<Flag> pipeline_schedule_flags();
+/// Orders of given stages that have names.
+std::vector<std::string> instance_orders();
 /// The instances of the second input: all, or the one that --instance names or counts from 0.
 Result<std::vector<pipeline::Pipeline>> chosen_instances(const Arguments& arguments);
 /// A known pattern, or "searched": the best that is found within --time-limit.

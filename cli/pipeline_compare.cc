@@ -122,7 +122,7 @@ Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& conso
   }
   Diagnostics diagnostics;
   WEFT_ASSIGN(const Profile profile, open_profile(arguments, arguments.inputs.at(1), diagnostics));
-  WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
+  WEFT_ASSIGN(const Task task, plan_task(arguments, profile, diagnostics));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
   WEFT_ASSIGN(const Planned planned, make_plan(task, options));
   WEFT_ASSIGN(const std::vector<Compared> all, compare_all(task, planned, options));

@@ -93,12 +93,6 @@ std::vector<Flag> pipeline_export_flags() {
        Flag::Value::kChoice,
        false,
        {"torch-csv", "torch-comms-csv", "megatron", "json"}},
-      {"--schedule",
-       "NAME",
-       "",
-       Flag::Value::kChoice,
-       false,
-       {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-v", "dualpipe-v", "zb-auto"}},
       {"--torch", "VERSION", "with export: the torch that will read it; without: 2.13",
        Flag::Value::kText}};
 }

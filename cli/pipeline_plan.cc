@@ -10,6 +10,7 @@
 #include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
+#include "weft/base/size.h"
 #include "weft/pipeline/plan_file.h"
 #include "weft/pipeline/rivals.h"
 
@@ -20,9 +21,39 @@ using namespace pipeline;
 
 constexpr std::int64_t kMostMicroBatches = 100'000;
 
+constexpr DiagnosticKind kMemoryUnknown{
+    "pipeline-memory-unknown", Severity::kWarning,
+    "the cluster does not tell the memory of devices, so --memory does not limit them",
+    "--device-memory 80GB tells it for all; or add it to the words of the cluster (', 80GB') or to "
+    "its file (memory_gb)"};
+
+/// Of a flag that takes a size; 0 without it.
+Result<Bytes> size_of(const Arguments& arguments, const char* flag) {
+  if (!arguments.has(flag)) return Bytes{0};
+  const auto size = parse_bytes(arguments.all(flag).back());
+  if (size && *size > 0) return *size;
+  return fail(ErrorCode::kUsage, fmt::format("{}: '{}' is no size; write 80GB, 512MB or 1.5GiB",
+                                             flag, arguments.all(flag).back()));
+}
+
+/// Limits of memory that are asked for, and what nothing limits.
+Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
+  WEFT_ASSIGN(const Bytes each, size_of(arguments, "--device-memory"));
+  if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
+  task.limit_memory = arguments.has("--memory") || each > 0;
+  if (!task.limit_memory) return {};
+  for (std::size_t device = 0; device < task.cluster.memory.size(); ++device) {
+    if (task.cluster.memory[device] == 0) {
+      diagnostics.add(kMemoryUnknown, fmt::format("device {}", device));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<Task> plan_task(const Arguments& arguments, const Profile& profile) {
+Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
+                       Diagnostics& diagnostics) {
   for (const char* flag : {"--cluster", "--microbatches"}) {
     if (!arguments.has(flag)) {
       return fail(ErrorCode::kUsage,
@@ -39,7 +70,7 @@ Result<Task> plan_task(const Arguments& arguments, const Profile& profile) {
   WEFT_ASSIGN(task.cluster, open_cluster(arguments.all("--cluster").back()));
   WEFT_TRY(check_cluster(task.cluster));
   task.chain = layer_chain(profile);
-  task.limit_memory = arguments.has("--memory");
+  WEFT_TRY(limit_memory(arguments, task, diagnostics));
   task.state_factor = arguments.whole("--state-factor").value_or(4);
   return task;
 }
@@ -162,7 +193,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   Diagnostics diagnostics;
   WEFT_ASSIGN(const Profile profile,
               open_profile(arguments, arguments.inputs.front(), diagnostics));
-  WEFT_ASSIGN(const Task task, plan_task(arguments, profile));
+  WEFT_ASSIGN(const Task task, plan_task(arguments, profile, diagnostics));
   const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));

@@ -2,8 +2,6 @@
 // `weft pipeline predict RECORDING...`: the step of a recorded pipeline under another schedule.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/format.h"
 #include "cli/loading.h"
 #include "cli/notes.h"
@@ -21,17 +19,23 @@ using pipeline::recorded::ScheduleAnswer;
 using pipeline::recorded::ScheduleQuestion;
 using pipeline::recorded::StageAnswer;
 
+constexpr DiagnosticKind kLinksUnused{
+    "predict-links-unused", Severity::kWarning,
+    "no table of --links is of messages between two ranks: recorded times were taken",
+    "measure one with weft calibrate --collectives send_recv"};
+constexpr DiagnosticKind kTorchRefuses{"predict-torch-refuses", Severity::kWarning,
+                                       "torch's class for this schedule does not take so many "
+                                       "micro-batches: what it would do with them "
+                                       "was predicted all the same",
+                                       "take at least as many as there are stages (1f1b), or a "
+                                       "multiple of the rounds that there are of "
+                                       "as many as ranks (interleaved)"};
+
 double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 Result<ScheduleQuestion> question_of(const Arguments& arguments) {
   ScheduleQuestion question;
   question.schedule = value_or(arguments, "--schedule", "1f1b");
-  constexpr std::string_view kKnown[] = {"1f1b", "gpipe", "interleaved"};
-  if (std::find(std::begin(kKnown), std::end(kKnown), question.schedule) == std::end(kKnown)) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("--schedule: predict knows 1f1b, gpipe and interleaved, not {}",
-                            question.schedule));
-  }
   const std::int64_t micro_batches = arguments.whole("--microbatches").value_or(0);
   if (arguments.has("--microbatches") && (micro_batches < 1 || micro_batches > 100'000)) {
     return fail(ErrorCode::kUsage,
@@ -157,24 +161,20 @@ Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   const bool as_json = arguments.has("--json");
-  bool table_fits = false;
   if (job.from_phases) {
+    if (!question.links.empty()) diagnostics.add(kLinksUnused);
     WEFT_ASSIGN(console.result, answer_timeline(job, question, as_json, diagnostics));
   } else {
     Progress progress(console.err);
     progress.show("replaying");
     WEFT_ASSIGN(const ScheduleAnswer answer, pipeline::recorded::predict_schedule(job, question));
     progress.clear();
-    table_fits = answer.table_fits;
+    if (!question.links.empty() && !answer.table_fits) diagnostics.add(kLinksUnused);
+    if (!answer.torch_takes_it) diagnostics.add(kTorchRefuses);
     console.result = as_json ? json_of(job.run.label, answer, diagnostics)
                              : text_of(job.run.label, answer, console.out);
   }
   Notes notes(console.err);
-  if (!question.links.empty() && !table_fits) {
-    notes.add(Tone::kWarning,
-              "no table of --links is of messages between two ranks (send_recv, ranks 2): recorded "
-              "times were taken");
-  }
   notes.add(diagnostics);
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
@@ -183,12 +183,6 @@ Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
 
 std::vector<Flag> pipeline_predict_flags() {
   std::vector<Flag> flags = {
-      {"--schedule",
-       "NAME",
-       "order of the micro-batches; predict: 1f1b without it",
-       Flag::Value::kChoice,
-       false,
-       {"1f1b", "gpipe", "interleaved"}},
       {"--microbatches", "N", "of a step; predict: as many as recorded without it",
        Flag::Value::kWhole},
       {"--links", "TABLE", "with predict: measured times of messages (docs/formats/links.md)",

@@ -120,15 +120,10 @@ Result<ExitCode> run_pipeline_replan(const Arguments& all, Console& console) {
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
   WEFT_ASSIGN(const Replan replan,
-              pipeline::recorded::replan(timed, static_cast<std::int32_t>(layers)));
+              pipeline::recorded::replan(timed, static_cast<std::int32_t>(layers), diagnostics));
   console.result = arguments.has("--json") ? json_of(job.run.label, replan, diagnostics)
                                            : text_of(job.run.label, replan, console.out);
   Notes notes(console.err);
-  if (layers == 0) {
-    notes.add(Tone::kPlain,
-              "timelines do not tell layers: stages were taken to have eight each; --layers N says "
-              "how many the model has");
-  }
   notes.add(diagnostics);
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());

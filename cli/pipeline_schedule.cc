@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 
 #include "cli/interrupt.h"
 #include "cli/loading.h"
@@ -35,7 +36,8 @@ std::int64_t time_limit(const Arguments& arguments) {
 }
 
 struct Solved {
-  Solution solution;
+  std::optional<Solution> solution;
+  std::string why_not;  ///< where there is none
   double milliseconds = 0;
 };
 
@@ -48,12 +50,14 @@ Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
   auto solution = pipeline::solve(pipeline, options);
   // Half a search is an answer where time was short, but none where it was not wanted any more.
   if (interrupted()) return fail(ErrorCode::kCancelled, "interrupted");
-  if (!solution) {
-    return fail(solution.error().code,
-                "instance " + pipeline.name + ": " + solution.error().message);
-  }
   const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
-  return Solved{std::move(*solution), took.count()};
+  if (solution) return Solved{std::move(*solution), "", took.count()};
+  if (solution.error().code != ErrorCode::kInfeasible) return tl::unexpected(solution.error());
+  return Solved{std::nullopt, solution.error().message, took.count()};
+}
+
+std::string told(const Pipeline& pipeline, const Solved& solved) {
+  return "instance " + pipeline.name + ": " + solved.why_not;
 }
 
 Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
@@ -84,8 +88,14 @@ std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<So
   json.begin_object().field("schema_version", 1).field("command", "pipeline schedule");
   json.key("results").begin_array();
   for (std::size_t i = 0; i < solved.size(); ++i) {
-    const Solution& solution = solved[i].solution;
     json.begin_object().field("name", pipelines[i].name);
+    if (!solved[i].solution) {
+      json.key("makespan").null().key("lower_bound").null().key("gap_pct").null();
+      json.field("proved", false).field("solve_ms", solved[i].milliseconds);
+      json.field("why_not", solved[i].why_not).end_object();
+      continue;
+    }
+    const Solution& solution = *solved[i].solution;
     write_time(json.key("makespan"), pipelines[i], solution.makespan);
     write_time(json.key("lower_bound"), pipelines[i], solution.lower_bound);
     json.field("gap_pct", 100 * solution.gap());
@@ -115,9 +125,14 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
                {"gap"}});
   std::string orders;
   for (std::size_t i = 0; i < solved.size(); ++i) {
-    const Solution& solution = solved[i].solution;
-    table.add_row({pipelines[i].name, std::to_string(pipelines[i].stages.size()),
-                   std::to_string(pipelines[i].micro_batches),
+    const std::string stages = std::to_string(pipelines[i].stages.size());
+    const std::string micro_batches = std::to_string(pipelines[i].micro_batches);
+    if (!solved[i].solution) {
+      table.add_row({pipelines[i].name, stages, micro_batches, "none", "", ""});
+      continue;
+    }
+    const Solution& solution = *solved[i].solution;
+    table.add_row({pipelines[i].name, stages, micro_batches,
                    print_time(pipelines[i], solution.makespan),
                    print_time(pipelines[i], solution.lower_bound),
                    solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap())});
@@ -170,7 +185,8 @@ Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::str
   if (name != kSearched) return named_schedule(name, pipeline);
   const PatientInterrupt patient;
   WEFT_ASSIGN(Solved solved, solve_one(pipeline, time_limit(arguments)));
-  return std::move(solved.solution.schedule);
+  if (!solved.solution) return fail(ErrorCode::kInfeasible, told(pipeline, solved));
+  return std::move(solved.solution->schedule);
 }
 
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console) {
@@ -201,26 +217,32 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   console.result = arguments.has("--json")
                        ? json_of(pipelines, solved, arguments)
                        : text_of(pipelines, solved, arguments.has("--orders"), console.out);
-  if (draws)
-    WEFT_TRY(draw_solution(arguments, console, pipelines.front(), solved.front().solution));
-  return ExitCode::kDone;
+  bool all = true;
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    if (solved[i].solution) continue;
+    all = false;
+    console.notes += paint(console.err, Tone::kBad, "weft: no schedule:") + " " +
+                     told(pipelines[i], solved[i]) + "\n";
+  }
+  if (draws && all)
+    WEFT_TRY(draw_solution(arguments, console, pipelines.front(), *solved.front().solution));
+  return all ? ExitCode::kDone : ExitCode::kAnswerIsNo;
 }
 
+std::vector<std::string> instance_orders() { return {kPatterns.begin(), kPatterns.end()}; }
+
 std::vector<Flag> pipeline_schedule_flags() {
-  return {{"--orders", "", "with schedule: show the order of ops of every device"},
-          {"--patterns", "", "with schedule and --json: what known schedules take, too"},
-          {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
-           Flag::Value::kWhole},
-          {"--instance", "NAME", "with schedule or export: only this one of the file",
-           Flag::Value::kText},
-          {"--gantt", "", "with schedule: draw it, idle time shaded"},
-          {"--svg", "FILE", "with schedule or gantt: the same as a picture", Flag::Value::kFile},
-          {"--beside",
-           "NAME",
-           "with --gantt or --svg: draw this schedule under it, on the same scale",
-           Flag::Value::kChoice,
-           false,
-           {kPatterns.begin(), kPatterns.end()}}};
+  return {
+      {"--orders", "", "with schedule: show the order of ops of every device"},
+      {"--patterns", "", "with schedule and --json: what known schedules take, too"},
+      {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
+       Flag::Value::kWhole},
+      {"--instance", "NAME", "with schedule or export: only this one of the file",
+       Flag::Value::kText},
+      {"--gantt", "", "with schedule: draw it, idle time shaded"},
+      {"--svg", "FILE", "with schedule or gantt: the same as a picture", Flag::Value::kFile},
+      {"--beside", "NAME", "with --gantt or --svg: draw this schedule under it, on the same scale",
+       Flag::Value::kChoice, false, instance_orders()}};
 }
 
 }  // namespace weft::cli

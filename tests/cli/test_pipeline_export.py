@@ -73,6 +73,21 @@ def test_json_tells_times_of_any_plan(weft: Weft) -> None:
     ] == written["orders"]
 
 
+def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> None:
+    """The first plan of the guide has two stages a device, there and back."""
+    asked = [EXAMPLES / "gpt8l.json", "--cluster", "4 devices, 12.5GB/s", "--microbatches", "8"]
+    path = tmp_path / "plan.json"
+    assert weft("pipeline", *asked, "-o", path).returncode == 0
+    done = weft("pipeline", "export", path, "--to", "megatron")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "stage 4 comes back to device 3 where the turn is that of 0" in done.stderr
+    for advice in (["--chunks", "1", "--replicas", "1"],
+                   ["--schedule", "interleaved", "--replicas", "1"]):  # fmt: skip
+        assert " ".join(advice) in done.stderr
+        assert weft("pipeline", *asked, *advice, "-o", path).returncode == 0
+        assert weft("pipeline", "export", path, "--to", "megatron").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [

@@ -48,6 +48,18 @@ def test_a_table_of_other_ranks_is_named_as_unused(weft: Weft) -> None:
     done = weft("pipeline", "predict", *ranks("pp-gpt8l-w2", 2), "--links", table)
     assert done.returncode == 0
     assert "no table of --links" in done.stderr
+    done = weft("pipeline", "predict", *ranks("pp-gpt8l-w2", 2), "--links", table, "--json")
+    assert json.loads(done.stdout)["diagnostics"][-1]["id"] == "predict-links-unused"
+
+
+def test_what_torch_would_refuse_is_predicted_and_told(weft: Weft) -> None:
+    files = ranks("pp-gpt8l-w2", 2)
+    for words, told in ((["1f1b", "1"], True), (["1f1b", "2"], False), (["gpipe", "1"], False)):
+        done = weft("pipeline", "predict", *files, "--schedule", words[0], "--microbatches",
+                    words[1], "--json")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = [one["id"] for one in json.loads(done.stdout)["diagnostics"]]
+        assert ("predict-torch-refuses" in found) == told
 
 
 @pytest.mark.parametrize(
@@ -125,6 +137,11 @@ def test_replan_says_what_it_assumes(weft: Weft) -> None:
     assert done.returncode == 0, done.stderr
     assert "stage 3" in done.stdout
     assert "--layers N" in done.stderr
+    done = weft("pipeline", "replan", timeline("ST"), "--json")
+    (assumed,) = json.loads(done.stdout)["diagnostics"]
+    assert assumed["id"] == "replan-layers-assumed"
+    done = weft("pipeline", "replan", timeline("ST"), "--strict")
+    assert done.returncode == 3 and "timelines do not tell layers" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ def cycle() -> dict[str, Any]:
         (layers(), ["--cluster", "2 devices, 1GB/s"], 2, "--microbatches is missing"),
         (layers(), [*CLUSTER, "--stages", "0"], 2, "--stages: 0 is not at least 1"),
         (layers(), [*CLUSTER, "--replicas", "0"], 2, "--replicas: 0 is not at least 1"),
+        (layers(), [*CLUSTER, "--device-memory", "80gb"], 2, "--device-memory: '80gb' is no size"),
+        (layers(), [*CLUSTER, "--device-memory", "1B"], 1, "no plan fits into the memory"),
         (layers(), [*CLUSTER, "--chunks", "0"], 2, "--chunks: 0 is not at least 1"),
         (layers(), [*CLUSTER, "--chunks", "1", "--schedule", "zb-v"], 1, "the order 'zb-v'"),
         (layers(parameter_bytes=10**10), ["--cluster", "1x T4", "--microbatches", "4", "--memory"],
@@ -274,7 +276,11 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["p.json", "--devices", "4"], "--devices does not go with planning"),
         (["gantt", "p.json", "--microbatches", "4"], "--microbatches does not go with gantt"),
         (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
-        (["predict", "t", "--schedule", "zb-v"], "predict knows 1f1b, gpipe and interleaved"),
+        (["predict", "t", "--schedule", "zb"], "'zb' is none of 1f1b, gpipe, interleaved (see"),
+        (["predict", "t", "--schedule", "zb-v"], "--schedule of predict: 'zb-v' is none of 1f1b"),
+        (["predict", "t", "--schedule", "gpip"], "did you mean 'gpipe'?"),
+        (["export", "t", "--to", "json", "--schedule", "pe"], "--schedule of export: 'pe' is"),
+        (["p.json", "--schedule", "zb-w"], "--schedule of planning: 'zb-w' is none of"),
     ],
 )
 def test_a_flag_that_would_be_passed_over_is_refused(
@@ -283,3 +289,36 @@ def test_a_flag_that_would_be_passed_over_is_refused(
     done = weft("pipeline", *words)
     assert done.returncode == 2 and says in done.stderr
     assert done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_memory_that_nobody_tells_is_told(weft: Weft, tmp_path: Path) -> None:
+    """Asked to keep to the memory of devices, one has to know it."""
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps(layers(parameter_bytes=10**6)))
+    unknown = weft("pipeline", file, *CLUSTER, "--memory", "--json")
+    assert unknown.returncode == 0 and "pipeline-memory-unknown (2x)" in unknown.stderr
+    (told,) = json.loads(unknown.stdout)["diagnostics"]
+    assert told["id"] == "pipeline-memory-unknown" and "--device-memory" in told["advice"]
+    done = weft("pipeline", "compare", file, *CLUSTER, "--memory", "--json")
+    assert json.loads(done.stdout)["diagnostics"][0]["id"] == "pipeline-memory-unknown"
+    for words in (["2 devices, 1GB/s, 100MB", "--memory"], ["2 devices, 1GB/s, 0.1GB", "--memory"],
+                  ["2 devices, 1GB/s", "--device-memory", "100MB"],
+                  ["2 devices, 1GB/s, 80GB", "--device-memory", "0.1GB"]):  # fmt: skip
+        plan = tmp_path / "plan.json"
+        done = weft("pipeline", file, "--cluster", *words, "--microbatches", "4", "-o", plan)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        written = json.loads(plan.read_text())
+        assert written["cluster"]["memory_bytes"] == [10**8] * 2 and written["limit_memory"]
+        assert weft("verify", plan).returncode == 0
+
+
+def test_bandwidths_may_have_any_unit(weft: Weft, tmp_path: Path) -> None:
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps(layers(activation_bytes=10**9)))
+    answers = set()
+    for rates in ("8e9,1.25e9", "8GB/s,10Gbit", "8000000000,1250MB/s", "64Gb,10Gb/s"):
+        done = weft("pipeline", file, "--model", "pipedream", "--devices", "2x2", "--bandwidth",
+                    rates, "--json")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        answers.add(json.loads(done.stdout)["bottleneck_s"])
+    assert len(answers) == 1

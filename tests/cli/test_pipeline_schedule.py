@@ -97,7 +97,6 @@ def test_named_instances_keep_their_names(weft: Weft, tmp_path: Path) -> None:
         ({"w": [6, 4, 2]}, 3, "'w' has 3 numbers, not 4"),
         ({"M": 0}, 3, "'M'"),
         ({"c": -1}, 3, "'c' has a negative time"),
-        ({"cap_F": 0}, 1, "memory"),
         ({"f": [1, 2, 3, 1e300]}, 3, "'f'"),
     ],
 )
@@ -111,6 +110,31 @@ def test_what_cannot_be_scheduled_is_said_in_one_sentence(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_pipeline_without_a_schedule_leaves_the_others_theirs(
+    weft: Weft, tmp_path: Path
+) -> None:
+    # Both stages of the device fit alone, but not one micro-batch through both.
+    both = {"P": 2, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "device": [0, 0], "mem_f": 2,
+            "mem_b": 0, "mem_w": -2, "max_mem": 3}  # fmt: skip
+    file = write(tmp_path / "some.json", [SMALL, {**SMALL, "cap_F": 0}, both, NAMED])
+    done = weft("pipeline", "schedule", file, "--json", "--orders", "--patterns")
+    assert done.returncode == 1, done.stderr
+    results = json.loads(done.stdout)["results"]
+    assert [result["name"] for result in results] == ["0", "1", "2", "3"]
+    assert results[0]["makespan"] == 155 and results[0]["proved"] and results[3]["proved"]
+    for result, why in ((results[1], "stage 0 needs 2 of memory"), (results[2], "no schedule fits")):
+        assert why in result["why_not"] and result["proved"] is False
+        assert result["makespan"] is None and result["lower_bound"] is None
+    assert [line.split(": ")[2] for line in done.stderr.splitlines()] == ["instance 1", "instance 2"]
+    done = weft("pipeline", "schedule", file)
+    assert done.returncode == 1 and "155" in done.stdout
+    assert done.stdout.splitlines()[2].split() == ["1", "4", "6", "none"]
+    done = weft("pipeline", "schedule", file, "--instance", "1", "--gantt")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    done = weft("pipeline", "export", file, "--instance", "2", "--to", "torch-csv")
+    assert done.returncode == 1 and "instance 2: no schedule fits" in done.stderr
+
+
 def test_a_missing_time_a_missing_file_and_another_file_end_with_3(
     weft: Weft, tmp_path: Path
 ) -> None:
@@ -119,6 +143,10 @@ def test_a_missing_time_a_missing_file_and_another_file_end_with_3(
     assert weft("pipeline", "schedule", tmp_path / "none.json").returncode == 3
     (tmp_path / "b.json").write_text('{"instances": ')
     assert weft("pipeline", "schedule", tmp_path / "b.json").returncode == 3
+    for nothing in ("[]", "{}"):
+        (tmp_path / "empty.json").write_text(f'{{"instances": {nothing}}}')
+        done = weft("pipeline", "schedule", tmp_path / "empty.json", "--json")
+        assert done.returncode == 3 and "there is no pipeline in it" in done.stderr
     (tmp_path / "c.json").write_text('{"cases": []}')
     assert "instances" in weft("pipeline", "schedule", tmp_path / "c.json").stderr
 

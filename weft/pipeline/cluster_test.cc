@@ -39,6 +39,15 @@ TEST(Cluster, ADescriptionNamesDevicesHostsAndTheNicThatAHostShares) {
   EXPECT_EQ(plain->memory[0], 16'000'000'000);
   EXPECT_TRUE(plain->shared.empty());
 
+  for (const auto& [memory, bytes] : {std::pair<std::string, Bytes>{"100MB", 100'000'000},
+                                      {"512MiB", 512 << 20},
+                                      {"80 GB", 80'000'000'000},
+                                      {"1.5GiB", 3 << 29}}) {
+    const auto sized = describe_cluster("2 devices, 1GB/s, " + memory);
+    ASSERT_TRUE(sized) << sized.error().text();
+    EXPECT_EQ(sized->memory[1], bytes) << memory;
+  }
+
   const auto single = describe_cluster("1x A100, 8 hosts, 100Gb");
   ASSERT_TRUE(single) << single.error().text();
   EXPECT_EQ(single->devices, 8);
@@ -61,7 +70,9 @@ TEST(Cluster, WordsThatMakeNoSenseAreNamed) {
       {"8x H300", "'H300' is no device that Weft knows (GB200, B200, H200"},
       {"0x H100", "'0x' is no number from 1 to 4096"},
       {"8x H100, 4 hosts here, 1GB/s", "'4 hosts here' is no number of hosts"},
-      {"4 devices, 1GB/s, -5us", "'-5us' is no such amount"},
+      {"4 devices, 1GB/s, -5us", "'-5us' is no latency; write 5us"},
+      {"4 devices, 1GB/s, -5GB", "'-5GB' is no memory; write 80GB"},
+      {"4 devices, 1GB/s, 0MB", "'0MB' is no memory"},
       {"4000x H100, 2 hosts, 1GB/s", "more than 4096 devices"},
       {"400Gb", "how many devices"}};
   for (const auto& [text, says] : wrong) {

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "weft/base/decimal.h"
+#include "weft/base/size.h"
 #include "weft/pipeline/cluster.h"
 
 namespace weft::pipeline {
@@ -105,12 +106,31 @@ Status take_device_word(Draft& draft, std::string_view text) {
   return {};
 }
 
-/// A size or a latency, "80GB" or "5us", at least `least`.
-Status take_amount(std::string_view part, std::size_t unit, int digits, std::int64_t least,
-                   std::int64_t& out) {
-  const auto amount = parse_scaled(part.substr(0, part.size() - unit), digits);
-  if (!amount || *amount < least) return bad(fmt::format("'{}' is no such amount", part));
-  out = *amount;
+std::string without_blanks(std::string_view text) {
+  std::string squeezed;
+  for (const char c : text) {
+    if (c != ' ') squeezed += c;
+  }
+  return squeezed;
+}
+
+/// "5us".
+Status take_latency(Draft& draft, std::string_view part) {
+  const auto latency = parse_scaled(part.substr(0, part.size() - 2), 3);
+  if (!latency || *latency < 0) {
+    return bad(fmt::format("'{}' is no latency; write 5us or 0.5us", part));
+  }
+  draft.latency = *latency;
+  return {};
+}
+
+/// "80GB".
+Status take_memory(Draft& draft, std::string_view part) {
+  const auto memory = parse_bytes(part);
+  if (!memory || *memory < 1) {
+    return bad(fmt::format("'{}' is no memory; write 80GB, 512MB or 1.5GiB", part));
+  }
+  draft.memory = *memory;
   return {};
 }
 
@@ -120,9 +140,9 @@ Status take_part(Draft& draft, std::string_view part) {
     (draft.per_host > 0 && (draft.kind || draft.inside > 0) ? draft.between : draft.inside) = *rate;
     return {};
   }
-  const std::string whole = lower(part);
-  if (words.size() == 1 && whole.ends_with("us")) return take_amount(part, 2, 3, 0, draft.latency);
-  if (words.size() == 1 && whole.ends_with("gb")) return take_amount(part, 2, 9, 1, draft.memory);
+  const std::string amount = without_blanks(part);
+  if (lower(amount).ends_with("us")) return take_latency(draft, amount);
+  if (amount.ends_with('B')) return take_memory(draft, amount);
   if (words.size() < 2) return bad(fmt::format("'{}' is no part of a cluster", part));
   const auto count = count_of(words.front());
   if (!count) {
@@ -184,10 +204,7 @@ std::vector<std::int32_t> numbers(std::int64_t first, std::int64_t last) {
 }  // namespace
 
 std::optional<std::int64_t> parse_link_rate(std::string_view text) {
-  std::string squeezed;
-  for (const char c : text) {
-    if (c != ' ') squeezed += c;
-  }
+  const std::string squeezed = without_blanks(text);
   std::string_view number = squeezed;
   const bool a_second = number.ends_with("/s") || number.ends_with("ps");
   if (a_second) number.remove_suffix(2);

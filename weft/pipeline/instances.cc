@@ -192,7 +192,11 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
     for (std::size_t s = 0; s < stages; ++s) pipeline.stages[s].all_reduce = times[s];
   }
   WEFT_TRY(read_memory(fields, pipeline));
-  WEFT_TRY(check(pipeline));
+  // Others of the file are no worse for a pipeline that has no schedule.
+  const Status checked = check(pipeline);
+  if (!checked && checked.error().code != ErrorCode::kInfeasible) {
+    return tl::unexpected(checked.error());
+  }
   return pipeline;
 }
 
@@ -210,6 +214,9 @@ Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::
   if (!list || !(list->is_array() || list->is_object())) {
     return fail(ErrorCode::kBadInput, "is no file of pipelines: those have a list 'instances'",
                 name);
+  }
+  if (list->items.empty()) {
+    return fail(ErrorCode::kBadInput, "there is no pipeline in it: 'instances' is empty", name);
   }
   std::vector<Pipeline> pipelines;
   for (std::size_t i = 0; i < list->items.size(); ++i) {

@@ -11,7 +11,8 @@
 
 namespace weft::pipeline {
 
-/// Each passes check(). An Error names the instance at fault.
+/// Each passes check(), but that its memory may hold no micro-batch: whoever schedules it tells. An
+/// Error names the instance at fault; a file without any is one.
 Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::string& name);
 Result<std::vector<Pipeline>> read_instances(const std::string& path);
 

@@ -61,8 +61,8 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1}]})", "'c' is missing"},
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1, "c": -1}]})",
        "'c' has a negative"},
-      {R"({"instances": {"x": {"P": 1, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "cap_F": 0}}})",
-       "instance x: stage 0 needs 2 of memory for one micro-batch; device 0 has 0"},
+      {R"({"instances": []})", "there is no pipeline in it"},
+      {R"({"instances": {}})", "there is no pipeline in it"},
       {R"({"instances": [{"P": 1, "M": 1000000, "f": 4000000000000, "b": 1, "w": 1, "c": 0}]})",
        "too long; use a coarser unit"},
       {R"({"instances": [3]})", "no object"},
@@ -73,6 +73,15 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
     ASSERT_FALSE(list) << text;
     EXPECT_NE(list.error().message.find(says), std::string::npos) << list.error().message;
   }
+}
+
+TEST(Instances, MemoryThatHoldsNothingIsForTheSchedulerToTell) {
+  const auto list = parse_instances(
+      R"({"instances": {"x": {"P": 1, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "cap_F": 0}}})",
+      "test");
+  ASSERT_TRUE(list) << list.error().text();
+  EXPECT_EQ(check(list->front()).error().message,
+            "stage 0 needs 2 of memory for one micro-batch; device 0 has 0");
 }
 
 TEST(Instances, DecimalsOfTimesAndSizesAreKept) {

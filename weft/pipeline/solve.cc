@@ -191,17 +191,21 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   if (progress.found() && progress.done()) return progress.take();
   const Chains chains = make_chains(pipeline);
   auto search = Search::make(chains, options.most_states);
+  Answer any = Answer::kUnknown;
   if (search) {
     if (!progress.found()) {
       // As long as everything one after the other: later no schedule becomes possible.
-      progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
+      any = progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);
   } else if (progress.found() && options.corridors) {
     search_near(chains, progress);
   }
   if (!progress.found()) {
-    return fail(ErrorCode::kInfeasible, "no schedule fits into the memory of the devices");
+    return fail(ErrorCode::kInfeasible,
+                any == Answer::kNone ? "no schedule fits into the memory of the devices"
+                                     : "no schedule was found that fits into the memory of the "
+                                       "devices, which does not prove that there is none");
   }
   return progress.take();
 }

@@ -31,7 +31,8 @@ struct Solution {
   double gap() const;  ///< of the bound: 0.01 is one percent
 };
 
-/// Fails where the pipeline does not pass check(), or no schedule fits into its memory.
+/// Fails where the pipeline does not pass check(), or no schedule fits into its memory
+/// (kInfeasible; the message says whether that is proved).
 Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options = {});
 
 /// The same without the search: the best of all patterns and list schedules, bounds in closed form.

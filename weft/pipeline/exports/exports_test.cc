@@ -255,7 +255,17 @@ TEST(MegatronLayout, WhatItCannotSayIsRefused) {
   v.pipeline.stages[2].device = 1;
   v.pipeline.stages[3].device = 0;
   v.devices.resize(2);
-  EXPECT_NE(why(v).find("stages in turn"), std::string::npos) << why(v);
+  EXPECT_EQ(why(v),
+            "Megatron's layout cannot express this plan: Megatron deals stages out to 2 ranks in "
+            "turn, and stage 2 comes back to device 1 where the turn is that of 0; plan with "
+            "--chunks 1 --replicas 1, or --schedule interleaved --replicas 1; weft.torch.pipeline "
+            "runs any");
+  Scheduled odd = with_layers({{"h.0", 5}, {"h.1", 5}, {"h.2", 5}}, {1, 2, 3});
+  odd.pipeline.stages[2].device = 0;
+  odd.devices.resize(2);
+  EXPECT_NE(why(odd).find("gives each of 2 ranks as many stages, and there are 3"),
+            std::string::npos)
+      << why(odd);
   Scheduled unequal = with_layers({{"h.0", 5}, {"h.1", 5}}, {1, 2});
   unequal.devices[1] = {1, 2};
   EXPECT_NE(why(unequal).find("weft.torch.pipeline"), std::string::npos);

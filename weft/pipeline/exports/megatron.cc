@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "weft/base/counted.h"
+
 namespace weft::pipeline::exports {
 namespace {
 
@@ -62,17 +64,26 @@ Result<Blocks> blocks_of(const std::vector<Layer>& layers) {
   return blocks;
 }
 
+constexpr const char* kPlanInTurn =
+    "plan with --chunks 1 --replicas 1, or --schedule interleaved --replicas 1";
+
 /// Stage s on rank s modulo the number of ranks: as Megatron deals them out.
 Status check_placement(const Scheduled& scheduled) {
-  const auto devices = static_cast<DeviceId>(scheduled.devices.size());
+  const std::size_t ranks = scheduled.devices.size();
   const auto& stages = scheduled.pipeline.stages;
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    if (stages[s].device != static_cast<DeviceId>(s) % devices ||
-        stages.size() % static_cast<std::size_t>(devices) != 0) {
-      return no_layout("its devices do not have their stages in turn");
-    }
+    const auto group = static_cast<std::size_t>(stages[s].device);
+    if (group == s % ranks) continue;
+    return no_layout(fmt::format(
+        "Megatron deals stages out to {} in turn, and stage {} comes back to {} {} "
+        "where the turn is that of {}; {}",
+        counted(ranks, "rank"), s, scheduled.devices[group].size() > 1 ? "devices" : "device",
+        fmt::join(scheduled.devices[group], ", "), fmt::join(scheduled.devices[s % ranks], ", "),
+        kPlanInTurn));
   }
-  return {};
+  if (stages.size() % ranks == 0) return {};
+  return no_layout(fmt::format("Megatron gives each of {} as many stages, and there are {}; {}",
+                               counted(ranks, "rank"), stages.size(), kPlanInTurn));
 }
 
 std::string letters(std::int32_t count) {

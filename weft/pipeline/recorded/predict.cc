@@ -96,6 +96,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   const Pipeline pipeline = outline(stages, answer.micro_batches);
   WEFT_ASSIGN(const Schedule schedule, family(question.schedule, pipeline));
   WEFT_ASSIGN(const Program program, torch_program(question.schedule, pipeline, schedule));
+  answer.torch_takes_it = torch_takes(question.schedule, pipeline);
   WEFT_ASSIGN(const graph::Graph graph, assemble(recording, stages, program));
   WEFT_ASSIGN(answer.step, predictor.settle(graph));
   answer.stages = describe(recording, stages);

@@ -36,6 +36,7 @@ struct ScheduleAnswer {
   Bytes message_bytes = -1;
   MessageCost message;                          ///< of the first boundary, forwards
   bool from_table = false, table_fits = false;  ///< see MessageModel
+  bool torch_takes_it = true;                   ///< see torch_takes()
 };
 
 /// An Error (kUsage) where the recording is of no pipeline, or the schedule does not fit it.

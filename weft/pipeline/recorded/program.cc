@@ -148,4 +148,11 @@ Result<Program> torch_program(std::string_view family, const Pipeline& pipeline,
   return program;
 }
 
+bool torch_takes(std::string_view family, const Pipeline& pipeline) {
+  const Micro micros = pipeline.micro_batches;
+  if (family == "1f1b") return micros >= static_cast<Micro>(pipeline.stages.size());
+  if (family == "interleaved") return micros % std::max<Micro>(1, micros / pipeline.devices()) == 0;
+  return true;
+}
+
 }  // namespace weft::pipeline::recorded

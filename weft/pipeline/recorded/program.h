@@ -45,4 +45,8 @@ struct Program {
 Result<Program> torch_program(std::string_view family, const Pipeline& pipeline,
                               const Schedule& schedule);
 
+/// Whether that class takes so many micro-batches: 1F1B wants as many as there are stages, or more,
+/// interleaved 1F1B rounds of equal length.
+bool torch_takes(std::string_view family, const Pipeline& pipeline);
+
 }  // namespace weft::pipeline::recorded

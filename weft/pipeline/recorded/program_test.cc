@@ -117,5 +117,14 @@ TEST(TorchProgram, OtherFamiliesAreRefused) {
   EXPECT_EQ(program.error().code, ErrorCode::kUsage);
 }
 
+TEST(TorchProgram, SomeNumbersOfMicroBatchesAreRefusedByTorch) {
+  EXPECT_TRUE(torch_takes("1f1b", outline(4, 4, 4)));
+  EXPECT_FALSE(torch_takes("1f1b", outline(4, 4, 3)));
+  EXPECT_TRUE(torch_takes("gpipe", outline(4, 4, 1)));
+  EXPECT_TRUE(torch_takes("interleaved", outline(8, 4, 3)));
+  EXPECT_TRUE(torch_takes("interleaved", outline(8, 4, 10)));
+  EXPECT_FALSE(torch_takes("interleaved", outline(8, 4, 9)));
+}
+
 }  // namespace
 }  // namespace weft::pipeline::recorded

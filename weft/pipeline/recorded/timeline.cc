@@ -22,6 +22,10 @@ using graph::OpKind;
 
 /// Timelines do not tell layers; so fine can work be moved at least in models of today.
 constexpr std::int32_t kLayersOfAStage = 8;
+constexpr DiagnosticKind kLayersAssumed{
+    "replan-layers-assumed", Severity::kWarning,
+    "timelines do not tell layers: stages were taken to have eight each",
+    "--layers N says how many the model has"};
 /// What takes less than this many times as long as the others is as they are.
 constexpr double kNoticeable = 1.03;
 constexpr std::string_view kForward = "forward-compute", kBackward = "backward-compute";
@@ -349,9 +353,12 @@ Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro mi
   return longest + job.rest;
 }
 
-Result<Replan> replan(const TimedJob& job, std::int32_t layers) {
+Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& diagnostics) {
   const auto stages = static_cast<std::int32_t>(job.workers.front().size());
-  if (layers == 0) layers = kLayersOfAStage * stages;
+  if (layers == 0) {
+    layers = kLayersOfAStage * stages;
+    diagnostics.add(kLayersAssumed);
+  }
   if (layers < stages) {
     return fail(ErrorCode::kUsage, std::to_string(layers) + " layers do not make the " +
                                        std::to_string(stages) + " stages that were recorded");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/diagnostics.h"
 #include "weft/pipeline/pipeline.h"
 #include "weft/predict/job.h"
 
@@ -64,9 +65,9 @@ struct Replan {
 };
 
 /// Divides layers and micro-batches anew for workers as fast as they were, under 1F1B. `layers`: of
-/// the whole model; 0: eight a stage, as timelines do not tell. All layers are taken to be equal:
-/// what a stage has more than the lightest stays where it is (embeddings, a head), and what a
-/// worker takes more than those of its stage elsewhere grows with all it does.
-Result<Replan> replan(const TimedJob& job, std::int32_t layers);
+/// the whole model; 0: eight a stage, as timelines do not tell, which is told. All layers are taken
+/// to be equal: what a stage has more than the lightest stays where it is (embeddings, a head), and
+/// what a worker takes more than those of its stage elsewhere grows with all it does.
+Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& diagnostics);
 
 }  // namespace weft::pipeline::recorded

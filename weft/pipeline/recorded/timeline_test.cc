@@ -69,9 +69,10 @@ TEST(TimedJob, MoreMicroBatchesTakeLonger) {
 }
 
 TEST(Replan, FindsTheSlowWorkerAndMovesWorkAwayFromIt) {
+  Diagnostics diagnostics;
   made::Pipeline pipeline = four_stages();
   slow_down(pipeline, 2, 2.0);
-  const Replan result = replan(timed(pipeline), 32).value();
+  const Replan result = replan(timed(pipeline), 32, diagnostics).value();
   EXPECT_EQ(result.slow_rank, 2);
   EXPECT_EQ(result.slow_replica, 0);
   EXPECT_EQ(result.slow_stage, 1);
@@ -91,12 +92,13 @@ TEST(Replan, FindsTheSlowWorkerAndMovesWorkAwayFromIt) {
 }
 
 TEST(Replan, WhatAStageHasMoreInAllReplicasIsNoSlownessAndStays) {
+  Diagnostics diagnostics;
   made::Pipeline pipeline = four_stages();
   pipeline.vary = [](std::string_view name, const trace::RankTrace& rank, std::int32_t,
                      std::int32_t, Nanos usual) {
     return rank.stage == 3 && name != "optimizer" ? usual + 10 * ms : usual;
   };
-  const Replan result = replan(timed(pipeline), 32).value();
+  const Replan result = replan(timed(pipeline), 32, diagnostics).value();
   EXPECT_EQ(result.slow_rank, -1);
   EXPECT_EQ(result.heavy_stage, 3);
   ASSERT_FALSE(result.ways.empty());
@@ -104,7 +106,8 @@ TEST(Replan, WhatAStageHasMoreInAllReplicasIsNoSlownessAndStays) {
 }
 
 TEST(Replan, NothingIsMovedInAnEvenJob) {
-  const Replan result = replan(timed(four_stages()), 32).value();
+  Diagnostics diagnostics;
+  const Replan result = replan(timed(four_stages()), 32, diagnostics).value();
   EXPECT_EQ(result.slow_rank, -1);
   EXPECT_EQ(result.heavy_stage, -1);
   for (const Way& way : result.ways) {
@@ -112,8 +115,18 @@ TEST(Replan, NothingIsMovedInAnEvenJob) {
   }
 }
 
+TEST(Replan, TellsWhatItAssumesAboutLayers) {
+  Diagnostics diagnostics;
+  const TimedJob job = timed(four_stages());
+  EXPECT_EQ(replan(job, 32, diagnostics)->recorded.layers, std::vector<std::int32_t>(4, 8));
+  EXPECT_TRUE(diagnostics.empty());
+  EXPECT_EQ(replan(job, 0, diagnostics)->recorded.layers, std::vector<std::int32_t>(4, 8));
+  EXPECT_EQ(diagnostics.count_of("replan-layers-assumed"), 1);
+}
+
 TEST(Replan, RefusesFewerLayersThanStages) {
-  EXPECT_FALSE(replan(timed(four_stages()), 3).has_value());
+  Diagnostics diagnostics;
+  EXPECT_FALSE(replan(timed(four_stages()), 3, diagnostics).has_value());
 }
 
 TEST(SharedTimelines, StepsOfProductionJobsWithinTwoPercent) {
@@ -125,7 +138,7 @@ TEST(SharedTimelines, StepsOfProductionJobsWithinTwoPercent) {
     const auto path = (folder / (std::string("timeline-") + name + ".json.gz")).string();
     const auto job = predict::open_job({path}, {}, diagnostics);
     ASSERT_TRUE(job.has_value());
-    const Replan result = replan(timed_job(*job).value(), 0).value();
+    const Replan result = replan(timed_job(*job).value(), 0, diagnostics).value();
     const double error =
         static_cast<double>(result.predicted_step) / static_cast<double>(result.measured_step) - 1;
     EXPECT_LT(std::abs(error), 0.02) << name;

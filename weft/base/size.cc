@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/base/size.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "weft/base/decimal.h"
+
+namespace weft {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  Bytes bytes;
+};
+
+/// Those that others end in come last.
+constexpr std::array<Unit, 9> kUnits = {{{"KiB", Bytes{1} << 10},
+                                         {"MiB", Bytes{1} << 20},
+                                         {"GiB", Bytes{1} << 30},
+                                         {"TiB", Bytes{1} << 40},
+                                         {"kB", 1'000},
+                                         {"MB", 1'000'000},
+                                         {"GB", 1'000'000'000},
+                                         {"TB", 1'000'000'000'000},
+                                         {"B", 1}}};
+
+constexpr int kDecimals = 9;  ///< of a number before its unit
+constexpr Bytes kScale = 1'000'000'000;
+
+}  // namespace
+
+std::optional<Bytes> parse_bytes(std::string_view text) {
+  Bytes unit = 1;
+  for (const Unit& known : kUnits) {
+    if (!text.ends_with(known.name)) continue;
+    unit = known.bytes;
+    text.remove_suffix(known.name.size());
+    break;
+  }
+  if (text.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
+  if (unit == 1) return parse_scaled(text, 0);
+  const auto number = parse_scaled(text, kDecimals);
+  if (!number || *number / kScale >= std::numeric_limits<Bytes>::max() / unit) return std::nullopt;
+  // Units stay below what a double tells exactly, and so do parts of them.
+  const auto part = static_cast<double>(*number % kScale) / static_cast<double>(kScale);
+  return *number / kScale * unit + std::llround(part * static_cast<double>(unit));
+}
+
+}  // namespace weft

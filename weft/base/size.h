@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes as people write them.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "weft/base/units.h"
+
+namespace weft {
+
+/// "4096", "100MB", "1.5GiB": kB, MB, GB and TB count in thousands, KiB, MiB, GiB and TiB in 1024s.
+/// Rounded to whole bytes; nullopt for all else, negative sizes and those that do not fit.
+std::optional<Bytes> parse_bytes(std::string_view text);
+
+}  // namespace weft
