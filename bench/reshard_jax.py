@@ -6,7 +6,7 @@ Usage: reshard_jax.py [--local MiB] [--repeats N] [--grow even|first|last] [--on
                       [--fresh] [--markdown]    (with a Python that has weft; JAX is that of .venvs/jax)
 
 Even cases over 8 devices, not partial, scaled so that the largest part of a device has --local MiB:
-the smallest dimension is doubled again and again (or only the first or last one). Array in to array out,
+the smallest dimension is doubled again and again (or only the first or last one), or the largest one halved. Array in to array out,
 both sides waited for, turn by turn, the best of --repeats; plan and program are made before, as XLA's
 are compiled. Results are compared. Cases that come to the same boxes are measured once and count as often as there are of
 them. Where jit refuses because devices come in another order, jax.device_put takes its place.
@@ -58,6 +58,9 @@ def scaled(case: Case, local: int, item: int, how: str) -> list[int]:
         dims = {"first": [0], "last": [len(shape) - 1]}.get(how, range(len(shape)))
         shape[min(dims, key=lambda dim: shape[dim])] *= 2
         part *= 2
+    while part > local and max(shape) % (2 * DEVICES) == 0:  # else it would be even no more
+        shape[shape.index(max(shape))] //= 2
+        part /= 2
     return shape
 
 

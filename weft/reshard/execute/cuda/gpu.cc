@@ -20,6 +20,8 @@ Result<Gpu> load_gpu(const std::string& path) {
   WEFT_TRY(loader.find("weft_cuda_plan_free", gpu.plan_free));
   WEFT_TRY(loader.find("weft_cuda_allocate", gpu.allocate));
   WEFT_TRY(loader.find("weft_cuda_release", gpu.release));
+  WEFT_TRY(loader.find("weft_cuda_allocate_host", gpu.allocate_host));
+  WEFT_TRY(loader.find("weft_cuda_release_host", gpu.release_host));
   WEFT_TRY(loader.find("weft_cuda_fetch", gpu.fetch));
   WEFT_TRY(loader.find("weft_cuda_put", gpu.put));
   WEFT_TRY(loader.find("weft_cuda_event_make", gpu.event_make));

@@ -17,6 +17,8 @@ struct Gpu {
   decltype(&weft_cuda_plan_free) plan_free = nullptr;
   decltype(&weft_cuda_allocate) allocate = nullptr;
   decltype(&weft_cuda_release) release = nullptr;
+  decltype(&weft_cuda_allocate_host) allocate_host = nullptr;
+  decltype(&weft_cuda_release_host) release_host = nullptr;
   decltype(&weft_cuda_fetch) fetch = nullptr;
   decltype(&weft_cuda_put) put = nullptr;
   decltype(&weft_cuda_event_make) event_make = nullptr;

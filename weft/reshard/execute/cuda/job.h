@@ -71,7 +71,7 @@ struct Share {
 /// their own, so that both sides are read and written in one piece, whatever the alignment.
 struct alignas(16) Weave {
   static constexpr int kLoops = 5;
-  static constexpr std::uint32_t kTileBytes = 24 << 10;
+  static constexpr std::uint32_t kTileBytes = 16 << 10;
   static constexpr std::uint32_t kSegments = 128;  ///< most rows, and parts, of a tile
 
   std::int64_t rows_at = 0, parts_at = 0;  ///< offsets into buffers
@@ -89,6 +89,8 @@ struct alignas(16) Weave {
   std::uint32_t over_part = 0, over_units = 0, over_blocks = 0;
   /// Slots of a segment that is read and of one that is written, of a whole tile.
   std::uint32_t blocks = 0, units = 0;
+  /// Not 0: the tile holds rows as they will be written, so far from each other; see tile_rows.h.
+  std::uint32_t pitch = 0;
   struct Loop {
     Divisor extent;
     std::int64_t stride = 0;

@@ -14,7 +14,7 @@ constexpr int kWarp = 32;
 constexpr int kUnitsAtOnce = 8;
 constexpr int kShiftsAtOnce = 4;
 constexpr int kSumsAtOnce = 2;
-constexpr int kBlocks = 3, kBlocksOfSums = 4, kBlocksOfTiles = 6;
+constexpr int kBlocks = 3, kBlocksOfSums = 4, kBlocksOfTiles = 8;
 
 /// Where the slots of a thread lie in the box, and which slots of their rows they are.
 template <int kCount>
@@ -60,11 +60,11 @@ __device__ inline void copy_units(const char* from, char* to, const Places<kCoun
   T values[kCount] = {};  // else registers would keep what they had, all through the loop
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    if (places.live[i]) values[i] = __ldcs(reinterpret_cast<const T*>(from + places.from[i]));
+    if (places.live[i]) values[i] = *reinterpret_cast<const T*>(from + places.from[i]);
   }
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    if (places.live[i]) __stcs(reinterpret_cast<T*>(to + places.to[i]), values[i]);
+    if (places.live[i]) *reinterpret_cast<T*>(to + places.to[i]) = values[i];
   }
 }
 
@@ -100,15 +100,9 @@ __device__ inline Blocks load_blocks(const Window& window) {
 }
 
 __device__ inline uint4 shifted(const Blocks& blocks) {
-  const uint4 &a = blocks.first, &b = blocks.second;
-  const bool by8 = blocks.shift & 8, by4 = blocks.shift & 4;
-  const std::uint32_t w0 = by8 ? a.z : a.x, w1 = by8 ? a.w : a.y, w2 = by8 ? b.x : a.z;
-  const std::uint32_t w3 = by8 ? b.y : a.w, w4 = by8 ? b.z : b.x, w5 = by8 ? b.w : b.y;
-  const std::uint32_t v0 = by4 ? w1 : w0, v1 = by4 ? w2 : w1, v2 = by4 ? w3 : w2;
-  const std::uint32_t v3 = by4 ? w4 : w3, v4 = by4 ? w5 : w4;
-  const int bits = (blocks.shift & 3) * 8;
-  return {__funnelshift_r(v0, v1, bits), __funnelshift_r(v1, v2, bits),
-          __funnelshift_r(v2, v3, bits), __funnelshift_r(v3, v4, bits)};
+  const auto words = [](const uint4& a) { return Words<4>{{a.x, a.y, a.z, a.w}}; };
+  const Words<4> value = shifted(words(blocks.first), words(blocks.second), blocks.shift);
+  return {value.word[0], value.word[1], value.word[2], value.word[3]};
 }
 
 /// Some bytes of a word.
@@ -140,7 +134,7 @@ __device__ inline void store_half(char* to, int at, std::uint32_t first, std::ui
 
 __device__ inline void store(const Window& window, const uint4& value) {
   if (window.low == 0 && window.high == 16) {
-    __stcs(reinterpret_cast<uint4*>(window.to), value);
+    *reinterpret_cast<uint4*>(window.to) = value;
     return;
   }
   store_half(window.to, 0, value.x, value.y, window.low, window.high);
@@ -214,10 +208,10 @@ __global__ __launch_bounds__(kThreads, kBlocksOfTiles) void weave_boxes(
     return reinterpret_cast<std::uint64_t>(address_of(addresses, buffer) + offset);
   };
   const Worker worker{threadIdx.x, kThreads};
-  list_segments(weave, tile.first, rows, place(weave.rows_buffer, weave.rows_at),
-                place(weave.parts_buffer, weave.parts_at), worker, memory);
+  begin_tile(weave, tile.first, rows, place(weave.rows_buffer, weave.rows_at),
+             place(weave.parts_buffer, weave.parts_at), worker, memory);
   __syncthreads();
-  fetch_blocks(weave, rows, worker, memory);
+  fetch_tile(weave, rows, worker, memory);
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
   write_tile(weave, rows, worker, memory);

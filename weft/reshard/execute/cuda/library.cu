@@ -222,6 +222,13 @@ std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error) 
 
 void weft_cuda_release(void* memory) { cudaFree(memory); }
 
+std::int32_t weft_cuda_allocate_host(std::int64_t bytes, void** memory, char* error) {
+  return check(cudaMallocHost(memory, static_cast<std::size_t>(bytes)),
+               "no memory of the host for the GPU", error);
+}
+
+void weft_cuda_release_host(void* memory) { cudaFreeHost(memory); }
+
 std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes, void* stream,
                              char* error) {
   return check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes),

@@ -44,6 +44,9 @@ void weft_cuda_plan_free(WeftCudaPlan* plan);
 /// What a transport needs besides: memory, and how far a stream has come.
 std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release(void* memory);
+/// Of the host, for what is fetched and put: copies from and to it wait for nothing.
+std::int32_t weft_cuda_allocate_host(std::int64_t bytes, void** memory, char* error);
+void weft_cuda_release_host(void* memory);
 std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes, void* stream,
                              char* error);
 std::int32_t weft_cuda_put(void* device, const void* host, std::int64_t bytes, void* stream,

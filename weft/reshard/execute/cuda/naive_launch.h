@@ -88,10 +88,10 @@ inline void run_tiles(const Launch& launch, const Memory& from, Memory& to, std:
     };
     const auto begin = [&](bool is_from) { return is_from ? source.begin() : target.begin(); };
     all([&](Worker worker) {
-      list_segments(weave, tile.first, rows, begin(weave.packs != 0) + weave.rows_at,
-                    begin(weave.packs == 0) + weave.parts_at, worker, *memory);
+      begin_tile(weave, tile.first, rows, begin(weave.packs != 0) + weave.rows_at,
+                 begin(weave.packs == 0) + weave.parts_at, worker, *memory);
     });
-    all([&](Worker worker) { fetch_blocks(weave, rows, worker, *memory); });
+    all([&](Worker worker) { fetch_tile(weave, rows, worker, *memory); });
     all([&](Worker worker) { write_tile(weave, rows, worker, *memory); });
   }
   to = target.memory();

@@ -17,11 +17,11 @@ Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
   const StridedCopy joined(std::move(loops), copy.element);
   const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;
   const int to_base = alignment[copy.to_buffer];
-  std::int64_t bits = kBlock | from_base | to_base | copy.to | joined.run_bytes();
-  if (copy.has_source()) bits |= copy.from;
+  std::int64_t from_bits = kBlock | from_base | joined.run_bytes();
+  if (copy.has_source()) from_bits |= copy.from;
   std::int64_t to_bits = kBlock | to_base;
   for (const CopyLoop& loop : joined.loops()) {
-    bits |= loop.from | loop.to;
+    from_bits |= loop.from;
     to_bits |= loop.to;
   }
   return {&copy,
@@ -29,7 +29,8 @@ Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
           copy.to,
           joined.bytes() == 0 ? 0 : joined.run_bytes(),
           joined.loops(),
-          lowest_bit(bits),
+          lowest_bit(from_bits | to_bits | copy.to),
+          lowest_bit(from_bits) == kBlock,
           lowest_bit(to_bits) == kBlock};
 }
 

@@ -14,6 +14,7 @@ struct Rows {
   std::int64_t run = 0;
   std::vector<CopyLoop> loops;  ///< outermost first
   int alignment = 1;            ///< of all rows and their lengths, on both sides, in bytes
+  bool from_blocks = false;     ///< all rows of the source are whole blocks
   bool steady = false;          ///< all rows begin at the same place of a block of the target
 };
 

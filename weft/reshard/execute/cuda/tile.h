@@ -3,103 +3,10 @@
 // them wait for each other. The same on the host, where tests go through all threads in turn.
 #pragma once
 
-#include <cstdint>
-
-#include "weft/reshard/execute/cuda/job.h"
-
-#if defined(__CUDACC__)
-#define WEFT_GPU __host__ __device__ inline
-#else
-#define WEFT_GPU inline
-#endif
+#include "weft/reshard/execute/cuda/tile_memory.h"
+#include "weft/reshard/execute/cuda/tile_rows.h"
 
 namespace weft::reshard::execute::cuda {
-
-/// Of a block. Segments are what lies in one piece: rows and parts of messages, the ones read and
-/// the others written.
-struct TileMemory {
-  static constexpr std::uint32_t kBlock = 16;
-  /// Segments begin with a block, at the place of it that they have in memory.
-  static constexpr std::uint32_t kBytes = Weave::kTileBytes + (2 * Weave::kSegments + 1) * kBlock;
-
-  std::uint64_t from[Weave::kSegments];
-  std::uint64_t to[Weave::kSegments];
-  std::uint32_t place[Weave::kSegments];  ///< in `bytes`, of what `from` tells
-  alignas(kBlock) unsigned char bytes[kBytes];
-};
-
-/// Which thread, of how many.
-struct Worker {
-  std::uint32_t number = 0;
-  std::uint32_t count = 1;
-};
-
-WEFT_GPU std::uint32_t high_half(std::uint32_t a, std::uint32_t b) {
-#if defined(__CUDA_ARCH__)
-  return __umulhi(a, b);
-#else
-  return static_cast<std::uint32_t>((std::uint64_t{a} * b) >> 32);
-#endif
-}
-
-WEFT_GPU std::uint32_t divided(std::uint32_t number, const Divisor& by) {
-#if defined(__CUDA_ARCH__)
-  return (__umulhi(number, by.multiplier) + number) >> by.shift;
-#else
-  return static_cast<std::uint32_t>(((std::uint64_t{number} * by.multiplier >> 32) + number) >>
-                                    by.shift);
-#endif
-}
-
-/// 4 bytes from any place, in two neighbouring words.
-WEFT_GPU std::uint32_t word_between(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __funnelshift_r(low, high, bits);
-#else
-  return static_cast<std::uint32_t>(((std::uint64_t{high} << 32) | low) >> bits);
-#endif
-}
-
-/// 16 aligned bytes, which the thread need not wait for.
-WEFT_GPU void fetch_block(unsigned char* place, std::uint64_t from) {
-#if defined(__CUDA_ARCH__)
-  const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(place));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
-#else
-  __builtin_memcpy(place, reinterpret_cast<const void*>(from), TileMemory::kBlock);
-#endif
-}
-
-/// What the cache of the GPU writes to memory at a time. Of one that is written in parts it has to
-/// know the rest: asked for early, that comes with everything else that is read, instead of
-/// between writes.
-inline constexpr std::uint64_t kSector = 32;
-WEFT_GPU void fetch_sector(std::uint64_t at) {
-#if defined(__CUDA_ARCH__)
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-#else
-  static_cast<void>(at);
-#endif
-}
-
-template <int kWords>
-struct alignas(4 * kWords) Words {
-  std::uint32_t word[kWords];
-};
-
-template <int kWords>
-WEFT_GPU void stream(std::uint64_t to, const Words<kWords>& value) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (kWords == 2) {
-    __stcs(reinterpret_cast<uint2*>(to), make_uint2(value.word[0], value.word[1]));
-  } else {
-    __stcs(reinterpret_cast<uint4*>(to),
-           make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]));
-  }
-#else
-  __builtin_memcpy(reinterpret_cast<void*>(to), &value, sizeof value);
-#endif
-}
 
 /// Bytes of a segment that is read, and of one that is written, where a tile has `rows` rows.
 WEFT_GPU std::uint32_t bytes_read(const Weave& weave, std::uint32_t rows) {
@@ -109,7 +16,7 @@ WEFT_GPU std::uint32_t bytes_written(const Weave& weave, std::uint32_t rows) {
   return (weave.packs ? rows : weave.parts) * weave.part;
 }
 
-/// First: where all segments lie. `array`, `messages`: where the weave begins.
+/// Where all segments lie. `array`, `messages`: where the weave begins.
 WEFT_GPU void list_segments(const Weave& weave, std::uint32_t first, std::uint32_t rows,
                             std::uint64_t array, std::uint64_t messages, Worker worker,
                             TileMemory& memory) {
@@ -127,7 +34,7 @@ WEFT_GPU void list_segments(const Weave& weave, std::uint32_t first, std::uint32
         row = next;
       }
     } else {
-      at = messages + number * weave.parts_step + std::uint64_t{first} * weave.part;
+      at = message_at(weave, messages, number, first);
     }
     if (is_row == (weave.packs != 0)) {
       memory.from[number] = at;
@@ -142,9 +49,19 @@ WEFT_GPU void list_segments(const Weave& weave, std::uint32_t first, std::uint32
   }
 }
 
-/// Second: fetches all blocks that hold a byte of the tile. Afterwards they have to have come.
-WEFT_GPU void fetch_blocks(const Weave& weave, std::uint32_t rows, Worker worker,
-                           TileMemory& memory) {
+/// First: all lists, and, where that needs none, fetches all blocks.
+WEFT_GPU void begin_tile(const Weave& weave, std::uint32_t first, std::uint32_t rows,
+                         std::uint64_t array, std::uint64_t messages, Worker worker,
+                         TileMemory& memory) {
+  if (weave.pitch != 0) fetch_rows(weave, first, rows, messages, worker, memory);
+  list_segments(weave, first, rows, array, messages, worker, memory);
+}
+
+/// Second: fetches all blocks that hold a byte of the tile, unless that is done. Afterwards they
+/// have to have come.
+WEFT_GPU void fetch_tile(const Weave& weave, std::uint32_t rows, Worker worker,
+                         TileMemory& memory) {
+  if (weave.pitch != 0) return;
   constexpr std::uint32_t kSize = TileMemory::kBlock;
   const std::uint32_t bytes = bytes_read(weave, rows);
   const std::uint32_t all = (weave.packs ? rows : weave.parts) * weave.blocks;
@@ -164,15 +81,6 @@ struct Halves {
   std::uint32_t first, second;
   std::int32_t left;
 };
-
-WEFT_GPU std::uint32_t word_at(const TileMemory& memory, std::uint32_t place) {
-  return *reinterpret_cast<const std::uint32_t*>(memory.bytes + place);
-}
-/// At any byte.
-WEFT_GPU std::uint32_t word_around(const TileMemory& memory, std::uint32_t place) {
-  const std::uint32_t low = place & ~3u;
-  return word_between(word_at(memory, low), word_at(memory, low + 4), (place & 3) * 8);
-}
 
 /// Four words, of which threads begin with different ones: those of a unit lie in the same banks of
 /// the memory as those of the unit after next, so that threads would wait for each other.
@@ -238,18 +146,27 @@ WEFT_GPU void write_units(const Weave& weave, std::uint32_t rows, Worker worker,
     Halves halves{memory.place[part] + before + column, 0,
                   static_cast<std::int32_t>(part_bytes - column)};
     if constexpr (kFit == Fit::kWhole) {
-      stream(to + start, *reinterpret_cast<const Words<kWords>*>(memory.bytes + halves.first));
+      *reinterpret_cast<Words<kWords>*>(to + start) =
+          *reinterpret_cast<const Words<kWords>*>(memory.bytes + halves.first);
       continue;
     }
     if (halves.left < kUnit) {
       halves.second = memory.place[part + 1] + before - static_cast<std::uint32_t>(halves.left);
     }
     if constexpr (kFit == Fit::kByWords) {
-      stream(to + start, aligned_words(memory, halves, turn));
+      *reinterpret_cast<Words<4>*>(to + start) = aligned_words(memory, halves, turn);
     } else {
-      stream(to + start, shifted_words(memory, halves, turn));
+      *reinterpret_cast<Words<4>*>(to + start) = shifted_words(memory, halves, turn);
     }
   }
+}
+
+/// Where a byte of a segment that is written lies in the tile.
+WEFT_GPU std::uint32_t place_of(const Weave& weave, const TileMemory& memory, std::uint32_t segment,
+                                std::uint32_t column) {
+  if (weave.pitch != 0) return segment * weave.pitch + column;
+  const std::uint32_t part = high_half(column, weave.over_part);
+  return memory.place[part] + segment * weave.part + column - part * weave.part;
 }
 
 /// With the third, where units do not fit: what lies before the first unit of a segment and behind
@@ -268,27 +185,40 @@ WEFT_GPU void write_ends(const Weave& weave, std::uint32_t rows, Worker worker,
     const bool at_end = (i & kMost) != 0;
     if (number >= (at_end ? tail : head)) continue;
     const std::uint32_t column = at_end ? bytes - tail + number : number;
-    const std::uint32_t part = high_half(column, weave.over_part);
-    const std::uint32_t place =
-        memory.place[part] + segment * weave.part + column - part * weave.part;
     *reinterpret_cast<Element*>(to + column) =
-        *reinterpret_cast<const Element*>(memory.bytes + place);
+        *reinterpret_cast<const Element*>(memory.bytes + place_of(weave, memory, segment, column));
+  }
+}
+
+/// With the third: all ends of segments that are not whole units.
+WEFT_GPU void write_all_ends(const Weave& weave, std::uint32_t rows, Worker worker,
+                             const TileMemory& memory) {
+  const bool by_rows = weave.pitch != 0;
+  if (weave.aligned == 8 && by_rows) {
+    write_ends<std::uint64_t>(weave, rows, worker, memory);
+  } else if (weave.aligned == 4) {
+    write_ends<std::uint32_t>(weave, rows, worker, memory);
+  } else if (weave.aligned < 4 && by_rows) {
+    write_ends_of_rows(weave, rows, worker, memory);
+  } else if (weave.aligned < 4) {
+    write_ends<unsigned char>(weave, rows, worker, memory);
   }
 }
 
 /// The third step of any weave.
 WEFT_GPU void write_tile(const Weave& weave, std::uint32_t rows, Worker worker,
                          const TileMemory& memory) {
-  if (weave.aligned == 16) {
+  write_all_ends(weave, rows, worker, memory);
+  if (weave.pitch != 0) {
+    write_rows(weave, rows, worker, memory);
+  } else if (weave.aligned == 16) {
     write_units<4, Fit::kWhole>(weave, rows, worker, memory);
   } else if (weave.aligned == 8) {
     write_units<2, Fit::kWhole>(weave, rows, worker, memory);
   } else if (weave.aligned == 4) {
     write_units<4, Fit::kByWords>(weave, rows, worker, memory);
-    write_ends<std::uint32_t>(weave, rows, worker, memory);
   } else {
     write_units<4, Fit::kByBytes>(weave, rows, worker, memory);
-    write_ends<unsigned char>(weave, rows, worker, memory);
   }
 }
 

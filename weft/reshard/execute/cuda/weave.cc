@@ -91,6 +91,13 @@ std::uint32_t over(std::uint32_t number) {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + number - 1) / number);
 }
 
+/// Threads that stand side by side put blocks of a message into some rows at once: each row's part
+/// has other banks of the memory, so that they do not wait for each other.
+std::uint32_t pitch_of(std::uint32_t row, std::uint32_t part) {
+  constexpr std::uint32_t kBanks = 128;
+  return part >= kBanks ? row : part + (row - part + kBanks - 1) / kBanks * kBanks;
+}
+
 /// Boxes from `first` on, `count` of them, few enough for a tile.
 Weave make_weave(const Strand* first, std::int64_t count, std::int64_t step) {
   const Rows& rows = *first->rows;
@@ -112,13 +119,18 @@ Weave make_weave(const Strand* first, std::int64_t count, std::int64_t step) {
     all *= loop.extent;
   }
   weave.rows = static_cast<std::uint32_t>(all);
-  weave.rows_of_tile = std::clamp(Weave::kTileBytes / (weave.parts * weave.part), 1u,
-                                  std::min(Weave::kSegments, weave.rows));
   int alignment = lowest_bit(kBlock | step);
-  for (std::int64_t i = 0; i < count; ++i)
+  bool from_blocks = !first->packs && alignment == kBlock;
+  for (std::int64_t i = 0; i < count; ++i) {
     alignment = std::min(alignment, first[i].rows->alignment);
+    from_blocks = from_blocks && first[i].rows->from_blocks;
+  }
   weave.aligned = static_cast<std::uint8_t>(alignment);
-  const std::uint32_t unit = alignment >= 8 ? weave.aligned : kShiftedUnit;
+  const std::uint32_t row = weave.parts * weave.part;
+  if (from_blocks) weave.pitch = pitch_of(row, weave.part);
+  weave.rows_of_tile = std::clamp(Weave::kTileBytes / (from_blocks ? weave.pitch : row), 1u,
+                                  std::min(Weave::kSegments, weave.rows));
+  const std::uint32_t unit = alignment >= 8 && !from_blocks ? weave.aligned : kShiftedUnit;
   const auto slots = [&](std::uint32_t bytes, std::uint32_t slot) {
     const std::uint32_t before = slot - std::min<std::uint32_t>(slot, weave.aligned);
     return (before + bytes + slot - 1) / slot;

@@ -82,8 +82,8 @@ TEST(Weave, WritesEveryByteAndNoOther) {
   const auto one_of = [&](const std::vector<std::int64_t>& numbers) {
     return numbers[random() % numbers.size()];
   };
-  int woven = 0;
-  for (int i = 0; i < 500; ++i) {
+  int woven = 0, by_rows = 0;
+  for (int i = 0; i < 800; ++i) {
     const std::int64_t element = std::int64_t{1} << random() % 5;
     const std::int64_t run = element * one_of({1, 3, 5, 16, 17, 30, 64, 65, 100, 400});
     std::vector<Copy> copies =
@@ -105,12 +105,16 @@ TEST(Weave, WritesEveryByteAndNoOther) {
     const int alignment = aligned ? 16 : static_cast<int>(element);
     const std::vector<Launch> launches = make_work(copies, {alignment, alignment});
     const std::size_t address = aligned ? 0 : element * (random() % 16);
-    for (const Launch& launch : launches) woven += launch.kind == Launch::Kind::kWeave ? 1 : 0;
+    for (const Launch& launch : launches) {
+      woven += launch.kind == Launch::Kind::kWeave ? 1 : 0;
+      for (const Weave& weave : launch.weaves) by_rows += weave.pitch != 0 ? 1 : 0;
+    }
     ASSERT_TRUE(run_copies(launches, from, to, address) == run_plainly(copies, from, to))
         << "case " << i << ": " << copies.size() << " strips of " << run << " bytes, element "
         << element << ", at " << address;
   }
   EXPECT_GT(woven, 200);
+  EXPECT_GT(by_rows, 50);
 }
 
 }  // namespace

@@ -327,6 +327,8 @@ cuda::Gpu gpu() {
   gpu.plan_free = [](WeftCudaPlan* plan) { delete plan; };
   gpu.allocate = allocate;
   gpu.release = release;
+  gpu.allocate_host = allocate;
+  gpu.release_host = release;
   gpu.fetch = fetch;
   gpu.put = put;
   gpu.event_make = make_new<Event>;

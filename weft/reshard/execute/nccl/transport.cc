@@ -10,6 +10,7 @@
 
 #include "weft/reshard/execute/cuda/turn.h"
 #include "weft/reshard/execute/nccl/collective.h"
+#include "weft/reshard/execute/nccl/words.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
@@ -39,7 +40,12 @@ struct Prepared {
 class NcclTransport final : public Transport {
  public:
   NcclTransport(const Nccl& nccl, const cuda::Gpu& gpu, int ranks, const Options& options)
-      : nccl_(nccl), gpu_(gpu), ranks_(ranks), options_(options), stream_(options.stream) {}
+      : nccl_(nccl),
+        gpu_(gpu),
+        ranks_(ranks),
+        options_(options),
+        stream_(options.stream),
+        words_(gpu_) {}
   ~NcclTransport() override;
 
   Status connect(const UniqueId& id, int rank);
@@ -74,8 +80,7 @@ class NcclTransport final : public Transport {
   Status exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word);
   int start(const Collective& collective, const Buffers& buffers);
 
-  /// A word of every rank, in steps: it is on the GPU, it is on its way, and it is there.
-  Status put_word(std::uint64_t word);
+  /// A word of every rank, in steps: it is on its way, and it is there.
   Status send_word(std::uint64_t word);
   Result<std::vector<std::uint64_t>> take_words();
   /// An Error unless all have the same.
@@ -103,8 +108,7 @@ class NcclTransport final : public Transport {
   std::map<std::uint64_t, Known> known_;
   std::vector<void*> marks_, spare_marks_;
   std::vector<Block> taken_, spare_;
-  std::byte* words_ = nullptr;  ///< on the GPU, of all ranks
-  std::vector<std::uint64_t> host_words_;
+  Words words_;
   bool told_ = false;  ///< the word at the end went with the last messages
   char error_[cuda::kErrorBytes] = "";
 };
@@ -129,7 +133,6 @@ NcclTransport::~NcclTransport() {
   for (const std::vector<Block>* blocks : {&taken_, &spare_}) {
     for (const Block& block : *blocks) gpu_.release(block.memory);
   }
-  if (words_ != nullptr) gpu_.release(words_);
   if (own_stream_) gpu_.stream_free(stream_);
 }
 
@@ -140,11 +143,7 @@ Status NcclTransport::connect(const UniqueId& id, int rank) {
     own_stream_ = true;
   }
   rank_ = rank;
-  host_words_.resize(static_cast<std::size_t>(ranks_));
-  void* memory = nullptr;
-  const auto bytes = static_cast<std::int64_t>(host_words_.size() * sizeof(std::uint64_t));
-  WEFT_TRY(check(gpu_.allocate(bytes, &memory, error_)));
-  words_ = static_cast<std::byte*>(memory);
+  WEFT_TRY(check(words_.make(rank, ranks_, error_)));
   Config config;
   return settle(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
 }
@@ -287,7 +286,7 @@ Status NcclTransport::run(WeftCudaPlan* plan, const Buffers& buffers) {
 Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word) {
   const bool collective = batch.collective.kind != Collective::Kind::kNone;
   if (!collective && batch.sends.empty() && batch.receives.empty() && word == 0) return {};
-  if (word != 0) WEFT_TRY(put_word(word));
+  if (word != 0) WEFT_TRY(check(words_.put(word, stream_, error_)));
   const auto at = [&](const cuda::Wired& wired) { return buffers[wired.buffer] + wired.offset; };
   int outcome = nccl_.group_begin();
   const auto one = [&](int result) {
@@ -306,14 +305,14 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
   for (const cuda::Wired& wired : batch.receives) {
     receive(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
   }
-  std::byte* own_word = words_ + rank_ * sizeof word;
+  std::byte* own_word = words_.of(rank_);
   if (word != 0 && (collective || ranks_ > kFewRanks)) {
-    one(nccl_.all_gather(own_word, words_, sizeof word, kByte, communicator_, stream_));
+    one(nccl_.all_gather(own_word, words_.of(0), sizeof word, kByte, communicator_, stream_));
   } else if (word != 0) {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer == rank_) continue;
       send(own_word, sizeof word, peer);
-      receive(words_ + peer * sizeof word, sizeof word, peer);
+      receive(words_.of(peer), sizeof word, peer);
     }
   }
   const int ended = nccl_.group_end();
@@ -331,27 +330,19 @@ int NcclTransport::start(const Collective& collective, const Buffers& buffers) {
                               stream_);
 }
 
-Status NcclTransport::put_word(std::uint64_t word) {
-  host_words_[rank_] = word;
-  return check(
-      gpu_.put(words_ + rank_ * sizeof word, &host_words_[rank_], sizeof word, stream_, error_));
-}
-
 Status NcclTransport::send_word(std::uint64_t word) {
-  WEFT_TRY(put_word(word));
-  WEFT_TRY(settle(nccl_.all_gather(words_ + rank_ * sizeof word, words_, sizeof word, kByte,
-                                   communicator_, stream_),
-                  "compare programs"));
+  WEFT_TRY(check(words_.put(word, stream_, error_)));
+  WEFT_TRY(settle(
+      nccl_.all_gather(words_.of(rank_), words_.of(0), sizeof word, kByte, communicator_, stream_),
+      "compare programs"));
   return mark();
 }
 
 Result<std::vector<std::uint64_t>> NcclTransport::take_words() {
-  WEFT_TRY(wait());  // copies to memory that is not pinned would wait without a limit
-  const auto bytes = static_cast<std::int64_t>(host_words_.size() * sizeof(std::uint64_t));
-  WEFT_TRY(check(gpu_.fetch(host_words_.data(), words_, bytes, stream_, error_)));
+  WEFT_TRY(check(words_.fetch(stream_, error_)));
   WEFT_TRY(mark());
   WEFT_TRY(wait());
-  return host_words_;
+  return words_.all();
 }
 
 Status NcclTransport::expect_words(std::uint64_t word) {
