@@ -88,9 +88,13 @@ class ArgumentParser {
     }
     // What follows "--" are inputs, whatever it looks like: flags of another command, say.
     const auto dashes = std::find(words.begin(), words.end(), "--");
+    WEFT_TRY(refuse_values({words.begin(), dashes}));
     try {
       // CLI11 takes the words from the back.
       app.parse(std::vector<std::string>(std::reverse_iterator(dashes), words.rend()));
+    } catch (const CLI::ArgumentMismatch& error) {
+      const std::string what = error.what();
+      return usage(what.substr(0, what.find(':')) + " needs a value");
     } catch (const CLI::ParseError& error) {
       return usage(error.what());
     }
@@ -106,6 +110,19 @@ class ArgumentParser {
  private:
   tl::unexpected<Error> usage(const std::string& message) const {
     return fail(ErrorCode::kUsage, fmt::format("{} (see weft help {})", message, command_.name));
+  }
+
+  /// A value that would be passed over says that something else was meant: "--json=no".
+  Status refuse_values(const std::vector<std::string>& words) const {
+    for (const Flag& flag : flags_) {
+      if (flag.value != Flag::Value::kNone) continue;
+      for (const std::string& word : words) {
+        if (word.starts_with(flag.name + "=")) {
+          return usage(fmt::format("{} takes no value", flag.name));
+        }
+      }
+    }
+    return {};
   }
 
   Status refuse_extras(const std::vector<std::string>& extras) const {

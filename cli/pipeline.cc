@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "weft/base/decimal.h"
+#include "weft/base/size.h"
+#include "weft/base/suggest.h"
 #include "weft/pipeline/cluster.h"
 #include "weft/pipeline/rivals.h"
 
@@ -182,14 +185,34 @@ Status check_flags(const Question& question, const Arguments& arguments,
   return {};
 }
 
+/// A question that was mistyped would be taken for a file, and a size behind --memory for another.
+Status check_inputs(const Question& question, const Arguments& arguments) {
+  const std::vector<std::string>& inputs = arguments.inputs;
+  const auto size = std::find_if(inputs.begin(), inputs.end(), parse_bytes);
+  if (arguments.has("--memory") && size != inputs.end()) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--memory takes no size; write --device-memory {}", *size));
+  }
+  if (question.is_verb()) return {};
+  std::vector<std::string> verbs;
+  for (const Question& one : questions()) {
+    if (one.is_verb()) verbs.emplace_back(one.name);
+  }
+  std::error_code ignored;
+  const std::string meant = did_you_mean(inputs.front(), verbs);
+  if (!meant.empty() && !std::filesystem::exists(inputs.front(), ignored)) {
+    return fail(ErrorCode::kUsage, fmt::format("there is no file '{}'{} (see weft help pipeline)",
+                                               inputs.front(), meant));
+  }
+  if (inputs.size() < 2) return {};
+  return fail(ErrorCode::kUsage,
+              fmt::format("'{}' is one argument too many (see weft help pipeline)", inputs[1]));
+}
+
 Result<ExitCode> run_pipeline(const Arguments& arguments, Console& console) {
   const Question question = question_of(arguments);
   WEFT_TRY(check_flags(question, arguments, pipeline_flags()));
-  if (!question.is_verb() && arguments.inputs.size() > 1) {
-    return fail(
-        ErrorCode::kUsage,
-        fmt::format("'{}' is one argument too many (see weft help pipeline)", arguments.inputs[1]));
-  }
+  WEFT_TRY(check_inputs(question, arguments));
   return question.run(arguments, console);
 }
 

@@ -16,6 +16,8 @@ using pipeline::PipedreamAnswer;
 using pipeline::PipedreamLevel;
 using pipeline::PipedreamStage;
 
+constexpr std::int64_t kMostDevices = 4096;
+
 Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   for (const char* flag : {"--devices", "--bandwidth"}) {
     if (!arguments.has(flag)) {
@@ -26,12 +28,15 @@ Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   }
   const std::string devices = arguments.all("--devices").back();
   std::vector<PipedreamLevel> levels;
+  std::int64_t all = 1;
   for (std::string_view text = devices;;) {
     const std::size_t end = text.find('x');
-    const auto number = parse_int(text.substr(0, end));
-    if (!number || *number < 1 || *number > 4096) {
+    const std::string_view part = text.substr(0, end);
+    const auto number = part.find_first_not_of("0123456789") == part.npos ? parse_int(part) : 0;
+    if (!number || *number < 1 || *number > kMostDevices || (all *= *number) > kMostDevices) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("--devices: '{}' is none; write 16 or 4x4", devices));
+                  fmt::format("--devices: '{}' is no number of devices up to {}; write 16 or 4x4",
+                              devices, kMostDevices));
     }
     levels.push_back({static_cast<std::int32_t>(*number), 0});
     if (end == text.npos) break;

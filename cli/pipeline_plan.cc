@@ -207,16 +207,17 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   if (arguments.has("--compare")) {
     for (const std::string& name : rivals()) others.push_back({name, rival_plan(task, name)});
   }
-  if (arguments.has("-o")) {
-    WEFT_TRY(write_file(arguments.all("-o").back(),
-                        plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
-  }
   console.result = arguments.has("--json") ? json_of(profile, task, planned, pipeline, timeline,
                                                      others, diagnostics, took.count())
                                            : text_of(profile, task, planned, pipeline, others);
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
+  // Last: a file that cannot be written takes nothing away from what was found.
+  if (arguments.has("-o")) {
+    WEFT_TRY(write_file(arguments.all("-o").back(),
+                        plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
+  }
   return ExitCode::kDone;
 }
 

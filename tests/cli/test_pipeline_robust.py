@@ -35,6 +35,10 @@ def without_time() -> dict[str, Any]:
     return profile
 
 
+def with_edges(edges: Any) -> dict[str, Any]:
+    return {**layers(2), "edges": edges}
+
+
 def cycle() -> dict[str, Any]:
     return {**layers(2), "edges": [["n0", "n1"], ["n1", "n0"]]}
 
@@ -48,6 +52,22 @@ def cycle() -> dict[str, Any]:
         (without_time(), CLUSTER, 3, "'n1' has no 'backward_ms'"),
         (cycle(), CLUSTER, 3, "cycle"),
         ({"layers": []}, CLUSTER, 3, "no layer"),
+        (with_edges(5), CLUSTER, 3, "'edges' is no list"),
+        (with_edges("n0-n1"), CLUSTER, 3, "'edges' is no list"),
+        (with_edges([["n0", "n9"]]), CLUSTER, 3, "an edge names 'n9'"),
+        (layers(forward_ms=9e12), CLUSTER, 3, "up to layer 'n0' a micro-batch takes 9e+09 s"),
+        (layers(1, forward_ms=1e8), CLUSTER, 3, "layer 'n0' takes 5e+04 s at least"),
+        (layers(parameter_bytes=9e18), CLUSTER, 3, "add up to 9e+18 bytes"),
+        (layers(parameter_bytes=10**9), [*CLUSTER, "--state-factor", "9" * 18], 3,
+         "parameters and their state would take"),
+        (layers(), [*CLUSTER, "--memory", "100MB"], 2, "write --device-memory 100MB"),
+        (layers(), [*CLUSTER, "--memory=100MB"], 2, "--memory takes no value"),
+        (layers(), ["--microbatches", "4", "--cluster"], 2, "--cluster needs a value"),
+        (layers(), ["--cluster", "x" * 5000, "--microbatches", "4"], 2, "describes no cluster"),
+        (layers(), ["--cluster", "2 devices 1GB/s", "--microbatches", "4"], 2,
+         "a comma is missing before '1GB/s'"),
+        (layers(), ["--cluster", "2 devices, 1GB/s, 80gb", "--microbatches", "4"], 2,
+         "a memory ends in a large B"),
         (layers(), [*CLUSTER, "--stages", "5"], 1, "5 stages are more than the 4 layers"),
         (layers(), ["--cluster", "2 devices, 1GB/s, 0.000000001GB", "--microbatches", "4",
                     "--memory"], 1, "no plan fits into the memory"),
@@ -85,6 +105,51 @@ def test_what_cannot_be_planned_is_one_sentence(
     assert done.returncode == code, done.stderr
     assert says in done.stderr and done.stdout == ""
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"devices": 2.5}, "'devices' is no number from 1 to 4096"),
+        ({"devices": "2"}, "'devices' is no number"),
+        ({"bandwidth": "fast"}, "'bandwidth' is neither a number nor 2 rows"),
+        ({"bandwidth": -1}, "negative"),
+        ({"shared_links": 5}, "'shared_links' is no list"),
+        ({"shared_links": [{"between": [0, 1], "bytes_per_s": 1}]}, "two lists of devices"),
+        ({"shared_links": [{"between": [[0.4], [1]], "bytes_per_s": 1}]}, "two lists of devices"),
+        ({"shared_links": [{"between": [[0], [9]], "bytes_per_s": 1}]}, "device 9"),
+        ({"speed": 1e-300}, "device 0 has a speed of 1e-300"),
+        ({"speed": 0}, "device 0 has a speed of 0"),
+        ({"memory_gb": -1}, "device 0 has a negative memory"),
+        ({"latency_us": 9e15}, "a latency of 9e+09 s makes no sense"),
+        ({"clusters": 5}, "'clusters' is no list"),
+    ],
+)
+def test_a_cluster_that_makes_no_sense_is_one_sentence(
+    weft: Weft, tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "profile.json").write_text(json.dumps(layers()))
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps({"devices": 2, "bandwidth": 1e9, **change}))
+    done = weft("pipeline", tmp_path / "profile.json", "--cluster", cluster, "--microbatches", "4")
+    assert done.returncode == 3, done.stderr
+    assert says in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+
+
+def test_a_plan_that_cannot_be_written_is_shown(weft: Weft, tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text(json.dumps(layers()))
+    asked = ["pipeline", tmp_path / "profile.json", *CLUSTER, "-o"]
+    done = weft(*asked, tmp_path / "nowhere" / "plan.json")
+    assert done.returncode == 3 and "cannot write" in done.stderr
+    assert done.stdout == weft(*asked, tmp_path / "plan.json").stdout
+    (tmp_path / "marked.json").write_text("\ufeff" + json.dumps(layers()))
+    assert weft("pipeline", tmp_path / "marked.json", *CLUSTER).returncode == 0
+
+
+@pytest.mark.parametrize("question", ["schedul", "exprot", "gant"])
+def test_a_question_that_is_mistyped_is_suggested(weft: Weft, question: str) -> None:
+    done = weft("pipeline", question, "file.json")
+    assert done.returncode == 2 and "did you mean" in done.stderr
 
 
 def damaged(change: str) -> str:

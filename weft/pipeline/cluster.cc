@@ -9,6 +9,11 @@
 #include "weft/base/file.h"
 
 namespace weft::pipeline {
+namespace {
+
+constexpr double kSlowest = 1e-6, kFastest = 1e6;  ///< what times are still told exactly with
+
+}  // namespace
 
 Cluster uniform_cluster(std::int32_t devices, std::int64_t bandwidth, Nanos latency) {
   Cluster cluster;
@@ -40,9 +45,11 @@ Status check_cluster(const Cluster& cluster) {
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!(cluster.speed[i] > 0) || cluster.memory[i] < 0) {
-      return bad(fmt::format("device {} has no speed above 0, or a negative memory", i));
+    if (!(cluster.speed[i] >= kSlowest && cluster.speed[i] <= kFastest)) {
+      return bad(fmt::format("device {} has a speed of {}; that of a usual device is 1", i,
+                             cluster.speed[i]));
     }
+    if (cluster.memory[i] < 0) return bad(fmt::format("device {} has a negative memory", i));
   }
   for (const SharedLink& link : cluster.shared) {
     if (link.bandwidth < 1) return bad("a shared link has no bandwidth");
@@ -81,7 +88,8 @@ Status check_cluster(const Cluster& cluster) {
 Result<Cluster> open_cluster(const std::string& text) {
   const std::size_t hash = text.rfind('#');
   const std::string file = text.substr(0, hash);
-  if (!std::filesystem::exists(file)) {
+  std::error_code ignored;  // words may be longer than any name of a file
+  if (!std::filesystem::exists(file, ignored)) {
     if (text.ends_with(".json")) return fail(ErrorCode::kNotFound, "there is no such file", text);
     WEFT_ASSIGN(Cluster cluster, describe_cluster(text));
     return cluster;

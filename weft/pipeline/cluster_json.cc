@@ -18,6 +18,12 @@ std::optional<std::int64_t> scaled(const JsonValue& value, int digits) {
   return value.is_number() ? parse_scaled(value.text, digits) : std::nullopt;
 }
 
+/// 5 and 5.0, but not 5.5.
+std::optional<std::int64_t> whole(const JsonValue& value) {
+  const auto number = value.as_int();
+  return number && static_cast<double>(*number) == value.as_double() ? number : std::nullopt;
+}
+
 /// A number for all pairs, or a row a device.
 Status read_matrix(const JsonValue& value, const char* what, int digits, std::int32_t devices,
                    std::vector<std::int64_t>& out) {
@@ -59,11 +65,11 @@ Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, 
 
 Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
   std::vector<std::int32_t> side;
+  const auto wrong = [] { return bad("'between' of a shared link is two lists of devices"); };
+  if (!value.is_array() || value.items.empty()) return wrong();
   for (const JsonValue& item : value.items) {
-    const auto device = item.as_int();
-    if (!device || *device < 0 || *device > 1'000'000) {
-      return bad("'between' of a shared link is two lists of devices");
-    }
+    const auto device = whole(item);
+    if (!device || *device < 0 || *device > 1'000'000) return wrong();
     side.push_back(static_cast<std::int32_t>(*device));
   }
   std::sort(side.begin(), side.end());
@@ -74,9 +80,10 @@ Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
 
 Result<Cluster> read_cluster(const JsonValue& value) {
   const JsonValue* devices = value.find("devices");
-  const auto count = devices ? devices->as_int() : std::nullopt;
-  if (!count || *count < 1 || *count > Cluster::kMostDevices)
-    return bad("'devices' is no number of devices");
+  const auto count = devices ? whole(*devices) : std::nullopt;
+  if (!count || *count < 1 || *count > Cluster::kMostDevices) {
+    return bad(fmt::format("'devices' is no number from 1 to {}", Cluster::kMostDevices));
+  }
   Cluster cluster = uniform_cluster(static_cast<std::int32_t>(*count), 0);
   if (const JsonValue* name = value.find("name")) cluster.name = name->text;
   const JsonValue* bandwidth = value.find("bandwidth");
@@ -103,6 +110,7 @@ Result<Cluster> read_cluster(const JsonValue& value) {
                        [](const JsonValue& item) { return scaled(item, 0); }));
   }
   if (const JsonValue* shared = value.find("shared_links")) {
+    if (!shared->is_array()) return bad("'shared_links' is no list");
     for (const JsonValue& item : shared->items) {
       SharedLink link;
       const JsonValue* between = item.find("between");
@@ -131,6 +139,7 @@ std::string_view name_of(const JsonValue& value) {
 Result<Cluster> choose(const JsonValue& root, const std::string& file, std::string_view wanted) {
   const JsonValue* list = root.find("clusters");
   std::vector<const JsonValue*> clusters;
+  if (list && !list->is_array()) return bad("'clusters' is no list");
   if (list) {
     for (const JsonValue& item : list->items) clusters.push_back(&item);
   } else {

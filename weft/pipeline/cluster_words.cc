@@ -98,6 +98,8 @@ Status take_device_word(Draft& draft, std::string_view text) {
     draft.pcie = true;
   else if (word == "nvlink" || word == "nvswitch")
     draft.nvlink = true;
+  else if (parse_link_rate(word))
+    return bad(fmt::format("a comma is missing before '{}'", text));
   else if (!word.starts_with("device") && !word.starts_with("gpu"))
     return bad(
         fmt::format("'{}' is no device that Weft knows ({}); write '8 devices, 50GB/s' for "
@@ -114,9 +116,17 @@ std::string without_blanks(std::string_view text) {
   return squeezed;
 }
 
-/// "5us".
-Status take_latency(Draft& draft, std::string_view part) {
-  const auto latency = parse_scaled(part.substr(0, part.size() - 2), 3);
+/// Digits of nanoseconds that "5us", "800ns" or "0.1ms" has; nullopt for all else.
+std::optional<int> latency_digits(std::string_view part) {
+  constexpr std::pair<std::string_view, int> kUnits[] = {{"ns", 0}, {"us", 3}, {"ms", 6}};
+  for (const auto& [unit, digits] : kUnits) {
+    if (part.ends_with(unit)) return digits;
+  }
+  return std::nullopt;
+}
+
+Status take_latency(Draft& draft, std::string_view part, int digits) {
+  const auto latency = parse_scaled(part.substr(0, part.size() - 2), digits);
   if (!latency || *latency < 0) {
     return bad(fmt::format("'{}' is no latency; write 5us or 0.5us", part));
   }
@@ -134,14 +144,30 @@ Status take_memory(Draft& draft, std::string_view part) {
   return {};
 }
 
+/// "8x H100", "8xH100" and "8 x H100" are two words.
+std::vector<std::string_view> words_of(std::string_view part) {
+  std::vector<std::string_view> words = split(part, ' ');
+  if (words.size() > 2 && words[1] == "x") words.erase(words.begin() + 1);
+  if (words.empty()) return words;
+  const std::size_t digits = words.front().find_first_not_of("0123456789");
+  const bool times = digits != std::string_view::npos && digits > 0 &&
+                     words.front()[digits] == 'x' && digits + 1 < words.front().size();
+  if (!times) return words;
+  words.insert(words.begin() + 1, words.front().substr(digits + 1));
+  words.front() = words.front().substr(0, digits);
+  return words;
+}
+
 Status take_part(Draft& draft, std::string_view part) {
-  const std::vector<std::string_view> words = split(part, ' ');
+  const std::vector<std::string_view> words = words_of(part);
   if (const auto rate = parse_link_rate(part)) {
     (draft.per_host > 0 && (draft.kind || draft.inside > 0) ? draft.between : draft.inside) = *rate;
     return {};
   }
   const std::string amount = without_blanks(part);
-  if (lower(amount).ends_with("us")) return take_latency(draft, amount);
+  if (const auto digits = latency_digits(lower(amount))) {
+    return take_latency(draft, amount, *digits);
+  }
   if (amount.ends_with('B')) return take_memory(draft, amount);
   if (words.size() < 2) return bad(fmt::format("'{}' is no part of a cluster", part));
   const auto count = count_of(words.front());
@@ -176,7 +202,7 @@ Status join_devices(Draft& draft) {
   if (draft.hosts == 1 && draft.between > 0) {
     return bad(
         "the rate of a NIC joins hosts, and there is one; add how many there are, such as "
-        "4 hosts");
+        "4 hosts (a memory ends in a large B, as 80GB)");
   }
   if (draft.inside == 0 && draft.per_host > 1) {
     return bad("nothing joins the devices of a host; add a rate, such as 12.5GB/s");

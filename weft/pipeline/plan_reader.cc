@@ -7,6 +7,7 @@
 
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
+#include "weft/pipeline/limits.h"
 #include "weft/pipeline/plan_file.h"
 
 namespace weft::pipeline {
@@ -95,7 +96,8 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   if (micro_batches < 1) return wrong("microbatches");
   plan.task.micro_batches = static_cast<Micro>(micro_batches);
   plan.task.limit_memory = is_true(root, "limit_memory");
-  WEFT_ASSIGN(plan.task.state_factor, number(root, "state_factor", kMost));
+  WEFT_ASSIGN(plan.task.state_factor, number(root, "state_factor"));
+  WEFT_TRY(check_limits(plan.task));
   WEFT_ASSIGN(plan.step, number(root, "step_ns"));
   WEFT_ASSIGN(plan.bound, number(root, "lower_bound_ns"));
   WEFT_ASSIGN(plan.stages, stages_of(root, plan.profile, plan.task.cluster));

@@ -13,6 +13,7 @@
 #include "weft/pipeline/device_orders.h"
 #include "weft/pipeline/improve.h"
 #include "weft/pipeline/interleave.h"
+#include "weft/pipeline/limits.h"
 #include "weft/pipeline/plan_search.h"
 
 namespace weft::pipeline {
@@ -31,12 +32,13 @@ double speed_of_all(const Task& task) {
   return speed;
 }
 
-/// All devices busy all the time, but for what rounding of times may hide.
+/// All devices busy all the time, but for what rounding of times may hide; never below nothing.
 Nanos least_work(const Task& task) {
   const LayerChain& chain = task.chain;
   const auto work = static_cast<double>(chain.forward.back() + chain.backward.back());
-  return static_cast<Nanos>(work * task.micro_batches / speed_of_all(task)) -
-         4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
+  const Nanos hidden = 4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
+  return std::max<Nanos>(
+      static_cast<Nanos>(work * task.micro_batches / speed_of_all(task)) - hidden, 0);
 }
 
 class Planner {
@@ -88,8 +90,7 @@ class Planner {
 
   Result<Planned> finished() {
     Planned planned;
-    // Bounds of all plans leave room for rounding, which is more than nothing takes.
-    const Nanos bound = may_share() ? std::max<Nanos>(bound_of_all(task_), 0) : bound_;
+    const Nanos bound = may_share() ? bound_of_all(task_) : bound_;
     planned.bound = std::min(bound, best_.step);
     planned.one_stage_bound = one_stage_ < kNoStep ? std::min(bound_, one_stage_) : planned.bound;
     planned.fixed_stages = options_.stages;
@@ -139,6 +140,7 @@ class Planner {
   }
 
   Status check() const {
+    WEFT_TRY(check_limits(task_));
     const std::int32_t layers = task_.chain.size(), devices = task_.cluster.devices;
     if (options_.stages > layers) {
       return fail(ErrorCode::kInfeasible,

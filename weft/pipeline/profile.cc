@@ -46,6 +46,28 @@ std::vector<std::int32_t> unordered(const Profile& profile) {
   return left;
 }
 
+/// Sums of times and sizes stay far from what 64 bits hold.
+Status check_sums(const Profile& profile) {
+  constexpr double kMost = 1e17;
+  double times = 0, sizes = 0;
+  for (const Layer& layer : profile.layers) {
+    times += static_cast<double>(layer.forward) + static_cast<double>(layer.backward);
+    for (const Bytes size : {layer.activation, layer.parameters, layer.stash}) {
+      sizes += static_cast<double>(size);
+    }
+    if (times > kMost) {
+      return bad(
+          fmt::format("up to layer '{}' a micro-batch takes {:.3g} s; times are in "
+                      "milliseconds",
+                      layer.id, times * 1e-9));
+    }
+    if (sizes > kMost) {
+      return bad(fmt::format("sizes of layers up to '{}' add up to {:.3g} bytes", layer.id, sizes));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Neighbours Profile::successors() const {
@@ -102,6 +124,7 @@ Status check_profile(Profile& profile) {
           fmt::format("layer '{}': weight gradients take longer than all of backward", layer.id));
     }
   }
+  WEFT_TRY(check_sums(profile));
   const auto key = [](const LayerEdge& edge) { return std::tie(edge.from, edge.to); };
   std::set<std::tuple<std::int32_t, std::int32_t>> seen;
   std::erase_if(profile.edges,
@@ -154,6 +177,7 @@ std::vector<std::int32_t> linear_order(const Profile& profile) {
 namespace {
 
 Result<Profile> parse_any(std::string_view text, const std::string& name, std::string_view wanted) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return bad("the file is empty");
   if (text[first] == '{') return profiles::parse_json_profile(text, name);

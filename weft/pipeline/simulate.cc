@@ -28,8 +28,18 @@ Carried carried(const Pipeline& pipeline, std::size_t i) {
           pipeline.stages[i / 2 + i % 2].device};
 }
 
+/// Devices that may end two ops at once, since one of them takes no time: what these send is ready
+/// at the same time, too.
+std::vector<bool> may_hurry(const Pipeline& pipeline) {
+  std::vector<bool> hurry(static_cast<std::size_t>(pipeline.devices()));
+  for (const Stage& stage : pipeline.stages) {
+    if (stage.forward == 0 || stage.input == 0) hurry[stage.device] = true;
+  }
+  return hurry;
+}
+
 /// Of all that is carried, what has its turn on its links as soon as its op ends, because one
-/// device sends all that these links carry.
+/// device sends all that these links carry, one after the other.
 std::vector<bool> served_at_once(const Pipeline& pipeline) {
   const std::size_t count = pipeline.boundaries.size() * 2 + pipeline.stages.size();
   std::vector<std::size_t> group(pipeline.links());
@@ -43,12 +53,13 @@ std::vector<bool> served_at_once(const Pipeline& pipeline) {
     for (const LinkId link : links) group[root(link)] = root(links.front());
   }
   constexpr DeviceId kNobody = -1, kSeveral = -2;
+  const std::vector<bool> hurry = may_hurry(pipeline);
   std::vector<DeviceId> sender(group.size(), kNobody);
   for (std::size_t i = 0; i < count; ++i) {
     const auto [links, device] = carried(pipeline, i);
     if (links.empty()) continue;
     DeviceId& known = sender[root(links.front())];
-    known = known == kNobody || known == device ? device : kSeveral;
+    known = (known == kNobody || known == device) && !hurry[device] ? device : kSeveral;
   }
   std::vector<bool> at_once(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -6,9 +6,9 @@
 // a forward the result of the stage before, the gradient of the input that of the stage behind (and
 // its own forward), the gradient of the weights that of the input. A transfer starts when its op
 // ends and its links are free; a link serves in the order of readiness, equal ones by boundary,
-// forwards first. An all-reduce is ready when the last gradient of its stage is; it holds its links
-// like a transfer, and comes behind transfers that are ready at the same time. The step ends when
-// the last op and the last all-reduce do.
+// forwards first, then by micro-batch, whoever sends them. An all-reduce is ready when the last
+// gradient of its stage is; it holds its links like a transfer, and comes behind transfers that are
+// ready at the same time. The step ends when the last op and the last all-reduce do.
 #pragma once
 
 #include "weft/pipeline/schedule.h"

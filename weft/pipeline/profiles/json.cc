@@ -68,6 +68,7 @@ Result<Profile> own(const JsonValue& root, const JsonValue& layers) {
     make_chain(profile);
     return profile;
   }
+  if (!edges->is_array()) return bad("'edges' is no list; leave it out for a chain of layers");
   std::unordered_map<std::string_view, std::int32_t> index;
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     index.emplace(profile.layers[i].id, static_cast<std::int32_t>(i));

@@ -34,8 +34,9 @@ std::optional<std::string_view> value_of(std::string_view facts, std::string_vie
 /// A number, or a list of several outputs as "[1.0; 2.0]", which add up.
 std::optional<Bytes> bytes_of(std::string_view text) {
   if (text.empty() || text.front() != '[') return parse_scaled(text, 0);
+  if (text.back() != ']') return std::nullopt;
   Bytes sum = 0;
-  std::string_view rest = text.substr(1, text.find(']') - 1);
+  std::string_view rest = text.substr(1, text.size() - 2);
   while (!rest.empty()) {
     const std::size_t end = rest.find(';');
     const auto part = parse_scaled(trimmed(rest.substr(0, end)), 0);

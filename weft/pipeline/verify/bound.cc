@@ -258,8 +258,9 @@ Nanos least_work(const PlanData& plan) {
     work += static_cast<double>(layer.forward + layer.backward);
   }
   for (const double each : plan.speed) speed += each;
-  return static_cast<Nanos>(work * plan.micro_batches / speed) -
-         4 * static_cast<Nanos>(plan.devices) * plan.micro_batches;  // times are rounded
+  // Times are rounded, by more than nothing may take.
+  const Nanos hidden = 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches;
+  return std::max<Nanos>(static_cast<Nanos>(work * plan.micro_batches / speed) - hidden, 0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "weft/pipeline/verify/plan_data.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "weft/base/decimal.h"
@@ -19,6 +20,12 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
   const auto number = value.as_int();
   const auto exact = value.as_double();
   return number && exact && static_cast<double>(*number) == *exact ? number : std::nullopt;
+}
+
+/// Of an op; "1e0" and "0.4" are none.
+std::optional<std::int64_t> digits(std::string_view text) {
+  const bool plain = text.find_first_not_of("0123456789") == std::string_view::npos;
+  return plain ? parse_int(text) : std::nullopt;
 }
 
 /// Reads members; the first one that is missing or of another kind is remembered.
@@ -225,16 +232,55 @@ void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
       const std::size_t end = std::min(text.find(' '), text.size());
       const std::string_view word = text.substr(0, end);
       const std::size_t kind = word.find_first_of("FIWB");
-      const auto stage = parse_int(word.substr(0, kind));
-      const auto micro = kind == word.npos ? std::nullopt : parse_int(word.substr(kind + 1));
-      if (!stage || !micro || *stage < 0 || *stage > kMost || *micro < 0 || *micro > kMost) {
-        return reader.wrong("orders");
-      }
+      const auto stage = digits(word.substr(0, kind));
+      const auto micro = kind == word.npos ? std::nullopt : digits(word.substr(kind + 1));
+      if (!stage || !micro || *stage > kMost || *micro > kMost) return reader.wrong("orders");
       plan.orders.back().push_back(
           {static_cast<std::int32_t>(*stage), word[kind], static_cast<std::int32_t>(*micro)});
       text.remove_prefix(std::min(end + 1, text.size()));
     }
   }
+}
+
+/// Sums stay far from what 64 bits hold: a step of years and more bytes than there are make no
+/// sense.
+void check_sizes(Reader& reader, const PlanData& plan) {
+  constexpr double kMostInAll = 1e17;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const double speed : plan.speed) slowest = std::min(slowest, speed);
+  double times = 0, parameters = 0, kept = 0, sent = 0;
+  for (const LayerData& layer : plan.layers) {
+    if (layer.weight > layer.backward) reader.wrong("weight_ns");
+    times += static_cast<double>(layer.forward) + static_cast<double>(layer.backward);
+    parameters += static_cast<double>(layer.parameters);
+    kept += static_cast<double>(layer.stash);
+    sent += static_cast<double>(layer.activation);
+  }
+  const auto micros = static_cast<double>(plan.micro_batches);
+  if (times * micros / slowest > kMostInAll) reader.wrong("layers");
+  if (kept * micros > kMostInAll || sent > kMostInAll) return reader.wrong("layers");
+  if (parameters * static_cast<double>(plan.state_factor) > kMostInAll) {
+    reader.wrong("state_factor");
+  }
+  std::int64_t bandwidth = std::numeric_limits<std::int64_t>::max();
+  Nanos latency = 0;
+  for (std::size_t i = 0; i < plan.bandwidth.size(); ++i) {
+    for (std::size_t j = 0; j < plan.bandwidth[i].size(); ++j) {
+      if (i != j && plan.bandwidth[i][j] > 0) bandwidth = std::min(bandwidth, plan.bandwidth[i][j]);
+    }
+  }
+  for (const SharedData& link : plan.shared) bandwidth = std::min(bandwidth, link.bandwidth);
+  for (const auto& row : plan.latency) {
+    for (const Nanos each : row) latency = std::max(latency, each);
+  }
+  const std::vector<Bytes> cuts = plan.cuts();
+  const auto message = static_cast<double>(*std::max_element(cuts.begin(), cuts.end()));
+  const double bytes = 2 * std::max(micros * message, parameters);
+  if (plan.devices > 1 && bytes * 1e9 / static_cast<double>(bandwidth) > kMostInAll) {
+    reader.wrong("bandwidth");
+  }
+  const double turns = 2 * std::max(micros, static_cast<double>(plan.devices));
+  if (turns * static_cast<double>(latency) > kMostInAll) reader.wrong("latency_ns");
 }
 
 /// Times stand twice in a plan: exact, and in milliseconds.
@@ -300,6 +346,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   read_stages(reader, root, numbers, plan);
   read_orders(reader, root, plan);
   read_seal(reader, root, plan);
+  check_sizes(reader, plan);
   if (plan.micro_batches < 1) reader.wrong("microbatches");
   if (plan.stages.empty()) reader.wrong("stages");
   if (reader.what().empty()) return plan;

@@ -174,20 +174,22 @@ class Replay {
     gradients_left_.assign(count, plan.micro_batches);
     next_.assign(plan.groups, 0);
     free_.assign(plan.groups, 0);
-    running_.assign(plan.groups, false);
-    held_.resize(plan.groups);
+    held_.assign(plan.groups, 0);
+    most_.assign(plan.groups, 0);
   }
 
   Result<Replayed> run() {
+    for (std::size_t g = 0; g < next_.size(); ++g) run_ops(g);
     Replayed out;
-    for (std::size_t g = 0; g < next_.size(); ++g) start(g);
-    while (!ends_.empty()) {
-      const End end = ends_.top();
-      ends_.pop();
-      if (end.kind == kGradients)
-        out.step = std::max(out.step, links_.reduce(end.stage, end.time, times_[end.stage].reduce));
+    while (!waiting_.empty()) {
+      // Whatever becomes ready later does so behind what is ready first.
+      const Message first = waiting_.top();
+      waiting_.pop();
+      if (first.kind == Message::Kind::kGradients)
+        out.step =
+            std::max(out.step, links_.reduce(first.stage, first.ready, times_[first.stage].reduce));
       else
-        finish(end);
+        pass(first);
     }
     for (std::size_t g = 0; g < next_.size(); ++g) {
       if (next_[g] < plan_.orders[g].size()) {
@@ -196,24 +198,24 @@ class Replay {
                                                 " waits for ever for one of its ops");
       }
       out.step = std::max(out.step, free_[g]);
-      out.most.push_back(most_held(g));
     }
+    out.most = most_;
     return out;
   }
 
  private:
   static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
-  static constexpr char kGradients = 'G';  ///< all of a stage
-  /// The end of an op. Ends at the same time pass by boundary, forwards before backwards, and
-  /// all-reduces behind all of them.
-  struct End {
-    Nanos time;
-    std::int32_t direction;
+  /// On its way from a stage, ready since its op has ended. What is ready at the same time passes
+  /// by boundary, forwards before backwards, and all-reduces behind all of them.
+  struct Message {
+    enum class Kind { kThere, kBack, kGradients };
+    Nanos ready;
+    std::size_t turn;
     std::int32_t micro;
     std::size_t stage;
-    char kind;
-    bool operator>(const End& other) const {
-      return std::tie(time, direction, micro) > std::tie(other.time, other.direction, other.micro);
+    Kind kind;
+    bool operator>(const Message& other) const {
+      return std::tie(ready, turn, micro) > std::tie(other.ready, other.turn, other.micro);
     }
   };
 
@@ -224,57 +226,47 @@ class Replay {
     return std::max(forward_done_[s][op.micro], gradient_[s][op.micro]);
   }
 
-  /// The next op of the group, once it is known when it can start.
-  void start(std::size_t g) {
-    if (running_[g] || next_[g] == plan_.orders[g].size()) return;
-    const OpData& op = plan_.orders[g][next_[g]];
-    const Nanos when = ready(op);
-    if (when == kLater) return;
-    const StageTimes& times = times_[static_cast<std::size_t>(op.stage)];
-    const Nanos begin = std::max(when, free_[g]);
-    const Nanos length = op.kind == 'F'   ? times.forward
-                         : op.kind == 'I' ? times.input
-                         : op.kind == 'W' ? times.weight
-                                          : times.input + times.weight;
-    free_[g] = begin + length;
-    running_[g] = true;
-    if (op.kind == 'F') held_[g].emplace_back(begin, 1, times.kept);
-    if (op.kind == 'W' || op.kind == 'B') held_[g].emplace_back(free_[g], 0, -times.kept);
-    ends_.push({free_[g], op.kind == 'F' ? 2 * op.stage : 2 * op.stage - 1, op.micro,
-                static_cast<std::size_t>(op.stage), op.kind});
-  }
-
-  void finish(const End& end) {
-    const std::size_t s = end.stage, group = plan_.stages[s].group;
-    running_[group] = false;
-    ++next_[group];
-    if (end.kind == 'F') {
-      forward_done_[s][end.micro] = end.time;
-      if (s + 1 < plan_.stages.size()) {
-        input_[s + 1][end.micro] = links_.send(s, false, end.time);
-        start(plan_.stages[s + 1].group);
-      }
-    } else {
-      if (end.kind != 'I' && --gradients_left_[s] == 0 && times_[s].reduce > 0) {
-        const auto behind = static_cast<std::int32_t>(2 * plan_.stages.size() + s);
-        ends_.push({end.time, behind, 0, s, kGradients});
-      }
-      if (end.kind != 'W') {
-        halfway_[s][end.micro] = end.time;
-        if (s > 0) {
-          gradient_[s - 1][end.micro] = links_.send(s, true, end.time);
-          start(plan_.stages[s - 1].group);
-        }
-      }
+  /// Ops of the group, until one waits for others.
+  void run_ops(std::size_t g) {
+    for (; next_[g] < plan_.orders[g].size(); ++next_[g]) {
+      const OpData& op = plan_.orders[g][next_[g]];
+      const Nanos when = ready(op);
+      if (when == kLater) return;
+      const StageTimes& times = times_[static_cast<std::size_t>(op.stage)];
+      const Nanos length = op.kind == 'F'   ? times.forward
+                           : op.kind == 'I' ? times.input
+                           : op.kind == 'W' ? times.weight
+                                            : times.input + times.weight;
+      free_[g] = std::max(when, free_[g]) + length;
+      if (op.kind == 'F') most_[g] = std::max(most_[g], held_[g] += times.kept);
+      if (op.kind == 'W' || op.kind == 'B') held_[g] -= times.kept;
+      finish(op, free_[g]);
     }
-    start(group);
   }
 
-  Bytes most_held(std::size_t g) {
-    std::sort(held_[g].begin(), held_[g].end());
-    Bytes held = 0, most = 0;
-    for (const auto& [time, taken, change] : held_[g]) most = std::max(most, held += change);
-    return most;
+  void finish(const OpData& op, Nanos end) {
+    const auto s = static_cast<std::size_t>(op.stage);
+    if (op.kind == 'F') {
+      forward_done_[s][op.micro] = end;
+      if (s + 1 < plan_.stages.size())
+        waiting_.push({end, 2 * s, op.micro, s, Message::Kind::kThere});
+      return;
+    }
+    if (op.kind != 'W') {
+      halfway_[s][op.micro] = end;
+      if (s > 0) waiting_.push({end, 2 * s - 1, op.micro, s, Message::Kind::kBack});
+    }
+    if (op.kind != 'I' && --gradients_left_[s] == 0 && times_[s].reduce > 0) {
+      waiting_.push({end, 2 * plan_.stages.size() + s, 0, s, Message::Kind::kGradients});
+    }
+  }
+
+  void pass(const Message& message) {
+    const bool back = message.kind == Message::Kind::kBack;
+    const std::size_t to = back ? message.stage - 1 : message.stage + 1;
+    (back ? gradient_ : input_)[to][message.micro] =
+        links_.send(message.stage, back, message.ready);
+    run_ops(plan_.stages[to].group);
   }
 
   const PlanData& plan_;
@@ -284,9 +276,8 @@ class Replay {
   std::vector<std::int32_t> gradients_left_;  ///< by stage
   std::vector<std::size_t> next_;             ///< this and what follows: by group
   std::vector<Nanos> free_;
-  std::vector<std::vector<std::tuple<Nanos, int, Bytes>>> held_;
-  std::vector<bool> running_;
-  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<Bytes> held_, most_;  ///< ops of a group start in turn, and so memory changes
+  std::priority_queue<Message, std::vector<Message>, std::greater<>> waiting_;
 };
 
 }  // namespace
@@ -321,7 +312,7 @@ Nanos channel_latency(const PlanData& plan, const Devices& from, const Devices& 
   Nanos latency = 0;
   for (const std::int32_t sender : from) {
     for (const std::int32_t receiver : to) {
-      latency = std::max(latency, plan.latency[sender][receiver]);
+      if (sender != receiver) latency = std::max(latency, plan.latency[sender][receiver]);
     }
   }
   return latency;

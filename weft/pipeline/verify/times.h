@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rules of plans (docs/design/pipeline.md) make of a plan: how long everything takes, and
-// when it happens. Events in the order of time, nothing clever.
+// when it happens. Messages in the order of time, nothing clever.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"

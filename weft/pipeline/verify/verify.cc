@@ -94,16 +94,16 @@ Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
   if (!plan.limit_memory) return {"memory", true, "not limited"};
   double fullest = 0;
   for (const StageData& stage : plan.stages) {
-    const auto all = static_cast<double>(held[stage.group]);
+    const Bytes all = held[stage.group];
     for (const std::int32_t device : stage.devices) {
-      const auto limit = static_cast<double>(plan.memory[device]);
+      const Bytes limit = plan.memory[device];
       if (limit == 0) continue;
       if (all > limit) {
         return {"memory", false,
-                fmt::format("device {} would hold {:.3f} GB of {:.3f}", device, all * 1e-9,
-                            limit * 1e-9)};
+                fmt::format("device {} would hold {} bytes, {:.3f} GB, and has {}", device, all,
+                            static_cast<double>(all) * 1e-9, limit)};
       }
-      fullest = std::max(fullest, all / limit);
+      fullest = std::max(fullest, static_cast<double>(all) / static_cast<double>(limit));
     }
   }
   return {"memory", true, fmt::format("the fullest device is {:.1f} % full", 100 * fullest)};
@@ -122,7 +122,7 @@ Finding bound(const PlanData& plan) {
     return {"bound", false, "all plans have one stage a device, and yet a bound of their own"};
   }
   if (shares) {
-    const Nanos sure = std::max<Nanos>(bound_of_all(plan), 0);
+    const Nanos sure = bound_of_all(plan);
     if (plan.bound > sure) return unproved(plan.bound, sure);
   }
   const BoundCheck check = check_bound(plan, plan.one_stage_bound);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "weft/pipeline/bounds.h"
 #include "weft/pipeline/random_pipeline.h"
 #include "weft/pipeline/random_task.h"
@@ -103,12 +105,53 @@ TEST(Verify, AgreesOnPlansOfNextToNothing) {
   Profile profile;
   for (int layers = 1; layers <= 3; ++layers) {
     profile.layers.emplace_back().id = "l" + std::to_string(layers);
-    Task task;
-    task.chain = layer_chain(profile);
-    task.micro_batches = 2;
-    task.cluster = uniform_cluster(2, 1'000'000'000, 0);
-    EXPECT_EQ(verdict(file_of(profile, task, {})), "") << layers;
+    profile.layers.back().stash = 1000;
+    for (const std::int32_t devices : {2, 70}) {
+      Task task;
+      task.chain = layer_chain(profile);
+      task.micro_batches = 2;
+      task.cluster = uniform_cluster(devices, 1'000'000'000, 0);
+      task.limit_memory = layers > 1;
+      EXPECT_EQ(verdict(file_of(profile, task, {})), "") << layers << " on " << devices;
+      EXPECT_GE(bound_of_all(task), 0);
+    }
   }
+}
+
+TEST(Verify, RefusesWhat64BitsDoNotHold) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 6);
+  Task task = small_task(profile);
+  task.limit_memory = true;
+  task.cluster.memory.assign(3, 80'000'000'000);
+  const std::string right = file_of(profile, task, {});
+  ASSERT_EQ(verdict(right), "");
+  const std::tuple<std::string, std::string, std::string> absurd[] = {
+      {R"("state_factor":)", "state_factor", R"("state_factor":999999999999)"},
+      {R"("forward_ns":)", "layers", R"("forward_ns":99999999999)"},
+      {R"("weight_ns":0)", "weight_ns", R"("weight_ns":99999999)"},
+      {R"("stash_bytes":)", "layers", R"("stash_bytes":9999999999)"},
+      {R"("activation_bytes":)", "layers", R"("activation_bytes":99999999999)"},
+      {R"("latency_ns":[[0,)", "latency_ns", R"("latency_ns":[[0,99999999999999)"},
+      {R"("bandwidth":[[0,50000000000)", "bandwidth", R"("bandwidth":[[0,1)"}};
+  for (const auto& [old, named, by] : absurd) {
+    EXPECT_EQ(verdict(with(right, old, by)),
+              "plan.json: '" + named + "' is missing or makes no sense")
+        << by;
+  }
+}
+
+/// Nothing is sent from a device to itself.
+TEST(Verify, TakesNoLatencyFromTheDiagonal) {
+  std::mt19937 random(4);
+  const Profile profile = random_layers(random, 2);
+  Task task = small_task(profile);
+  PlannerOptions options;
+  options.stages = 1;
+  const std::string right = file_of(profile, task, options);
+  ASSERT_NE(right.find(R"("devices":[0,1,2])"), std::string::npos) << right;
+  const std::string diagonal = with(right, R"("latency_ns":[[0,)", R"("latency_ns":[[9000,)");
+  EXPECT_EQ(verdict(diagonal), "file: something was changed after it was written");
 }
 
 TEST(Verify, FindsWhatIsWrong) {
@@ -137,6 +180,11 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "0F0 1F1")).find("time: order 1 holds an op of stage 0"),
             0u);
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F1 1F0")).find("time"), 0u);
+  for (const std::string op : {"1F0.4", "1e0F0", "1F-0", "1F", "F0", "1 F0"}) {
+    EXPECT_EQ(verdict(with(right, "1F0 1F1", op + " 1F1")),
+              "plan.json: 'orders' is missing or makes no sense")
+        << op;
+  }
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F0 1F0")).find("time: the order of stage 1 runs"), 0u);
   EXPECT_EQ(verdict(with(right, "2F0 2B0", "2B0 2F0")).find("time: stage"), 0u);
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["1")")),
