@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weft over MPI against MPI_Alltoallw with subarray types, on problems from the tests of other
-// projects: array in to array out, both planned and typed before, in turns within one run.
-// Alltoallw has two turns and is held against itself as well, by the same rule: what that differs
-// from 1 by is noise. Where ranks outnumber cores, time is what the scheduler makes of it, so the
-// processor time of all ranks stands beside it. Started by bench/reshard_mpi.sh on several numbers
-// of ranks. Exit status: 0 at least parity in the geometric mean, 1 below, 4 no cases for so many
-// ranks.
+// projects: array in to array out, both planned and typed before, in turns within one run. What
+// takes microseconds is called many times a turn, back to back, and has more turns: so clocks,
+// barriers and what a rank does after its call on a core that others wait for are no part of it.
+// Neither way has a barrier inside: a rank returns when it has what it receives. Calls that stand
+// alone, after a barrier each, have a column of their own. Alltoallw has two turns and is held
+// against itself as well, by the same rule: what that differs from 1 by is noise. Where ranks
+// outnumber cores, time is what the scheduler makes of it, so the processor time of all ranks
+// stands beside it. Started by bench/reshard_mpi.sh on several numbers of ranks. Exit status: 0 at
+// least parity in the geometric mean, 1 below, 4 no cases for so many ranks.
 //
 //   mpirun -n 8 reshard_mpi CASES.json [BYTES A DEVICE [CASES [REPEATS]]]
 #include <mpi.h>
@@ -33,9 +36,11 @@ using namespace weft;
 using namespace weft::reshard;
 
 int rank = 0, ranks = 1;
+/// Problems with so many times the bytes that are asked for are not of that size.
+constexpr Bytes kMostTimes = 16;
 
-/// The problem with so many bytes a device or a little more, if it is even, over all ranks, and
-/// something moves.
+/// The problem with so many bytes a device or a few times as many, if it is even, over all ranks,
+/// and something moves.
 std::optional<Problem> scaled(const Problem& problem, Bytes local) {
   if (!problem.source_type || !problem.target_type) return {};
   if (problem.source.partial() || problem.target.partial()) return {};
@@ -53,7 +58,9 @@ std::optional<Problem> scaled(const Problem& problem, Bytes local) {
         }
       }
     }
-    if (bounds(*larger).memory * problem.item_size >= local) return *larger;
+    const Bytes memory = bounds(*larger).memory * problem.item_size;
+    if (memory > kMostTimes * local) return {};
+    if (memory >= local) return *larger;
     shape[dim] *= 2;
   }
 }
@@ -143,31 +150,72 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What one call takes: seconds of the slowest rank, and processor seconds of all of them.
+/// What a call takes: seconds of the slowest rank, and processor seconds of all of them.
 struct Cost {
   double wall = 0, processor = 0;
 };
 
+/// Of so many, back to back. The same on all ranks.
 template <class Work>
-Cost timed(const Work& work) {
+Cost timed(const Work& work, int calls) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double used = processor_seconds();
   const double begin = MPI_Wtime();
-  work();
-  Cost cost{MPI_Wtime() - begin, processor_seconds() - used};
+  for (int i = 0; i < calls; ++i) work();
+  Cost cost{(MPI_Wtime() - begin) / calls, (processor_seconds() - used) / calls};
   MPI_Allreduce(MPI_IN_PLACE, &cost.wall, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &cost.processor, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   return cost;
 }
 
+/// How often a work is called a turn, and how many rounds of turns there are.
+struct Schedule {
+  int calls = 1, rounds = 1;
+};
+
+/// `seconds`: of a call. Short ones fill a turn, and have as many turns as noise asks for.
+Schedule schedule_for(double seconds, int repeats) {
+  constexpr double kTurn = 2e-3, kAll = 0.3;
+  const double calls = std::clamp(std::ceil(kTurn / seconds), 1.0, 1000.0);
+  const double rounds = std::clamp(kAll / (3 * calls * seconds), 1.0, 60.0);
+  // Each is first, second and third equally often.
+  return {static_cast<int>(calls), (std::max(repeats, static_cast<int>(rounds)) + 2) / 3 * 3};
+}
+
 /// How many times as long MPI takes as Weft and as itself, and as much of the processors as Weft.
 struct Ratios {
   double weft = 0, control = 0, processor = 0;
+  double weft_seconds = 0, mpi_seconds = 0;
 };
 
-/// Rank 0 prints them.
-Ratios compare(const std::string& name, const Problem& problem, int repeats,
-               execute::Transport& transport) {
+template <class Weft, class Mpi>
+Ratios in_turns(const Weft& weft, const Mpi& mpi, const Schedule& schedule) {
+  std::vector<double> weft_times, mpi_times, ratios, controls, processor;
+  for (int i = 0; i < schedule.rounds; ++i) {
+    Cost costs[3];
+    for (int turn = 0; turn < 3; ++turn) {
+      const int which = (turn + i) % 3;
+      costs[which] = which == 0 ? timed(weft, schedule.calls) : timed(mpi, schedule.calls);
+    }
+    weft_times.push_back(costs[0].wall);
+    mpi_times.push_back(costs[1].wall);
+    // Of neighbours in time: both had the same share of the machine.
+    ratios.push_back(costs[1].wall / costs[0].wall);
+    controls.push_back(costs[1].wall / costs[2].wall);
+    processor.push_back(costs[1].processor / costs[0].processor);
+  }
+  return {median(ratios), median(controls), median(processor), median(weft_times),
+          median(mpi_times)};
+}
+
+/// Back to back and, where that is not the same, alone.
+struct Comparison {
+  Ratios in_a_row, alone;
+};
+
+/// Rank 0 prints it.
+Comparison compare(const std::string& name, const Problem& problem, int repeats,
+                   execute::Transport& transport) {
   const auto plan = make_plan(problem, {});
   const auto program = execute::make_program({{&problem, &*plan, {}}}, rank, {});
   std::vector<std::byte> source(program->buffers[0]), target(program->buffers[1]), other = target;
@@ -189,29 +237,17 @@ Ratios compare(const std::string& name, const Problem& problem, int repeats,
     std::fprintf(stderr, "%s: the results differ\n", name.c_str());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  std::vector<double> weft_times, mpi_times, ratios, controls, processor;
-  for (int i = 0; i < repeats; ++i) {
-    // Each is first, second and third equally often.
-    Cost costs[3];
-    for (int turn = 0; turn < 3; ++turn) {
-      const int which = (turn + i) % 3;
-      costs[which] = which == 0 ? timed(weft) : timed(mpi);
-    }
-    weft_times.push_back(costs[0].wall);
-    mpi_times.push_back(costs[1].wall);
-    // Of neighbours in time: both had the same share of the machine.
-    ratios.push_back(costs[1].wall / costs[0].wall);
-    controls.push_back(costs[1].wall / costs[2].wall);
-    processor.push_back(costs[1].processor / costs[0].processor);
-  }
-  const double ours = median(weft_times), theirs = median(mpi_times);
-  const Ratios found{median(ratios), median(controls), median(processor)};
+  const Schedule schedule = schedule_for(timed(mpi, 5).wall, repeats);
+  Comparison found;
+  found.in_a_row = found.alone = in_turns(weft, mpi, schedule);
+  if (schedule.calls > 1) found.alone = in_turns(weft, mpi, {1, 3 * schedule.rounds});
   if (rank == 0) {
+    const Ratios& row = found.in_a_row;
     const double gigabytes =
         static_cast<double>(bounds(problem).recv_total * problem.item_size) * 1e-9;
-    std::printf("| %s | %zu | %.1f | %.3f | %.3f | %.2f | %.2f | %.2f |\n", name.c_str(),
-                plan->steps.size(), 1e3 * gigabytes, 1e3 * ours, 1e3 * theirs, found.weft,
-                found.control, found.processor);
+    std::printf("| %s | %zu | %.1f | %.4f | %.4f | %.2f | %.2f | %.2f | %.2f |\n", name.c_str(),
+                plan->steps.size(), 1e3 * gigabytes, 1e3 * row.weft_seconds, 1e3 * row.mpi_seconds,
+                row.weft, row.control, row.processor, found.alone.weft);
     std::fflush(stdout);
   }
   return found;
@@ -258,24 +294,27 @@ int run(int argc, char** argv) {
                 std::min(most, problems.size()), problems.size(),
                 static_cast<double>(local) / (1 << 20));
     std::printf(
-        "| case | steps | received MB | Weft ms | Alltoallw ms | ratio | itself | processor |\n");
-    std::printf("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        "| case | steps | received MB | Weft ms | Alltoallw ms | ratio | itself | processor | "
+        "alone "
+        "|\n");
+    std::printf("| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   }
-  Summary weft, control, processor;
+  Summary weft, control, processor, alone;
   const std::size_t count = std::min(most, problems.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [name, problem] = problems[i * problems.size() / count];
-    const Ratios found = compare(name, problem, repeats, **transport);
-    weft.add(found.weft);
-    control.add(found.control);
-    processor.add(found.processor);
+    const Comparison found = compare(name, problem, repeats, **transport);
+    weft.add(found.in_a_row.weft);
+    control.add(found.in_a_row.control);
+    processor.add(found.in_a_row.processor);
+    alone.add(found.alone.weft);
   }
   if (rank == 0) {
     std::printf(
         "\ngeometric mean %.2f, least %.2f; Alltoallw against itself %.2f, least %.2f; "
-        "processor time %.2f, least %.2f\n",
+        "processor time %.2f, least %.2f; alone %.2f, least %.2f\n",
         weft.mean(count), weft.least, control.mean(count), control.least, processor.mean(count),
-        processor.least);
+        processor.least, alone.mean(count), alone.least);
   }
   return weft.mean(count) >= 1 ? 0 : 1;
 }

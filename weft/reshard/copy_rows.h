@@ -51,7 +51,7 @@ constexpr std::int64_t kWeavable = 64;
 /// For what does not stay in a cache.
 void copy_woven_rows(const WovenRows& rows, Vectors vectors);
 
-/// To be called after the last of them, before anybody else reads what was written.
+/// To be called after the last of what is streamed, before anybody else reads what was written.
 void finish_copies();
 
 }  // namespace weft::reshard

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "weft/reshard/copy_rows.h"
+#include "weft/reshard/short_list.h"
 
 namespace weft::reshard {
 namespace {
@@ -34,7 +35,7 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
 class Walk {
  public:
   Walk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
-      : from(first), to(place), loops_(loops), at_(loops.size(), 0) {}
+      : from(first), to(place), loops_(loops), at_(loops.size()) {}
 
   /// False where there is no next.
   bool next() {
@@ -55,7 +56,7 @@ class Walk {
 
  private:
   std::span<const CopyLoop> loops_;
-  std::vector<std::int64_t> at_;
+  ShortList<std::int64_t, 6> at_;
 };
 
 /// Squares small enough that all lines of both sides stay in the first cache.
@@ -76,8 +77,18 @@ void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Row
   }
 }
 
-/// The innermost loop again and again, while the rows of later ones are fetched.
-void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+/// The innermost loop again and again.
+void copy_few(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+  Walk walk(outer, rows.from, rows.to);
+  do {
+    rows.from = walk.from;
+    rows.to = walk.to;
+    copy(rows);
+  } while (walk.next());
+}
+
+/// The same, while the rows of later ones are fetched.
+void copy_many(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   const std::int64_t ahead = 1 + kSoonBytes / rows.bytes;
   // Rows closer than a line are fetched anyway.
   const bool asks = rows.from_step >= 64 || rows.from_step <= -64;
@@ -127,11 +138,12 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
                             std::byte* to) const {
   const CopyLoop once{1, 0, 0};
   const CopyLoop& inner = loops.empty() ? once : loops.back();
-  const CopyRows copy =
-      choose_copy_rows(run_, inner.to, std::max(all_, bytes_), available_vectors());
+  const std::int64_t all = std::max(all_, bytes_);
+  const CopyRows copy = choose_copy_rows(run_, inner.to, all, available_vectors());
   Rows rows{from, inner.from, to, inner.to, run_, inner.extent, nullptr};
   if (!crossed_) {
-    copy_loops(loops.first(loops.empty() ? 0 : loops.size() - 1), copy, rows);
+    const std::span<const CopyLoop> outer = loops.first(loops.empty() ? 0 : loops.size() - 1);
+    bytes_ > kSoonBytes ? copy_many(outer, copy, rows) : copy_few(outer, copy, rows);
   } else {
     Walk walk(loops.first(loops.size() - 2), from, to);
     do {
@@ -140,7 +152,8 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
       copy_tiles(loops[loops.size() - 2], inner, copy, rows);
     } while (walk.next());
   }
-  finish_copies();
+  // Waits for all that was written, also into lines that others have to give away before.
+  if (all >= kStreamed) finish_copies();
 }
 
 void StridedCopy::run(const std::byte* from, std::byte* to) const {

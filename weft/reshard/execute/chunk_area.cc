@@ -19,12 +19,12 @@ ChunkArea::ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk)
 }
 
 bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
-                     Bytes limit) {
+                     Bytes limit, Rings& rings) {
   // What lies in letters is not counted, so a budget does without.
   const bool inside = chunk.bytes <= Letter::kMostInside && limit == kNoLimit;
   if (!lanes_free(chunk) || (!inside && !fits(chunk, limit))) return false;
   if (inside) {
-    send_inside(chunk, buffers, fingerprint);
+    send_inside(chunk, buffers, fingerprint, rings);
     return true;
   }
   Held held{free_.back(), chunk.bytes, {}, {}};
@@ -37,17 +37,18 @@ bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::ui
     letter.offset = held.offset;
     letter.bytes = chunk.bytes;
     if (reader == chunk.readers[0]) {
-      held.reader = post(reader, letter);
+      held.reader = post(reader, letter, rings);
     } else {
-      held.others.push_back(post(reader, letter));
+      held.others.push_back(post(reader, letter, rings));
     }
   }
   held_.push_back(std::move(held));
+  rings.note(chunk.bytes);
   return true;
 }
 
 void ChunkArea::send_inside(const OutgoingChunk& chunk, const Buffers& buffers,
-                            std::uint64_t fingerprint) {
+                            std::uint64_t fingerprint, Rings& rings) {
   std::array<std::byte, Letter::kMostInside> bytes;
   pack(chunk.copies, buffers, bytes.data());
   for (const Device reader : chunk.readers) {
@@ -56,7 +57,7 @@ void ChunkArea::send_inside(const OutgoingChunk& chunk, const Buffers& buffers,
     letter.offset = Letter::kInside;
     letter.bytes = chunk.bytes;
     std::memcpy(letter.inside, bytes.data(), static_cast<std::size_t>(chunk.bytes));
-    post(reader, letter);
+    post(reader, letter, rings);
   }
 }
 
@@ -64,7 +65,7 @@ bool ChunkArea::lanes_free(const OutgoingChunk& chunk) {
   return std::all_of(chunk.readers.begin(), chunk.readers.end(), [&](Device reader) {
     Lane& lane = lanes_[reader];
     if (lane.sent - lane.taken < NeighbourLane::kLetters) return true;
-    lane.taken = neighbours_.lane(self_, reader).taken.load();
+    lane.taken = neighbours_.lane(self_, reader).taken.load(std::memory_order_acquire);
     return lane.sent - lane.taken < NeighbourLane::kLetters;
   });
 }
@@ -82,15 +83,16 @@ Letter& ChunkArea::next_letter(Device reader) const {
   return neighbours_.lane(self_, reader).letter(lanes_[reader].sent + 1);
 }
 
-ChunkArea::Reader ChunkArea::post(Device reader, Letter& letter) {
+ChunkArea::Reader ChunkArea::post(Device reader, Letter& letter, Rings& rings) {
   const std::uint64_t number = ++lanes_[reader].sent;
-  letter.number.store(number);
-  neighbours_.ring(reader, Neighbours::Until::kLetters);
+  letter.number.store(number, std::memory_order_release);
+  rings.add(reader, Neighbours::Until::kLetters);
   return {reader, number};
 }
 
 bool ChunkArea::taken(const Reader& reader) const {
-  return neighbours_.lane(self_, reader.device).taken.load() >= reader.letter;
+  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >=
+         reader.letter;
 }
 
 bool ChunkArea::taken_by_all(const Held& held) const {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/reshard/execute/neighbours.h"
+#include "weft/reshard/execute/rings.h"
 #include "weft/reshard/execute/shared_turn.h"
 
 namespace weft::reshard::execute {
@@ -18,10 +18,11 @@ class ChunkArea {
   /// Keeps the reference. `chunk`: the longest.
   ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk);
 
-  /// Packs the chunk from `buffers` and tells its receivers. False: others must take some before.
-  /// `limit`: bytes that may lie there at once, if anything does.
+  /// Packs the chunk from `buffers` and writes to its receivers, who are told when `rings` rings.
+  /// False: others must take some before. `limit`: bytes that may lie there at once, if anything
+  /// does.
   bool send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
-            Bytes limit);
+            Bytes limit, Rings& rings);
   static constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max();
 
   /// Bytes that have not been taken by all their receivers, as far as is known.
@@ -41,10 +42,11 @@ class ChunkArea {
   };
   bool fits(const OutgoingChunk& chunk, Bytes limit);
   bool lanes_free(const OutgoingChunk& chunk);
-  void send_inside(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint);
+  void send_inside(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
+                   Rings& rings);
   /// To be written, then posted.
   Letter& next_letter(Device reader) const;
-  Reader post(Device reader, Letter& letter);
+  Reader post(Device reader, Letter& letter, Rings& rings);
   void forget_taken();
   void forget_oldest();
   bool taken(const Reader& reader) const;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 #include <ctime>
 
@@ -24,6 +23,13 @@ long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, cons
   static_assert(sizeof word == sizeof(std::uint32_t) &&
                 std::atomic<std::uint32_t>::is_always_lock_free);
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), what, value, most, nullptr, 0);
+}
+
+void fence() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"  // which does not see it, and needs not: it orders no data
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#pragma GCC diagnostic pop
 }
 
 /// What tells a namespace of the kernel from others; 0: unknown.
@@ -111,18 +117,24 @@ void Neighbours::sit_down(Device self) const {
 
 void Neighbours::leave(Device self) const { seat(self).left = 1; }
 
+// Either the sleeper sees what was written before this, or this sees that it sleeps: on both sides
+// a fence stands between what is written and what is read. It waits for lines of cache that others
+// have, so there is one for all letters, which are fetched at the same time.
+void Neighbours::before_rings() { fence(); }
+
 void Neighbours::ring(Device device, Until what) const {
   Seat& other = seat(device);
-  // Either the sleeper sees what was written before this, or this sees that it sleeps: all four
-  // accesses have one order, which is why letters and what was taken are written so.
-  if (other.dozing.load() < static_cast<std::uint32_t>(what)) return;
+  if (other.dozing.load(std::memory_order_relaxed) < static_cast<std::uint32_t>(what)) return;
+  // One wakes it for all that come before it is awake.
+  if (other.dozing.exchange(0) == 0) return;
   other.bell.fetch_add(1);
-  futex(other.bell, FUTEX_WAKE, INT_MAX, nullptr);
+  futex(other.bell, FUTEX_WAKE, 1, nullptr);
 }
 
 std::uint32_t Neighbours::doze_off(Device self, Until what) const {
   const std::uint32_t bell = seat(self).bell.load();
   seat(self).dozing.store(static_cast<std::uint32_t>(what));
+  fence();
   return bell;
 }
 
@@ -156,6 +168,7 @@ void Neighbours::give_up(Device self, const std::string& why) const {
   board().who = self;
   std::strncpy(board().why, why.c_str(), Board::kWhy - 1);
   board().given_up.store(2);
+  before_rings();
   for (Device device = 0; device < devices_; ++device) ring(device, Until::kLetters);
 }
 

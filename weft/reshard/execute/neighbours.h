@@ -58,6 +58,8 @@ class Neighbours {
 
   /// What those that sleep wait for.
   enum class Until : std::uint32_t { kLetters = 1, kRoomOrLetters = 2 };
+  /// Between letters written or taken and the rings that tell of them: one for any number of both.
+  static void before_rings();
   /// After a letter was written for `device`, or, with kRoomOrLetters, after one of its own was
   /// taken: wakes it if it sleeps and waits for that.
   void ring(Device device, Until what) const;

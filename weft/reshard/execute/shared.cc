@@ -43,6 +43,7 @@ class Shared final : public SharedTransport {
         options_(options),
         crowded_(cores_here() < neighbours_.devices()),
         area_(neighbours_, self, options.chunk),
+        rings_(neighbours_),
         taken_(static_cast<std::size_t>(neighbours_.devices())) {
     neighbours_.sit_down(self);
   }
@@ -121,16 +122,19 @@ class Shared final : public SharedTransport {
         moved = true;
       }
     }
+    rings_.ring();
     return moved;
   }
 
   bool send(const Buffers& buffers) {
     bool moved = false;
     for (; progress_.sent < progress_.turn->sends.size(); ++progress_.sent) {
-      if (!area_.send(progress_.turn->sends[progress_.sent], buffers, fingerprint_, limit_)) break;
+      const OutgoingChunk& chunk = progress_.turn->sends[progress_.sent];
+      if (!area_.send(chunk, buffers, fingerprint_, limit_, rings_)) break;
       note_peak(area_.held());
       moved = true;
     }
+    rings_.ring();
     return moved;
   }
 
@@ -140,9 +144,10 @@ class Shared final : public SharedTransport {
     NeighbourLane& lane = neighbours_.lane(peer, self_);
     std::uint64_t& taken = taken_[peer];
     std::size_t took = 0;
+    Bytes bytes = 0;
     for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
       const Letter& letter = lane.letter(taken + 1);
-      if (letter.number.load() != taken + 1) break;
+      if (letter.number.load(std::memory_order_acquire) != taken + 1) break;
       if (letter.fingerprint != fingerprint_ || letter.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
@@ -151,9 +156,11 @@ class Shared final : public SharedTransport {
       const bool inside = letter.offset == Letter::kInside;
       unpack(chunks[took].copies, inside ? letter.inside : neighbours_.area(peer) + letter.offset,
              buffers);
-      lane.taken.store(++taken);
+      lane.taken.store(++taken, std::memory_order_release);
+      bytes += chunks[took].bytes;
     }
-    if (took > 0) neighbours_.ring(peer, Neighbours::Until::kRoomOrLetters);
+    if (took > 0) rings_.add(peer, Neighbours::Until::kRoomOrLetters);
+    rings_.note(bytes);
     return took;
   }
 
@@ -230,6 +237,7 @@ class Shared final : public SharedTransport {
   std::function<bool()> cancelled_;
   bool crowded_;  ///< more devices than cores: to wait busily would hold others up
   ChunkArea area_;
+  Rings rings_;
   std::vector<std::uint64_t> taken_;  ///< letters, by sender
   std::optional<Error> failed_;
   std::vector<Prepared> programs_;  ///< used last, first

@@ -221,6 +221,21 @@ TEST(Neighbours, AreNotFoundUnderAnotherNameOrNumber) {
   EXPECT_EQ(late.error().code, ErrorCode::kUnavailable);
 }
 
+TEST(Neighbours, ASleeperIsWokenOnceAndByWhatItWaitsFor) {
+  using Until = Neighbours::Until;
+  const Neighbours neighbours = *Neighbours::create(2, 4096);
+  const std::uint32_t bell = neighbours.doze_off(1, Until::kLetters);
+  neighbours.ring(1, Until::kRoomOrLetters);
+  EXPECT_FALSE(neighbours.sleep(1, bell, 1ms));
+  neighbours.ring(1, Until::kLetters);
+  EXPECT_TRUE(neighbours.sleep(1, bell, 10s));
+  // Before it dozes off again, others need not wake it.
+  neighbours.ring(1, Until::kLetters);
+  EXPECT_EQ(neighbours.doze_off(1, Until::kRoomOrLetters), bell + 1);
+  neighbours.ring(1, Until::kRoomOrLetters);
+  EXPECT_TRUE(neighbours.sleep(1, bell + 1, 10s));
+}
+
 TEST(Neighbours, MemoryThatIsNotThereIsAnErrorAndNoCrash) {
   const auto huge = Neighbours::create(1000, Bytes{1} << 40);
   ASSERT_FALSE(huge);
