@@ -167,6 +167,10 @@ Question question_of(const Arguments& arguments) {
 Status check_flags(const Question& question, const Arguments& arguments,
                    const std::vector<Flag>& flags) {
   constexpr std::string_view kAlways[] = {"--json", "--threads"};
+  if (question.name == "gantt" && arguments.has("--json")) {
+    return fail(ErrorCode::kUsage,
+                "a picture has no JSON; weft pipeline export PLAN --to json tells all times");
+  }
   const std::string_view asked = question.name.empty() ? "planning" : question.name;
   for (const Flag& flag : flags) {
     const bool known =

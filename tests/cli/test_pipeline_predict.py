@@ -119,6 +119,11 @@ def test_steps_of_production_jobs_come_out_within_two_percent(weft: Weft, name: 
     assert answer["step_ms"] == pytest.approx(answer["recorded"]["step_ms"], rel=0.02)
 
 
+def test_stages_of_a_timeline_cannot_be_cut(weft: Weft) -> None:
+    done = weft("pipeline", "predict", timeline("ST"), "--schedule", "interleaved")
+    assert done.returncode == 2 and "tells no layers" in done.stderr and done.stdout == ""
+
+
 def test_replan_goes_around_the_slow_worker(weft: Weft) -> None:
     done = weft("pipeline", "replan", timeline("AR"), "--layers", "64", "--json")
     assert done.returncode == 0, done.stderr

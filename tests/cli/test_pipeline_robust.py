@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import time
+import xml.dom.minidom
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,23 @@ def test_a_plan_that_cannot_be_written_is_shown(weft: Weft, tmp_path: Path) -> N
     assert done.stdout == weft(*asked, tmp_path / "plan.json").stdout
     (tmp_path / "marked.json").write_text("\ufeff" + json.dumps(layers()))
     assert weft("pipeline", tmp_path / "marked.json", *CLUSTER).returncode == 0
+
+
+def test_names_are_one_line_of_plain_text(weft: Weft, tmp_path: Path) -> None:
+    """Whatever they hold: a terminal takes no orders from them, a picture is well-formed."""
+    name = "a\x1b[31mred\nline\x01<b>&"
+    profile, plan, picture = (tmp_path / x for x in ("profile.json", "plan.json", "picture.svg"))
+    profile.write_text(json.dumps({**layers(), "name": name}))
+    (tmp_path / "stages.json").write_text(
+        json.dumps({"instances": {name: {"P": 2, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0}}})
+    )
+    shown = [weft("pipeline", profile, *CLUSTER, "-o", plan),
+             weft("pipeline", "gantt", plan, "--svg", picture),
+             weft("pipeline", "schedule", tmp_path / "stages.json", "--gantt")]  # fmt: skip
+    for done in shown:
+        assert done.returncode == 0 and not set("\x1b\x01") & set(done.stdout)
+        assert "a [31mred line <b>&" in done.stdout
+    xml.dom.minidom.parse(str(picture))
 
 
 @pytest.mark.parametrize("question", ["schedul", "exprot", "gant"])
@@ -340,6 +358,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["p.json", "--svg", "x.svg"], "--svg does not go with planning"),
         (["p.json", "--devices", "4"], "--devices does not go with planning"),
         (["gantt", "p.json", "--microbatches", "4"], "--microbatches does not go with gantt"),
+        (["gantt", "p.json", "--json"], "a picture has no JSON; weft pipeline export"),
         (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
         (["predict", "t", "--schedule", "zb"], "'zb' is none of 1f1b, gpipe, interleaved (see"),
         (["predict", "t", "--schedule", "zb-v"], "--schedule of predict: 'zb-v' is none of 1f1b"),

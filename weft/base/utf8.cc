@@ -40,4 +40,11 @@ void append_utf8(std::string& out, std::uint32_t code_point) {
   }
 }
 
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
 }  // namespace weft

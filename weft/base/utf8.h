@@ -16,4 +16,7 @@ std::size_t utf8_length(std::string_view text);
 
 void append_utf8(std::string& out, std::uint32_t code_point);
 
+/// For one line of a terminal or a page: control characters are blanks.
+std::string printable(std::string text);
+
 }  // namespace weft

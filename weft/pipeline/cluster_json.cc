@@ -6,6 +6,7 @@
 
 #include "weft/base/decimal.h"
 #include "weft/base/json_document.h"
+#include "weft/base/utf8.h"
 #include "weft/pipeline/cluster.h"
 #include "weft/pipeline/cluster_table.h"
 
@@ -85,7 +86,7 @@ Result<Cluster> read_cluster(const JsonValue& value) {
     return bad(fmt::format("'devices' is no number from 1 to {}", Cluster::kMostDevices));
   }
   Cluster cluster = uniform_cluster(static_cast<std::int32_t>(*count), 0);
-  if (const JsonValue* name = value.find("name")) cluster.name = name->text;
+  if (const JsonValue* name = value.find("name")) cluster.name = printable(name->text);
   const JsonValue* bandwidth = value.find("bandwidth");
   if (!bandwidth && *count > 1) return bad("'bandwidth' is missing");
   if (bandwidth) {
@@ -202,7 +203,7 @@ Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables) {
   cluster.name = measured->network;
   for (const bool forwards : {false, true}) {
     for (const cost::LinkPair& pair : measured->pairs) {
-      if (pair.rows.empty()) continue;
+      if (pair.rows.empty() || pair.from == pair.to) continue;
       const std::size_t at = static_cast<std::size_t>(forwards ? pair.from : pair.to) * devices +
                              (forwards ? pair.to : pair.from);
       cluster.bandwidth[at] = rate(pair.rows);

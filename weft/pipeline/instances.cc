@@ -8,6 +8,7 @@
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
+#include "weft/base/utf8.h"
 
 namespace weft::pipeline {
 namespace {
@@ -201,9 +202,9 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
 }
 
 std::string name_of(const JsonValue& list, std::size_t i) {
-  if (list.is_object()) return list.keys[i];
+  if (list.is_object()) return printable(list.keys[i]);
   const JsonValue* name = list.items[i].find("name");
-  return name && name->is_string() ? name->text : std::to_string(i);
+  return name && name->is_string() ? printable(name->text) : std::to_string(i);
 }
 
 }  // namespace

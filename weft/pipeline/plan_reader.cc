@@ -7,6 +7,7 @@
 
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
+#include "weft/base/utf8.h"
 #include "weft/pipeline/limits.h"
 #include "weft/pipeline/plan_file.h"
 
@@ -82,7 +83,7 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   ReadPlan plan;
   plan.file = file;
   WEFT_ASSIGN(plan.profile, parse_profile(json, file));
-  if (const JsonValue* name = root.find("profile")) plan.profile.name = name->text;
+  if (const JsonValue* name = root.find("profile")) plan.profile.name = printable(name->text);
   std::vector<std::int32_t> order(plan.profile.layers.size());
   std::iota(order.begin(), order.end(), 0);
   for (const LayerEdge& edge : plan.profile.edges) {
@@ -101,7 +102,7 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   WEFT_ASSIGN(plan.step, number(root, "step_ns"));
   WEFT_ASSIGN(plan.bound, number(root, "lower_bound_ns"));
   WEFT_ASSIGN(plan.stages, stages_of(root, plan.profile, plan.task.cluster));
-  if (const JsonValue* name = root.find("schedule")) plan.schedule_name = name->text;
+  if (const JsonValue* name = root.find("schedule")) plan.schedule_name = printable(name->text);
   WEFT_ASSIGN(const JsonValue* orders, member(root, "orders"));
   std::string lines;
   for (const JsonValue& line : orders->items) lines += line.text + "\n";

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "weft/base/file.h"
+#include "weft/base/utf8.h"
 #include "weft/pipeline/profiles/formats.h"
 
 namespace weft::pipeline {
@@ -204,7 +205,7 @@ Result<Profile> parse_profile(std::string_view text, const std::string& name,
     if (error.file.empty()) error.file = name;
     return tl::unexpected(std::move(error));
   }
-  if (profile->name.empty()) profile->name = title_of(name);
+  profile->name = printable(profile->name.empty() ? title_of(name) : std::move(profile->name));
   return profile;
 }
 

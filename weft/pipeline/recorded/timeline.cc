@@ -345,6 +345,11 @@ Pipeline replica_pipeline(const TimedJob& job, std::size_t replica) {
 }
 
 Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro micro_batches) {
+  if (schedule != "1f1b" && schedule != "gpipe") {
+    return fail(ErrorCode::kUsage,
+                "an op timeline tells no layers, so its stages cannot be cut for '" + schedule +
+                    "'; 1f1b and gpipe can be predicted");
+  }
   Nanos longest = 0;
   for (std::size_t r = 0; r < job.workers.size(); ++r) {
     WEFT_ASSIGN(const Nanos time, replica_time(job, schedule, r, job.workers[r], micro_batches));

@@ -65,7 +65,11 @@ TEST(TimedJob, TheStepIsThatOfTheTimeline) {
 TEST(TimedJob, MoreMicroBatchesTakeLonger) {
   const TimedJob job = timed(four_stages());
   EXPECT_GT(step_of(job, "1f1b", 16).value(), step_of(job, "1f1b", 8).value() + 8 * 30 * ms - 1);
-  EXPECT_FALSE(step_of(job, "zigzag", 8).has_value());
+  for (const char* other : {"zigzag", "interleaved"}) {
+    const auto step = step_of(job, other, 8);
+    ASSERT_FALSE(step.has_value()) << other;
+    EXPECT_EQ(step.error().code, ErrorCode::kUsage);
+  }
 }
 
 TEST(Replan, FindsTheSlowWorkerAndMovesWorkAwayFromIt) {
