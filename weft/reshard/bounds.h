@@ -26,9 +26,4 @@ std::vector<std::int64_t> lacking(const Layout& from, const Layout& to);
 /// more; so many transfers do not fit onto fewer devices than there are.
 std::int64_t least_received(const Layout& from, const Layout& to);
 
-/// What the devices of a node want and none of them has, of the node that lacks most: it must come
-/// from others. Of summands, what the node does not have all groups of. 0 where that is not known.
-std::int64_t node_lacks(const Layout& from, const Layout& to,
-                        const std::vector<std::int32_t>& node_of);
-
 }  // namespace weft::reshard

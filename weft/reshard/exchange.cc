@@ -6,9 +6,10 @@
 #include <numeric>
 #include <queue>
 #include <set>
-#include <unordered_map>
 
 #include "weft/base/check.h"
+#include "weft/reshard/joining.h"
+#include "weft/reshard/shards.h"
 
 namespace weft::reshard {
 namespace {
@@ -38,91 +39,6 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   }
   return parts;
 }
-
-/// A region of one group of a layout, with all who hold it.
-struct Shard {
-  Part part;                    ///< the first that has this region
-  std::vector<Part> parts;      ///< all that have it
-  std::vector<Device> holders;  ///< sorted
-  struct Receiver {
-    std::int64_t elements;
-    Part part;  ///< of the next layout
-    bool add;
-  };
-  std::vector<Receiver> receivers;
-};
-
-/// Group, then the slot in each dimension.
-using ShardKey = std::vector<std::int32_t>;
-
-struct KeyHash {
-  std::size_t operator()(const ShardKey& key) const {
-    std::size_t hash = 1469598103934665603u;
-    for (const std::int32_t item : key) {
-      hash = (hash ^ static_cast<std::size_t>(item)) * 1099511628211u;
-    }
-    return hash;
-  }
-};
-
-class Shards {
- public:
-  explicit Shards(const Layout& layout) {
-    // Combinations of a grid are held, but for those with slots of devices that have nothing.
-    const auto most = 64 * static_cast<std::size_t>(layout.parts());
-    std::size_t combinations = layout.groups;
-    for (const auto& cut : layout.cuts) {
-      radix_.push_back(cut->slots.size());
-      combinations = combinations > most ? combinations : combinations * cut->slots.size();
-    }
-    if (combinations <= most) dense_.assign(combinations, kNone);
-    ShardKey key(layout.cuts.size() + 1);
-    for (Part part = 0; part < layout.parts(); ++part) {
-      if (!layout.holds(part)) continue;
-      key[0] = layout.group[part];
-      for (std::size_t i = 0; i < layout.cuts.size(); ++i) {
-        key[i + 1] = layout.cuts[i]->slot_of[part];
-      }
-      std::int32_t& number = place_of(key);
-      if (number == kNone) {
-        number = static_cast<std::int32_t>(list_.size());
-        list_.push_back({part, {}, {}, {}});
-      }
-      list_[number].parts.push_back(part);
-      list_[number].holders.push_back(layout.device_of(part));
-    }
-    if (layout.further.empty()) return;
-    for (Shard& shard : list_) std::sort(shard.holders.begin(), shard.holders.end());
-  }
-
-  /// nullptr: nobody holds it, as may be in layouts that are no grid.
-  Shard* find(const ShardKey& key) {
-    if (!dense_.empty()) {
-      const std::int32_t number = dense_[index_of(key)];
-      return number == kNone ? nullptr : &list_[number];
-    }
-    const auto found = sparse_.find(key);
-    return found == sparse_.end() ? nullptr : &list_[found->second];
-  }
-  /// In the order of their first parts.
-  std::vector<Shard>& list() { return list_; }
-
- private:
-  static constexpr std::int32_t kNone = -1;
-  std::size_t index_of(const ShardKey& key) const {
-    auto index = static_cast<std::size_t>(key[0]);
-    for (std::size_t i = 0; i < radix_.size(); ++i) index = index * radix_[i] + key[i + 1];
-    return index;
-  }
-  std::int32_t& place_of(const ShardKey& key) {
-    return dense_.empty() ? sparse_.try_emplace(key, kNone).first->second : dense_[index_of(key)];
-  }
-
-  std::vector<std::size_t> radix_;   ///< slots in each dimension
-  std::vector<std::int32_t> dense_;  ///< the shard of each combination; empty: there are too many
-  std::unordered_map<ShardKey, std::int32_t, KeyHash> sparse_;  ///< takes its place then
-  std::vector<Shard> list_;
-};
 
 /// Meetings::between() of each dimension.
 using Met = std::vector<const Meetings::Slots*>;
@@ -323,13 +239,10 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
   const Met met_back = meet(to, from, meetings);
   // Parts of the new layout by group and slots, to find out who wants something of a shard.
   Shards wanted(to);
-  std::vector<std::int32_t> leads_to(from.groups);
-  for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
-    leads_to[from.group_of_summand[i]] = to.group_of_summand[i];
-  }
+  const Joining joining(from, to);
   std::vector<Piece> own;
   const auto settle = [&](Shard& shard) {
-    for_each_shard(met_back, from, shard.part, leads_to[from.group[shard.part]],
+    for_each_shard(met_back, from, shard.part, joining.leads_to[from.group[shard.part]],
                    [&](const ShardKey& key) {
                      if (Shard* found = wanted.find(key)) {
                        for (const Part part : found->parts) {

@@ -8,6 +8,7 @@
 
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/moves.h"
+#include "weft/reshard/nodes.h"
 #include "weft/reshard/plan.h"
 #include "weft/reshard/random_problem.h"
 #include "weft/reshard/replay.h"
@@ -60,6 +61,10 @@ TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
     if (problem.target.partial()) continue;
     if (seed % 4 == 0) set_nodes(problem, 1 + seed % 3);
     expect_told(problem.source, problem.target, problem.node_of);
+    std::vector<std::int64_t> by_device;
+    Meetings meetings(problem.node_of);
+    traffic(problem.source, problem.target, meetings, &by_device);
+    EXPECT_EQ(by_device, received(problem.source, problem.target));
   }
 }
 
@@ -69,7 +74,7 @@ TEST(Exchange, TrafficOfTypesOnTheWayIsToldAsWell) {
     SCOPED_TRACE(seed);
     Problem problem = random_problem(
         seed, {.even = seed % 3 == 0, .partial = seed % 2 == 0, .other_mesh = seed % 5 == 0});
-    if (seed % 4 == 0) set_nodes(problem, 2);
+    if (seed % 7 > 0) set_nodes(problem, 1 + seed % 4);
     const auto factored = factor(problem);
     if (!factored || problem.target.partial()) continue;
     TypeLayouts layouts(problem, *factored);
@@ -85,6 +90,34 @@ TEST(Exchange, TrafficOfTypesOnTheWayIsToldAsWell) {
       }
     }
   }
+}
+
+TEST(Exchange, NodesThatAreGridsAreToldByProductsAsHolderByHolder) {
+  std::int64_t grids = 0, others = 0;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    SCOPED_TRACE(seed);
+    Problem problem = random_problem(
+        seed, {.even = seed % 3 == 0, .partial = seed % 2 == 0, .other_mesh = seed % 5 == 0});
+    set_nodes(problem, 2 + seed % 3);
+    const auto factored = factor(problem);
+    if (!factored || problem.target.partial()) continue;
+    TypeLayouts layouts(problem, *factored);
+    if (!layouts.consistent()) continue;
+    TypeNumbers& numbers = layouts.numbers();
+    const Layout& target = *layouts.layout(factored->to);
+    for (const TypeNumber way : moves(*factored, numbers.of(factored->from), numbers)) {
+      Layout layout = *layouts.layout(way);
+      Meetings meetings(problem.node_of);
+      const std::int64_t lacks = node_lacks(layout, target, meetings);
+      // Never more than a round brings, and nothing else than without the short cut.
+      EXPECT_LE(lacks, into_nodes(layout, target, meetings));
+      (layout.node_grid ? grids : others) += 1;
+      layout.node_grid = false;
+      EXPECT_EQ(node_lacks(layout, target, meetings), lacks);
+    }
+  }
+  EXPECT_GT(grids, 500);
+  EXPECT_GT(others, 200);
 }
 
 TEST(Exchange, ADeviceFindsItsOwnPiecesWithoutAllOthers) {

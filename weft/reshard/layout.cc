@@ -31,11 +31,17 @@ void measure(Cut& cut) {
   for (const Strips& slot : cut.slots) cut.lengths.push_back(length(slot));
   const auto [least, most] = std::minmax_element(cut.lengths.begin(), cut.lengths.end());
   cut.every = !cut.lengths.empty() && *least == *most ? *least : -1;
+  cut.length_of.clear();
+  if (cut.every < 0) {
+    cut.length_of.reserve(cut.slot_of.size());
+    for (const std::int32_t slot : cut.slot_of) cut.length_of.push_back(cut.lengths[slot]);
+  }
   cut.single = std::all_of(cut.slots.begin(), cut.slots.end(),
                            [](const Strips& slot) { return slot.size() <= 1; });
-  cut.tiles = cut.single && cut.every > 0 &&
-              std::all_of(cut.slots.begin(), cut.slots.end(),
-                          [&](const Strips& slot) { return slot.front().low % cut.every == 0; });
+  cut.tile = cut.single && !cut.lengths.empty() ? *most : 0;
+  for (const Strips& slot : cut.slots) {
+    if (cut.tile > 0 && !slot.empty() && slot.front().low % cut.tile != 0) cut.tile = 0;
+  }
 }
 
 Cut make_cut(const std::vector<Strips>& piece_of_part) {
@@ -65,13 +71,17 @@ std::vector<Strips> Layout::region(Part part) const {
 
 std::int64_t Layout::largest() const {
   if (further.empty()) {
-    std::int64_t every = 1;
-    for (const auto& cut : cuts) every = cut->every < 0 || every < 0 ? -1 : every * cut->every;
-    const auto absent = [](std::int32_t number) { return number == kAbsent; };
-    if (every >= 0 && !std::all_of(group.begin(), group.end(), absent)) return every;
+    Product product;
+    for (const auto& cut : cuts) multiply(product, *cut);
+    if (product.even()) {
+      const bool any = std::any_of(group.begin(), group.end(), [](auto g) { return g != kAbsent; });
+      return any ? product.every() : 0;
+    }
+    std::vector<std::int64_t> room;
+    const std::int64_t* held = product.values(group.size(), room);
     std::int64_t most = 0;
     for (Part part = 0; part < parts(); ++part) {
-      if (group[part] != kAbsent) most = std::max(most, elements(part));
+      if (group[part] != kAbsent) most = std::max(most, held[part]);
     }
     return most;
   }

@@ -17,6 +17,7 @@
 
 #include "weft/base/result.h"
 #include "weft/reshard/box.h"
+#include "weft/reshard/products.h"
 
 namespace weft::reshard {
 
@@ -29,17 +30,28 @@ using Part = std::int32_t;
 
 /// How one dimension is distributed.
 struct Cut {
-  std::vector<Strips> slots;          ///< distinct; disjoint in the layouts of meshes
-  std::vector<std::int64_t> lengths;  ///< of slots
-  std::vector<std::int32_t> slot_of;  ///< by part
-  std::int64_t every = -1;            ///< the length of all slots; -1: they differ
-  bool single = false;                ///< no slot has more than one strip
-  bool tiles = false;                 ///< each is one, from a multiple of `every` on
+  std::vector<Strips> slots;            ///< distinct; disjoint in the layouts of meshes
+  std::vector<std::int64_t> lengths;    ///< of slots
+  std::vector<std::int32_t> slot_of;    ///< by part
+  std::vector<std::int64_t> length_of;  ///< by part, where lengths differ; else empty
+  std::int64_t every = -1;              ///< the length of all slots; -1: they differ
+  bool single = false;                  ///< no slot has more than one strip
+  /// The longest slot, where each is one strip from a multiple of it on; else 0.
+  std::int64_t tile = 0;
 
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }
 };
 
-/// Fills what follows from slots: lengths, every, single, tiles.
+/// Times what each part has of the dimension.
+inline void multiply(Product& product, const Cut& cut) {
+  if (cut.every >= 0) {
+    product.multiply(cut.every);
+  } else {
+    product.multiply(cut.length_of);
+  }
+}
+
+/// Fills what follows from slots and slot_of.
 void measure(Cut& cut);
 /// The piece of each part, as a Cut: equal ones share a slot, slots are numbered as they appear.
 Cut make_cut(const std::vector<Strips>& piece_of_part);
@@ -57,6 +69,9 @@ struct Layout {
   std::vector<std::int32_t> team;
   /// Every combination of slots is held by somebody, as in meshes and block-cyclic layouts.
   bool grid = true;
+  /// Within every node, too: of the pieces and groups that its devices hold, each combination is
+  /// held by one of them. False where that is not known.
+  bool node_grid = false;
 
   Part parts() const { return static_cast<Part>(group.size()); }
   Device devices() const { return static_cast<Device>(group.size() - further.size()); }

@@ -5,6 +5,74 @@
 
 namespace weft::reshard {
 
+Meetings::Meetings(std::vector<std::int32_t> node_of) : node_of_(std::move(node_of)) {
+  std::int32_t nodes = 0;
+  for (const std::int32_t node : node_of_) nodes = std::max(nodes, node + 1);
+  first_of_node_.assign(nodes + 1, 0);
+  for (const std::int32_t node : node_of_) ++first_of_node_[node];
+  for (std::int32_t node = 0; node < nodes; ++node) {
+    first_of_node_[node + 1] += first_of_node_[node];
+  }
+  by_node_.resize(node_of_.size());
+  for (auto device = static_cast<Device>(node_of_.size()); device-- > 0;) {
+    by_node_[--first_of_node_[node_of_[device]]] = device;
+  }
+}
+
+const Meetings::NodeSlots& Meetings::node_slots(const CutPtr& cut) {
+  const auto [found, fresh] = node_slots_.try_emplace(cut.get());
+  NodeSlots& known = found->second;
+  if (!fresh) return known;
+  known.cut = cut;
+  known.first.reserve(first_of_node_.size());
+  known.held.assign(nodes(), 0);
+  known.together.resize(nodes());
+  seen_in_.assign(cut->slots.size(), -1);
+  for (std::int32_t node = 0; node < nodes(); ++node) {
+    known.first.push_back(static_cast<std::int32_t>(known.slots.size()));
+    Strips& together = known.together[node];
+    for (const Device device : devices_of(node)) {
+      const std::int32_t slot = cut->slot_of[device];
+      if (seen_in_[slot] == node || cut->lengths[slot] == 0) continue;
+      seen_in_[slot] = node;
+      known.slots.push_back(slot);
+      known.held[node] += cut->lengths[slot];
+      // Mostly one goes on where the one before ends.
+      for (const Interval& strip : cut->slots[slot]) {
+        if (!together.empty() && together.back().high == strip.low) {
+          together.back().high = strip.high;
+        } else {
+          together.push_back(strip);
+        }
+      }
+    }
+    if (together.size() > 1) together = strips_of(std::move(together));
+  }
+  known.first.push_back(static_cast<std::int32_t>(known.slots.size()));
+  return known;
+}
+
+const NodeOverlap& Meetings::in_nodes(const CutPtr& from, const CutPtr& to) {
+  const auto [found, fresh] = node_overlaps_.try_emplace({from.get(), to.get()});
+  NodeOverlap& overlap = found->second;
+  if (!fresh) return overlap;
+  const NodeSlots &have = node_slots(from), &want = node_slots(to);
+  overlap.near.assign(to->slot_of.size(), 0);
+  overlap.both.assign(nodes(), 0);
+  shared_.assign(to->slots.size(), {});
+  for (std::int32_t node = 0; node < nodes(); ++node) {
+    for (const std::int32_t wanted : want.of(node)) {
+      shared_[wanted] = {node, common_length(have.together[node], to->slots[wanted])};
+      overlap.both[node] += shared_[wanted].length;
+    }
+    for (const Device device : devices_of(node)) {
+      const Shared& sum = shared_[to->slot_of[device]];
+      if (sum.slot == node) overlap.near[device] = sum.length;
+    }
+  }
+  return overlap;
+}
+
 const Meetings::Pieces& Meetings::pieces_of(const CutPtr& cut) {
   const auto [found, fresh] = pieces_.try_emplace(cut.get());
   Pieces& pieces = found->second;
@@ -57,17 +125,25 @@ const Meetings::Slots& Meetings::between(const CutPtr& from, const CutPtr& to) {
   return found->second;
 }
 
-void Meetings::compare(const Cut& from, const Cut& to, Overlap& overlap) {
+void Meetings::compare(const CutPtr& from, const Cut& to, Overlap& overlap) {
+  const Pieces* pieces = from->tile > 0 ? nullptr : &pieces_of(from);
   for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
     if (to.slots[slot].empty()) continue;
     const Interval& strip = to.slots[slot].front();
-    overlap.met[slot] = (strip.high - 1) / from.every - strip.low / from.every + 1;
+    if (pieces == nullptr) {  // at equal distances
+      met_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
+      continue;
+    }
+    const auto first = std::upper_bound(pieces->reach.begin(), pieces->reach.end(), strip.low);
+    auto last = std::lower_bound(first, pieces->reach.end(), strip.high);
+    const std::size_t next = last - pieces->reach.begin();
+    if (next < pieces->list.size() && pieces->list[next].strip.low < strip.high) ++last;
+    met_[slot] = last - first;
   }
   for (std::size_t part = 0; part < to.slot_of.size(); ++part) {
-    const Strips& wanted = to.slots[to.slot_of[part]];
-    if (wanted.empty()) continue;
-    overlap.common[part] =
-        intersect(from.slots[from.slot_of[part]].front(), wanted.front()).length();
+    const Strips &has = from->slots[from->slot_of[part]], &wanted = to.slots[to.slot_of[part]];
+    if (has.empty() || wanted.empty()) continue;
+    overlap.common[part] = intersect(has.front(), wanted.front()).length();
   }
 }
 
@@ -89,7 +165,7 @@ void Meetings::sweep(const CutPtr& from, const Cut& to, Overlap& overlap) {
       Shared& sum = shared_[met];
       if (sum.slot != number) {
         sum = {number, 0};
-        ++overlap.met[slot];
+        ++met_[slot];
       }
       sum.length += length;
     });
@@ -106,15 +182,20 @@ const Overlap& Meetings::overlap(const CutPtr& from, const CutPtr& to) {
   found->second.from = from;
   found->second.to = to;
   Overlap& overlap = found->second.overlap;
-  overlap.met.assign(to->slots.size(), 0);
+  met_.assign(to->slots.size(), 0);
   overlap.common.assign(to->slot_of.size(), 0);
-  if (from->tiles && to->single) {
-    compare(*from, *to, overlap);
+  if (from->single && to->single) {
+    compare(from, *to, overlap);
   } else {
     sweep(from, *to, overlap);
   }
-  const auto [least, most] = std::minmax_element(overlap.met.begin(), overlap.met.end());
-  if (!overlap.met.empty() && *least == *most) overlap.every_met = *least;
+  const auto [least, most] = std::minmax_element(met_.begin(), met_.end());
+  if (!met_.empty() && *least == *most) {
+    overlap.every_met = *least;
+  } else {
+    overlap.met_of.reserve(to->slot_of.size());
+    for (const std::int32_t slot : to->slot_of) overlap.met_of.push_back(met_[slot]);
+  }
   return overlap;
 }
 

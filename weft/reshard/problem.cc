@@ -67,8 +67,11 @@ Status set_types(Problem& problem, const std::string& from, const std::string& t
 
 void set_nodes(Problem& problem, std::int64_t size) {
   problem.node_of.clear();
-  for (const std::int64_t id : problem.devices) {
-    problem.node_of.push_back(static_cast<std::int32_t>(id / size));
+  // Devices are sorted; nodes without any have no number.
+  std::int32_t node = 0;
+  for (std::size_t i = 0; i < problem.devices.size(); ++i) {
+    if (i > 0 && problem.devices[i] / size != problem.devices[i - 1] / size) ++node;
+    problem.node_of.push_back(node);
   }
 }
 

@@ -31,5 +31,16 @@ TEST(Problem, PartsLieInTheArray) {
   }
 }
 
+TEST(Problem, NodesAreNumberedOneByOneWhateverTheNumbersOfDevices) {
+  End end;
+  for (const std::int64_t device : {1L, 2L, 7L, 4'000'000'000L}) end.parts[device] = {{{{0, 4}}}};
+  auto problem = make_problem({4}, 4, end, end, SplitRule::kCeilFlat);
+  ASSERT_TRUE(problem);
+  set_nodes(*problem, 2);
+  EXPECT_EQ(problem->node_of, (std::vector<std::int32_t>{0, 1, 2, 3}));
+  set_nodes(*problem, 3);
+  EXPECT_EQ(problem->node_of, (std::vector<std::int32_t>{0, 0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace weft::reshard

@@ -3,28 +3,24 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <queue>
 #include <tuple>
 
+#include "weft/reshard/all_reduce.h"
 #include "weft/reshard/bounds.h"
 #include "weft/reshard/collectives.h"
 #include "weft/reshard/moves.h"
+#include "weft/reshard/nodes.h"
 
 namespace weft::reshard {
 namespace {
 
-constexpr Picos kNever = std::numeric_limits<Picos>::max();
-
 struct State {
   TypeNumber type = 0;
-  LayoutPtr layout;
-  Picos cost = 0;   ///< of the way here
+  Way way;          ///< from the parent
+  Picos cost = 0;   ///< of the whole way here
   Picos bound = 0;  ///< on the way from here
   std::int32_t parent = -1;
-  LayoutPtr between;  ///< of an all-reduce from the parent: where its first round leads
-  bool flat = false;  ///< likewise, and that is a flattened layout, which is not made yet
-  Traffic traffic;    ///< from the parent
   bool done = false;
 };
 
@@ -32,6 +28,12 @@ struct State {
 /// brings m messages multiplies by m + 1 of whom a device can have heard.
 std::int64_t messages_at_least(std::int64_t peers) {
   return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(peers)));
+}
+
+/// What any rounds cost that bring devices what they lack, out of the parts of so many others.
+Picos least_price(const Link& link, Traffic lacks, Bytes item_size) {
+  lacks.peers_max = messages_at_least(lacks.peers_max);
+  return price(link, lacks, item_size);
 }
 
 class Search {
@@ -44,15 +46,17 @@ class Search {
         limits_(limits),
         meetings_(meetings),
         layouts_(layouts),
-        types_(layouts.numbers()) {}
+        types_(layouts.numbers()),
+        all_reduces_(problem, factored, layouts, meetings),
+        best_(limits.bar) {}
 
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
     State start;
     start.type = types_.of(factored_.from);
-    start.layout = layouts_.layout(start.type);
+    start.way.layout = layouts_.layout(start.type);
     add(std::move(start));
-    while (!open_.empty() && limits_.rounds > priced_) {
+    while (!open_.empty() && limits_.rounds > priced()) {
       const auto [estimate, left, index] = open_.top();
       open_.pop();
       if (estimate >= best_) break;
@@ -60,9 +64,10 @@ class Search {
       states_[index].done = true;
       expand(index);
     }
-    if (best_ == kNever) return std::nullopt;
+    if (best_from_ < 0) return std::nullopt;
     return plan();
   }
+  std::int64_t priced() const { return priced_ + all_reduces_.priced(); }
 
  private:
   /// Prices the way from a new state to the end, both exactly (in one round) and from below.
@@ -71,7 +76,7 @@ class Search {
     if (problem_.target.partial()) {
       if (fits_target(state)) offer(state.cost, index, {});
     } else {
-      const Traffic rest = traffic(*state.layout, problem_.target, meetings_);
+      const Traffic rest = traffic(*state.way.layout, problem_.target, meetings_);
       ++priced_;
       state.bound = lower_bound(state, rest);
       offer(state.cost + price(link_, rest, problem_.item_size), index, rest);
@@ -86,12 +91,12 @@ class Search {
   Picos lower_bound(const State& state, const Traffic& rest) {
     if (rest.recv_max == 0) return 0;
     const std::int64_t least =
-        state.layout->partial() ? least_of_sums(*state.layout) : rest.recv_max;
-    const std::int64_t messages = messages_at_least(rest.peers_max);
-    const Picos alone = price(link_, 1, messages, least * problem_.item_size);
-    if (link_.node_bandwidth == 0) return alone;
-    return std::max(alone,
-                    price(link_, {1, 0, messages, lacked_by_node(state)}, problem_.item_size));
+        state.way.layout->partial() ? least_of_sums(*state.way.layout) : rest.recv_max;
+    std::int64_t into_node = 0;
+    if (link_.node_bandwidth > 0) {
+      into_node = node_lacks(*state.way.layout, *layouts_.layout(factored_.to), meetings_);
+    }
+    return least_price(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
   }
 
   /// least_received() of a partial layout, for which nothing but its number of groups matters.
@@ -103,17 +108,13 @@ class Search {
     return least_of_sums_.back().second;
   }
 
-  std::int64_t lacked_by_node(const State& state) const {
-    return node_lacks(*state.layout, problem_.target, problem_.node_of);
-  }
-
   /// Whether what every device holds lies within its part of the partial target.
   bool fits_target(const State& state) const {
     if (!arrived(factored_, types_[state.type])) return false;
     for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
       for (Device device = 0; device < problem_.target.devices(); ++device) {
         if (!covers(problem_.target.cuts[dim]->piece(device),
-                    state.layout->cuts[dim]->piece(device))) {
+                    state.way.layout->cuts[dim]->piece(device))) {
           return false;
         }
       }
@@ -131,12 +132,12 @@ class Search {
 
   void expand(std::int32_t index) {
     for (const TypeNumber next : moves(factored_, states_[index].type, types_)) {
-      if (priced_ >= limits_.rounds) return;
+      if (priced() >= limits_.rounds) return;
       const std::int32_t before = known(next).state;
       if (before >= 0 && states_[before].cost <= states_[index].cost) continue;
       if (!fits(next)) continue;
       const LayoutPtr layout = layouts_.layout(next);
-      const Traffic round = traffic(*states_[index].layout, *layout, meetings_);
+      const Traffic round = traffic(*states_[index].way.layout, *layout, meetings_);
       ++priced_;
       relax(index, next, {layout, nullptr, round, false});
     }
@@ -179,88 +180,11 @@ class Search {
     return part;
   }
 
-  /// One step from a state to another.
-  struct Way {
-    LayoutPtr layout, between;  ///< see State
-    Traffic traffic;
-    bool flat = false;
-  };
-
-  /// All-reduce as a reduce-scatter and a gather, along the dimension that suits best, or along all
-  /// of them flattened where none divides.
   void reduce(std::int32_t index, const FactorList& over) {
     Type whole = types_[states_[index].type];
     for (const Factor factor : over) whole.partial.remove(factor);
-    const TypeNumber number = types_.of(whole);
-    const LayoutPtr reduced = layouts_.layout(number);
-    Way best;
-    const auto consider = [&](Way way) {
-      if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
-    };
-    const LayoutPtr from = states_[index].layout;
-    const std::int64_t ranks = divisor(factored_.factors, over);
-    const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
-    for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
-      if (best.layout && best.traffic.recv_max <= ideal) break;
-      if (whole.frames[dim] != Frame::kPlain) continue;
-      Type scattered = whole;
-      for (const Factor factor : over) scattered.dims[dim].push_back(factor);
-      consider(all_reduce_through(from, layouts_.layout(scattered), reduced));
-    }
-    if (!best.layout || best.traffic.recv_max > ideal) {
-      if (auto flat = all_reduce_flat(from, reduced, whole, over)) consider(std::move(*flat));
-    }
-    if (best.layout) relax(index, number, std::move(best));
-  }
-
-  /// Through equal shares of the flattened parts. Where there are no nodes these are not made, of
-  /// which there are many: what comes follows from their sizes, and senders are as many as ranks,
-  /// or a few more where copies share the sending. nullopt where parts cannot be flattened.
-  std::optional<Way> all_reduce_flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
-                                     const FactorList& over) {
-    if (!problem_.node_of.empty()) {
-      const LayoutPtr between = layouts_.flattened(whole, over);
-      if (!between) return std::nullopt;
-      return all_reduce_through(from, between, to);
-    }
-    if (!std::all_of(to->cuts.begin(), to->cuts.end(),
-                     [](const auto& cut) { return cut->single; })) {
-      return std::nullopt;
-    }
-    priced_ += 2;
-    const std::int64_t ranks = divisor(factored_.factors, over);
-    Traffic sum{0, 0, 2 * (ranks - 1), 0};
-    for (Device device = 0; device < to->devices(); ++device) {
-      if (!to->holds(device)) continue;
-      const std::int64_t part = to->elements(device);
-      const std::int64_t share = layouts_.flat_range_of(part, over, device).length();
-      const std::int64_t received = (ranks - 1) * share + part - share;
-      sum.recv_max = std::max(sum.recv_max, received);
-      sum.recv_total += received;
-    }
-    return Way{to, nullptr, sum, true};
-  }
-
-  Way all_reduce_through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
-    const Traffic down = traffic(*from, *between, meetings_);
-    const Traffic up = traffic(*between, *to, meetings_);
-    priced_ += 2;
-    std::int64_t most = down.recv_max + up.recv_max;
-    const auto even = [&](const Traffic& round) {
-      return round.recv_total == round.recv_max * to->devices();
-    };
-    // Where devices differ in both, it may not be the same one that receives most.
-    if (!even(down) && !even(up)) {
-      std::vector<std::int64_t> both = received(*from, *between);
-      const std::vector<std::int64_t> more = received(*between, *to);
-      for (std::size_t i = 0; i < both.size(); ++i) both[i] += more[i];
-      most = *std::max_element(both.begin(), both.end());
-    }
-    return {to,
-            between,
-            {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
-             down.node_recv_max + up.node_recv_max},
-            false};
+    Way way = all_reduces_.cheapest(states_[index].way.layout, whole, over);
+    if (way.layout) relax(index, types_.of(whole), std::move(way));
   }
 
   /// Takes the way to a type if it is better than what is known.
@@ -272,12 +196,9 @@ class Search {
     State& state = index < 0 ? fresh : states_[index];
     const Picos less = state.cost - cost;
     state.type = type;
-    state.layout = std::move(way.layout);
+    state.way = std::move(way);
     state.cost = cost;
     state.parent = parent;
-    state.between = std::move(way.between);
-    state.flat = way.flat;
-    state.traffic = way.traffic;
     state.done = false;
     if (index < 0) return add(std::move(fresh));
     // The best way through it, if it is that, gets cheaper as well.
@@ -291,11 +212,11 @@ class Search {
     for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
       State& state = states_[at];
       const State& parent = states_[state.parent];
-      if (state.flat) make_flat(parent, state);
-      Step step{Op::kAllReduce, {state.between, state.layout}, state.traffic};
-      if (!state.between) {
-        step.op = recognise(factors, types_[parent.type], types_[state.type], state.traffic);
-        step.layouts = {state.layout};
+      if (state.way.flat) make_flat(parent, state);
+      Step step{Op::kAllReduce, {state.way.between, state.way.layout}, state.way.traffic};
+      if (!state.way.between) {
+        step.op = recognise(factors, types_[parent.type], types_[state.type], state.way.traffic);
+        step.layouts = {state.way.layout};
       }
       plan.steps.push_back(std::move(step));
     }
@@ -303,7 +224,7 @@ class Search {
     const State& end = states_[best_from_];
     if (problem_.target.partial()) {
       plan.steps.push_back(make_partial());
-    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.layout, problem_.target)) {
+    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.way.layout, problem_.target)) {
       const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
       plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
     }
@@ -311,22 +232,21 @@ class Search {
     return plan;
   }
 
-  /// What all_reduce_flat() left out.
+  /// What the search did without.
   void make_flat(const State& parent, State& state) {
     FactorList over = types_[parent.type].partial;
     for (const Factor factor : types_[state.type].partial) over.remove(factor);
+    const bool copies = !unused(factored_.factors, types_[parent.type]).empty();
     const Type whole = types_[state.type];
-    state.between = layouts_.flattened(whole, over);
-    state.flat = false;
-    if (unused(factored_.factors, types_[parent.type]).empty()) return;  // there are no copies
-    state.traffic = all_reduce_through(parent.layout, state.between, state.layout).traffic;
+    all_reduces_.make_flat(parent.way.layout, whole, over, copies, state.way);
   }
 
   /// Copies along a partial axis of the target are one summand and zeros: the first device keeps
   /// it.
   Step make_partial() const {
     const State& end = states_[best_from_];
-    auto layout = std::make_shared<Layout>(*end.layout);
+    auto layout = std::make_shared<Layout>(*end.way.layout);
+    layout->node_grid = false;
     const FactorList free = unused(factored_.factors, types_[end.type]);
     for (const Factor factor : factored_.to.partial) {
       if (!free.has(factor)) continue;
@@ -344,6 +264,7 @@ class Search {
   Meetings& meetings_;
   TypeLayouts& layouts_;
   TypeNumbers& types_;
+  AllReduces all_reduces_;
 
   std::vector<State> states_;
   std::vector<Known> known_;                                          ///< by type
@@ -353,7 +274,7 @@ class Search {
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
   std::int64_t priced_ = 0;
 
-  Picos best_ = kNever;
+  Picos best_;
   std::int32_t best_from_ = -1;
   Traffic best_rest_;  ///< from there to the target
 };
@@ -361,19 +282,29 @@ class Search {
 }  // namespace
 
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
-                           TypeLayouts& layouts, const Link& link, const SearchLimits& limits,
+                           TypeLayouts& layouts, const Link& link, SearchLimits& limits,
                            Meetings& meetings) {
-  return Search(problem, factored, layouts, link, limits, meetings).run();
+  Search search(problem, factored, layouts, link, limits, meetings);
+  auto plan = search.run();
+  limits.rounds -= std::min(limits.rounds, search.priced());
+  return plan;
 }
 
 std::optional<Plan> search_through(const Type& place, const Problem& problem,
                                    const FactoredProblem& factored, TypeLayouts& layouts,
-                                   const Link& link, const SearchLimits& limits,
-                                   Meetings& meetings) {
+                                   const Link& link, SearchLimits& limits, Meetings& meetings) {
   const LayoutPtr layout = layouts.layout(place);
   if (problem.source.partial() || problem.target.partial() || !layouts.consistent() ||
       layout->largest() > limits.memory || (limits.may_rest && !limits.may_rest(*layout))) {
     return std::nullopt;
+  }
+  const LayoutPtr stops[3] = {layouts.layout(factored.from), layout, layouts.layout(factored.to)};
+  Picos least[2];
+  for (int i = 0; i < 2; ++i) {
+    const Layout &from = *stops[i], &to = *stops[i + 1];
+    Traffic lacks = traffic(from, to, meetings);
+    lacks.node_recv_max = node_lacks(from, to, meetings);
+    least[i] = least_price(link, lacks, problem.item_size);
   }
   Problem ways[2] = {problem, problem};
   FactoredProblem types[2] = {factored, factored};
@@ -381,9 +312,16 @@ std::optional<Plan> search_through(const Type& place, const Problem& problem,
   types[0].to = types[1].from = place;
   Plan whole;
   for (int i = 0; i < 2; ++i) {
-    TypeLayouts own(ways[i], types[i]);
-    const auto plan = search(ways[i], types[i], own, link, limits, meetings);
+    SearchLimits rest = limits;
+    if (i == 0) rest.rounds /= 2;
+    rest.bar = limits.bar - (i == 0 ? least[1] : whole.time);
+    if (least[i] >= rest.bar) return std::nullopt;
+    TypeLayouts own(ways[i], types[i], &layouts);
+    limits.rounds -= rest.rounds;
+    const auto plan = search(ways[i], types[i], own, link, rest, meetings);
+    limits.rounds += rest.rounds;
     if (!plan) return std::nullopt;
+    whole.time += plan->time;
     whole.steps.insert(whole.steps.end(), plan->steps.begin(), plan->steps.end());
   }
   settle(whole, problem, link);

@@ -4,11 +4,30 @@
 #include <algorithm>
 
 namespace weft::reshard {
-TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored)
+TypeLayouts::TypeLayouts(const Problem& problem, const FactoredProblem& factored,
+                         TypeLayouts* others)
     : problem_(problem),
       factors_(factored.factors),
+      others_(others),
       ends_{{&problem.target, &factored.to}, {&problem.source, &factored.from}},
+      node_grid_{nodes_are_grids(0), nodes_are_grids(1)},
       cuts_(problem.shape.size()) {}
+
+bool TypeLayouts::nodes_are_grids(std::uint8_t side) const {
+  if (problem_.node_of.empty() || problem_.shape.empty()) return false;
+  const FactorList& all = factors_.sides[side];
+  std::vector<bool> seen(problem_.node_of.size(), false);
+  std::int64_t nodes = 0;
+  for (std::size_t device = 0; device < problem_.node_of.size(); ++device) {
+    if (!all.empty() && factors_.digit[*all.begin()][device] == Layout::kAbsent) continue;
+    const auto node = static_cast<std::size_t>(problem_.node_of[device]);
+    nodes += seen[node] ? 0 : 1;
+    seen[node] = true;
+  }
+  // Devices that differ in nothing but such factors share a node: as many nodes as there are such
+  // sets of devices have one each.
+  return nodes * divisor(factors_, common(all, factors_.near)) == divisor(factors_, all);
+}
 
 bool TypeLayouts::consistent() const {
   const Type &to = *ends_[0].type, &from = *ends_[1].type;
@@ -39,7 +58,12 @@ const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim)
   return frame;
 }
 
-std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
+bool TypeLayouts::divides(const Type& type, std::size_t dim) const {
+  return type.frames[dim] == Frame::kPlain &&
+         problem_.shape[dim] % divisor(factors_, factors_.sides[type.side]) == 0;
+}
+
+TypeLayouts::CutPtr TypeLayouts::cut(const Type& type, std::size_t dim) {
   const FactorList& list = type.dims[dim];
   std::string key;
   key.reserve(list.size() + 3);
@@ -47,8 +71,22 @@ std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
     key.push_back(static_cast<char>(item));
   }
   key.append(list.begin(), list.end());
-  std::shared_ptr<const Cut>& known = cuts_[dim][key];
+  CutPtr& known = cuts_[dim][key];
   if (known) return known;
+  if (others_ != nullptr && divides(type, dim)) return known = others_->cut(type, dim);
+  known = make_cut(type, dim);
+  if (others_ != nullptr) {
+    const auto same = others_->cuts_[dim].find(key);
+    if (same != others_->cuts_[dim].end() && same->second && same->second->slots == known->slots &&
+        same->second->slot_of == known->slot_of) {
+      known = same->second;
+    }
+  }
+  return known;
+}
+
+TypeLayouts::CutPtr TypeLayouts::make_cut(const Type& type, std::size_t dim) {
+  const FactorList& list = type.dims[dim];
   const End* frame = frame_of(type, dim);
   const Layout& present = frame ? *frame->layout : present_on(type.side);
   // Devices with the same digits have the same piece: one is made for each number they spell.
@@ -89,8 +127,7 @@ std::shared_ptr<const Cut> TypeLayouts::cut(const Type& type, std::size_t dim) {
   }
   if (frame) join(*present.cuts[dim], *made);
   measure(*made);
-  known = std::move(made);
-  return known;
+  return made;
 }
 
 void TypeLayouts::join(const Cut& end, Cut& made) {
@@ -150,6 +187,7 @@ LayoutPtr TypeLayouts::make(const Type& type) {
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
     layout->cuts.push_back(cut(type, dim));
   }
+  layout->node_grid = node_grid_[type.side];
   layout->group = groups(type, type.partial);
   layout->groups = static_cast<std::int32_t>(divisor(factors_, type.partial));
   // Summands are numbered by the digits of all partial factors of the source; a type that has only

@@ -19,12 +19,17 @@ namespace weft::reshard {
 /// parts. So gathering or slicing moves nothing that an even array would not move.
 class TypeLayouts {
  public:
-  /// Both must outlive it.
-  TypeLayouts(const Problem& problem, const FactoredProblem& factored);
+  /// All must outlive it. `others`: of the same factors with other ends; cuts that are the same are
+  /// shared, and what is known of them.
+  TypeLayouts(const Problem& problem, const FactoredProblem& factored,
+              TypeLayouts* others = nullptr);
 
   /// False where the ends have types that are equal in factors and yet cut differently, as nested
   /// rules do with x of size 4 and its two halves: then types do not tell layouts.
   bool consistent() const;
+
+  /// Whether parts of nodes are grids, see Layout, in all layouts of the types of that side.
+  bool node_grid(std::uint8_t side) const { return node_grid_[side]; }
 
   LayoutPtr layout(const Type& type) { return layout(numbers_.of(type)); }
   LayoutPtr layout(TypeNumber number);
@@ -40,7 +45,11 @@ class TypeLayouts {
     const Layout* layout;
     const Type* type;
   };
-  std::shared_ptr<const Cut> cut(const Type& type, std::size_t dim);
+  using CutPtr = std::shared_ptr<const Cut>;
+  CutPtr cut(const Type& type, std::size_t dim);
+  CutPtr make_cut(const Type& type, std::size_t dim);
+  /// Whether all factors together divide the dimension: then ends do not matter for its cuts.
+  bool divides(const Type& type, std::size_t dim) const;
   /// The end whose parts are joined, or null.
   const End* frame_of(const Type& type, std::size_t dim) const;
   /// An end of that side: tells which devices there are.
@@ -54,16 +63,21 @@ class TypeLayouts {
   /// Fills the slots of a cut with the pieces of an end that their devices have there.
   static void join(const Cut& end, Cut& made);
   std::vector<std::int32_t> groups(const Type& type, const FactorList& partial) const;
+  /// Whether each node has all devices of a side that differ in factors within nodes alone, and no
+  /// others.
+  bool nodes_are_grids(std::uint8_t side) const;
 
   const Problem& problem_;
   const Factors& factors_;
-  End ends_[2];  ///< target first: what is on its way shall fit where it goes
+  TypeLayouts* others_;
+  End ends_[2];        ///< target first: what is on its way shall fit where it goes
+  bool node_grid_[2];  ///< by side
   LayoutPtr make(const Type& type);
   TypeNumbers numbers_;
   std::vector<LayoutPtr> layouts_;                   ///< by number; null: not asked for yet
   std::vector<std::int32_t> index_, slot_of_index_;  ///< room for cut()
   /// By dimension, then by how the type cuts it.
-  std::vector<std::unordered_map<std::string, std::shared_ptr<const Cut>>> cuts_;
+  std::vector<std::unordered_map<std::string, CutPtr>> cuts_;
 };
 
 }  // namespace weft::reshard
