@@ -8,10 +8,13 @@
 //              hardware and not used, and lines that two runs share are fetched for a part
 //   each       all receivers, one after the other: the whole array is used, once a receiver
 //   together   all receivers with run_together(): the whole array is used, once
-// The bar: 80 % for runs of 64 bytes and more, together. One receiver alone that has no whole lines
-// has a bound of its own, the column `lines`: the lines of the array that its runs touch, read
-// whole or written whole, and nothing else done with them. A line that is written in parts is read
-// first, so 80-byte runs move 272 bytes for each 80 where memcpy moves 160.
+// The bar: 80 % for runs of 64 bytes and more, together. One receiver alone is held to what memory
+// allows, in two columns. `bound`: memory moves whole lines, so that 80 bytes are read as 128, and
+// a line that is written in parts is read before; bytes that memcpy has to move, each read and
+// written, over bytes of lines. `of it`: the part of that, or of 1, that one receiver reaches.
+// `lines`, for runs that are not whole lines: the lines that they touch, read whole or written
+// whole, and nothing else done with them. It is below the bound by what the hardware fetches that
+// nobody asked for, and by how many lines it has on their way at once.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -102,8 +105,21 @@ std::vector<CopyLoop> turned(std::vector<CopyLoop> loops) {
   return loops;
 }
 
-#if defined(__x86_64__)
 constexpr std::int64_t kLine = 64;
+
+/// See `bound` above. Runs begin `pitch` bytes apart, the first one where a line does.
+double bound_of_lines(bool unpack, std::int64_t run, std::int64_t pitch) {
+  std::int64_t moved = 0;
+  for (std::int64_t row = 0; row < kLine; ++row) {  // after that it is the same again
+    const std::int64_t begin = row * pitch, end = begin + run;
+    const std::int64_t touched = (end + kLine - 1) / kLine - begin / kLine;
+    const std::int64_t whole = std::max<std::int64_t>(0, end / kLine - (begin + kLine - 1) / kLine);
+    moved += run + kLine * (unpack ? whole + 2 * (touched - whole) : touched);
+  }
+  return 2.0 * static_cast<double>(kLine * run) / static_cast<double>(moved);
+}
+
+#if defined(__x86_64__)
 constexpr std::int64_t kAhead = 16 << 10;  ///< bytes of runs that are asked for before their turn
 
 /// The first line that a run touches, and where the last one ends.
@@ -201,17 +217,20 @@ Ways measure(bool unpack, std::int64_t run, std::int64_t receivers, std::int64_t
 int main() {
   Array array(kBytes + 4096), message(kBytes + 4096);
   bool holds = true;
-  std::printf("%6s %5s %9s %7s %4s %6s %6s %8s %6s\n", "", "run", "receivers", "element", "rank",
-              "one", "each", "together", "lines");
+  std::printf("%6s %5s %9s %7s %4s %6s %6s %6s %6s %6s %8s\n", "", "run", "receivers", "element",
+              "rank", "one", "bound", "of it", "lines", "each", "together");
   const auto line = [&](std::int64_t run, std::int64_t receivers, std::int64_t element, int rank) {
     for (const bool unpack : {false, true}) {
       const Ways ways = measure(unpack, run, receivers, element, rank, array, message);
       const bool good = run < 64 || ways.together >= 0.8;
       holds = holds && good;
-      std::printf("%6s %5ld %9ld %7ld %4d %6.2f %6.2f %8.2f ", unpack ? "unpack" : "pack",
-                  static_cast<long>(run), static_cast<long>(receivers), static_cast<long>(element),
-                  rank, ways.one, ways.each, ways.together);
-      if (ways.lines > 0) std::printf("%6.2f", ways.lines);
+      const double bound = bound_of_lines(unpack, run, run * receivers);
+      char lines[8] = "-";
+      if (ways.lines > 0) std::snprintf(lines, sizeof lines, "%.2f", ways.lines);
+      std::printf("%6s %5ld %9ld %7ld %4d %6.2f %6.2f %6.2f %6s %6.2f %8.2f",
+                  unpack ? "unpack" : "pack", static_cast<long>(run), static_cast<long>(receivers),
+                  static_cast<long>(element), rank, ways.one, bound,
+                  ways.one / std::min(1.0, bound), lines, ways.each, ways.together);
       std::printf("%s\n", good ? "" : "  below the bar");
     }
   };
