@@ -9,9 +9,12 @@ processes, over the same process group. After the first run nothing may wait for
 
 usage: reshard_torch.py check              every case with several types
        reshard_torch.py measure [JSON]     the table
+       reshard_torch.py pairs [JSON]       all pairs of default placements on meshes of 4 and 2 x 2, as
+                                           ../reshard_torch.py has them for gloo; 32 MiB a rank
 
 WEFT_CUDA_LIBRARY: libweft-cuda.so, where it is not installed with Weft.
 """
+import itertools
 import json
 import math
 import os
@@ -23,6 +26,26 @@ import one_gpu
 from reshard_nccl import CASES, RANKS, in_turns, placements_of, print_means, timed
 
 REPEATS = 15
+PAIR_BYTES = 32 << 20
+
+
+def pair_cases():
+    """Like CASES: a letter an axis of the mesh, R, 0, 1 (a shard of that dimension) or P."""
+    for axes, sizes in (("x", [4]), ("xy", [2, 2])):
+        mesh = ",".join(f"{axis}={size}" for axis, size in zip(axes, sizes))
+        for ends in itertools.product(
+            itertools.product("R01P", repeat=len(axes)), itertools.product("R01", repeat=len(axes))
+        ):
+            if all(a in ("R", b) for a, b in zip(*ends)):
+                continue  # nothing moves
+            cuts = [math.prod(n for n, p in zip(sizes, end) if p in "01") for end in ends]
+            side = math.isqrt(PAIR_BYTES // 4 * min(cuts)) // 16 * 16
+            words = []
+            for end in ends:
+                on = ["+".join(a for a, p in zip(axes, end) if p == dim) or "-" for dim in "01"]
+                words += [",".join(on), "".join(a for a, p in zip(axes, end) if p == "P")]
+            name = " -> ".join("".join(end) for end in ends)
+            yield (f"{'x'.join(map(str, sizes))} {name}", mesh, [side, side], *words)
 
 
 class Rank:
@@ -100,7 +123,7 @@ def check_rank():
     rank.dist.destroy_process_group()
 
 
-def measure_rank(out):
+def measure_rank(what, out):
     import weft.torch
     from weft.torch import redistribution, running
 
@@ -112,7 +135,8 @@ def measure_rank(out):
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 
     rows = []
-    for case in CASES:
+    cases, repeats = (CASES, REPEATS) if what == "measure" else (list(pair_cases()), REPEATS // 2)
+    for case in cases:
         array, mesh, after, expected = rank.ends(case, case[2], torch.float32)
 
         def weft_with(kernels, again):
@@ -134,11 +158,13 @@ def measure_rank(out):
             "dtensor": dtensor,
             "again": dtensor,
         }
+        if what == "pairs":
+            ways.pop("copies")
         times, right = {key: [] for key in ways}, {}
-        for repeat in range(REPEATS + 2):
+        for repeat in range(repeats + 2):
             for key, way in in_turns(ways, repeat):
                 seconds, result = timed(torch, lambda: way(repeat > 0))
-                if repeat in (0, REPEATS + 1):
+                if repeat in (0, repeats + 1):
                     right[key] = rank.all_right(result, expected)
                 if repeat > 1:
                     times[key].append(seconds)
@@ -157,7 +183,10 @@ def measure_rank(out):
         )
         ratios, noise = [], []
         for row in rows:
-            weft_ms, copies, other, again = (statistics.median(row["times"][key]) * 1e3 for key in ways)
+            weft_ms, copies, other, again = (
+                statistics.median(row["times"].get(key, [math.nan])) * 1e3
+                for key in ("weft", "copies", "dtensor", "again")
+            )
             ratios.append(other / weft_ms)
             noise.append(other / again)
             notes = [f"({who} is wrong)" for who, fine in row["right"].items() if not fine]
@@ -177,7 +206,7 @@ def spawn(port, *words):
         subprocess.Popen([sys.executable, __file__, "rank", *words], env=env)
         for env in one_gpu.environments(RANKS, port, TORCH_NCCL_ENABLE_MONITORING="0")
     ]
-    in_time = one_gpu.end_within(ranks, 150)
+    in_time = one_gpu.end_within(ranks, 300)
     codes = [rank.wait() for rank in ranks]
     if not in_time or any(codes):
         sys.exit(f"reshard_torch: ranks of {words[0]} ended with {codes}")
@@ -187,11 +216,11 @@ def main():
     verb, *rest = sys.argv[1:]
     if verb == "rank":
         what, *rest = rest
-        check_rank() if what == "check" else measure_rank(*rest)
+        check_rank() if what == "check" else measure_rank(what, *rest)
     elif verb == "check":
         spawn(29561, "check")
-    elif verb == "measure":
-        spawn(29562, "measure", rest[0] if rest else "")
+    elif verb in ("measure", "pairs"):
+        spawn(29562, verb, rest[0] if rest else "")
 
 
 if __name__ == "__main__":

@@ -268,7 +268,9 @@ def carry_for(
     program = program_of((way,), dist.get_rank(), budget, road.kind())
     alone = None
     if road.near is None and budget is None:
-        alone = native.collective_of(source, target, travels, reduction)
+        alone = native.collective_of(source, target, travels, reduction, dist.get_rank())
+    if alone is not None and alone.copies and largest_part((way,)) > WHOLE:
+        alone = None
     if alone is None or not has_groups(mesh):
         carry = carrier(program, road, device, [(travels, reduction)], timeout)
         return lambda given, out, _mesh, timeout: carry((given, out), timeout)

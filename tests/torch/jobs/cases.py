@@ -298,9 +298,19 @@ def case_one_collective_is_the_whole_redistribution() -> None:
         assert kinds((5, 3), turned, [P, S1], [R, S1]) == ["all_reduce"]
         assert kinds((8, 4), grid(), [S0, S0], [S0, R]) == ["all_gather"]
         assert kinds((8, 4), grid(), [R, P], [R, S0]) == ["reduce_scatter"]
-        # Parts that differ, that interleave, or that ranks hold in another order than their own.
+        # Parts that interleave are put in order before or behind it.
+        assert kinds((8, 4), grid(), [S1, R], COPIES) == ["all_gather"]
+        assert kinds((3, 8, 5), grid(), [S1, S1], [S1, R]) == ["all_gather"]
+        assert kinds((3, 8, 5), grid(), [R, P], [R, S1]) == ["reduce_scatter"]
+        assert kinds((3, 8), grid(), [P, S1], [S1, S1]) == []
+        assert kinds((3, 8), grid(), [S1, P], [S1, S1]) == ["reduce_scatter"]
+        # Of what ranks hold alike each takes part with what it shall have.
+        assert kinds((8, 4), grid(), [S0, R], [R, S1]) == ["all_gather"]
+        assert kinds((8, 4), grid(), [R, P], [S0, S0]) == ["reduce_scatter"]
+        assert kinds((8, 6), grid(), [R, P], [S1, R]) == ["all_reduce"]
+        assert kinds((8, 4), grid(), [R, S0], [S0, R]) == []
+        # Parts that differ, or that ranks hold in another order than their own.
         assert kinds((5, 4), grid(), [S0, R], COPIES) == []
-        assert kinds((8, 4), grid(), [S1, R], COPIES) == []
         assert kinds((8, 4), grid(), [S0, S0], [R, S0]) == []
         assert kinds((8, 4), turned, [S0, R], COPIES) == []
         # Two steps.
