@@ -58,28 +58,13 @@ def test_random_problems_are_right(rank_program: Path, way: str, ranks: int, wir
     assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr
 
 
-@pytest.mark.parametrize(("way", "wires"), [("shared", "vader"), ("shared", "tcp"), ("messages", "vader")])
+@pytest.mark.parametrize(
+    ("way", "wires"), [("shared", "vader"), ("shared", "tcp"), ("messages", "vader"), ("messages", "tcp")]
+)
 def test_a_killed_rank_is_an_error_on_every_survivor(rank_program: Path, way: str, wires: str) -> None:
     begin = time.monotonic()
     done = mpirun(4, rank_program, way, "killed", "2", wires=wires)
     assert [line.split(":")[0] for line in said_by_ranks(done)] == SURVIVORS, done.stderr
-    assert time.monotonic() - begin < 30
-
-
-def test_a_killed_rank_ends_every_survivor_also_where_mpi_ends_them_itself(rank_program: Path) -> None:
-    # Open MPI ends a rank of its own accord when a connection of its TCP breaks in the wrong moment:
-    # without a word, and with a status that tells of it.
-    begin = time.monotonic()
-    shell = f"{rank_program} messages killed 2; echo status $OMPI_COMM_WORLD_RANK $?"
-    done = mpirun(4, "sh", "-c", shell, wires="tcp")
-    said = {line.split(":")[0] for line in said_by_ranks(done)}
-    status = dict(
-        line.split()[1:] for line in done.stdout.splitlines() if line.startswith("status ")
-    )
-    assert status["2"] == "137", done.stderr
-    for rank in "013":
-        # Those that say so leave with 0.
-        assert (status[rank] == "0") == (f"rank {rank}" in said), done.stdout
     assert time.monotonic() - begin < 30
 
 

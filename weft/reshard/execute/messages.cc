@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/reshard/execute/messages.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <ctime>
 #include <deque>
 #include <optional>
 
@@ -49,6 +54,30 @@ class Slots {
   std::vector<std::size_t> free_;
 };
 
+/// As long as it lives, a connection that breaks is an error and not the end of the process: Open
+/// MPI writes to sockets whose other end may be lost, and the kernel answers with a signal. The
+/// program's own handlers stay as they are.
+class PipesMayBreak {
+ public:
+  PipesMayBreak() {
+    sigemptyset(&broken_);
+    sigaddset(&broken_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_, &before_);
+  }
+  ~PipesMayBreak() {
+    if (sigismember(&before_, SIGPIPE) != 0) return;
+    const timespec now{};
+    while (sigtimedwait(&broken_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  PipesMayBreak(const PipesMayBreak&) = delete;
+  PipesMayBreak& operator=(const PipesMayBreak&) = delete;
+
+ private:
+  sigset_t broken_, before_;
+};
+
 class MessageTransport final : public Transport {
  public:
   MessageTransport(std::unique_ptr<Wire> wire, const MessageOptions& options)
@@ -59,6 +88,7 @@ class MessageTransport final : public Transport {
 
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override {
     if (failed_) return tl::unexpected(*failed_);
+    const PipesMayBreak pipes;
     const Status status = take_part(program, turn, buffers);
     if (!status) {
       failed_ = status.error();

@@ -2,6 +2,7 @@
 #include "weft/reshard/execute/messages.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cstring>
 #include <deque>
@@ -191,6 +192,41 @@ TEST(Messages, ADeviceThatDoesNotComeIsAnErrorOnAllOthers) {
     ASSERT_FALSE(usage);
     EXPECT_EQ(usage.error().code, ErrorCode::kPeerFailed);
   }
+}
+
+/// Writes to a connection whose other end is lost, as Open MPI does.
+class BrokenWire final : public Wire {
+ public:
+  void enter(std::uint64_t) override {}
+  Status send(Device, const std::byte*, Bytes, Ticket) override { return {}; }
+  Status receive(Device, std::byte*, Bytes, Ticket) override { return {}; }
+  Result<std::vector<Ticket>> done() override {
+    raise(SIGPIPE);
+    return std::vector<Ticket>();
+  }
+  bool abort(const Error&) override { return true; }
+};
+
+TEST(Messages, AConnectionThatBreaksIsAnErrorAndNotTheEndOfTheProcess) {
+  const Problem problem = parsed("x=2", "8,8", "x,-", "-,x");
+  const Plan plan = *make_plan(problem, {});
+  const auto program = make_program({{&problem, &plan, {"u32", ""}}}, 0, {});
+  std::vector<std::uint32_t> source(32), target(32);
+  MessageOptions options;
+  options.timeout = 50ms;
+  const auto transport = make_message_transport(std::make_unique<BrokenWire>(), options);
+  const auto result = execute(
+      *program,
+      {reinterpret_cast<std::byte*>(source.data()), reinterpret_cast<std::byte*>(target.data())},
+      *transport);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kPeerFailed);
+  // Nothing is left behind for the program's own connections.
+  sigset_t set;
+  ASSERT_EQ(sigpending(&set), 0);
+  EXPECT_EQ(sigismember(&set, SIGPIPE), 0);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &set), 0);
+  EXPECT_EQ(sigismember(&set, SIGPIPE), 0);
 }
 
 }  // namespace
