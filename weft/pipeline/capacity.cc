@@ -12,10 +12,11 @@ constexpr double kNothing = std::numeric_limits<double>::infinity();
 /// Times the speed that a stage needs; between two of them it is given the first and as quick as
 /// with the second.
 constexpr std::array<double, 8> kMore = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNothing};
-constexpr std::int32_t kParts = 32;  ///< of what one of M micro-batches has of the step
-constexpr std::int32_t kMostWaits = 1024;
+constexpr std::int32_t kParts = 8;  ///< of what one of M micro-batches has of the step
+constexpr std::int32_t kMostWaits = 256;
 constexpr double kTolerance = 1e-12;  ///< of quotients
-constexpr int kHalvings = 12;
+constexpr int kHalvings = 16;
+constexpr Nanos kFine = 512;  ///< part of the bound that is not worth another try
 
 class Capacity {
  public:
@@ -44,7 +45,11 @@ class Capacity {
     for (std::int32_t stage = 1; stage <= most; ++stage) {
       next_.assign(cells(), kNothing);
       const double allowed = stages_ == 0 || stage == stages_ ? speed_[stage] : -1;
-      if (add_stage(allowed)) return true;
+      // From here on more stages have no more speed: one table holds them all.
+      const bool any = stages_ == 0 && speed_[stage] >= limit_;
+      if (any) next_.swap(used_);
+      if (add_stage(any ? next_ : used_, allowed)) return true;
+      if (any) break;
       used_.swap(next_);
     }
     return false;
@@ -61,12 +66,12 @@ class Capacity {
   }
 
   /// One stage more, behind all there are; true where it is the last one and keeps to `allowed`.
-  bool add_stage(double allowed) {
+  bool add_stage(const std::vector<double>& before, double allowed) {
     for (std::int32_t first = 0; first < chain_.size(); ++first) {
       const double rest = micros_ * path_of(first, chain_.size());
       double least = kNothing;  // who waits longer must have used less
       for (std::int32_t wait = 0; wait < waits_; ++wait) {
-        const double used = used_[static_cast<std::size_t>(first) * waits_ + wait];
+        const double used = before[static_cast<std::size_t>(first) * waits_ + wait];
         if (used >= least) continue;
         least = used;
         if (used + rest / (step_ - wait * wait_) > limit_) continue;
@@ -149,12 +154,14 @@ Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, s
   // What rounding of times to whole nanoseconds may hide.
   const Nanos rounding = 4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
   Nanos bound = low;
-  for (int i = 0; i < kHalvings && bound < high; ++i) {
-    const Nanos middle = bound + (high - bound + 1) / 2;
+  // Often there is nothing to gain, which one try tells.
+  Nanos middle = bound + bound / kFine + 1;
+  for (int i = 0; i < kHalvings && high - bound > bound / kFine; ++i) {
     if (capacity.may_take(static_cast<double>(middle + rounding)))
       high = middle - 1;
     else
       bound = middle;
+    middle = bound + (high - bound + 1) / 2;
   }
   return bound;
 }

@@ -12,16 +12,23 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int64_t kMostToSearch = 500'000;  ///< ops that a search for a schedule may stand for
+/// What else takes time, in simulated ops: for each micro-batch of each stage a list schedule, and
+/// all that solve() tries before it searches; states that its search visits.
+constexpr std::int64_t kListedOp = 16, kSolvedOp = 200, kVisitsAnOp = 2;
 constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
 constexpr std::size_t kMostFlips = 32;   ///< of more stages, so many blocks are tried one by one
+constexpr std::int64_t kMostToSearch = 128;   ///< ops up to which every choice is searched
+constexpr std::int64_t kMostListed = 16'384;  ///< ops of all list schedules of a pipeline, about
+constexpr std::int64_t kMostRecomputed = 65'536;  ///< and of all choices of what to recompute
 constexpr const char* kSearched = "searched";
 
 SolveOptions short_search() {
   SolveOptions options;
   options.decisions = 200;
-  options.most_states = std::size_t{1} << 14;
-  options.corridors = false;
+  options.visits = 400'000;
+  options.most_states = std::size_t{1} << 12;
+  options.near_states = std::size_t{1} << 12;
+  options.fine = 4096;
   return options;
 }
 
@@ -69,22 +76,42 @@ Schedule whole_backwards(const Schedule& schedule) {
   return whole;
 }
 
+/// One op of each kind for each micro-batch.
+std::int64_t ops_of(const Pipeline& pipeline) {
+  return 2 * static_cast<std::int64_t>(pipeline.stages.size()) * pipeline.micro_batches;
+}
+
+/// Of list schedules, those that differ on the pipeline; of a large one, a few.
+std::vector<Taste> tastes_of(const Pipeline& pipeline) {
+  std::vector<Taste> tastes;
+  for (const bool patient : {false, true}) {
+    if (!pipeline.split_backward && patient) continue;  // about weights alone
+    for (Taste taste : zero_bubble_tastes()) {
+      if (taste.patient != patient) continue;
+      for (const bool whole : {false, true}) {
+        if (!whole && !pipeline.split_backward) continue;
+        taste.whole_backwards = whole;
+        tastes.push_back(taste);
+      }
+    }
+  }
+  const auto most = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(kMostListed / ops_of(pipeline), 2, std::ssize(tastes)));
+  tastes.resize(most);
+  return tastes;
+}
+
 /// The best of all list schedules.
 Result<Schedule> listed(const Pipeline& pipeline) {
   Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
   Nanos shortest = kNoStep;
-  for (Taste taste : zero_bubble_tastes()) {
-    if (!pipeline.split_backward && taste.patient) continue;  // about weights alone
-    for (const bool whole : {true, false}) {
-      if (!whole && !pipeline.split_backward) continue;
-      taste.whole_backwards = whole;
-      auto schedule = list_schedule(pipeline, taste);
-      if (!schedule) continue;
-      const auto timeline = simulate(pipeline, *schedule);
-      if (!timeline || timeline->makespan >= shortest) continue;
-      shortest = timeline->makespan;
-      best = std::move(schedule);
-    }
+  for (const Taste& taste : tastes_of(pipeline)) {
+    auto schedule = list_schedule(pipeline, taste);
+    if (!schedule) continue;
+    const auto timeline = simulate(pipeline, *schedule);
+    if (!timeline || timeline->makespan >= shortest) continue;
+    shortest = timeline->makespan;
+    best = std::move(schedule);
   }
   return best;
 }
@@ -148,139 +175,206 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   return gpipe(pipeline);
 }
 
-void Evaluator::simulate_all(const Pipeline& pipeline, Known& known) {
-  known.simulated = true;
-  const bool shared = shares_devices(pipeline);
-  const auto names = !schedules_.empty() ? schedules_
-                     : shared            ? shared_schedules()
-                                         : plan_schedules();
-  const std::int64_t once =
-      2 * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+/// A schedule of a fixed pattern; nullptr where the pipeline has none. Good until the next one.
+const Schedule* Evaluator::pattern(const Pipeline& pipeline, const std::string& name) {
+  if (!pipeline.memory_limits.empty()) {
+    last_ = plan_schedule(pipeline, name);
+    return last_ ? &*last_ : nullptr;
+  }
+  std::string key = name;
+  for (const Stage& stage : pipeline.stages) {
+    key.append(reinterpret_cast<const char*>(&stage.device), sizeof stage.device);
+  }
+  auto found = patterns_.find(key);
+  if (found == patterns_.end()) {
+    found = patterns_.emplace(std::move(key), plan_schedule(pipeline, name)).first;
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+void Evaluator::simulate_one(const std::string& name, const Schedule& schedule, Nanos limit,
+                             Known& known) {
+  if (simulator_.run(schedule, std::min(limit, known.step)) != Simulator::End::kDone) return;
+  known.step = simulator_.makespan();
+  known.schedule = name;
+}
+
+void Evaluator::simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known) {
+  for (const Taste& taste : tastes_of(pipeline)) {
+    // Made by simulation, whether it fits or not.
+    ops_ += kListedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+    if (const auto schedule = list_schedule(pipeline, taste, std::min(limit, known.step))) {
+      simulate_one("list", *schedule, limit, known);
+    }
+  }
+}
+
+/// Whatever takes less than `limit`.
+void Evaluator::simulate_all(const Pipeline& pipeline, Nanos limit, Known& known) {
+  known.simulated = limit;
+  auto names = !schedules_.empty()        ? schedules_
+               : shares_devices(pipeline) ? shared_schedules()
+                                          : plan_schedules();
+  if (schedules_.empty() && pipeline.split_backward && !shares_devices(pipeline)) {
+    names.push_back("zb-h1");
+  }
+  simulator_.load(pipeline);
+  const std::int64_t before = simulator_.ops();
   for (const std::string& name : names) {
-    const auto schedule = plan_schedule(pipeline, name);
-    if (name == "list") ops_ += 15 * once;  // made by simulation, whether it fits or not
-    if (!schedule) continue;
-    ops_ += once;
-    const auto timeline = simulate(pipeline, *schedule);
-    if (!timeline || !fits(pipeline, *timeline)) continue;
-    if (timeline->makespan < known.step) {
-      known.step = timeline->makespan;
-      known.schedule = name;
+    if (name == "list") {
+      simulate_listed(pipeline, limit, known);
+    } else if (const Schedule* schedule = pattern(pipeline, name)) {
+      if (fits(pipeline, *schedule)) simulate_one(name, *schedule, limit, known);
     }
     if (known.step <= known.bound) break;
   }
+  ops_ += simulator_.ops() - before;
 }
 
 void Evaluator::search_schedule(const Pipeline& pipeline, Known& known) {
   known.searched = true;
-  const auto stages = static_cast<std::int64_t>(pipeline.stages.size());
-  const std::int64_t ops = 20'000 + 16 * stages * task_.micro_batches * task_.micro_batches;
-  if (ops > kMostToSearch) return;
-  ops_ += ops;
-  const auto solution = solve(pipeline, short_search());
+  auto solution = solve(pipeline, short_search());
+  const auto schedules =
+      kSolvedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+  ops_ += schedules + (solution ? solution->visited : short_search().visits) / kVisitsAnOp;
   if (!solution || solution->makespan >= known.step) return;
   known.step = solution->makespan;
   known.schedule = kSearched;
+  found_[key_of(pipeline)] = std::move(solution->schedule);
 }
 
-Evaluator::Known& Evaluator::entry(const Pipeline& pipeline) {
-  auto [found, is_new] = known_.try_emplace(key_of(pipeline));
-  if (is_new) {
-    found->second.bound = lower_bounds(pipeline).best();
+Result<Schedule> Evaluator::schedule_of(const Evaluated& plan) {
+  Pipeline pipeline;
+  WEFT_TRY(pipeline_of(task_, plan.stages, costs_, pipeline));
+  if (plan.schedule == kSearched) {
+    const auto found = found_.find(key_of(pipeline));
+    if (found != found_.end()) return found->second;
+  }
+  return plan_schedule(pipeline, plan.schedule);
+}
+
+Nanos Evaluator::bound_of(const Pipeline& pipeline, Known& known) {
+  if (known.bound == kUnknown) {
+    known.bound = lower_bounds(pipeline).best();
     ops_ += static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
   }
-  return found->second;
+  return known.bound;
 }
 
 Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
                                    const std::vector<PlannedStage>& stages, Nanos limit,
-                                   bool search) {
-  Known& known = entry(pipeline);
+                                   Wish wish) {
+  Known& known = known_[key_of(pipeline)];
+  if (wish == Wish::kBetter) {
+    if (known.floor() < limit) simulate_all(pipeline, limit, known);
+    return Evaluated{known.step < limit ? known.step : kNoStep, 0, known.schedule, stages};
+  }
+  if (wish == Wish::kSearched) bound_of(pipeline, known);
   if (known.bound < limit) {
-    if (!known.simulated) simulate_all(pipeline, known);
-    if (search && schedules_.empty() && !known.searched && known.step > known.bound) {
+    if (known.floor() < kNoStep) simulate_all(pipeline, kNoStep, known);
+    if (wish == Wish::kSearched && schedules_.empty() && !known.searched &&
+        known.step > known.bound) {
       search_schedule(pipeline, known);
     }
     if (known.step == kNoStep) {
       return fail(ErrorCode::kInfeasible, "no schedule keeps to the memory of the devices");
     }
   }
-  return Evaluated{known.step, known.bound, known.schedule, stages};
+  return Evaluated{known.step, std::max<Nanos>(known.bound, 0), known.schedule, stages};
 }
 
 Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return best_of(stages, limit, false);
+  return best_of(stages, limit, Wish::kStep);
+}
+
+Result<Evaluated> Evaluator::improve(const std::vector<PlannedStage>& stages, Nanos limit) {
+  return best_of(stages, limit, Wish::kBetter);
 }
 
 Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return best_of(stages, limit, true);
+  return best_of(stages, limit, Wish::kSearched);
 }
 
 Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Nanos limit,
-                                     bool search) {
+                                     Wish wish) {
   // What it takes to get to a bound counts, whatever comes of it: searches go on until their effort
   // is spent.
   ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);
   if (!task_.limit_memory) {
-    WEFT_ASSIGN(const Pipeline pipeline, pipeline_without_limits(task_, stages));
-    const Nanos quick = quick_bound(pipeline);
+    WEFT_TRY(pipeline_without_limits(task_, stages, costs_, free_));
+    const Nanos quick = quick_bound(free_);
     if (quick >= limit) return Evaluated{kNoStep, quick, {}, stages};
-    return timed(pipeline, stages, limit, search);
+    return timed(free_, stages, limit, wish);
   }
   std::vector<PlannedStage> plain = stages;
   for (PlannedStage& stage : plain) stage.recompute = false;
   // Whatever is recomputed, nothing takes less than without limits.
-  WEFT_ASSIGN(const Pipeline free, pipeline_without_limits(task_, plain));
-  const Nanos quick = quick_bound(free);
-  const Nanos bound = quick >= limit ? quick : entry(free).bound;
+  WEFT_TRY(pipeline_without_limits(task_, plain, costs_, free_));
+  Nanos bound = quick_bound(free_);
+  if (bound < limit && wish == Wish::kSearched) bound = bound_of(free_, known_[key_of(free_)]);
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
   const std::vector<std::size_t> tight = tight_stages(task_, plain);
-  if (tight.empty()) return timed(free, plain, limit, search);
-  auto best = with_recomputation(std::move(plain), tight, limit, search);
+  if (tight.empty()) return timed(free_, plain, limit, wish);
+  auto best = with_recomputation(std::move(plain), tight, limit, wish);
   if (best) best->bound = bound;
   return best;
 }
 
 Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice,
                                                 const std::vector<std::size_t>& tight, Nanos limit,
-                                                bool search) {
+                                                Wish wish) {
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
-  const auto try_choice = [&] {
+  const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(
+      kMostRecomputed / (4 * ops_of(free_)), 4, std::int64_t{1} << kMostChoices));
+  // Of larger pipelines only the best choice is worth a search.
+  const bool search_last = wish == Wish::kSearched && ops_of(free_) > kMostToSearch;
+  if (search_last) wish = Wish::kStep;
+  const auto finish = [&] {
+    if (!search_last || !best || best->step == kNoStep) return std::move(best);
+    choice = best->stages;
+    if (!pipeline_of(task_, choice, costs_, limited_)) return std::move(best);
+    auto searched = timed(limited_, choice, limit, Wish::kSearched);
+    return searched && searched->step < best->step ? std::move(searched) : std::move(best);
+  };
+  const bool all = tight.size() <= kMostChoices && std::size_t{1} << tight.size() <= most;
+  const auto try_choice = [&](Wish how) {
     // Each boundary looks at all shared links.
     ops_ += 32 + static_cast<std::int64_t>(choice.size() * (16 + task_.cluster.shared.size()));
-    const auto pipeline = pipeline_of(task_, choice);
-    if (!pipeline) return false;
-    auto result = timed(*pipeline, choice, best ? std::min(limit, best->step) : limit, search);
+    if (!pipeline_of(task_, choice, costs_, limited_)) return false;
+    auto result = timed(limited_, choice, best ? std::min(limit, best->step) : limit, how);
     if (!result || (best && result->step >= best->step)) return false;
     best = std::move(result);
     return true;
   };
-  if (tight.size() <= kMostChoices) {
+  if (all) {
     for (std::uint32_t set = 0; set < 1u << tight.size(); ++set) {
       for (std::size_t i = 0; i < tight.size(); ++i) {
         choice[tight[i]].recompute = (set >> i & 1) != 0;
       }
-      try_choice();
+      try_choice(wish);
     }
-  } else {
-    // All, none, and from the better of them one stage, or some neighbours, after the other.
-    try_choice();
-    for (const std::size_t s : tight) choice[s].recompute = true;
-    try_choice();
-    const std::size_t block = (tight.size() + kMostFlips - 1) / kMostFlips;
-    for (bool better = static_cast<bool>(best); better;) {
-      better = false;
-      for (std::size_t first = 0; first < tight.size(); first += block) {
-        choice = best->stages;
-        const std::size_t last = std::min(first + block, tight.size());
-        for (std::size_t i = first; i < last; ++i) {
-          choice[tight[i]].recompute = !choice[tight[i]].recompute;
-        }
-        better |= try_choice();
+    return finish();
+  }
+  // All, none, and from the better of them one stage, or some neighbours, after the other. Steps
+  // show the way there, also those that are too long.
+  const Wish start = wish == Wish::kBetter ? Wish::kStep : wish;
+  try_choice(start);
+  for (const std::size_t s : tight) choice[s].recompute = true;
+  try_choice(start);
+  const std::size_t flips = std::min(2 * most, kMostFlips);
+  const std::size_t block = (tight.size() + flips - 1) / flips;
+  for (bool better = static_cast<bool>(best); better;) {
+    better = false;
+    for (std::size_t first = 0; first < tight.size(); first += block) {
+      choice = best->stages;
+      const std::size_t last = std::min(first + block, tight.size());
+      for (std::size_t i = first; i < last; ++i) {
+        choice[tight[i]].recompute = !choice[tight[i]].recompute;
       }
+      better |= try_choice(wish == Wish::kSearched ? wish : Wish::kBetter);
     }
   }
-  return best;
+  return finish();
 }
 
 }  // namespace weft::pipeline

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/pipeline/cluster_costs.h"
 #include "weft/pipeline/plan.h"
 #include "weft/pipeline/simulate.h"
 
@@ -39,39 +40,58 @@ class Evaluator {
   /// Without `schedules`: all of plan_schedules() and shared_schedules(), as suits the plan, and
   /// search() may look for others. Keeps a reference to `task`.
   Evaluator(const Task& task, std::vector<std::string> schedules)
-      : task_(task), schedules_(std::move(schedules)) {}
+      : task_(task), costs_(task.cluster), schedules_(std::move(schedules)) {}
 
   /// Infeasible where memory or links do not allow the stages. Where their bound is not below
   /// `limit`, the step is not worked out and stays kNoStep.
   Result<Evaluated> evaluate(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
-  /// The same, and where no known schedule comes down to the bound, a short search for one.
+  /// Only whether they take less than `limit`: where they do not, the step stays kNoStep, which is
+  /// told sooner than how long it is.
+  Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
+  /// As evaluate(), and where no known schedule comes down to the bound, a short search for one.
   Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
+  /// The order of micro-batches that evaluate() or search() found for these stages.
+  Result<Schedule> schedule_of(const Evaluated& plan);
   /// Ops simulated so far, and other work as so many: the measure of effort, the same on every
   /// machine.
   std::int64_t ops() const { return ops_; }
 
  private:
+  enum class Wish { kStep, kBetter, kSearched };  ///< of evaluate(), improve(), search()
   struct Known {
-    Nanos step = kNoStep, bound = 0;
+    Nanos step = kNoStep, bound = kUnknown;
+    Nanos simulated = 0;  ///< whatever takes less is known
     std::string schedule;
-    bool simulated = false, searched = false;
+    bool searched = false;
+    /// No schedule takes less, but for the one that is known.
+    Nanos floor() const { return step < simulated ? kNoStep : simulated; }
   };
+  static constexpr Nanos kUnknown = -1;
 
-  Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit, bool search);
+  Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit, Wish wish);
   Result<Evaluated> with_recomputation(std::vector<PlannedStage> choice,
                                        const std::vector<std::size_t>& tight, Nanos limit,
-                                       bool search);
+                                       Wish wish);
   Result<Evaluated> timed(const Pipeline& pipeline, const std::vector<PlannedStage>& stages,
-                          Nanos limit, bool search);
-  /// What is known of a pipeline, its bound at least.
-  Known& entry(const Pipeline& pipeline);
-  void simulate_all(const Pipeline& pipeline, Known& known);
+                          Nanos limit, Wish wish);
+  Nanos bound_of(const Pipeline& pipeline, Known& known);
+  void simulate_all(const Pipeline& pipeline, Nanos limit, Known& known);
+  void simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known);
+  void simulate_one(const std::string& name, const Schedule& schedule, Nanos limit, Known& known);
+  const Schedule* pattern(const Pipeline& pipeline, const std::string& name);
   void search_schedule(const Pipeline& pipeline, Known& known);
 
   const Task& task_;
+  ClusterCosts costs_;
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
   std::unordered_map<std::string, Known> known_;
+  /// Patterns depend on which stages have which devices, and on memory.
+  std::unordered_map<std::string, Result<Schedule>> patterns_;
+  std::unordered_map<std::string, Schedule> found_;  ///< by searches
+  Simulator simulator_;
+  Pipeline free_, limited_;  ///< of the plan at hand
+  Result<Schedule> last_ = Schedule{};
 };
 
 }  // namespace weft::pipeline

@@ -17,13 +17,10 @@ double per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
 }
 
-Bytes smallest_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
-  Bytes smallest = 0;
-  for (const std::int32_t device : devices) {
-    const Bytes memory = cluster.memory[device];
-    if (memory > 0 && (smallest == 0 || memory < smallest)) smallest = memory;
-  }
-  return smallest;
+/// Of the smallest device; 0: no limit.
+Bytes group_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
+  const Bytes smallest = smallest_memory(cluster, devices);
+  return smallest == std::numeric_limits<Bytes>::max() ? 0 : smallest;
 }
 
 /// Sums along an order of the devices: how many of the first i lie on one side of a shared link.
@@ -107,7 +104,7 @@ class OrderedBuilder {
       Group& group = graph_[first_of_[begin / unit_] + r / unit_ - 1];
       group.devices.assign(order_.begin() + begin, order_.begin() + end + 1);
       std::sort(group.devices.begin(), group.devices.end());
-      group.memory = smallest_memory(cluster_, group.devices);
+      group.memory = group_memory(cluster_, group.devices);
       group.cost.work = 1 / (r * slowest);
       if (r > 1) {
         double worst = inside;
@@ -199,7 +196,7 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
       group.devices = members[set];
       group.replicas = std::popcount(set);
       group.cost = costs[set];
-      group.memory = smallest_memory(cluster, members[set]);
+      group.memory = group_memory(cluster, members[set]);
       group.first = used == 0;
       graph.push_back(std::move(group));
       if (used == 0 || !allowed(used)) continue;

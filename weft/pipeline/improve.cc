@@ -34,7 +34,7 @@ class Climber {
 
   bool take_if_better(const Stages& stages) {
     if (spent()) return false;
-    const auto result = evaluator_.evaluate(stages, best_.step);
+    const auto result = evaluator_.improve(stages, best_.step);
     if (!result || result->step >= best_.step) return false;
     best_ = *result;
     return true;

@@ -115,10 +115,18 @@ class Interleaver {
     std::stable_sort(starts_.begin(), starts_.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
     if (starts_.size() > kMostClimbed) starts_.resize(kMostClimbed);
+    // Half of the effort is for cuts, the other half for orders of the best of them.
+    const std::int64_t all = limits_.ops;
+    limits_.ops -= std::max<std::int64_t>(0, all - evaluator_.ops()) / 2;
+    for (Evaluated& start : starts_) climb(start);
+    limits_.ops = all;
+    std::stable_sort(starts_.begin(), starts_.end(),
+                     [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
     for (Evaluated& start : starts_) {
-      climb(start);
-      if (auto searched = evaluator_.search(start.stages)) start = std::move(*searched);
-      if (start.step < best_.step) best_ = std::move(start);
+      if (start.step < best_.step) best_ = start;
+      if (spent()) continue;
+      auto searched = evaluator_.search(start.stages, best_.step);
+      if (searched && searched->step < best_.step) best_ = std::move(*searched);
     }
     return std::move(best_);
   }
@@ -166,7 +174,7 @@ class Interleaver {
 
   bool take_if_better(Evaluated& plan, const Stages& stages) {
     if (spent()) return false;
-    auto result = evaluator_.evaluate(stages, plan.step);
+    auto result = evaluator_.improve(stages, plan.step);
     if (!result || result->step >= plan.step) return false;
     plan = std::move(*result);
     return true;

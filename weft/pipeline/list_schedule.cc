@@ -15,7 +15,7 @@ constexpr Nanos kUnknown = -1;
 
 class Lister {
  public:
-  Lister(const Pipeline& pipeline, const Taste& taste)
+  Lister(const Pipeline& pipeline, const Taste& taste, Nanos limit)
       : pipeline_(pipeline), taste_(taste), lanes_(pipeline.stages.size()) {
     halves_ = pipeline.split_backward && !taste.whole_backwards;
     const auto micros = static_cast<std::size_t>(pipeline.micro_batches);
@@ -28,17 +28,23 @@ class Lister {
     held_.assign(pipeline.devices(), 0);
     on_device_.resize(pipeline.devices());
     for (StageId s = 0; s < stages; ++s) on_device_[pipeline.stages[s].device].push_back(s);
+    latest_.assign(pipeline.devices(), limit);
+    for (const Stage& stage : pipeline.stages) {
+      latest_[stage.device] -=
+          pipeline.micro_batches * (stage.forward + stage.input + stage.weight);
+    }
     link_free_.assign(pipeline.links(), 0);
     out_.orders.resize(pipeline.devices());
   }
 
   Result<Schedule> run() {
     for (DeviceId d = 0; d < pipeline_.devices(); ++d) wake(0, d);
-    while (!events_.empty()) {
+    while (!events_.empty() && !late_) {
       const auto [time, device] = events_.top();
       events_.pop();
       if (free_at_[device] <= time) start_best(device, time);
     }
+    if (late_) return fail(ErrorCode::kInfeasible, "it takes too long");
     for (const Lane& lane : lanes_) {
       if (lane.done[0] < pipeline_.micro_batches || lane.done[1] < pipeline_.micro_batches ||
           (halves_ && lane.done[2] < pipeline_.micro_batches)) {
@@ -127,6 +133,8 @@ class Lister {
     op.micro = done++;
     held_[stage.device] += memory_change(stage, op.kind);
     const Nanos end = now + duration(stage, op.kind);
+    late_ |= now >= latest_[stage.device];
+    latest_[stage.device] += end - now;
     free_at_[stage.device] = end;
     out_.orders[stage.device].push_back(op);
     wake(end, stage.device);
@@ -154,6 +162,8 @@ class Lister {
   bool halves_ = true;
   std::vector<Lane> lanes_;
   std::vector<Nanos> free_at_, link_free_;
+  std::vector<Nanos> latest_;  ///< by device: when it must have come to the ops it has left
+  bool late_ = false;
   std::vector<Bytes> held_;
   std::vector<std::vector<StageId>> on_device_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -162,8 +172,8 @@ class Lister {
 
 }  // namespace
 
-Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste) {
-  return Lister(pipeline, taste).run();
+Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste, Nanos limit) {
+  return Lister(pipeline, taste, limit).run();
 }
 
 std::array<Taste, 8> zero_bubble_tastes() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 
 #include "weft/pipeline/schedule.h"
 
@@ -19,8 +20,10 @@ struct Taste {
   bool whole_backwards = false;  ///< do not halve them, though the pipeline would allow it
 };
 
-/// Respects memory limits. Fails where no order of this kind fits into them.
-Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste);
+/// Respects memory limits. Fails where no order of this kind fits into them, or where it would take
+/// `limit` or more, as far as is known before links are simulated.
+Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste,
+                               Nanos limit = std::numeric_limits<Nanos>::max());
 
 /// The eight tastes of the zero-bubble heuristic: all of patient, lean and forwards_first.
 std::array<Taste, 8> zero_bubble_tastes();

@@ -26,15 +26,16 @@ class States {
   }
 
   /// Those within `width` of `around` that have run as many ops.
-  void beside(std::vector<Micro>& out, const std::vector<Micro>& around, Micro width) {
-    most_ = std::numeric_limits<std::size_t>::max();
+  bool beside(std::vector<Micro>& out, const std::vector<Micro>& around, Micro width,
+              std::size_t most) {
+    most_ = most;
     level_ = 0;
     for (std::size_t i = 0; i < around.size(); ++i) {
       low_[i] = std::max(0, around[i] - width);
       high_[i] = std::min(chains_.length, around[i] + width);
       level_ += around[i];
     }
-    fill(out, 0, 0);
+    return fill(out, 0, 0);
   }
 
  private:
@@ -92,9 +93,14 @@ std::optional<Orders> Orders::make(const Chains& chains, const Machine& machine,
   return orders;
 }
 
-Orders Orders::corridor(const Chains& chains, const Machine& machine,
-                        const std::vector<std::size_t>& path, Micro width) {
-  if (machine.chains.empty()) return *make(chains, machine, 1);
+std::optional<Orders> Orders::corridor(const Chains& chains, const Machine& machine,
+                                       const std::vector<std::size_t>& path, Micro width,
+                                       std::size_t most) {
+  if (machine.chains.empty()) return make(chains, machine, 1);
+  // All but one chain are free to differ: states around one op of the path, before any rule.
+  double beside = 1;
+  for (std::size_t i = 1; i < machine.chains.size(); ++i) beside *= 2 * width + 1;
+  if (beside > static_cast<double>(most)) return std::nullopt;
   Orders orders;
   orders.width_ = machine.chains.size();
   std::vector<std::vector<Micro>> states;
@@ -102,11 +108,12 @@ Orders Orders::corridor(const Chains& chains, const Machine& machine,
   States maker(chains, machine);
   for (std::size_t i = 0; i <= path.size(); ++i) {
     near.clear();
-    maker.beside(near, around, width);
+    if (!maker.beside(near, around, width, most)) return std::nullopt;
     for (std::size_t at = 0; at < near.size(); at += orders.width_) {
       const auto begin = near.begin() + static_cast<std::ptrdiff_t>(at);
       states.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(orders.width_));
     }
+    if (states.size() > most) return std::nullopt;
     if (i < path.size()) ++around[path[i]];
   }
   std::sort(states.begin(), states.end());
@@ -117,7 +124,8 @@ Orders Orders::corridor(const Chains& chains, const Machine& machine,
   return orders;
 }
 
-/// Edges from each state to those with one op more.
+/// Edges from each state to those with one op more. What follows by one chain comes in the order of
+/// the states, so one pass finds all of it.
 void Orders::connect() {
   const std::size_t width = width_;
   next_.assign(counts_.size(), -1);
@@ -125,21 +133,18 @@ void Orders::connect() {
   const auto begin = [&](std::size_t state) {
     return counts_.begin() + static_cast<std::ptrdiff_t>(state * width);
   };
-  for (std::size_t state = 0; state < size(); ++state) {
-    std::copy_n(begin(state), width, wanted.begin());
-    for (std::size_t chain = 0; chain < width; ++chain) {
+  for (std::size_t chain = 0; chain < width; ++chain) {
+    std::size_t next = 0;
+    for (std::size_t state = 0; state < size(); ++state) {
+      std::copy_n(begin(state), width, wanted.begin());
       ++wanted[chain];
-      std::size_t low = state + 1, high = size();
-      while (low < high) {
-        const std::size_t middle = (low + high) / 2;
-        const bool before = std::lexicographical_compare(begin(middle), begin(middle + 1),
-                                                         wanted.begin(), wanted.end());
-        before ? low = middle + 1 : high = middle;
+      while (next < size() && std::lexicographical_compare(begin(next), begin(next + 1),
+                                                           wanted.begin(), wanted.end())) {
+        ++next;
       }
-      if (low < size() && std::equal(wanted.begin(), wanted.end(), begin(low))) {
-        next_[state * width + chain] = static_cast<StateId>(low);
+      if (next < size() && std::equal(wanted.begin(), wanted.end(), begin(next))) {
+        next_[state * width + chain] = static_cast<StateId>(next);
       }
-      --wanted[chain];
     }
   }
 }
@@ -170,7 +175,7 @@ bool Sweep::run(const Chains& chains, const Machine& machine, const Orders& orde
     side.new_release.assign(length, kNever);
     side.new_due.assign(length, kDead);
   }
-  visited_ += static_cast<std::int64_t>(alive.size());
+  visited_ += static_cast<std::int64_t>(alive.size() * sides_.size());
   for (const StateId state : alive) earliest_[state] = kNever;
   const bool possible = forwards(orders, alive) && backwards(orders, alive);
   std::size_t kept = 0;

@@ -31,9 +31,10 @@ class Orders {
   /// nullopt where there are more than `most` states.
   static std::optional<Orders> make(const Chains& chains, const Machine& machine, std::size_t most);
   /// Only states in which no chain is more than `width` ops ahead of or behind `path`, an order of
-  /// the machine as positions in Machine::chains.
-  static Orders corridor(const Chains& chains, const Machine& machine,
-                         const std::vector<std::size_t>& path, Micro width);
+  /// the machine as positions in Machine::chains. nullopt where these are more than `most`.
+  static std::optional<Orders> corridor(const Chains& chains, const Machine& machine,
+                                        const std::vector<std::size_t>& path, Micro width,
+                                        std::size_t most);
 
   std::size_t size() const { return counts_.size() / width_; }
   std::size_t width() const { return width_; }  ///< chains
@@ -66,7 +67,7 @@ class Sweep {
     return sides_[side].release != sides_[side].new_release ||
            sides_[side].due != sides_[side].new_due;
   }
-  /// States visited so far: what has been spent, the same on every machine.
+  /// Edges visited so far: what has been spent, the same on every machine.
   std::int64_t visited() const { return visited_; }
 
  private:

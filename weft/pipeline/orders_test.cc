@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/pipeline/random_pipeline.h"
 #include "weft/pipeline/search.h"
 #include "weft/pipeline/simulate.h"
 
@@ -52,7 +53,7 @@ TEST(Orders, ACorridorHasItsPathAndWhatLiesBeside) {
   const Chains chains = make_chains(brackets(4));
   const std::vector<std::size_t> path = {0, 1, 0, 1, 0, 1, 0, 1};
   const auto within = [&](Micro width) {
-    return count_orders(Orders::corridor(chains, chains.machines[0], path, width));
+    return count_orders(*Orders::corridor(chains, chains.machines[0], path, width, 1000));
   };
   EXPECT_EQ(within(0), 1);
   EXPECT_EQ(within(1), 13);  // all but FFFF first
@@ -100,6 +101,59 @@ TEST(Search, EffortIsALimit) {
   EXPECT_LE(tried, 4);
   const Effort stopped{1000, 100, 0, false, [] { return true; }};
   EXPECT_EQ(search->find(1000, stopped, schedule, tried), Answer::kUnknown);
+}
+
+/// What a later deadline has ruled out serves an earlier one: the answers stay the same.
+TEST(Search, AnswersDoNotDependOnWhatWasAskedBefore) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20; ++round) {
+    RandomShape shape;
+    shape.stages = shape.devices = 2 + round % 3;
+    shape.micro_batches = 2 + round % 4;
+    shape.capacity = round % 2 == 0 ? 0 : 2;
+    const Chains chains = make_chains(random_pipeline(shape, random));
+    auto asked = Search::make(chains, 5000);
+    ASSERT_TRUE(asked);
+    ASSERT_TRUE(asked->may_end_by(1000));
+    for (Nanos deadline = 200; deadline > 0; deadline -= 7) {
+      auto fresh = Search::make(chains, 5000);
+      EXPECT_EQ(asked->may_end_by(deadline), fresh->may_end_by(deadline)) << deadline;
+      Schedule one, other;
+      std::int64_t tried = 0, tried_fresh = 0;
+      const Effort effort{200, 50, 0, false, {}};
+      EXPECT_EQ(asked->find(deadline, effort, one, tried),
+                fresh->find(deadline, effort, other, tried_fresh));
+      EXPECT_EQ(one, other);
+      EXPECT_EQ(tried, tried_fresh);
+    }
+  }
+}
+
+TEST(Search, VisitsAreALimit) {
+  std::mt19937 random(5);
+  RandomShape shape;
+  shape.stages = shape.devices = 4;
+  shape.micro_batches = 8;
+  const Pipeline pipeline = random_pipeline(shape, random);
+  auto search = Search::make(make_chains(pipeline), 5000);
+  ASSERT_TRUE(search);
+  const std::int64_t made = search->visited();
+  search->limit_visits(10);
+  // Nothing is ruled out that was not looked at.
+  EXPECT_TRUE(search->may_end_by(1'000'000));
+  const std::int64_t once = search->visited();
+  EXPECT_LE(once - made, 4 * 5000);
+  Schedule schedule;
+  std::int64_t tried = 0;
+  EXPECT_EQ(search->find(1'000'000, {1000, 1000, 0, false, {}}, schedule, tried), Answer::kUnknown);
+  EXPECT_EQ(search->visited(), once);
+}
+
+TEST(Orders, CorridorsWithTooManyStatesAreRefused) {
+  const Chains chains = make_chains(brackets(4, 4));
+  const std::vector<std::size_t> path{0, 1, 0, 1, 0, 1, 0, 1};
+  EXPECT_TRUE(Orders::corridor(chains, chains.machines[0], path, 1, 1000));
+  EXPECT_FALSE(Orders::corridor(chains, chains.machines[0], path, 1, 4));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <limits>
 #include <map>
 
+#include "weft/pipeline/cluster_costs.h"
+
 namespace weft::pipeline {
 namespace {
 
@@ -29,17 +31,16 @@ double count(const std::vector<std::int32_t>& side, const std::vector<std::int32
 
 std::size_t replicas(const PlannedStage& stage) { return stage.devices.size(); }
 
-/// Of the devices of a stage; the largest number where none has a limit.
-Bytes smallest_memory(const Task& task, const PlannedStage& stage) {
+}  // namespace
+
+Bytes smallest_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
   Bytes smallest = std::numeric_limits<Bytes>::max();
-  for (const std::int32_t device : stage.devices) {
-    const Bytes memory = task.cluster.memory[device];
+  for (const std::int32_t device : devices) {
+    const Bytes memory = cluster.memory[device];
     if (memory > 0) smallest = std::min(smallest, memory);
   }
   return smallest;
 }
-
-}  // namespace
 
 std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages) {
   std::vector<DeviceId> group(stages.size());
@@ -84,7 +85,7 @@ std::vector<std::size_t> tight_stages(const Task& task, const std::vector<Planne
   }
   std::vector<std::size_t> tight;
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    if (need[group[s]] > smallest_memory(task, stages[s])) tight.push_back(s);
+    if (need[group[s]] > smallest_memory(task.cluster, stages[s].devices)) tight.push_back(s);
   }
   return tight;
 }
@@ -141,16 +142,26 @@ ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>
   return cost;
 }
 
+std::vector<LinkId> crossed_inside(const Cluster& cluster,
+                                   const std::vector<std::int32_t>& devices) {
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; i < cluster.shared.size(); ++i) {
+    const SharedLink& link = cluster.shared[i];
+    if (count(link.one, devices) == 0 || count(link.other, devices) == 0) continue;
+    links.push_back(static_cast<LinkId>(2 * i));
+    links.push_back(static_cast<LinkId>(2 * i + 1));
+  }
+  return links;
+}
+
 namespace {
 
 /// Links 0 .. are the shared ones, both directions; behind them each group has one to each other.
-Transfer transfer_of(const ChannelCost& cost, Bytes bytes, LinkId own) {
-  Transfer transfer;
+void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& transfer) {
   transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
   transfer.latency = cost.latency;
   transfer.links.assign(cost.shared.begin(), cost.shared.end());
   transfer.links.push_back(own);
-  return transfer;
 }
 
 /// What micro-batches keep, and what each group has left for them.
@@ -167,7 +178,8 @@ Status set_memory(const Task& task, const std::vector<PlannedStage>& stages, Pip
     stage.forward_memory = (kept + r - 1) / r;
     stage.input_memory = 0;
     stage.weight_memory = -stage.forward_memory;  // gradients of weights need what was kept
-    const Bytes smallest = smallest_memory(task, planned), always = state[stage.device];
+    const Bytes smallest = smallest_memory(task.cluster, planned.devices);
+    const Bytes always = state[stage.device];
     Bytes& limit = pipeline.memory_limits[stage.device];
     limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - always;
     if (limit >= stage.forward_memory) continue;
@@ -186,62 +198,46 @@ tl::unexpected<Error> unjoined(std::size_t stage) {
               fmt::format("devices of stage {} have no link that they need", stage));
 }
 
-bool has_several(const Pipeline& pipeline, DeviceId group) {
-  return std::count_if(pipeline.stages.begin(), pipeline.stages.end(),
-                       [&](const Stage& stage) { return stage.device == group; }) > 1;
-}
-
-/// Shared links that a ring over the devices crosses, in both directions.
-std::vector<LinkId> crossed_inside(const Cluster& cluster,
-                                   const std::vector<std::int32_t>& devices) {
-  std::vector<LinkId> links;
-  for (std::size_t i = 0; i < cluster.shared.size(); ++i) {
-    const SharedLink& link = cluster.shared[i];
-    if (count(link.one, devices) == 0 || count(link.other, devices) == 0) continue;
-    links.push_back(static_cast<LinkId>(2 * i));
-    links.push_back(static_cast<LinkId>(2 * i + 1));
-  }
-  return links;
-}
-
 /// Boundaries between stages, each direction between two groups with a link of its own, and what
 /// all-reduces hold of these.
 Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
+                      const std::vector<ClusterCosts::Id>& ids, ClusterCosts& costs,
                       Pipeline& pipeline) {
   const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
-  struct Own {
-    LinkId link = 0;
-    ChannelCost cost = {};
-  };
-  std::map<std::pair<DeviceId, DeviceId>, Own> own;
-  const auto channel = [&](std::size_t from, std::size_t to) -> const Own& {
+  const std::size_t count = stages.size();
+  std::vector<std::int32_t> of_group(count, 0);  // stages
+  for (const Stage& stage : pipeline.stages) ++of_group[stage.device];
+  const bool shares = count > 0 && of_group[count - 1] == 0;
+  std::map<std::pair<DeviceId, DeviceId>, LinkId> own;
+  const auto link_of = [&](std::size_t from, std::size_t to) {
+    if (!shares) return shared + static_cast<LinkId>(from + to - 1 + (from > to ? 1 : 0));
     const auto pair = std::pair(pipeline.stages[from].device, pipeline.stages[to].device);
-    const auto [found, is_new] = own.try_emplace(pair);
-    if (is_new) {
-      found->second = {shared + static_cast<LinkId>(own.size() - 1),
-                       channel_cost(task.cluster, stages[from].devices, stages[to].devices)};
-    }
-    return found->second;
+    return own.try_emplace(pair, shared + static_cast<LinkId>(own.size())).first->second;
   };
-  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-    const DeviceId one = pipeline.stages[s].device, next = pipeline.stages[s + 1].device;
-    if (one == next) {
-      pipeline.boundaries.emplace_back();
+  pipeline.boundaries.resize(count - 1);
+  for (std::size_t s = 0; s + 1 < count; ++s) {
+    Boundary& boundary = pipeline.boundaries[s];
+    if (ids[s] == ids[s + 1]) {
+      for (Transfer* transfer : {&boundary.forward, &boundary.backward}) {
+        transfer->time = transfer->latency = 0;
+        transfer->links.clear();
+      }
       continue;
     }
-    const Own &there = channel(s, s + 1), &back = channel(s + 1, s);
-    if (there.cost.per_byte == kNever || back.cost.per_byte == kNever) return unjoined(s + 1);
+    const ChannelCost &there = costs.channel(ids[s], ids[s + 1]),
+                      &back = costs.channel(ids[s + 1], ids[s]);
+    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
     const Bytes bytes = task.chain.cut[stages[s].last];
-    pipeline.boundaries.push_back(
-        {transfer_of(there.cost, bytes, there.link), transfer_of(back.cost, bytes, back.link)});
+    set_transfer(there, bytes, link_of(s, s + 1), boundary.forward);
+    set_transfer(back, bytes, link_of(s + 1, s), boundary.backward);
   }
-  for (std::size_t s = 0; s < stages.size(); ++s) {
+  for (std::size_t s = 0; s < count; ++s) {
     Stage& stage = pipeline.stages[s];
-    if (stage.all_reduce == 0 || !has_several(pipeline, stage.device)) continue;
-    stage.reduce_links = crossed_inside(task.cluster, stages[s].devices);
-    for (const auto& [pair, carries] : own) {
+    if (stage.all_reduce == 0 || of_group[stage.device] < 2) continue;
+    stage.reduce_links = costs.crossed(ids[s]);
+    for (const auto& [pair, link] : own) {
       if (pair.first == stage.device || pair.second == stage.device) {
-        stage.reduce_links.push_back(carries.link);
+        stage.reduce_links.push_back(link);
       }
     }
   }
@@ -250,25 +246,27 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
 
 }  // namespace
 
-Result<Pipeline> pipeline_without_limits(const Task& task,
-                                         const std::vector<PlannedStage>& stages) {
+Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages,
+                               ClusterCosts& costs, Pipeline& pipeline) {
   const LayerChain& chain = task.chain;
-  Pipeline pipeline;
   pipeline.micro_batches = task.micro_batches;
   pipeline.split_backward = chain.weight.back() > 0;
   pipeline.reduces_in_turn = true;
-  const std::vector<DeviceId> group = groups_of(stages);
-  std::vector<GroupCost> costs;
+  pipeline.memory_limits.clear();
+  std::vector<ClusterCosts::Id> ids;
+  ids.reserve(stages.size());
+  for (const PlannedStage& stage : stages) ids.push_back(costs.id(stage.devices));
+  std::vector<DeviceId> group;
+  costs.number(ids, group);
+  pipeline.stages.resize(stages.size());
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
-    if (static_cast<std::size_t>(group[s]) == costs.size()) {
-      costs.push_back(group_cost(task.cluster, planned.devices));
-    }
-    const GroupCost& cost = costs[group[s]];
+    const GroupCost& cost = costs.group(ids[s]);
     const auto sum = [&](const std::vector<Nanos>& of) {
       return static_cast<double>(of[planned.last] - of[planned.first]);
     };
-    Stage stage;
+    Stage& stage = pipeline.stages[s];
+    stage = {};
     stage.device = group[s];
     stage.forward = std::llround(sum(chain.forward) * cost.work);
     // What was computed again would have to be kept for weights that wait.
@@ -281,19 +279,25 @@ Result<Pipeline> pipeline_without_limits(const Task& task,
       stage.all_reduce =
           std::llround(cost.reduce * static_cast<double>(parameters)) + cost.reduce_latency;
     }
-    pipeline.stages.push_back(stage);
   }
-  WEFT_TRY(set_boundaries(task, stages, pipeline));
-  return pipeline;
+  return set_boundaries(task, stages, ids, costs, pipeline);
 }
 
-Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
-  WEFT_ASSIGN(Pipeline pipeline, pipeline_without_limits(task, stages));
-  if (!task.limit_memory) return pipeline;
+Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, ClusterCosts& costs,
+                   Pipeline& pipeline) {
+  WEFT_TRY(pipeline_without_limits(task, stages, costs, pipeline));
+  if (!task.limit_memory) return {};
   WEFT_TRY(set_memory(task, stages, pipeline));
   const bool recomputes = std::any_of(stages.begin(), stages.end(),
                                       [](const PlannedStage& stage) { return stage.recompute; });
   if (!recomputes && tight_stages(task, stages).empty()) pipeline.memory_limits.clear();
+  return {};
+}
+
+Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {
+  ClusterCosts costs(task.cluster);
+  Pipeline pipeline;
+  WEFT_TRY(pipeline_of(task, stages, costs, pipeline));
   return pipeline;
 }
 

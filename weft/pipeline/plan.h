@@ -74,11 +74,24 @@ struct ChannelCost {
 ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>& from,
                          const std::vector<std::int32_t>& to);
 
+/// Directions of shared links that a ring over the devices crosses, numbered as in
+/// ChannelCost::shared.
+std::vector<LinkId> crossed_inside(const Cluster& cluster,
+                                   const std::vector<std::int32_t>& devices);
+/// Of devices; the largest number where none has a limit.
+Bytes smallest_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices);
+
 /// The pipeline of these stages, each group one device of it. Infeasible where groups that must
 /// talk have no link, or memory does not hold one micro-batch. Without limits where no stage is
 /// tight.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
-/// The same as if devices had memory for anything.
-Result<Pipeline> pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages);
+
+/// The same for planners that ask very often: into a pipeline whose memory is used again, with
+/// costs that are known from before. The second as if devices had memory for anything.
+class ClusterCosts;
+Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, ClusterCosts& costs,
+                   Pipeline& pipeline);
+Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages,
+                               ClusterCosts& costs, Pipeline& pipeline);
 
 }  // namespace weft::pipeline

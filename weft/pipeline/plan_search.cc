@@ -95,7 +95,7 @@ class BestFirst {
       if (labels_[top].layer == ahead_.task().chain.size()) {
         const auto result = effort_.schedules
                                 ? evaluator_.search(stages_of(top), found_.best.step)
-                                : evaluator_.evaluate(stages_of(top), found_.best.step);
+                                : evaluator_.improve(stages_of(top), found_.best.step);
         if (!result) continue;
         // Another schedule might come down to the bound of these stages.
         found_.bound = std::min(found_.bound, std::max(labels_[top].bound, result->bound));

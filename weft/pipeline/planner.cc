@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "weft/base/counted.h"
@@ -41,19 +42,71 @@ Nanos least_work(const Task& task) {
       static_cast<Nanos>(work * task.micro_batches / speed_of_all(task)) - hidden, 0);
 }
 
+/// Whether a plan made without limits of memory keeps to them in the time that it took without, in
+/// its order or in that which its kind has within them.
+bool keeps_to_memory(const Task& task, const Evaluated& plan, Schedule& schedule) {
+  const auto pipeline = pipeline_of(task, plan.stages);
+  if (!pipeline) return false;
+  if (fits(*pipeline, schedule)) return true;
+  auto within = plan_schedule(*pipeline, plan.schedule);
+  if (!within) return false;
+  const auto timeline = simulate(*pipeline, *within);
+  if (!timeline || !fits(*pipeline, *timeline) || timeline->makespan != plan.step) return false;
+  schedule = std::move(*within);
+  return true;
+}
+
 class Planner {
  public:
-  Planner(const Task& task, const PlannerOptions& options)
+  /// `free`: has planned the same without limits of memory.
+  Planner(const Task& task, const PlannerOptions& options, Planner* free = nullptr)
       : task_(task), options_(options), evaluator_(task, options.schedules) {
+    if (free) {
+      if (!free->breaks_limits_) known_bound_ = free->bound_;
+      bottlenecks_ = std::move(free->bottlenecks_);
+    }
     limits_.replicas = options.replicas;
-    if (options_.ops == 0) options_.ops = usual_ops();
+    if (options_.ops == 0) {
+      options_.ops = usual_ops();
+      least_to_share_ = 1'000'000;
+      // Much that is tried does not fit.
+      if (free && task.cluster.devices <= kMostExact) options_.ops *= 2;
+    }
   }
 
   Result<Planned> run() {
     WEFT_TRY(check());
+    search_without_sharing();
+    return share_and_finish();
+  }
+
+  /// The same within the limits of `task`, which is not the planner's own: nothing where a good
+  /// plan on the way breaks them, or the best one.
+  Result<std::optional<Planned>> run_within(const Task& task) {
+    WEFT_TRY(check());
+    within_ = &task;
+    search_without_sharing();
+    if (breaks_limits_ || breaks_limits(best_)) return std::nullopt;
+    WEFT_ASSIGN(Planned planned, share_and_finish());
+    if (!keeps_to_memory(task, planned.plan, planned.schedule)) return std::nullopt;
+    return planned;
+  }
+
+ private:
+  bool breaks_limits(const Evaluated& plan) {
+    if (!within_ || plan.step == kNoStep) return false;
+    auto schedule = evaluator_.schedule_of(plan);
+    return schedule && !keeps_to_memory(*within_, plan, *schedule);
+  }
+
+  void search_without_sharing() {
     if (options_.stages <= task_.cluster.devices) search_one_stage();
+    if (breaks_limits_) return;
     search_order();
     one_stage_ = best_.step;
+  }
+
+  Result<Planned> share_and_finish() {
     if (may_share()) {
       share_devices();
       search_order();
@@ -62,7 +115,6 @@ class Planner {
     return finished();
   }
 
- private:
   /// Plans with one stage a device.
   void search_one_stage() {
     if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
@@ -96,8 +148,7 @@ class Planner {
     planned.fixed_stages = options_.stages;
     planned.most_replicas = options_.replicas;
     planned.most_chunks = may_share() ? options_.chunks : 1;
-    WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task_, best_.stages));
-    WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, best_.schedule));
+    WEFT_ASSIGN(planned.schedule, evaluator_.schedule_of(best_));
     planned.plan = std::move(best_);
     planned.exhausted = exhausted_;
     return planned;
@@ -120,8 +171,9 @@ class Planner {
   }
 
   void share_devices() {
+    const std::int64_t ops = options_.ops / (is_large() ? 32 : 4);
     const InterleaveLimits limits{options_.chunks, options_.stages, options_.replicas,
-                                  evaluator_.ops() + options_.ops / (is_large() ? 32 : 4)};
+                                  evaluator_.ops() + std::max(ops, least_to_share_)};
     best_ = interleave(task_, evaluator_, limits, device_orders(task_.cluster), std::move(best_));
   }
 
@@ -204,7 +256,7 @@ class Planner {
   void take(const std::vector<PlannedStage>& stages) {
     if (stages.empty()) return;
     if (options_.stages > 0 && static_cast<std::int32_t>(stages.size()) != options_.stages) return;
-    const auto result = evaluator_.evaluate(stages);
+    const auto result = evaluator_.improve(stages, best_.step);
     if (result && result->step < best_.step) best_ = *result;
   }
 
@@ -228,22 +280,22 @@ class Planner {
   PlanEffort effort(std::int64_t ops) const {
     PlanEffort effort;
     effort.ops = ops;
+    // Parts of plans that are looked at take time as well.
+    if (task_.cluster.devices > kMostFree) effort.children = std::min(effort.children, ops);
     return effort;
   }
 
   void search_orders() {
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
     bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
-    if (bound_ < kNoPlan && task_.chain.size() <= kMostCapacityLayers) {
-      bound_ = bound_by_speed(dreamt);
-    }
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const GroupGraph graph = ordered_groups(task_.cluster, orders[i], limits_);
       if (i == 0) {
         const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
-        for (const auto& plan : bottleneck_plans(task_, graph, most)) take(plan);
+        if (bottlenecks_.empty()) bottlenecks_ = bottleneck_plans(task_, graph, most);
+        for (const auto& plan : bottlenecks_) take(plan);
         if (best_.step < kNoStep) starts.push_back(best_);
         best_ = {};
       }
@@ -251,8 +303,9 @@ class Planner {
       take(follow_bound(lookahead));
       const auto share = options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                          static_cast<std::int64_t>(orders.size());
-      PlanEffort part = effort(share);
-      part.children /= 8;
+      PlanEffort part;
+      part.ops = share;
+      part.children = std::min(part.children / 8, options_.ops / 4);
       part.schedules = false;
       FoundPlan found = search_plans(lookahead, evaluator_, part, std::move(best_));
       if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
@@ -260,6 +313,8 @@ class Planner {
     }
     std::stable_sort(starts.begin(), starts.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
+    breaks_limits_ = !starts.empty() && breaks_limits(starts.front());
+    if (breaks_limits_) return;
     for (std::size_t i = 0; i < starts.size() && best_.step > bound_; ++i) {
       const auto share = options_.ops / 3 + options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                                                 static_cast<std::int64_t>(starts.size());
@@ -267,6 +322,9 @@ class Planner {
       if (better.step < best_.step) best_ = std::move(better);
     }
     if (best_.step < kNoStep) shake();
+    if (bound_ < best_.step && task_.chain.size() <= kMostCapacityLayers) {
+      bound_ = bound_by_speed(dreamt);
+    }
   }
 
   Nanos bound_by_speed(const GroupGraph& dreamt) const {
@@ -274,7 +332,10 @@ class Planner {
     for (const Group& group : dreamt) {
       if (group.first) replicas.push_back(group.cost);
     }
-    return capacity_bound(task_, replicas, options_.stages, bound_, 2 * bound_);
+    // Whatever memory allows: what is known without limits is known.
+    const Nanos high = std::min(best_.step, 2 * bound_);
+    if (known_bound_) return std::max(bound_, std::min(*known_bound_, high));
+    return capacity_bound(task_, replicas, options_.stages, bound_, high);
   }
 
   /// Leaves the best plan by a few devices that change places, and climbs again, as long as the
@@ -327,26 +388,16 @@ class Planner {
   PlannerOptions options_;
   GroupLimits limits_;
   Evaluator evaluator_;
+  std::int64_t least_to_share_ = 0;
+  std::optional<Nanos> known_bound_;                    ///< by speed, as far as that was worked out
+  std::vector<std::vector<PlannedStage>> bottlenecks_;  ///< of SPP
+  const Task* within_ = nullptr;  ///< limits that plans made without should keep to
+  bool breaks_limits_ = false;    ///< a good one did not
   Evaluated best_ = {};
   Nanos one_stage_ = kNoStep;  ///< of the best plan with one stage a device
   Nanos bound_ = 0;            ///< of all such plans
   bool exhausted_ = false;
 };
-
-/// Whether a plan made without limits keeps to them in the time that it took without, in the order
-/// that its schedule has within them.
-bool keeps_to_memory(const Task& task, Planned& planned) {
-  const auto pipeline = pipeline_of(task, planned.plan.stages);
-  if (!pipeline) return false;
-  auto schedule = plan_schedule(*pipeline, planned.plan.schedule);
-  if (!schedule) return false;
-  const auto timeline = simulate(*pipeline, *schedule);
-  if (!timeline || !fits(*pipeline, *timeline) || timeline->makespan != planned.plan.step) {
-    return false;
-  }
-  planned.schedule = std::move(*schedule);
-  return true;
-}
 
 }  // namespace
 
@@ -364,8 +415,10 @@ Result<Planned> make_plan(const Task& task, const PlannerOptions& options) {
     // few the plan.
     Task free = task;
     free.limit_memory = false;
-    auto planned = Planner(free, options).run();
-    if (!planned || keeps_to_memory(task, *planned)) return planned;
+    Planner planner(free, options);
+    WEFT_ASSIGN(auto planned, planner.run_within(task));
+    if (planned) return std::move(*planned);
+    return Planner(task, options, &planner).run();
   }
   return Planner(task, options).run();
 }

@@ -85,21 +85,27 @@ std::optional<Search> Search::make(const Chains& chains, std::size_t most_states
   return search;
 }
 
-Search Search::around(const Chains& chains, const Schedule& schedule, Micro width) {
+std::optional<Search> Search::around(const Chains& chains, const Schedule& schedule, Micro width,
+                                     std::size_t most_states) {
   Search search(with_simple_links(chains));
   for (std::size_t m = 0; m < search.chains_.machines.size(); ++m) {
     const Machine& machine = search.chains_.machines[m];
-    search.orders_.push_back(
-        m < schedule.orders.size()
-            ? Orders::corridor(search.chains_, machine,
-                               path_of(search.chains_, machine, schedule.orders[m]), width)
-            : *Orders::make(search.chains_, machine, kMostLinkStates));
+    auto orders = m < schedule.orders.size()
+                      ? Orders::corridor(search.chains_, machine,
+                                         path_of(search.chains_, machine, schedule.orders[m]),
+                                         width, most_states)
+                      : Orders::make(search.chains_, machine, kMostLinkStates);
+    if (!orders) return std::nullopt;
+    search.orders_.push_back(std::move(*orders));
   }
   search.index();
   return search;
 }
 
 void Search::index() {
+  for (const Orders& orders : orders_) {
+    made_ += 2 * static_cast<std::int64_t>(orders.size() * orders.width());
+  }
   machines_.resize(chains_.chains.size());
   for (std::size_t m = 0; m < chains_.machines.size(); ++m) {
     for (const ChainId chain : chains_.machines[m].chains) machines_[chain].push_back(m);
@@ -113,13 +119,29 @@ void Search::index() {
   dirty_.assign(chains_.machines.size(), false);
 }
 
-Search::Node Search::start(Nanos deadline) const {
+Search::Node Search::from_scratch(Nanos deadline) const {
   Node node{Windows(chains_, deadline), {}, {}, {}};
   for (const Orders& orders : orders_) {
     std::vector<StateId> all(orders.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<StateId>(i);
     node.alive.push_back(std::make_shared<const std::vector<StateId>>(std::move(all)));
   }
+  node.fronts.assign(orders_.size(), 0);
+  node.times.assign(orders_.size(), 0);
+  return node;
+}
+
+/// Whatever ends by a deadline ends by a later one, and does so even if it starts later by the
+/// difference. So all that the later deadline has ruled out stays ruled out, and windows end
+/// earlier by the difference at least.
+Search::Node Search::start(Nanos deadline) const {
+  const Root* later = nullptr;
+  for (const auto* root : {&last_, &latest_}) {
+    if (!later && *root && (*root)->deadline >= deadline) later = &**root;
+  }
+  if (!later) return from_scratch(deadline);
+  Node node = later->node;
+  for (Nanos& due : node.windows.due) due -= later->deadline - deadline;
   node.fronts.assign(orders_.size(), 0);
   node.times.assign(orders_.size(), 0);
   return node;
@@ -166,13 +188,13 @@ void Search::pass_on(Node& node, std::size_t machine) {
   }
 }
 
-/// Until no machine has anything new to say.
+/// Until no machine has anything new to say, or all visits are spent.
 bool Search::settle(Node& node) {
   bool possible = true;
   for (bool any = true; any && possible;) {
     any = false;
     for (std::size_t machine = 0; machine < dirty_.size() && possible; ++machine) {
-      if (!dirty_[machine]) continue;
+      if (!dirty_[machine] || visited() > last_visit_) continue;
       any = true;
       possible = narrow(node, machine);
       if (!possible) break;
@@ -326,6 +348,8 @@ std::optional<Search::Node> Search::root(Nanos deadline) {
   Node node = start(deadline);
   std::fill(dirty_.begin(), dirty_.end(), true);
   if (!settle(node)) return std::nullopt;
+  auto& kept = latest_ && deadline <= latest_->deadline ? last_ : latest_;
+  kept = Root{deadline, node};
   return node;
 }
 
@@ -364,6 +388,7 @@ Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
       while (!decisions.empty() && decisions.back().sides.empty()) decisions.pop_back();
       if (decisions.empty()) return complete ? Answer::kNone : Answer::kUnknown;
       if (decided_ > last_decision || dead_ends > effort.dead_ends) return Answer::kUnknown;
+      if (visited() > last_visit_) return Answer::kUnknown;
       if (effort.stop && effort.stop()) return Answer::kUnknown;
       Decision& last = decisions.back();
       const std::size_t side = last.sides.back();

@@ -6,7 +6,9 @@
 // where the next decision is due first, and narrows again after each.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "weft/pipeline/orders.h"
@@ -32,16 +34,26 @@ class Search {
   /// nullopt where a machine has more states than `most_states`: too many orders to keep.
   static std::optional<Search> make(const Chains& chains, std::size_t most_states);
   /// Only orders in which no chain of a device is more than `width` ops ahead of or behind
-  /// `schedule`: kNone means none of these then.
-  static Search around(const Chains& chains, const Schedule& schedule, Micro width);
+  /// `schedule`: kNone means none of these then. nullopt as above.
+  static std::optional<Search> around(const Chains& chains, const Schedule& schedule, Micro width,
+                                      std::size_t most_states);
 
-  /// False: no schedule ends by the deadline. True says little.
+  /// False: no schedule ends by the deadline. True says little; what was found out then serves all
+  /// earlier deadlines, so that asking about late ones first saves work.
   bool may_end_by(Nanos deadline);
 
   /// kFound: `found` has the orders of all devices, and ends in time unless links are shared;
   /// kNone: there is no such schedule, for certain. `tried` grows by the decisions that it took.
   /// Deterministic but for Effort::stop.
   Answer find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried);
+
+  /// Edges of orders made and visited so far: what has been spent, the same on every machine.
+  std::int64_t visited() const { return made_ + sweep_.visited(); }
+  /// So many more at most: then windows stay wider than they need be, and find() gives up.
+  void limit_visits(std::int64_t more) {
+    const std::int64_t room = std::numeric_limits<std::int64_t>::max() - visited();
+    last_visit_ = visited() + std::min(more, room);
+  }
 
  private:
   using Alive = std::shared_ptr<const std::vector<StateId>>;
@@ -53,6 +65,11 @@ class Search {
     std::vector<StateId> fronts;  ///< by machine: its order is decided up to here
     std::vector<Nanos> times;     ///< by machine: when it gets there at the earliest
   };
+  /// What a deadline leaves.
+  struct Root {
+    Nanos deadline;
+    Node node;
+  };
   struct Decision {
     Node before;
     std::size_t machine;
@@ -62,6 +79,7 @@ class Search {
   explicit Search(Chains chains) : chains_(std::move(chains)) {}
   void index();
   Node start(Nanos deadline) const;
+  Node from_scratch(Nanos deadline) const;
   std::optional<Node> root(Nanos deadline);
   bool narrow(Node& node, std::size_t machine);
   bool settle(Node& node);
@@ -84,6 +102,9 @@ class Search {
   std::vector<bool> dirty_;                         ///< by machine
   std::int64_t decided_ = 0;                        ///< decisions tried, since the search was made
   Sweep sweep_;
+  std::int64_t made_ = 0;  ///< edges of all orders, each of which takes two visits to find
+  std::int64_t last_visit_ = std::numeric_limits<std::int64_t>::max();
+  std::optional<Root> latest_, last_;  ///< of the latest deadline, and the last one that was open
 };
 
 }  // namespace weft::pipeline

@@ -11,6 +11,9 @@
 // ready at the same time. The step ends when the last op and the last all-reduce do.
 #pragma once
 
+#include <array>
+#include <utility>
+
 #include "weft/pipeline/schedule.h"
 
 namespace weft::pipeline {
@@ -46,6 +49,79 @@ struct MemoryStep {
 /// transfers that share links across devices (a logarithm more).
 Result<Timeline> simulate(const Pipeline& pipeline, const Schedule& schedule);
 
+/// The simulator itself, for planners that time very many schedules: it keeps its memory, looks at
+/// nothing twice that schedules of a pipeline have in common, and leaves a schedule as soon as it
+/// is known to take too long.
+class Simulator {
+ public:
+  /// Whose schedules come next. Keeps a reference.
+  void load(const Pipeline& pipeline);
+
+  enum class End { kDone, kStuck, kTooLong };
+  /// The schedule must pass check(). kStuck: orders wait for each other for ever; kTooLong: it
+  /// takes `limit` or more. `out`, where there is one, gets all of the timeline but the peaks.
+  End run(const Schedule& schedule, Nanos limit, Timeline* out = nullptr);
+
+  Nanos makespan() const { return makespan_; }  ///< of the last run, if that was done
+  std::int64_t ops() const { return ops_; }     ///< of all runs
+  /// The first op of a stuck device.
+  std::pair<DeviceId, std::size_t> stuck() const;
+
+ private:
+  /// What links carry: the two directions of every boundary, forward first, then the all-reduce of
+  /// every stage.
+  struct Carried {
+    const std::vector<LinkId>* links = nullptr;
+    DeviceId sender = 0;
+    Nanos time = 0, latency = 0;
+    StageId to = 0;
+    DeviceId receiver = 0;
+    bool at_once = true;  ///< has its turn as soon as its op ends: one device sends all there is
+  };
+  struct Pending {
+    Nanos ready;
+    std::size_t carried;
+    Micro micro;
+    bool operator>(const Pending& other) const;
+  };
+
+  std::size_t index(StageId stage, Micro micro) const {
+    return static_cast<std::size_t>(stage) * pipeline_->micro_batches + micro;
+  }
+  bool is_reduce(std::size_t carried) const { return carried >= reduces_; }
+  void find_turns();
+  void start(const Schedule& schedule, Nanos limit);
+  bool advance_all(const Schedule& schedule);
+  const Nanos* needed(const Op& op) const;
+  void finish(const Op& op, Nanos end);
+  void send(const Pending& pending);
+  void reduce(const Pending& pending);
+  void pass(const Pending& pending);
+
+  const Pipeline* pipeline_ = nullptr;
+  std::vector<Carried> carried_;
+  std::size_t reduces_ = 0;
+  std::vector<std::array<Nanos, 4>> durations_;  ///< by stage and kind
+  std::vector<Nanos> work_, tail_;               ///< of each device: all ops; what follows the last
+  std::vector<std::size_t> joined_;              ///< links that are held together
+  std::vector<DeviceId> senders_;                ///< of links
+  std::vector<bool> hurries_;                    ///< devices whose ops may end at once
+
+  std::vector<Nanos> input_there_, gradient_there_, forward_end_, input_end_;
+  std::vector<Nanos> link_free_, device_free_, reduce_free_;
+  std::vector<Nanos> latest_;          ///< by device: when it must have come to the ops it has left
+  std::vector<Micro> gradients_left_;  ///< by stage, until all of its parameters' are there
+  std::vector<std::size_t> next_;
+  std::vector<const Nanos*> waits_for_;  ///< by device
+  std::vector<DeviceId> awake_;
+  std::vector<Pending> waiting_;  ///< heap
+  Nanos makespan_ = 0;
+  std::int64_t ops_ = 0;
+  Timeline* out_ = nullptr;
+};
+
+/// Whether no device ever holds more than it may: by the order of its ops alone.
+bool fits(const Pipeline& pipeline, const Schedule& schedule);
 /// Whether no device ever holds more than it may.
 bool fits(const Pipeline& pipeline, const Timeline& timeline);
 

@@ -204,5 +204,44 @@ TEST(Simulate, AgreesWithTheNaiveSimulatorOnAnyFamilyPlacementAndSharingOfLinks)
   EXPECT_GT(compared, 300);
 }
 
+/// One simulator for all of them, as planners use it.
+TEST(Simulator, LeavesWhatTakesAsLongAsTheLimit) {
+  std::mt19937 random(23);
+  Simulator simulator;
+  int compared = 0;
+  for (int round = 0; round < 60; ++round) {
+    RandomShape shape;
+    shape.stages = 2 + round % 5;
+    shape.devices = round % 2 == 0 ? shape.stages : std::max(1, shape.stages / 2);
+    shape.micro_batches = 1 + round % 7;
+    shape.shared_links = round % 3 == 0 ? 2 : 0;
+    const Pipeline pipeline = random_pipeline(shape, random);
+    simulator.load(pipeline);
+    for (const char* name : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
+      const auto schedule = family(name, pipeline);
+      if (!schedule) continue;
+      const Nanos makespan = simulate(pipeline, *schedule)->makespan;
+      ASSERT_EQ(simulator.run(*schedule, makespan + 1), Simulator::End::kDone) << name;
+      EXPECT_EQ(simulator.makespan(), makespan) << name;
+      const std::int64_t all = simulator.ops();
+      EXPECT_EQ(simulator.run(*schedule, makespan), Simulator::End::kTooLong) << name;
+      EXPECT_EQ(simulator.run(*schedule, makespan / 2), Simulator::End::kTooLong) << name;
+      EXPECT_LE(simulator.ops() - all, 2 * all);
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 100);
+}
+
+TEST(Simulator, TellsWhoIsStuck) {
+  const Pipeline pipeline = make_chain({1, 1}, {1, 1}, {1, 1}, 0, 1);
+  Simulator simulator;
+  simulator.load(pipeline);
+  // The first device waits for a gradient of a forward that it has not run.
+  const Schedule schedule = *parse_schedule("0B0 0F0\n1F0 1B0\n");
+  EXPECT_EQ(simulator.run(schedule, 1000), Simulator::End::kStuck);
+  EXPECT_EQ(simulator.stuck(), (std::pair<DeviceId, std::size_t>{0, 0}));
+}
+
 }  // namespace
 }  // namespace weft::pipeline

@@ -50,11 +50,16 @@ class Progress {
   }
 
   bool found() const { return best_.makespan != kNoSchedule; }
-  bool done() const { return best_.proved() || left_ <= 0 || (options_.stop && options_.stop()); }
+  bool done() const {
+    return best_.proved() || left_ <= 0 || best_.visited >= options_.visits ||
+           (options_.stop && options_.stop());
+  }
   Nanos low() const { return best_.lower_bound; }
   Nanos high() const { return best_.makespan; }
   void raise(Nanos bound) { best_.lower_bound = std::max(best_.lower_bound, bound); }
   const Schedule& schedule() const { return best_.schedule; }
+  /// Whether deadlines from `low` on are not worth a try.
+  bool is_close(Nanos low) const { return high() - low <= low / options_.fine; }
   Solution take() { return std::move(best_); }
 
   /// Keeps the schedule if it is the best so far and fits; its time, if it fits.
@@ -82,14 +87,29 @@ class Progress {
     }
   }
 
+  /// What it took to make a search.
+  void count(const Search& search) { best_.visited += search.visited(); }
+
+  /// Whether a schedule may end by the deadline, as far as windows tell.
+  bool may_end_by(Search& search, Nanos deadline) {
+    const std::int64_t before = search.visited();
+    search.limit_visits(options_.visits - best_.visited);
+    const bool may = search.may_end_by(deadline);
+    best_.visited += search.visited() - before;
+    return may;
+  }
+
   /// Searches for a schedule that ends by the deadline with at most so many decisions.
   Answer probe(Search& search, Nanos deadline, std::int64_t dead_ends, std::uint32_t seed,
                bool looks_ahead) {
     Schedule schedule;
+    const std::int64_t before = search.visited();
+    search.limit_visits(options_.visits - best_.visited);
     const Effort effort{left_, dead_ends, seed, looks_ahead, options_.stop};
     std::int64_t tried = 0;
     const Answer answer = search.find(deadline, effort, schedule, tried);
     left_ -= tried;
+    best_.visited += search.visited() - before;
     if (answer != Answer::kFound) return answer;
     const auto time = offer(schedule);
     // Links that are shared may serve in another order than the search had in mind.
@@ -108,14 +128,15 @@ void raise_by_windows(Search& search, Progress& progress) {
   Nanos low = progress.low();  // nothing below can be met
   Nanos step = std::max<Nanos>(1, low / 1024);
   Nanos high = low;
-  while (!progress.done() && high < progress.high() && !search.may_end_by(high)) {
+  progress.may_end_by(search, progress.high());  // serves all others
+  while (!progress.done() && high < progress.high() && !progress.may_end_by(search, high)) {
     low = high + 1;
     high = std::min(progress.high(), high + step);
     step *= 2;
   }
-  while (!progress.done() && low < high) {
+  while (!progress.done() && !progress.is_close(low) && low < high) {
     const Nanos middle = low + (high - low) / 2;
-    search.may_end_by(middle) ? high = middle : low = middle + 1;
+    progress.may_end_by(search, middle) ? high = middle : low = middle + 1;
   }
   progress.raise(low);
 }
@@ -138,7 +159,7 @@ void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t d
     return false;
   };
   if (attempt(low)) return;
-  while (!progress.done() && low < progress.high()) {
+  while (!progress.done() && !progress.is_close(low)) {
     attempt(low + (progress.high() - 1 - low) / 2);
   }
 }
@@ -152,13 +173,16 @@ void search_all_orders(Search& search, Progress& progress) {
 }
 
 /// Ever wider corridors around the best schedule, from narrow again whenever that has moved.
-void search_near(const Chains& chains, Progress& progress) {
+void search_near(const Chains& chains, Progress& progress, std::size_t most_states) {
   constexpr Micro kWidest = 3;
   std::uint32_t seed = 0;
   for (Micro width = 1; !progress.done() && width <= kWidest;) {
     const Nanos before = progress.high();
-    Search search = Search::around(chains, progress.schedule(), width);
-    close_gap(search, progress, false, 20, seed);
+    auto search = Search::around(chains, progress.schedule(), width, most_states);
+    if (!search) return;
+    progress.count(*search);
+    progress.may_end_by(*search, progress.high());  // serves all earlier deadlines
+    close_gap(*search, progress, false, 20, seed);
     seed += 3;
     width = progress.high() < before ? 1 : width + 1;
   }
@@ -193,13 +217,14 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   auto search = Search::make(chains, options.most_states);
   Answer any = Answer::kUnknown;
   if (search) {
+    progress.count(*search);
     if (!progress.found()) {
       // As long as everything one after the other: later no schedule becomes possible.
       any = progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);
-  } else if (progress.found() && options.corridors) {
-    search_near(chains, progress);
+  } else if (progress.found()) {
+    search_near(chains, progress, options.near_states);
   }
   if (!progress.found()) {
     return fail(ErrorCode::kInfeasible,

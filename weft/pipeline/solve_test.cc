@@ -259,5 +259,24 @@ TEST(SharedInstances, ZeroBubbleInstancesAreSolvedToTheirBounds) {
   }
 }
 
+TEST(ListSchedule, ALimitLeavesOutWhatTakesLonger) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 30; ++round) {
+    RandomShape shape;
+    shape.stages = 2 + round % 4;
+    shape.devices = std::max(1, shape.stages - round % 2);
+    const Pipeline pipeline = random_pipeline(shape, random);
+    for (const Taste& taste : zero_bubble_tastes()) {
+      const auto schedule = list_schedule(pipeline, taste);
+      if (!schedule) continue;
+      const Nanos makespan = simulate(pipeline, *schedule)->makespan;
+      const auto within = list_schedule(pipeline, taste, makespan + 1);
+      ASSERT_TRUE(within);
+      EXPECT_EQ(*within, *schedule);
+      EXPECT_FALSE(list_schedule(pipeline, taste, makespan / 2));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::pipeline

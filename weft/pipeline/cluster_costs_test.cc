@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/cluster_costs.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/pipeline/random_task.h"
+
+namespace weft::pipeline {
+namespace {
+
+TEST(ClusterCosts, AreThoseWorkedOutAnew) {
+  std::mt19937 random(2);
+  Cluster cluster = random_cluster(random, 6, true);
+  cluster.shared = {{{0, 1, 2}, {3, 4, 5}, 2'000'000'000}};
+  cluster.memory = {0, 5, 4, 3, 2, 1};
+  ClusterCosts costs(cluster);
+  const std::vector<std::vector<std::int32_t>> groups{{0}, {1, 2}, {3, 4, 5}, {2, 3}, {1, 2}};
+  for (int again = 0; again < 2; ++again) {
+    for (const auto& from : groups) {
+      const ClusterCosts::Id id = costs.id(from);
+      const GroupCost cost = group_cost(cluster, from);
+      EXPECT_EQ(costs.group(id).work, cost.work);
+      EXPECT_EQ(costs.group(id).reduce, cost.reduce);
+      EXPECT_EQ(costs.memory(id), smallest_memory(cluster, from));
+      EXPECT_EQ(costs.crossed(id), crossed_inside(cluster, from));
+      for (const auto& to : groups) {
+        const ChannelCost channel = channel_cost(cluster, from, to);
+        EXPECT_EQ(costs.channel(id, costs.id(to)).per_byte, channel.per_byte);
+        EXPECT_EQ(costs.channel(id, costs.id(to)).shared, channel.shared);
+      }
+    }
+  }
+  EXPECT_EQ(costs.id({1, 2}), costs.id(groups.back()));
+}
+
+TEST(ClusterCosts, NumberGroupsByTheirFirstStage) {
+  const Cluster cluster = uniform_cluster(4, 1'000'000'000);
+  ClusterCosts costs(cluster);
+  const ClusterCosts::Id a = costs.id({3}), b = costs.id({0, 1}), c = costs.id({2});
+  std::vector<DeviceId> groups;
+  costs.number({b, a, b, c, a}, groups);
+  EXPECT_EQ(groups, (std::vector<DeviceId>{0, 1, 0, 2, 1}));
+  costs.number({c, b}, groups);
+  EXPECT_EQ(groups, (std::vector<DeviceId>{0, 1}));
+}
+
+}  // namespace
+}  // namespace weft::pipeline
