@@ -19,7 +19,7 @@ SCHEDULES = ["1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "d
 PLANNERS = ["spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto", "interleaved",
             "zb-v", "dualpipe-v"]  # fmt: skip
 #: Of the planner's own word, or for people.
-FREE = {"profile", "schedule", "exhausted", "lower_bound_ns", "lower_bound_ms", "gap_pct",
+FREE = {"profile", "schedule", "no_shorter_one_stage_plan", "lower_bound_ns", "lower_bound_ms", "gap_pct",
         "one_stage_bound_ns", "one_stage_bound_ms", "orders", "pipeline_plan_version",
         "fixed_stages", "most_replicas", "most_chunks", "cluster"}  # fmt: skip
 

@@ -224,7 +224,7 @@ def test_a_damaged_plan_is_named_with_what_is_wrong(
         ("devices", 1, "device 99 is used twice, or not there"),
         ("forward", 1, "forward_ms of stage 0 is 1, and should be"),
         ("schedule", 1, "the orders are not those of schedule 'gpipe'"),
-        ("exhausted", 1, "changed after it was written"),
+        ("no_shorter_one_stage_plan", 1, "changed after it was written"),
         ("time", 3, "'forward_ns' is missing or makes no sense"),
     ],
 )
@@ -237,8 +237,8 @@ def test_verify_tells_a_wrong_plan_from_an_unreadable_one(
         plan["stages"][0]["forward_ms"] = 1
     elif change == "schedule":
         plan["schedule"] = "gpipe"
-    elif change == "exhausted":
-        plan["exhausted"] = not plan["exhausted"]
+    elif change == "no_shorter_one_stage_plan":
+        plan["no_shorter_one_stage_plan"] = not plan["no_shorter_one_stage_plan"]
     file.write_text(json.dumps(plan, indent=1, sort_keys=True))
     done = weft("verify", file)
     assert done.returncode == code, done.stdout + done.stderr

@@ -86,7 +86,7 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
   const double gap = plan.step > 0 ? 100.0 * static_cast<double>(plan.step - planned.bound) /
                                          static_cast<double>(plan.step)
                                    : 0.0;
-  json.field("gap_pct", gap).field("exhausted", planned.exhausted);
+  json.field("gap_pct", gap).field("no_shorter_one_stage_plan", planned.exhausted);
   json.field("schedule", plan.schedule);
   const std::vector<Bytes> always = static_memory(task, plan.stages);
   json.key("stages").begin_array();

@@ -19,7 +19,7 @@ bool is_free_text(const std::string& path) { return path == "/profile" || path =
 /// what it has tried.
 bool is_question(const std::string& path) {
   for (const char* part : {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor",
-                           "/fixed_stages", "/most_replicas", "/most_chunks", "/exhausted"}) {
+                           "/fixed_stages", "/most_replicas", "/most_chunks", "/no_shorter_one_stage_plan"}) {
     if (path.starts_with(part)) return true;
   }
   return false;

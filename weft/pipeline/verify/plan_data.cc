@@ -292,7 +292,8 @@ void read_told(Reader& reader, const JsonValue& root, PlanData& plan) {
                                      : plan.told.bound_ms;
   plan.told.gap_pct = reader.figure(root, "gap_pct");
   plan.told.schedule = reader.text(reader.member(root, "schedule"), "schedule");
-  reader.flag(root, "exhausted");
+  // The second is what it was called before.
+  reader.flag(root, root.find("exhausted") ? "exhausted" : "no_shorter_one_stage_plan");
 }
 
 /// Names are for people, who may change them.

@@ -198,6 +198,22 @@ TEST(Verify, FindsWhatIsWrong) {
 }
 
 /// A bound that is a nanosecond too high is told from the one that holds.
+TEST(Verify, ReadsTheFormerNameOfWhatWasTried) {
+  std::mt19937 random(6);
+  const Profile profile = random_layers(random, 4);
+  Task task;
+  task.chain = layer_chain(profile);
+  task.micro_batches = 2;
+  task.cluster = uniform_cluster(2, 9'000'000'000);
+  std::string json = file_of(profile, task, {});
+  const std::size_t sum = json.find(",\"checksum\"");
+  ASSERT_NE(sum, std::string::npos);
+  json.replace(sum, std::string::npos, "}");
+  EXPECT_EQ(verdict(json), "");
+  EXPECT_EQ(verdict(with(json, "no_shorter_one_stage_plan", "exhausted")), "");
+  EXPECT_NE(verdict(with(json, "no_shorter_one_stage_plan", "something_else")), "");
+}
+
 TEST(Verify, TellsBoundsApartToTheNanosecond) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 6);
