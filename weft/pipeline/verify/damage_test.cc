@@ -18,8 +18,9 @@ bool is_free_text(const std::string& path) { return path == "/profile" || path =
 /// What was asked for: a plan may be right for another question, too. And the planner's word on
 /// what it has tried.
 bool is_question(const std::string& path) {
-  for (const char* part : {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor",
-                           "/fixed_stages", "/most_replicas", "/most_chunks", "/no_shorter_one_stage_plan"}) {
+  for (const char* part :
+       {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor", "/fixed_stages",
+        "/most_replicas", "/most_chunks", "/no_shorter_one_stage_plan"}) {
     if (path.starts_with(part)) return true;
   }
   return false;

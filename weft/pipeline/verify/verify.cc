@@ -87,7 +87,8 @@ Finding seal(const PlanData& plan) {
     case Seal::kNone:
       break;
   }
-  return {"file", true, "has no checksum; links that are not used and 'no_shorter_one_stage_plan' are as told"};
+  return {"file", true,
+          "has no checksum; links that are not used and 'no_shorter_one_stage_plan' are as told"};
 }
 
 Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
