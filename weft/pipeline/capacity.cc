@@ -12,11 +12,11 @@ constexpr double kNothing = std::numeric_limits<double>::infinity();
 /// Times the speed that a stage needs; between two of them it is given the first and as quick as
 /// with the second.
 constexpr std::array<double, 8> kMore = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNothing};
-constexpr std::int32_t kParts = 8;  ///< of what one of M micro-batches has of the step
-constexpr std::int32_t kMostWaits = 256;
+constexpr std::int32_t kMostCovered =
+    32;                               ///< micro-batches whose parts of the step may be waited for
+constexpr std::int32_t kQuick = 16;   ///< devices up to which an answer must come soon
 constexpr double kTolerance = 1e-12;  ///< of quotients
 constexpr int kHalvings = 16;
-constexpr Nanos kFine = 512;  ///< part of the bound that is not worth another try
 
 class Capacity {
  public:
@@ -26,7 +26,8 @@ class Capacity {
         stages_(stages),
         micros_(task.micro_batches),
         speed_(most_speed(task.cluster.speed)),
-        waits_(std::min(kMostWaits / kParts, task.micro_batches) * kParts) {
+        parts_(task.cluster.devices <= kQuick ? 8 : 32),
+        waits_(std::min(kMostCovered, task.micro_batches) * parts_) {
     for (std::int32_t i = 0; i < chain_.size(); ++i) {
       const double forward = static_cast<double>(chain_.forward[i + 1] - chain_.forward[i]);
       const double path = path_of(i, i + 1);
@@ -36,7 +37,7 @@ class Capacity {
 
   bool may_take(double step) {
     step_ = step;
-    wait_ = step / (kParts * micros_);
+    wait_ = step / (parts_ * micros_);
     const std::int32_t groups = static_cast<std::int32_t>(speed_.size()) - 1;
     const std::int32_t most = std::min(stages_ > 0 ? stages_ : chain_.size(), groups);
     limit_ = speed_[most];
@@ -124,6 +125,7 @@ class Capacity {
   std::int32_t stages_;
   double micros_;
   std::vector<double> speed_;
+  std::int32_t parts_;  ///< of what one of M micro-batches has of the step
   std::int32_t waits_;
   double forward_part_ = 1;  ///< of a path, at least
   double step_ = 0, wait_ = 0, limit_ = 0;
@@ -155,8 +157,9 @@ Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, s
   const Nanos rounding = 4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
   Nanos bound = low;
   // Often there is nothing to gain, which one try tells.
-  Nanos middle = bound + bound / kFine + 1;
-  for (int i = 0; i < kHalvings && high - bound > bound / kFine; ++i) {
+  const Nanos fine = task.cluster.devices <= kQuick ? 512 : 4096;
+  Nanos middle = bound + bound / fine + 1;
+  for (int i = 0; i < kHalvings && high - bound > bound / fine; ++i) {
     if (capacity.may_take(static_cast<double>(middle + rounding)))
       high = middle - 1;
     else

@@ -182,8 +182,8 @@ class Planner {
   /// So that 64 layers on 16 devices stay well below 100 ms.
   std::int64_t usual_ops() const {
     const std::int32_t devices = task_.cluster.devices;
-    if (devices <= kQuicklyFree) return 4'000'000;
-    if (devices <= kMostFree) return 1'000'000;
+    if (devices <= kQuicklyFree) return 12'000'000;
+    if (devices <= kMostFree) return 4'000'000;
     if (devices <= 16) {
       const std::int64_t size = static_cast<std::int64_t>(task_.chain.size()) * devices;
       return 500'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
