@@ -33,8 +33,25 @@ std::string size_text(const reshard::Shape& shape) {
 std::string type_text(const std::optional<reshard::Sharding>& type) {
   if (!type) return "boxes";
   std::string text = reshard::text_of(*type);
-  for (const reshard::Axis& axis : type->partial) text += " partial " + axis.name;
+  for (const reshard::Axis& axis : type->partial) {
+    text += (text.empty() ? "partial " : " partial ") + axis.name;
+  }
   return text.empty() ? "copies" : text;
+}
+
+/// Where times are not those of the bytes beside them.
+std::string scale_text(const reshard::Link& link) {
+  if (link.grow == link.shrink) return "";
+  return fmt::format("scaled    times are those of {} a device at most; bytes are as they are\n",
+                     format_bytes(link.grow));
+}
+
+/// Nodes that differ are told, since they may be a slip.
+std::string nodes_text(const reshard::Problem& problem) {
+  const reshard::NodeSizes nodes = node_sizes(problem);
+  if (nodes.least == nodes.most) return "";
+  return fmt::format("nodes     {}, which differ: of {} to {} devices\n", nodes.count, nodes.least,
+                     nodes.most);
 }
 
 }  // namespace
@@ -54,10 +71,11 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   Table table({{"step"}, {"what", Align::kLeft}, {"receives"}, {"messages"}, {"time"}});
   int number = 0;
   for (const reshard::Step& step : outcome.plan.steps) {
+    const bool moves = step.traffic.recv_max > 0;
     table.add_row({std::to_string(++number), std::string(reshard::op_name(step.op)),
-                   format_bytes(step.traffic.recv_max * size),
-                   std::to_string(step.traffic.peers_max),
-                   time_text(reshard::price(outcome.link, step.traffic, size))});
+                   moves ? format_bytes(step.traffic.recv_max * size) : "nothing",
+                   moves ? std::to_string(step.traffic.peers_max) : "-",
+                   moves ? time_text(reshard::price(outcome.link, step.traffic, size)) : "-"});
   }
   text += outcome.plan.steps.empty() ? "nothing to do\n" : table.print(terminal);
   const reshard::Bounds least = reshard::bounds(problem);
@@ -71,6 +89,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
     }
     text += fmt::format("nodes     {} from other nodes, {}\n", format_bytes(into_node),
                         against(into_node, least.node_recv_max * size));
+    text += nodes_text(problem);
   }
   text +=
       fmt::format("peak      {} a device, {}\n", format_bytes(peak_bytes(problem, outcome.plan)),
@@ -78,7 +97,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   const Picos bound = least_time(problem, outcome.link);
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, bound));
-  return text;
+  return text + scale_text(outcome.link);
 }
 
 std::string reshard_memory_text(const reshard::execute::Footprint& footprint) {
@@ -129,7 +148,16 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
     }
     table.add_row(std::move(cells));
   }
+  const auto scaled = std::find_if(outcomes.begin(), outcomes.end(), [](const Outcome& outcome) {
+    return outcome.link.grow != outcome.link.shrink;
+  });
+  const auto uneven = std::count_if(cases.begin(), cases.end(), [](const Case& item) {
+    return item.problem && !nodes_text(*item.problem).empty();
+  });
   return (rows ? table.print(terminal) : "") +
+         (rows && scaled != outcomes.end() ? scale_text(scaled->link) : "") +
+         (uneven > 0 ? fmt::format("nodes     differ in size in {} of the problems\n", uneven)
+                     : "") +
          fmt::format("{} cases: {} ok, {} refused, {} wrong\n", cases.size(), counts[0], counts[1],
                      counts[2]);
 }

@@ -299,3 +299,48 @@ def test_a_scalar_is_written_as_its_shape_is(weft: Weft) -> None:
     done = weft("reshard", "--mesh", "x=4", "--shape", "-", "--from", "-", "--to", "-",
                 "--from-partial", "x")  # fmt: skip
     assert done.returncode == 0 and "a scalar" in done.stdout, done.stderr
+
+
+def test_times_that_are_scaled_are_told_from_bytes_that_are_not(weft: Weft, cases: Path) -> None:
+    words = ["--scale-local", "64MiB"]
+    line = "scaled    times are those of 67 MB a device at most; bytes are as they are\n"
+    assert line in weft(*SMALL, *words).stdout
+    assert line in weft("reshard", "--cases", cases, "--all", *words).stdout
+    assert "scaled" not in weft(*SMALL).stdout
+
+
+def test_nodes_that_differ_in_size_are_told(weft: Weft, cases: Path) -> None:
+    uneven = ["--topology", "3,50GB/s"]
+    assert "nodes     2, which differ: of 1 to 3 devices\n" in weft(*SMALL, *uneven).stdout
+    nodes = json.loads(weft(*SMALL, *uneven, "--json").stdout)["cases"][0]["nodes"]
+    assert nodes == {"count": 2, "least": 1, "most": 3}
+    assert "differ" not in weft(*SMALL, "--topology", "2,50GB/s").stdout
+    text = weft("reshard", "--cases", cases, *uneven).stdout
+    assert "nodes     differ in size in 1 of the problems\n" in text
+
+
+def test_steps_that_move_nothing_say_so(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2", "--shape", "8", "--to", "-", "--to-partial", "x"]
+    assert "make_partial   nothing         -     -\n" in weft(*words, "--from", "x").stdout
+    assert "nothing to do\n" in weft(*words, "--from", "-", "--from-partial", "x").stdout
+
+
+def test_a_scalar_of_summands_is_called_by_their_axes(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=2", "--shape", "-", "--from", "-", "--to", "-"]
+    assert "devices: partial x -> copies\n" in weft(*words, "--from-partial", "x").stdout
+
+
+def test_partial_axes_of_size_one_keep_everything(weft: Weft, tmp_path: Path) -> None:
+    plans = tmp_path / "plans.jsonl"
+    words = ["reshard", "--mesh", "x=1,y=2", "--shape", "8", "--from", "y", "--plans", plans]
+    assert weft(*words, "--to", "y", "--to-partial", "x").returncode == 0
+    assert json.loads(plans.read_text())["keeps"] == [[0, [[0, 4]]], [1, [[4, 8]]]]
+
+
+def test_what_is_no_case_file_is_called_so(weft: Weft, tmp_path: Path) -> None:
+    for text in ("# Notes\n", '{"steps": []}'):
+        path = tmp_path / "notes.md"
+        path.write_text(text)
+        done = weft("reshard", "--cases", path)
+        assert done.returncode == 3, done.stderr
+        assert "no case file, which is JSON with a list 'cases' of problems" in done.stderr

@@ -262,11 +262,13 @@ Result<Problem> parse_problem(const JsonValue& value) {
 }  // namespace
 
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name) {
-  WEFT_ASSIGN(const JsonValue file, parse_json(text, name));
-  const JsonValue* list = file.find("cases");
-  if (!list || !list->is_array()) {
-    return fail(ErrorCode::kBadInput, "no case file: it has a list 'cases'", name);
+  const Result<JsonValue> file = parse_json(text, name);
+  constexpr auto kExpected = "no case file, which is JSON with a list 'cases' of problems";
+  if (!file) {
+    return fail(file.error().code, std::string(kExpected) + ": " + file.error().message, name);
   }
+  const JsonValue* list = file->find("cases");
+  if (!list || !list->is_array()) return fail(ErrorCode::kBadInput, kExpected, name);
   std::vector<Case> cases;
   for (const JsonValue& value : list->items) {
     Result<Problem> problem = parse_problem(value);

@@ -97,6 +97,11 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
     json.field("recv_bound", least.recv_max * size);
     json.field("peak_bound", least_peak_bytes(problem));
     json.field("time_us", microseconds(outcome.plan.time));
+    if (!problem.node_of.empty()) {
+      const NodeSizes nodes = node_sizes(problem);
+      json.key("nodes").begin_object().field("count", nodes.count);
+      json.field("least", nodes.least).field("most", nodes.most).end_object();
+    }
     json.key("steps").begin_array();
     for (const Step& step : outcome.plan.steps) {
       json.begin_object().field("op", op_name(step.op));
@@ -152,7 +157,9 @@ std::string plan_line(const Problem& problem, const Outcome& outcome) {
     json.end_array();
   }
   json.end_array();
-  if (problem.target.partial()) {
+  // Axes of size 1 hold one summand, which is all of the sum.
+  const bool summands = problem.target_type && !problem.target_type->partial.empty();
+  if (problem.target.partial() || summands) {
     const Layout& last = outcome.plan.last(problem);
     json.key("keeps").begin_array();
     for (Part part = 0; part < last.parts(); ++part) {

@@ -75,6 +75,18 @@ void set_nodes(Problem& problem, std::int64_t size) {
   }
 }
 
+NodeSizes node_sizes(const Problem& problem) {
+  std::map<std::int32_t, std::int64_t> devices;
+  for (const std::int32_t node : problem.node_of) ++devices[node];
+  NodeSizes sizes;
+  for (const auto& [node, count] : devices) {
+    sizes.least = sizes.count == 0 ? count : std::min(sizes.least, count);
+    sizes.most = std::max(sizes.most, count);
+    ++sizes.count;
+  }
+  return sizes;
+}
+
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& from, const End& to,
                              SplitRule rule, const std::vector<std::int64_t>& others) {
   WEFT_TRY(check_shape(shape));

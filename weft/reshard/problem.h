@@ -57,8 +57,14 @@ inline Bytes target_item(const Problem& problem) {
   return problem.cast ? problem.cast->to_size : problem.item_size;
 }
 
-/// Nodes of `size` devices each, by the user's numbers.
+/// Nodes of `size` devices each, by the user's numbers: those whose number divided by it is the
+/// same. The last one, and any whose numbers are not all there, has fewer.
 void set_nodes(Problem& problem, std::int64_t size);
+/// How many nodes there are, and how many devices they have.
+struct NodeSizes {
+  std::int64_t count = 0, least = 0, most = 0;
+};
+NodeSizes node_sizes(const Problem& problem);
 
 /// The dense numbers of `ids`, which are among `devices` (sorted).
 std::vector<Device> dense(const std::vector<std::int64_t>& devices,

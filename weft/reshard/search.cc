@@ -223,13 +223,24 @@ class Search {
     std::reverse(plan.steps.begin(), plan.steps.end());
     const State& end = states_[best_from_];
     if (problem_.target.partial()) {
-      plan.steps.push_back(make_partial());
+      Step step = make_partial();
+      // Where all is there as it shall be, there is nothing to fill in.
+      const bool filled = same_distribution(*step.layouts[0], *end.way.layout) &&
+                          same_regions(*end.way.layout, problem_.target);
+      if (!filled) plan.steps.push_back(std::move(step));
     } else if (best_rest_.recv_max > 0 || !same_distribution(*end.way.layout, problem_.target)) {
       const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
       plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
     }
     settle(plan, problem_, link_);
     return plan;
+  }
+
+  static bool same_regions(const Layout& a, const Layout& b) {
+    for (Part part = 0; part < a.parts(); ++part) {
+      if (a.region(part) != b.region(part)) return false;
+    }
+    return a.parts() == b.parts();
   }
 
   /// What the search did without.

@@ -66,7 +66,9 @@ Result<Footprint> footprint(const Problem& problem, const Plan& plan,
   found.in_place = options.in_place;
   found.in = *std::max_element(ends.in.begin(), ends.in.end());
   found.out = *std::max_element(ends.out.begin(), ends.out.end());
-  const std::vector<Array> arrays{{&problem, &plan, {}}};
+  Elements elements;
+  if (!problem.dtype.empty()) elements.type = problem.dtype;
+  const std::vector<Array> arrays{{&problem, &plan, elements}};
   const std::vector<Device> devices = devices_to_look_at(ends);
   if (options.in_place) {
     const auto programs = make_programs_in_place(arrays, devices, options);
@@ -90,7 +92,7 @@ Result<Footprint> footprint(const Problem& problem, const Plan& plan,
 Result<Plan> make_plan_for(const Problem& problem, const PlannerOptions& options,
                            const ProgramOptions& run) {
   if (run.in_place) {
-    if (auto plan = make_plan_in_place(problem, options)) return plan;
+    if (auto plan = make_plan_in_place(problem, options, run.budget)) return plan;
   }
   return make_plan_within(problem, options, run.budget);
 }

@@ -300,38 +300,75 @@ struct Itinerary {
   Bytes marks = 0;  ///< that moves in place may need on any device
 };
 
+/// Bits for moves in place, one an element of the device that holds most, in bytes.
+Bytes marks_for(const Course& course) {
+  std::int64_t largest = 0;
+  for (Device device = 0; device < course.problem->source.devices(); ++device) {
+    largest = std::max(largest, most_held(course, device));
+  }
+  return largest / 8 + 1;
+}
+
+/// How a budget is divided: marks of the buffers, then as much for shares of rounds, with marks of
+/// their own, as for messages.
+struct Allotment {
+  Bytes marks = 0;  ///< of all arrays
+  Bytes item = 1;
+  Bytes arrays = 1;
+
+  /// For the shares of one array.
+  Bytes shares(Bytes budget) const { return std::max<Bytes>(0, (budget - marks) * 4 / 9 / arrays); }
+  /// What budget to allow, so that shares() holds as many bytes and four messages fit.
+  Bytes budget_for(Bytes share) const {
+    return marks + std::max((share * arrays + 1) * 9 / 4 + 2, 9 * item);
+  }
+};
+
 Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget) {
   Itinerary all;
-  // Half of the budget for shares, the rest for messages and marks.
-  const Bytes allowance =
-      budget > 0 ? std::max<Bytes>(1, budget / 2 / static_cast<Bytes>(arrays.size())) : 0;
+  Allotment allotment;
+  allotment.arrays = static_cast<Bytes>(arrays.size());
   for (const Array& array : arrays) {
     all.courses.push_back(make_course(*array.problem, *array.plan));
-    WEFT_ASSIGN(std::vector<Leg> legs, make_legs(all.courses.back(), allowance));
+    allotment.marks += marks_for(all.courses.back());
+    allotment.item = std::max(allotment.item, array.problem->item_size);
+  }
+  all.item = allotment.item;
+  all.marks = allotment.marks;
+  Bytes least_share = 0;  // of the array that needs most for it
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const Bytes item = arrays[i].problem->item_size;
+    const Bytes allowance = budget > 0 ? std::max(item, allotment.shares(budget)) : 0;
+    WEFT_ASSIGN(std::vector<Leg> legs, make_legs(all.courses[i], allowance));
     std::size_t turns = 0;
     Bytes most = 0;
     for (const Leg& leg : legs) {
       turns += static_cast<std::size_t>(leg.turns());
       most = std::max(most, leg.staging);
+      if (budget > 0 && leg.staging > allowance) {
+        least_share = std::max(least_share, leg.staging);
+      }
     }
     constexpr Bytes kAlign = 16;
     all.offsets.push_back(all.staging);
     all.staging += budget > 0 ? most : (most + kAlign - 1) / kAlign * kAlign;
     all.turns = std::max(all.turns, turns);
-    all.item = std::max(all.item, array.problem->item_size);
-    std::int64_t largest = 0;
-    for (Device device = 0; device < array.problem->source.devices(); ++device) {
-      largest = std::max(largest, most_held(all.courses.back(), device));
-    }
-    // A bit an element, in the buffer and in staging.
-    all.marks += (largest + most / array.problem->item_size) / 8 + 1;
+    all.marks += most / item / 8 + 1;
     all.legs.push_back(std::move(legs));
+  }
+  const bool messages_fit = budget - all.staging - all.marks >= 4 * all.item;
+  if (budget > 0 && (least_share > 0 || !messages_fit)) {
+    const Bytes least = allotment.budget_for(least_share) + allotment.arrays;
+    return fail(ErrorCode::kInfeasible,
+                "a budget of " + std::to_string(budget) +
+                    " bytes does not hold what moves in place need; allow at least " +
+                    std::to_string(least));
   }
   return all;
 }
 
-Result<Program> program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
-                           Bytes budget) {
+Program program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
+                   Bytes budget) {
   Program program;
   program.self = self;
   program.turns.resize(way_of.turns);
@@ -356,12 +393,6 @@ Result<Program> program_of(Device self, const Itinerary& way_of, const std::vect
   if (budget > 0) {
     program.message_budget = budget - way_of.staging - way_of.marks;
     limit = program.message_budget / 4;
-    if (limit < way_of.item) {
-      return fail(ErrorCode::kInfeasible,
-                  "a budget of " + std::to_string(budget) +
-                      " bytes does not hold what moves in place need; allow at least " +
-                      std::to_string(2 * (way_of.marks + 4 * way_of.item)));
-    }
   }
   for (std::size_t i = 0; i < way_of.turns; ++i) {
     write_streams(mail[i], limit, program.turns[i]);
@@ -383,7 +414,7 @@ Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& ar
   const std::uint64_t number = fingerprint(arrays, options);
   std::vector<Program> programs;
   for (const Device device : devices) {
-    WEFT_ASSIGN(Program program, program_of(device, way, arrays, options.budget));
+    Program program = program_of(device, way, arrays, options.budget);
     program.fingerprint = number;
     programs.push_back(std::move(program));
   }

@@ -14,7 +14,7 @@
 namespace weft::reshard::execute {
 
 /// What make_program() does with options.in_place, for several devices, which share most of the
-/// work.
+/// work. Without any, only whether there are such programs.
 Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
                                                     const std::vector<Device>& devices,
                                                     const ProgramOptions& options);

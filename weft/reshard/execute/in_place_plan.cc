@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "weft/reshard/execute/in_place.h"
-#include "weft/reshard/execute/legs.h"
 #include "weft/reshard/factors.h"
 #include "weft/reshard/normal_form.h"
 
@@ -63,7 +62,8 @@ std::vector<Plan> sums_first(const Problem& problem, const PlannerOptions& optio
 
 }  // namespace
 
-Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options) {
+Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options,
+                                Bytes budget) {
   WEFT_TRY(make_plan(problem, options));
   std::vector<Plan> plans = candidates(problem, options);
   if (problem.source.partial() && !problem.target.partial() && !options.direct) {
@@ -74,9 +74,9 @@ Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& op
                    [](const Plan& a, const Plan& b) { return a.time < b.time; });
   Error why;
   for (Plan& plan : plans) {
-    const auto legs = make_legs(make_course(problem, plan), 0);
-    if (legs) return std::move(plan);
-    why = legs.error();
+    const auto programs = make_programs_in_place({{&problem, &plan, {}}}, {}, {budget, true});
+    if (programs) return std::move(plan);
+    why = programs.error();
   }
   return tl::unexpected(why);
 }

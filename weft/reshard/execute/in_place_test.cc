@@ -9,6 +9,7 @@
 
 #include "weft/reshard/cases.h"
 #include "weft/reshard/execute/execute.h"
+#include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/run_all.h"
@@ -191,6 +192,73 @@ TEST(InPlace, LargeSwapsKeepToTheBudget) {
     EXPECT_LE(usage->staging_peak, 8192);
   }
   EXPECT_EQ(naive::check(memory, arrays, true), "");
+}
+
+/// The number behind "allow at least"; 0: there is none.
+Bytes told_budget(const std::string& message) {
+  const std::string words = "allow at least ";
+  const std::size_t at = message.find(words);
+  return at == std::string::npos ? 0 : std::stoll(message.substr(at + words.size()));
+}
+
+TEST(InPlace, TheBudgetThatARefusalTellsIsEnough) {
+  int told = 0, kept = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Problem problem =
+        random_problem(seed, {.even = seed % 2 == 0, .partial = seed % 3 == 0, .other_mesh = true});
+    if (problem.target.partial() || elements(problem.shape) > 5'000) continue;
+    for (const Bytes budget : {64, 200, 1000}) {
+      auto plan = make_plan_in_place(problem, {}, budget);
+      if (!plan) {
+        const Bytes enough = told_budget(plan.error().message);
+        if (enough == 0) break;
+        ++told;
+        EXPECT_GT(enough, budget);
+        plan = make_plan_in_place(problem, {}, enough);
+        ASSERT_TRUE(plan) << plan.error().message;
+        EXPECT_FALSE(programs_for({{&problem, &*plan, {"u32", "sum"}}}, enough).empty());
+        continue;
+      }
+      ++kept;
+      const std::vector<Array> arrays{{&problem, &*plan, {"u32", "sum"}}};
+      const std::vector<Program> programs = programs_for(arrays, budget);
+      ASSERT_FALSE(programs.empty());
+      expect_small(problem, programs);
+      expect_right(arrays, programs, budget);
+    }
+  }
+  EXPECT_GT(told, 20);
+  EXPECT_GT(kept, 20);
+}
+
+TEST(InPlace, WhereTheBudgetIsTooSmallBothEndsKeepToIt) {
+  // A bit an element of 65,536 does not fit, and a plan of several rounds would rest on the way.
+  const Problem problem = parsed("x=2,y=2", "512,512", "x+y,-", "-,x+y");
+  PlannerOptions prices;
+  prices.link.message = 200'000'000;
+  const ProgramOptions how{4096, true};
+  const auto plan = make_plan_for(problem, prices, how);
+  ASSERT_TRUE(plan);
+  const auto found = footprint(problem, *plan, how);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_FALSE(found->in_place);
+  EXPECT_LE(found->staging + found->messages, 4096);
+  EXPECT_GT(told_budget(found->reason), 4096);
+}
+
+TEST(InPlace, TypesOfSummandsAreThoseOfTheProblem) {
+  Problem problem = parsed("x=4", "64", "-", "x", "x");
+  problem.reduction = "sum";
+  ASSERT_TRUE(set_types(problem, "f64", "f64"));
+  for (const bool in_place : {false, true}) {
+    const ProgramOptions how{4096, in_place};
+    const auto plan = make_plan_for(problem, {}, how);
+    ASSERT_TRUE(plan);
+    const auto found = footprint(problem, *plan, how);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->in_place, in_place);
+  }
 }
 
 TEST(InPlace, SaysWhereBothEndsAreNeeded) {

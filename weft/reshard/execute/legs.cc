@@ -169,9 +169,6 @@ Status divide(const Course& course, std::size_t way, Bytes allowance, Leg& leg) 
     leg.shares *= 2;
   }
   leg.staging = staging_for(leg.shares);
-  if (allowance > 0 && leg.staging > allowance) {
-    return fail(ErrorCode::kInfeasible, "the budget does not hold the smallest share of a round");
-  }
   return {};
 }
 

@@ -42,8 +42,9 @@ std::int64_t held(const Course& course, std::size_t layout, Device device);
 /// The most that a device holds on its way: the size of its buffer, in elements.
 std::int64_t most_held(const Course& course, Device device);
 
-/// One for each way of the course. `allowance`: staging that a device may use; 0: no limit. An
-/// Error (kInfeasible) where a round needs a second buffer.
+/// One for each way of the course. `allowance`: staging that a device may use; 0: no limit; a leg
+/// whose smallest share takes more says so. An Error (kInfeasible) where a round needs a second
+/// buffer.
 Result<std::vector<Leg>> make_legs(const Course& course, Bytes allowance);
 
 }  // namespace weft::reshard::execute

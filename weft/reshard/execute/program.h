@@ -143,8 +143,9 @@ Bytes resting_bytes(const std::vector<Array>& arrays);
 /// the cheapest: there nothing rests. 0: no limit.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
-/// The cheapest plan found whose rounds can all be done in place. An Error (kInfeasible) tells why
-/// there is none.
-Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options);
+/// The cheapest plan found whose rounds can all be done in place, within the budget; 0: no limit.
+/// An Error (kInfeasible) tells why there is none.
+Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options,
+                                Bytes budget = 0);
 
 }  // namespace weft::reshard::execute
