@@ -39,7 +39,7 @@ def test_arrays_have_the_shape_that_was_asked_for() -> None:
     assert memory.empty((), np.dtype("int16")).shape == ()
 
 
-@pytest.mark.parametrize("size", [1 << 17, 4 << 20])
+@pytest.mark.parametrize("size", [100_000, 1 << 17, (2 << 20) + 1, 4 << 20, 7_077_888])
 def test_what_died_is_used_again(size: int) -> None:
     first = memory.empty((size,), np.dtype("uint8"))
     place = address(first)

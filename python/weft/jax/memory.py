@@ -24,13 +24,18 @@ HUGE_PAGE = 2 << 20
 SHARE_KEPT = 8  # one part in so many of the machine's memory
 
 
+def whole_pages(size: int) -> int:
+    """Bytes of the pages that so many need."""
+    block = HUGE_PAGE if size >= HUGE_PAGE else SMALL_BLOCK
+    return -(-size // block) * block
+
+
 class _Pages:
     """Whole pages; huge ones, where the kernel has them, if that is no waste."""
 
     def __init__(self, size: int) -> None:
         self._huge = size >= HUGE_PAGE
-        block = HUGE_PAGE if self._huge else SMALL_BLOCK
-        self.size = -(-size // block) * block
+        self.size = whole_pages(size)
         spare = HUGE_PAGE if self._huge else 0  # where they begin is up to the kernel
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, self.size + spare, flags=flags)
@@ -62,9 +67,10 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self, size: int) -> _Pages:
+        fresh = whole_pages(size)
         with self._lock:
             for i, pages in enumerate(self._free):
-                if size <= pages.size <= size + size // 8 + SMALL_BLOCK:
+                if size <= pages.size <= fresh + fresh // 8:
                     return self._free.pop(i)
         return _Pages(size)
 

@@ -367,8 +367,8 @@ Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget)
   return all;
 }
 
-Program program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
-                   Bytes budget) {
+Result<Program> program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
+                           Bytes budget) {
   Program program;
   program.self = self;
   program.turns.resize(way_of.turns);
@@ -394,6 +394,7 @@ Program program_of(Device self, const Itinerary& way_of, const std::vector<Array
     program.message_budget = budget - way_of.staging - way_of.marks;
     limit = program.message_budget / 4;
   }
+  WEFT_TRY(check_count(mail, limit, budget));
   for (std::size_t i = 0; i < way_of.turns; ++i) {
     write_streams(mail[i], limit, program.turns[i]);
   }
@@ -414,7 +415,7 @@ Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& ar
   const std::uint64_t number = fingerprint(arrays, options);
   std::vector<Program> programs;
   for (const Device device : devices) {
-    Program program = program_of(device, way, arrays, options.budget);
+    WEFT_ASSIGN(Program program, program_of(device, way, arrays, options.budget));
     program.fingerprint = number;
     programs.push_back(std::move(program));
   }

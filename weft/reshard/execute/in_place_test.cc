@@ -203,7 +203,7 @@ Bytes told_budget(const std::string& message) {
 
 TEST(InPlace, TheBudgetThatARefusalTellsIsEnough) {
   int told = 0, kept = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     const Problem problem =
         random_problem(seed, {.even = seed % 2 == 0, .partial = seed % 3 == 0, .other_mesh = true});

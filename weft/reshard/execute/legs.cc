@@ -14,6 +14,8 @@ namespace {
 
 /// Shares where no budget asks for more: staging is a small part of what is swapped.
 constexpr std::int64_t kUsualShares = 16;
+/// At most: more would take longer to list than to swap.
+constexpr std::int64_t kMostShares = 1 << 16;
 
 bool meet(const std::vector<Strips>& a, const Layout& layout, Part part) {
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -164,6 +166,7 @@ Status divide(const Course& course, std::size_t way, Bytes allowance, Leg& leg) 
     }
     return staging;
   };
+  most = std::min(most, kMostShares);
   leg.shares = allowance > 0 ? 1 : std::min(kUsualShares, most);
   while (allowance > 0 && staging_for(leg.shares) > allowance && leg.shares < most) {
     leg.shares *= 2;

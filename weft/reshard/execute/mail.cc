@@ -51,6 +51,22 @@ void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
   }
 }
 
+Status check_count(const std::vector<Mail>& mail, Bytes limit, Bytes budget) {
+  constexpr Bytes kMostMessages = 1 << 22;
+  Bytes all = 0;
+  for (const Mail& turn : mail) {
+    for (const auto& [address, regions] : turn) {
+      for (const Region& region : regions) all += region.bytes();
+    }
+  }
+  if (limit == 0 || all / limit <= kMostMessages) return {};
+  return fail(ErrorCode::kInfeasible,
+              "a budget of " + std::to_string(budget) + " bytes cuts " + std::to_string(all) +
+                  " bytes of a device into " + std::to_string(all / limit) +
+                  " messages; allow at least " +
+                  std::to_string(budget + 4 * (all / kMostMessages + 1 - limit)));
+}
+
 std::int64_t elements_before(const Layout& layout, Part part) {
   std::int64_t before = 0;
   const Device device = layout.device_of(part);

@@ -352,6 +352,7 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
   program.buffers.push_back(staging);
   if (options.budget > 0) program.message_budget = options.budget - staging - cast_bytes(program);
   for (Region& region : program.neutral) region = joined(std::move(region));
+  WEFT_TRY(check_count(mail, limit, options.budget));
   for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
   return program;
 }

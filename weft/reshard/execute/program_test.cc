@@ -222,6 +222,7 @@ TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
   // Messages cost much: whatever the budget, programs fit into it, and a larger one is never worse.
   for (unsigned seed = 0; seed < 15; ++seed) {
     const Problem problem = random_problem(seed, {.even = true, .other_mesh = seed % 3 == 0});
+    if (elements(problem.shape) * problem.item_size > 50'000'000) continue;  // too many messages
     PlannerOptions options;
     options.link.step = 0;
     options.link.message = 20'000'000;
@@ -234,6 +235,17 @@ TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
       before = plan->time;
     }
   }
+}
+
+TEST(Program, ABudgetThatMakesTooManyMessagesTellsOneThatDoesNot) {
+  const Problem problem = parsed("x=2", "2000000000,2", "x,-", "-,x");
+  const auto plan = make_plan_within(problem, {}, 4096);
+  ASSERT_TRUE(plan);
+  const auto program = make_program({array_of(problem, *plan)}, 0, {.budget = 4096});
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().code, ErrorCode::kInfeasible);
+  const std::string& told = program.error().message;
+  EXPECT_NE(told.find("into 7812500 messages; allow at least 7632"), std::string::npos) << told;
 }
 
 TEST(Program, FingerprintsTellPlansApart) {
