@@ -28,8 +28,8 @@ using Mail = std::map<Address, std::vector<Region>>;
 /// Cuts what goes between two devices into messages; `limit` 0: it is one.
 void write_messages(const Mail& mail, Bytes limit, Turn& turn);
 
-/// An Error (kInfeasible) where that would be more messages than anybody wants to list, in all turns:
-/// the budget that the limit comes from is too small for so much.
+/// An Error (kInfeasible) where that would be more messages than anybody wants to list, in all
+/// turns: the budget that the limit comes from is too small for so much.
 Status check_count(const std::vector<Mail>& mail, Bytes limit, Bytes budget);
 
 /// Elements of the device's parts that lie before `part` in one buffer.
