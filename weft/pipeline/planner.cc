@@ -118,9 +118,13 @@ class Planner {
   /// Plans with one stage a device.
   void search_one_stage() {
     if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
-      search_all(ordered_groups(task_.cluster, plain_order(), limits_), options_.ops);
+      const GroupGraph graph = ordered_groups(task_.cluster, plain_order(), limits_);
+      search_all(graph, options_.ops);
+      climb_from_bottlenecks(graph);
     } else if (task_.cluster.devices <= kQuicklyFree) {
       search_all(free_groups(task_.cluster, limits_), options_.ops);
+      const auto order = device_orders(task_.cluster).front();
+      climb_from_bottlenecks(ordered_groups(task_.cluster, order, limits_));
     } else if (task_.cluster.devices <= kMostFree && task_.chain.size() <= kMostFreeLayers) {
       // What is found along orders makes the search among all sets short.
       search_orders();
@@ -172,9 +176,15 @@ class Planner {
 
   void share_devices() {
     const std::int64_t ops = options_.ops / (is_large() ? 32 : 4);
-    const InterleaveLimits limits{options_.chunks, options_.stages, options_.replicas,
-                                  evaluator_.ops() + std::max(ops, least_to_share_)};
-    best_ = interleave(task_, evaluator_, limits, device_orders(task_.cluster), std::move(best_));
+    const auto shared = [&](Evaluated plan) {
+      const InterleaveLimits limits{options_.chunks, options_.stages, options_.replicas,
+                                    evaluator_.ops() + std::max(ops, least_to_share_)};
+      return interleave(task_, evaluator_, limits, device_orders(task_.cluster), std::move(plan));
+    };
+    best_ = shared(std::move(best_));
+    if (other_.step == kNoStep) return;
+    Evaluated from_other = shared(std::move(other_));
+    if (from_other.step < best_.step) best_ = std::move(from_other);
   }
 
   bool is_large() const { return task_.cluster.devices > kMostExact; }
@@ -260,6 +270,24 @@ class Planner {
     if (result && result->step < best_.step) best_ = *result;
   }
 
+  /// Those of SPP, along one order of devices, so that no plan is worse.
+  void take_bottlenecks(const GroupGraph& graph) {
+    const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
+    if (bottlenecks_.empty()) bottlenecks_ = bottleneck_plans(task_, graph, most);
+    for (const auto& plan : bottlenecks_) take(plan);
+  }
+
+  /// A search that ends early may miss them.
+  void climb_from_bottlenecks(const GroupGraph& graph) {
+    if (exhausted_ || best_.step <= bound_) return;
+    Evaluated before = best_;
+    take_bottlenecks(graph);
+    if (best_.step == before.step) return;
+    other_ = std::move(before);
+    const ImproveLimits limits = improve_limits(evaluator_.ops() + options_.ops / 4);
+    best_ = improve(task_, evaluator_, limits, std::move(best_));
+  }
+
   /// A graph that holds all plans: what is searched to the end is proved. A first good plan makes
   /// the search short.
   void search_all(const GroupGraph& graph, std::int64_t ops) {
@@ -293,9 +321,7 @@ class Planner {
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const GroupGraph graph = ordered_groups(task_.cluster, orders[i], limits_);
       if (i == 0) {
-        const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
-        if (bottlenecks_.empty()) bottlenecks_ = bottleneck_plans(task_, graph, most);
-        for (const auto& plan : bottlenecks_) take(plan);
+        take_bottlenecks(graph);
         if (best_.step < kNoStep) starts.push_back(best_);
         best_ = {};
       }
@@ -394,6 +420,7 @@ class Planner {
   const Task* within_ = nullptr;  ///< limits that plans made without should keep to
   bool breaks_limits_ = false;    ///< a good one did not
   Evaluated best_ = {};
+  Evaluated other_ = {};  ///< the best that a search of all plans found, where SPP's was better
   Nanos one_stage_ = kNoStep;  ///< of the best plan with one stage a device
   Nanos bound_ = 0;            ///< of all such plans
   bool exhausted_ = false;

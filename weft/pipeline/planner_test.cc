@@ -295,6 +295,28 @@ TEST(Planner, IsNeverWorseThanRivals) {
   }
 }
 
+TEST(Planner, IsNeverWorseThanSppWithinTightMemory) {
+  int compared = 0;
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    Profile profile = random_layers(random, 32);
+    for (Layer& layer : profile.layers) layer.stash *= number_in(random, 1, 40);
+    Task task = make_task(profile, uniform_cluster(16, 50'000'000'000), 8);
+    task.limit_memory = true;
+    const Bytes state = task.state_factor * task.chain.parameters.back();
+    const Bytes largest = *std::max_element(task.chain.stash.begin(), task.chain.stash.end());
+    task.cluster.memory.assign(16, (state + largest) / 8);
+    const auto spp = rival_plan(task, "spp");
+    if (!spp) continue;
+    const auto planned = make_plan(task, {});
+    ASSERT_TRUE(planned) << planned.error().message;
+    EXPECT_LE(planned->plan.step, spp->step);
+    ++compared;
+  }
+  EXPECT_GT(compared, 2);
+}
+
 TEST(Planner, ProvesTheBestPlanOfNineUnequalDevices) {
   std::mt19937 random(31);
   const Profile profile = random_layers(random, 8);
