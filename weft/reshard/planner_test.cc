@@ -7,6 +7,7 @@
 #include "weft/reshard/outcome.h"
 #include "weft/reshard/random_problem.h"
 #include "weft/reshard/replay.h"
+#include "weft/reshard/text.h"
 
 namespace weft::reshard {
 namespace {
@@ -222,6 +223,26 @@ TEST(Planner, CopiesOfTheOwnNodeAreAskedFirst) {
   set_nodes(problem, 4);
   Meetings meetings(problem.node_of);
   EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 0);
+}
+
+Problem along_x(const std::string& axes, const std::string& from, const std::string& to,
+                const std::string& summands) {
+  const Mesh mesh = *parse_mesh(axes, "");
+  return *make_problem(*parse_shape("256,24"), 8, *parse_sharding(mesh, from, summands),
+                       *parse_sharding(mesh, to, summands), SplitRule::kCeilNested);
+}
+
+TEST(Planner, SummandsThatStayCostNothing) {
+  const std::vector<std::string> ends = {"x,-", "-,x", "-,-"};
+  for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
+    for (const std::string& from : ends) {
+      for (const std::string& to : ends) {
+        const Plan plain = planned(along_x("x=4", from, to, ""), link);
+        const Plan kept = planned(along_x("x=4,y=4", from, to, "y"), link);
+        EXPECT_LE(kept.time, plain.time) << from << " to " << to;
+      }
+    }
+  }
 }
 
 TEST(Planner, TheSameProblemGivesTheSamePlan) {

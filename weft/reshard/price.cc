@@ -55,12 +55,17 @@ Result<Picos> parse_duration(std::string_view text) {
 
 Result<Link> parse_link(std::string_view text) {
   const std::size_t comma = text.find(',');
+  Link link;
   if (comma == text.npos) {
+    const auto step = parse_duration(text);
+    if (step) {
+      link.step = *step;
+      return link;
+    }
     return fail(ErrorCode::kUsage,
                 "'" + std::string(text) +
                     "' is no link; write 10us,25GB/s: cost of a step, bandwidth of a device");
   }
-  Link link;
   WEFT_ASSIGN(link.step, parse_duration(text.substr(0, comma)));
   WEFT_ASSIGN(link.bandwidth, parse_bandwidth(text.substr(comma + 1)));
   return link;

@@ -12,7 +12,10 @@ TEST(Price, ALinkIsAStepAndABandwidth) {
   EXPECT_EQ(link->step, 10'000'000);
   EXPECT_EQ(link->bandwidth, 25'000'000'000);
   EXPECT_EQ(parse_link("0.5us,400MB/s")->step, 500'000);
-  for (const char* text : {"", "10us", "10,25GB/s", "10us,25", "10us,0GB/s", "-1us,1GB/s"}) {
+  EXPECT_EQ(parse_link("0us")->step, 0);
+  EXPECT_EQ(parse_link("0us")->bandwidth, 25'000'000'000);
+  for (const char* text :
+       {"", "10", "25GB/s", "10,25GB/s", "10us,25", "10us,0GB/s", "-1us,1GB/s"}) {
     EXPECT_FALSE(parse_link(text)) << text;
   }
 }

@@ -130,16 +130,27 @@ class Search {
     best_rest_ = rest;
   }
 
+  /// In one round from a state to a type.
+  void go(std::int32_t index, TypeNumber next) {
+    const std::int32_t before = known(next).state;
+    if (before >= 0 && states_[before].cost <= states_[index].cost) return;
+    if (!fits(next)) return;
+    const LayoutPtr layout = layouts_.layout(next);
+    const Traffic round = traffic(*states_[index].way.layout, *layout, meetings_);
+    ++priced_;
+    relax(index, next, {layout, nullptr, round, false});
+  }
+
   void expand(std::int32_t index) {
+    if (problem_.target.partial()) {
+      // Straight there, with the summands that stay such; others are added on the way.
+      Type end = factored_.to;
+      end.partial = common(types_[states_[index].type].partial, end.partial);
+      go(index, types_.of(end));
+    }
     for (const TypeNumber next : moves(factored_, states_[index].type, types_)) {
       if (priced() >= limits_.rounds) return;
-      const std::int32_t before = known(next).state;
-      if (before >= 0 && states_[before].cost <= states_[index].cost) continue;
-      if (!fits(next)) continue;
-      const LayoutPtr layout = layouts_.layout(next);
-      const Traffic round = traffic(*states_[index].way.layout, *layout, meetings_);
-      ++priced_;
-      relax(index, next, {layout, nullptr, round, false});
+      go(index, next);
     }
     const FactorList all = types_[states_[index].type].partial;
     for (const Factor factor : all) reduce(index, {factor});
