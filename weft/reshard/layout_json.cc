@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/reshard/layout_json.h"
 
-#include <limits>
 #include <set>
 #include <string>
 
@@ -157,8 +156,8 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
     return bad("'group' has an entry for each device, and for each of 'further'");
   }
   if (value.find("team") != nullptr) {
-    WEFT_ASSIGN(const auto team, parse_numbers(value.find("team"), "team", Layout::kAbsent,
-                                               std::numeric_limits<std::int32_t>::max()));
+    WEFT_ASSIGN(const auto team,
+                parse_numbers(value.find("team"), "team", Layout::kAbsent, devices - 1));
     if (static_cast<Device>(team.size()) != devices) return bad("'team' has an entry a device");
     layout.team = narrowed<std::int32_t>(team);
   }
