@@ -193,7 +193,7 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   const auto send = [&](Chunks& chunks, const Stream& stream) {
     const Chunk chunk = chunks.next();
     prepared.sends.push_back(
-        {chunk.bytes, copies_of(program, chunk, Way::kPack, 0), stream.readers});
+        {chunk.bytes, copies_of(program, chunk, Way::kPack, 0), stream.readers, chunk.add});
   };
   const std::vector<Stream> replacing = streams_of(turn, false, true);
   std::vector<Chunks> chunks;

@@ -22,6 +22,8 @@ struct OutgoingChunk {
   Bytes bytes = 0;
   std::vector<ChunkCopy> copies;
   std::vector<Device> readers;  ///< all get the same
+  /// Receivers add it up, in an order of theirs: all of them may have to lie there at once.
+  bool add = false;
 };
 
 /// What stays on the device.
