@@ -167,6 +167,9 @@ TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
             std::string::npos);
   EXPECT_NE(why(R"({"layers": [{"id": "x", "backward_ms": 1}]})").find("no 'forward_ms'"),
             std::string::npos);
+  EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1e30, "backward_ms": 1}]})")
+                .find("'forward_ms' is 1e30, more than can be counted"),
+            std::string::npos);
   EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1, "backward_ms": 1},
                                {"id": "y", "forward_ms": 1, "backward_ms": 1}],
                     "edges": [["x", "y"], ["y", "x"]]})")

@@ -20,8 +20,12 @@ Result<std::int64_t> scaled(const JsonValue& layer, const std::string& id, const
   if (!value && missing) return *missing;
   const auto number =
       value && value->is_number() ? parse_scaled(value->text, digits) : std::nullopt;
-  if (!number) return bad(fmt::format("layer '{}' has no '{}' that is a number", id, field));
-  return *number;
+  if (number) return *number;
+  if (value && value->is_number()) {
+    return bad(
+        fmt::format("layer '{}': '{}' is {}, more than can be counted", id, field, value->text));
+  }
+  return bad(fmt::format("layer '{}' has no '{}' that is a number", id, field));
 }
 
 /// Milliseconds of our own profiles, or nanoseconds of plans.
