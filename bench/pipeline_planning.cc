@@ -13,6 +13,7 @@
 #include <ctime>
 #include <filesystem>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,73 @@ void pipedream(Bars& bars) {
       const bool same = anchor.value[i] == 0 || std::abs(value - anchor.value[i]) <= 1e-6;
       bars.line(answer && same && took <= anchor.seconds[i] * 20);
     }
+  }
+}
+
+/// A graph of the shape of Inception v3, with its second head: branches that can be cut in many
+/// ways. Times and sizes are made up.
+class InceptionShape {
+ public:
+  Profile made() {
+    std::int32_t at = convolutions(pool(convolutions(pool(convolutions(add(), 3)), 2)), 0);
+    for (int i = 0; i < 3; ++i) at = branches(at, {1, 2, 3}, true);
+    at = branches(at, {1, 3}, false);
+    for (int i = 0; i < 4; ++i) at = branches(at, {1, 3, 5}, true);
+    const std::int32_t second_head = convolutions(pool(at), 2);
+    at = branches(at, {2, 4}, false);
+    for (int i = 0; i < 2; ++i) {
+      const std::int32_t left = convolutions(at, 1), right = convolutions(at, 2);
+      at = joined({convolutions(at, 1), convolutions(left, 1), convolutions(left, 1),
+                   convolutions(right, 1), convolutions(right, 1), convolutions(pool(at), 1)});
+    }
+    joined({pool(at), second_head});
+    profile_.name = "the shape of Inception v3";
+    return std::move(profile_);
+  }
+
+ private:
+  std::int32_t add() {
+    Layer layer;
+    const auto number = static_cast<std::int32_t>(profile_.layers.size());
+    layer.id = layer.name = std::to_string(number);
+    layer.forward = 100'000 + random_() % 3'000'000;
+    layer.backward = 2 * layer.forward;
+    layer.activation = 1'000'000 + random_() % 20'000'000;
+    layer.parameters = random_() % 1'000'000;
+    profile_.layers.push_back(layer);
+    return number;
+  }
+  std::int32_t joined(const std::vector<std::int32_t>& before) {
+    const std::int32_t next = add();
+    for (const std::int32_t from : before) profile_.edges.push_back({from, next});
+    return next;
+  }
+  std::int32_t pool(std::int32_t from) { return joined({from}); }
+  /// Each with its normalisation and what follows.
+  std::int32_t convolutions(std::int32_t at, int count) {
+    for (int i = 0; i < 3 * count; ++i) at = joined({at});
+    return at;
+  }
+  std::int32_t branches(std::int32_t from, const std::vector<int>& lengths, bool pool_first) {
+    std::vector<std::int32_t> ends{convolutions(pool(from), pool_first ? 1 : 0)};
+    for (const int length : lengths) ends.push_back(convolutions(from, length));
+    return joined(ends);
+  }
+
+  std::mt19937 random_{1};
+  Profile profile_;
+};
+
+/// Graphs that can be cut in more ways than PipeDream, or a table of pairs, comes to an end with.
+void pipedream_branches(Bars& bars) {
+  const Profile profile = InceptionShape().made();
+  for (const std::int32_t machines : {4, 16}) {
+    const double begin = now_ms();
+    const auto answer = solve_pipedream(profile, {{machines, 1'000'000'000}});
+    std::printf("%s, %zu ways to cut, %d devices: %.6f s, in %.0f ms", profile.name.c_str(),
+                answer ? answer->states : 0, machines, answer ? ms(answer->bottleneck) * 1e-3 : 0.0,
+                now_ms() - begin);
+    bars.line(answer.has_value());
   }
 }
 
@@ -274,7 +342,10 @@ int main(int argc, char** argv) {
   if (!fs::exists(kShared)) {
     std::printf("left out: profiles and clusters are not in ../shared/pipelines\n");
   } else {
-    if (wanted("pipedream")) pipedream(bars);
+    if (wanted("pipedream")) {
+      pipedream(bars);
+      pipedream_branches(bars);
+    }
     if (wanted("splits")) splits(bars);
   }
   if (wanted("clusters")) clusters(bars);

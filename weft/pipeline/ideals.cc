@@ -21,8 +21,8 @@ class SetIndex {
  public:
   SetIndex(const Words& sets, std::size_t words)
       : found_(64, Hash{&sets, words}, Same{&sets, words}) {}
-  /// Whether the set at this place of the column is new.
-  bool insert(std::uint32_t at) { return found_.insert(at).second; }
+  /// Where a set like the one at this place of the column was first.
+  std::uint32_t insert(std::uint32_t at) { return *found_.insert(at).first; }
 
  private:
   struct Hash {
@@ -112,7 +112,22 @@ void measure(const Profile& profile, const LayerFacts& facts, Ideals& ideals) {
   }
 }
 
-void sort_by_size(Ideals& ideals) {
+struct Step {
+  std::uint32_t from, to;
+};
+
+/// By the set that they lead to.
+void keep_steps(std::vector<Step> steps, Ideals& ideals) {
+  ideals.before_start.assign(ideals.size() + 1, 0);
+  for (const Step& step : steps) ++ideals.before_start[step.to + 1];
+  std::partial_sum(ideals.before_start.begin(), ideals.before_start.end(),
+                   ideals.before_start.begin());
+  ideals.before.resize(steps.size());
+  std::vector<std::uint32_t> next(ideals.before_start.begin(), ideals.before_start.end() - 1);
+  for (const Step& step : steps) ideals.before[next[step.to]++] = step.from;
+}
+
+void sort_by_size(Ideals& ideals, std::vector<Step>& steps) {
   const std::size_t count = ideals.sets.size() / ideals.words;
   std::vector<std::int32_t> layers(count, 0), order(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -127,6 +142,9 @@ void sort_by_size(Ideals& ideals) {
     sorted.insert(sorted.end(), ideals.set(i), ideals.set(i) + ideals.words);
   }
   ideals.sets = std::move(sorted);
+  std::vector<std::uint32_t> place(count);
+  for (std::size_t i = 0; i < count; ++i) place[order[i]] = static_cast<std::uint32_t>(i);
+  for (Step& step : steps) step = {place[step.from], place[step.to]};
 }
 
 }  // namespace
@@ -145,6 +163,7 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
   SetIndex index(ideals.sets, words);
   index.insert(0);
   Words candidates(words);
+  std::vector<Step> steps;
   for (std::size_t at = 0; at * words < ideals.sets.size(); ++at) {
     std::fill(candidates.begin(), candidates.end(), 0);
     for (std::size_t w = 0; w < words; ++w) {
@@ -161,7 +180,9 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
         for (std::size_t v = 0; v < words; ++v) {
           ideals.sets.push_back(ideals.sets[at * words + v] | facts.needs[layer * words + v]);
         }
-        if (!index.insert(static_cast<std::uint32_t>(last))) ideals.sets.resize(last * words);
+        const std::uint32_t to = index.insert(static_cast<std::uint32_t>(last));
+        if (to != last) ideals.sets.resize(last * words);
+        steps.push_back({static_cast<std::uint32_t>(at), to});
         if (last > most) {
           return fail(ErrorCode::kInfeasible,
                       fmt::format("'{}' can be cut in more than {} ways, too many to try; join "
@@ -171,8 +192,9 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
       }
     }
   }
-  sort_by_size(ideals);
+  sort_by_size(ideals, steps);
   measure(profile, facts, ideals);
+  keep_steps(std::move(steps), ideals);
   return ideals;
 }
 

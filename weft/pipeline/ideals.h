@@ -20,6 +20,10 @@ struct Ideals {
   /// which is not among what the last layer in question needs. (So PipeDream counts: it may count a
   /// layer all of whose readers are inside.)
   std::vector<Bytes> output;
+  /// Of each set those that become it by one more layer with all that it needs: before[i] are the
+  /// numbers from before_start[i] to before_start[i + 1]. Whatever lies within a set leads to it
+  /// this way.
+  std::vector<std::uint32_t> before, before_start;
 
   std::size_t size() const { return compute.size(); }
   const std::uint64_t* set(std::size_t i) const { return sets.data() + i * words; }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "weft/pipeline/ideals.h"
+#include "weft/pipeline/pipedream_flat.h"
 
 namespace weft::pipeline {
 namespace {
@@ -14,8 +15,13 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostCells = 100'000'000;  ///< of all tables: 800 MB
 
-/// Ways to cut a graph, so that the tables of one level fit.
-std::size_t most_states(const std::vector<PipedreamLevel>& levels) {
+/// Ways to cut a graph, so that all tables fit.
+std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel>& levels) {
+  if (levels.size() == 1) {
+    // A set of layers, its sums, the steps to it, and what is known of it.
+    const std::size_t words = (profile.layers.size() + 63) / 64;
+    return kMostCells / (words + 10 + flat_numbers(levels[0].machines));
+  }
   std::size_t squares = levels.size() + 1;
   for (const PipedreamLevel& level : levels) squares += static_cast<std::size_t>(level.machines);
   return static_cast<std::size_t>(
@@ -197,8 +203,23 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
   if (rest.layers.empty()) {
     return fail(ErrorCode::kBadInput, "there is no layer but inputs", profile.name);
   }
-  WEFT_ASSIGN(const Ideals ideals, all_ideals(rest, most_states(levels)));
+  WEFT_ASSIGN(const Ideals ideals, all_ideals(rest, most_states(rest, levels)));
   const std::size_t count = ideals.size();
+  PipedreamAnswer answer;
+  answer.states = count;
+  const auto add_stage = [&](std::size_t row, std::size_t to, std::int32_t replicas) {
+    PipedreamStage stage{layers_between(ideals, row, to), replicas};
+    for (std::int32_t& layer : stage.layers) layer = kept[layer];
+    answer.stages.push_back(std::move(stage));
+  };
+  if (levels.size() == 1) {
+    const FlatPlan plan = solve_flat(ideals, levels[0]);
+    answer.bottleneck = std::llround(plan.bottleneck);
+    for (const FlatStage& stage : plan.stages) {
+      add_stage(static_cast<std::size_t>(stage.from + 1), stage.to, stage.replicas);
+    }
+    return answer;
+  }
   std::vector<Table> tables{compute_times(ideals)};
   std::vector<Level> solvers;
   tables.reserve(levels.size() + 1);
@@ -217,9 +238,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
     }
     tables.push_back(std::move(next));
   }
-  PipedreamAnswer answer;
   answer.bottleneck = std::llround(bottleneck);
-  answer.states = count;
   std::vector<Level::Piece> pieces{{0, count - 1, 1}};
   for (std::size_t l = levels.size(); l-- > 0;) {
     std::vector<Level::Piece> finer;
@@ -230,11 +249,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
     }
     pieces = std::move(finer);
   }
-  for (const Level::Piece& piece : pieces) {
-    PipedreamStage stage{layers_between(ideals, piece.row, piece.to), piece.replicas};
-    for (std::int32_t& layer : stage.layers) layer = kept[layer];
-    answer.stages.push_back(std::move(stage));
-  }
+  for (const Level::Piece& piece : pieces) add_stage(piece.row, piece.to, piece.replicas);
   return answer;
 }
 

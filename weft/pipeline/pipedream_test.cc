@@ -102,6 +102,53 @@ TEST(Pipedream, EqualsAllWaysToCut) {
   }
 }
 
+/// A level of one machine changes nothing, and goes another way.
+TEST(Pipedream, OneLevelEqualsTheTablesOfTwo) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    const Profile profile = random_graph(random, 4 + round % 9);
+    const PipedreamLevel level{1 + round % 7, 100'000'000 << (round % 5)};
+    const auto one = solve_pipedream(profile, {level});
+    const auto two = solve_pipedream(profile, {{1, level.bandwidth}, level});
+    ASSERT_TRUE(one && two);
+    EXPECT_EQ(one->bottleneck, two->bottleneck) << "round " << round;
+    std::int32_t machines = 0;
+    for (const PipedreamStage& stage : one->stages) machines += stage.replicas;
+    EXPECT_EQ(machines, level.machines);
+  }
+}
+
+/// Side by side, so that sets multiply, and one layer behind all.
+TEST(Pipedream, ManyBranchesAreCutInEveryWay) {
+  constexpr std::int32_t kBranches = 6, kLong = 6;
+  Profile profile;
+  profile.name = "branches";
+  const auto layer = [&] {
+    Layer made;
+    made.id = made.name = std::to_string(profile.layers.size());
+    made.forward = 1'000'000;
+    profile.layers.push_back(made);
+    return static_cast<std::int32_t>(profile.layers.size()) - 1;
+  };
+  layer();
+  std::vector<std::int32_t> ends;
+  for (std::int32_t b = 0; b < kBranches; ++b) {
+    std::int32_t before = 0;
+    for (std::int32_t i = 0; i < kLong; ++i) {
+      const std::int32_t next = layer();
+      profile.edges.push_back({before, next});
+      before = next;
+    }
+    ends.push_back(before);
+  }
+  const std::int32_t last = layer();
+  for (const std::int32_t end : ends) profile.edges.push_back({end, last});
+  const auto answer = solve_pipedream(profile, {{2, 1'000'000'000}});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->states, 117'650u);  // 7^6 and the whole
+  EXPECT_EQ(answer->bottleneck, 19'000'000);
+}
+
 TEST(Pipedream, InputsAndUnusedItemsAreLeftOut) {
   Profile profile;
   for (const char* name : {"Input0", "a", "b", "__getitem__(0)"}) {
