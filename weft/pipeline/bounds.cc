@@ -142,14 +142,25 @@ Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos fir
   const Bytes limit = pipeline.memory_limits[stage.device];
   const auto fit =
       static_cast<Micro>(std::min<Bytes>(pipeline.micro_batches, limit / stage.forward_memory));
-  Nanos bound = 0;
-  for (Micro k = fit; k < pipeline.micro_batches; ++k) {
-    const Bytes need = (k + 1) * stage.forward_memory - limit;
-    const Nanos start = first_gradient + time_to_free(stage, pipeline.split_backward, need) +
-                        (k - fit) * stage.forward;
-    bound = std::max(bound, start + stage.forward + forward_tail);
-  }
-  return bound;
+  if (fit >= pipeline.micro_batches) return 0;
+  // The last one waits longest.
+  const Micro last = pipeline.micro_batches - 1;
+  const Bytes need = (last + 1) * stage.forward_memory - limit;
+  return first_gradient + time_to_free(stage, pipeline.split_backward, need) +
+         (last - fit + 1) * stage.forward + forward_tail;
+}
+
+/// When the last forward of a stage starts at the earliest, after its first one: where K fit, k + K
+/// waits until k has been there and back, `round` after its start, and made room.
+Nanos last_forward(const Pipeline& pipeline, const Stage& stage, Nanos round) {
+  const Nanos all = (pipeline.micro_batches - 1) * stage.forward;
+  if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return all;
+  if (stage.input_memory > 0 || stage.weight_memory > 0) return all;
+  if (stage.input_memory + stage.weight_memory + stage.forward_memory < 0) return all;
+  const Bytes fit = pipeline.memory_limits[stage.device] / stage.forward_memory;
+  if (fit < 1 || fit >= pipeline.micro_batches) return all;
+  const auto rounds = static_cast<Nanos>((pipeline.micro_batches - 1) / fit);
+  return rounds * round + static_cast<Nanos>((pipeline.micro_batches - 1) % fit) * stage.forward;
 }
 
 }  // namespace
@@ -171,11 +182,13 @@ Nanos quick_bound(const Pipeline& pipeline) {
   const Nanos micros = pipeline.micro_batches;
   std::vector<Device> devices(pipeline.devices());
   std::vector<Nanos> heads(count);  // until the first micro-batch is there
-  Nanos head = 0, back = 0;         // `back`: from the gradient of an input to the end of the step
+  std::vector<Nanos> backs(count);  // from the gradient of an input to the end of the step
+  Nanos head = 0, back = 0;
   for (std::size_t s = 0; s < count; ++s) {
     const Stage& stage = pipeline.stages[s];
     const bool halves = pipeline.split_backward && stage.weight > 0;
     heads[s] = head;
+    backs[s] = back;
     Device& device = devices[stage.device];
     device.work += micros * (stage.forward + stage.input + stage.weight);
     device.head = std::min(device.head, head);
@@ -211,6 +224,9 @@ Nanos quick_bound(const Pipeline& pipeline) {
     }
     if (own_devices) busy = std::max(busy, micros * own);
     bound = std::max(bound, heads[s] + busy + later + stage.all_reduce);
+    const Nanos round = path + (stage.input_memory == 0 ? later : 0);
+    bound = std::max(bound, heads[s] + last_forward(pipeline, stage, round) + path +
+                                std::max(backs[s], later + stage.all_reduce));
   }
   return bound;
 }

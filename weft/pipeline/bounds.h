@@ -22,7 +22,8 @@ Bounds lower_bounds(const Pipeline& pipeline);
 
 /// The same from sums alone, in time linear in the stages: enough to turn most pipelines down. For
 /// each device its work between the shortest ways to it and from it, and where devices have one
-/// stage each, the sums of lookahead.h. Memory is left out.
+/// stage each, the sums of lookahead.h; and for each stage the rounds that its micro-batches take
+/// there and back, as many at once as fit into its memory.
 Nanos quick_bound(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

@@ -84,7 +84,7 @@ TEST(Search, ADeadlineBelowTheOptimumIsRefusedAndTheOptimumIsMet) {
   for (const bool looks_ahead : {false, true}) {
     Schedule schedule;
     std::int64_t tried = 0;
-    const Effort effort{1000, 1000, 0, looks_ahead, {}};
+    const Effort effort{1000, 1000, 0, looks_ahead};
     EXPECT_EQ(search->find(shortest - 1, effort, schedule, tried), Answer::kNone);
     ASSERT_EQ(search->find(shortest, effort, schedule, tried), Answer::kFound);
     EXPECT_EQ(simulate(pipeline, schedule)->makespan, shortest);
@@ -97,10 +97,10 @@ TEST(Search, EffortIsALimit) {
   auto search = Search::make(make_chains(pipeline), 1000);
   Schedule schedule;
   std::int64_t tried = 0;
-  EXPECT_EQ(search->find(1000, {2, 100, 0, false, {}}, schedule, tried), Answer::kUnknown);
+  EXPECT_EQ(search->find(1000, {2, 100, 0, false}, schedule, tried), Answer::kUnknown);
   EXPECT_LE(tried, 4);
-  const Effort stopped{1000, 100, 0, false, [] { return true; }};
-  EXPECT_EQ(search->find(1000, stopped, schedule, tried), Answer::kUnknown);
+  search->stop_when([] { return true; });
+  EXPECT_EQ(search->find(1000, {1000, 100, 0, false}, schedule, tried), Answer::kUnknown);
 }
 
 /// What a later deadline has ruled out serves an earlier one: the answers stay the same.
@@ -120,7 +120,7 @@ TEST(Search, AnswersDoNotDependOnWhatWasAskedBefore) {
       EXPECT_EQ(asked->may_end_by(deadline), fresh->may_end_by(deadline)) << deadline;
       Schedule one, other;
       std::int64_t tried = 0, tried_fresh = 0;
-      const Effort effort{200, 50, 0, false, {}};
+      const Effort effort{200, 50, 0, false};
       EXPECT_EQ(asked->find(deadline, effort, one, tried),
                 fresh->find(deadline, effort, other, tried_fresh));
       EXPECT_EQ(one, other);
@@ -145,7 +145,7 @@ TEST(Search, VisitsAreALimit) {
   EXPECT_LE(once - made, 4 * 5000);
   Schedule schedule;
   std::int64_t tried = 0;
-  EXPECT_EQ(search->find(1'000'000, {1000, 1000, 0, false, {}}, schedule, tried), Answer::kUnknown);
+  EXPECT_EQ(search->find(1'000'000, {1000, 1000, 0, false}, schedule, tried), Answer::kUnknown);
   EXPECT_EQ(search->visited(), once);
 }
 

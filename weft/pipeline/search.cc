@@ -194,7 +194,7 @@ bool Search::settle(Node& node) {
   for (bool any = true; any && possible;) {
     any = false;
     for (std::size_t machine = 0; machine < dirty_.size() && possible; ++machine) {
-      if (!dirty_[machine] || visited() > last_visit_) continue;
+      if (!dirty_[machine] || spent()) continue;
       any = true;
       possible = narrow(node, machine);
       if (!possible) break;
@@ -388,8 +388,7 @@ Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
       while (!decisions.empty() && decisions.back().sides.empty()) decisions.pop_back();
       if (decisions.empty()) return complete ? Answer::kNone : Answer::kUnknown;
       if (decided_ > last_decision || dead_ends > effort.dead_ends) return Answer::kUnknown;
-      if (visited() > last_visit_) return Answer::kUnknown;
-      if (effort.stop && effort.stop()) return Answer::kUnknown;
+      if (spent()) return Answer::kUnknown;
       Decision& last = decisions.back();
       const std::size_t side = last.sides.back();
       last.sides.pop_back();

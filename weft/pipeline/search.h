@@ -24,7 +24,6 @@ struct Effort {
   /// Try every way on before each decision, and first take the one that leaves most freedom. Three
   /// times the work for far fewer dead ends.
   bool looks_ahead = false;
-  std::function<bool()> stop;  ///< asked now and then; true ends the search. May be empty
 };
 
 enum class Answer { kFound, kNone, kUnknown };
@@ -44,11 +43,13 @@ class Search {
 
   /// kFound: `found` has the orders of all devices, and ends in time unless links are shared;
   /// kNone: there is no such schedule, for certain. `tried` grows by the decisions that it took.
-  /// Deterministic but for Effort::stop.
+  /// Deterministic but for stop_when().
   Answer find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried);
 
   /// Edges of orders made and visited so far: what has been spent, the same on every machine.
   std::int64_t visited() const { return made_ + sweep_.visited(); }
+  /// Asked now and then; true: as if all visits were spent.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   /// So many more at most: then windows stay wider than they need be, and find() gives up.
   void limit_visits(std::int64_t more) {
     const std::int64_t room = std::numeric_limits<std::int64_t>::max() - visited();
@@ -81,6 +82,7 @@ class Search {
   Node start(Nanos deadline) const;
   Node from_scratch(Nanos deadline) const;
   std::optional<Node> root(Nanos deadline);
+  bool spent() const { return visited() > last_visit_ || (stop_ && stop_()); }
   bool narrow(Node& node, std::size_t machine);
   bool settle(Node& node);
   void pass_on(Node& node, std::size_t machine);
@@ -102,7 +104,8 @@ class Search {
   std::vector<bool> dirty_;                         ///< by machine
   std::int64_t decided_ = 0;                        ///< decisions tried, since the search was made
   Sweep sweep_;
-  std::int64_t made_ = 0;  ///< edges of all orders, each of which takes two visits to find
+  std::int64_t made_ = 0;       ///< edges of all orders, each of which takes two visits to find
+  std::function<bool()> stop_;  ///< may be empty
   std::int64_t last_visit_ = std::numeric_limits<std::int64_t>::max();
   std::optional<Root> latest_, last_;  ///< of the latest deadline, and the last one that was open
 };

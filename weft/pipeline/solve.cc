@@ -51,9 +51,9 @@ class Progress {
 
   bool found() const { return best_.makespan != kNoSchedule; }
   bool done() const {
-    return best_.proved() || left_ <= 0 || best_.visited >= options_.visits ||
-           (options_.stop && options_.stop());
+    return best_.proved() || left_ <= 0 || best_.visited >= options_.visits || stopped();
   }
+  bool stopped() const { return options_.stop && options_.stop(); }
   Nanos low() const { return best_.lower_bound; }
   Nanos high() const { return best_.makespan; }
   void raise(Nanos bound) { best_.lower_bound = std::max(best_.lower_bound, bound); }
@@ -73,22 +73,25 @@ class Progress {
     return timeline->makespan;
   }
 
+  /// Of a large pipeline each takes long: where time is up, one that fits will do.
   void offer_known() {
     for (const char* name : kFamilies) {
+      if (found() && stopped()) return;
       const auto schedule = family(name, pipeline_);
       if (schedule && (pipeline_.split_backward || !halves_backwards(*schedule))) offer(*schedule);
     }
-    for (Taste taste : zero_bubble_tastes()) {
-      for (const bool whole : {false, true}) {
-        taste.whole_backwards = whole;
-        const auto schedule = list_schedule(pipeline_, taste);
-        if (schedule) offer(*schedule);
-      }
+    for (const Taste& taste : different_tastes(pipeline_)) {
+      if (found() && stopped()) return;
+      const auto schedule = list_schedule(pipeline_, taste);
+      if (schedule) offer(*schedule);
     }
   }
 
-  /// What it took to make a search.
-  void count(const Search& search) { best_.visited += search.visited(); }
+  /// What it took to make a search, which ends when all shall.
+  void begin(Search& search) {
+    best_.visited += search.visited();
+    search.stop_when(options_.stop);
+  }
 
   /// Whether a schedule may end by the deadline, as far as windows tell.
   bool may_end_by(Search& search, Nanos deadline) {
@@ -105,7 +108,7 @@ class Progress {
     Schedule schedule;
     const std::int64_t before = search.visited();
     search.limit_visits(options_.visits - best_.visited);
-    const Effort effort{left_, dead_ends, seed, looks_ahead, options_.stop};
+    const Effort effort{left_, dead_ends, seed, looks_ahead};
     std::int64_t tried = 0;
     const Answer answer = search.find(deadline, effort, schedule, tried);
     left_ -= tried;
@@ -180,7 +183,7 @@ void search_near(const Chains& chains, Progress& progress, std::size_t most_stat
     const Nanos before = progress.high();
     auto search = Search::around(chains, progress.schedule(), width, most_states);
     if (!search) return;
-    progress.count(*search);
+    progress.begin(*search);
     progress.may_end_by(*search, progress.high());  // serves all earlier deadlines
     close_gap(*search, progress, false, 20, seed);
     seed += 3;
@@ -217,7 +220,7 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   auto search = Search::make(chains, options.most_states);
   Answer any = Answer::kUnknown;
   if (search) {
-    progress.count(*search);
+    progress.begin(*search);
     if (!progress.found()) {
       // As long as everything one after the other: later no schedule becomes possible.
       any = progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
 
 #include "weft/base/json_document.h"
 #include "weft/pipeline/bounds.h"
+#include "weft/pipeline/families.h"
 #include "weft/pipeline/instances.h"
 #include "weft/pipeline/list_schedule.h"
 #include "weft/pipeline/random_pipeline.h"
@@ -131,6 +133,36 @@ TEST(Solve, SumsAreABoundThatIsSeldomFarFromTheOther) {
   EXPECT_GT(parts / 60, 0.93);
 }
 
+/// As few fit as may be: one micro-batch goes there and back, then the next.
+TEST(Solve, SumsCountTheRoundsThatMemoryForces) {
+  Pipeline pipeline = make_chain({3, 4, 5}, {2, 6, 4}, {1, 1, 1}, 2, 7);
+  for (Stage& stage : pipeline.stages) {
+    stage.forward_memory = 2;
+    stage.weight_memory = -2;
+  }
+  const Nanos free = quick_bound(pipeline);
+  pipeline.memory_limits = {2, 14, 14};
+  const Nanos round = 3 + 4 + 5 + 2 + 6 + 4 + 4 * 2 + 1;
+  EXPECT_EQ(quick_bound(pipeline), 7 * round);
+  EXPECT_EQ(solve(pipeline)->makespan, 7 * round);
+  pipeline.memory_limits = {4, 14, 14};
+  EXPECT_EQ(quick_bound(pipeline), 4 * round);
+  pipeline.memory_limits = {14, 14, 14};
+  EXPECT_EQ(quick_bound(pipeline), free);
+}
+
+TEST(Solve, TakesTheFirstThatFitsWhereTimeIsUp) {
+  std::mt19937 random(3);
+  const Pipeline pipeline = random_pipeline({8, 8, false, 40, 8, 0}, random);
+  SolveOptions options;
+  options.stop = [] { return true; };
+  const auto solution = solve(pipeline, options);
+  ASSERT_TRUE(solution) << solution.error().text();
+  expect_sound(pipeline, *solution);
+  EXPECT_EQ(solution->schedule, *one_f_one_b(pipeline));
+  EXPECT_LT(solve_quickly(pipeline)->makespan, solution->makespan);
+}
+
 TEST(Solve, SharedLinksNeverBreakTheBound) {
   std::mt19937 random(17);
   for (int round = 0; round < 25; ++round) {
@@ -205,6 +237,54 @@ TEST(Solve, StagesThatShareTooLittleMemoryHaveNoSchedule) {
   EXPECT_EQ(solution.error().code, ErrorCode::kInfeasible);
   pipeline.memory_limits = {4};
   EXPECT_TRUE(solve(pipeline));
+}
+
+TEST(ListSchedule, TastesThatComeToTheSameAreAskedOnce) {
+  std::mt19937 random(6);
+  Pipeline pipeline = random_pipeline({6, 3, false, 6, 8, 0}, random);
+  const auto schedules = [&](bool asked_once) {
+    std::vector<Taste> tastes = different_tastes(pipeline);
+    for (Taste taste : zero_bubble_tastes()) {
+      for (const bool whole : {false, true}) {
+        taste.whole_backwards = whole;
+        if (!asked_once) tastes.push_back(taste);
+      }
+    }
+    std::vector<std::string> all;
+    for (const Taste& taste : tastes) {
+      if (const auto schedule = list_schedule(pipeline, taste)) all.push_back(print(*schedule));
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  };
+  for (const bool halves : {true, false}) {
+    pipeline.split_backward = halves;
+    EXPECT_EQ(different_tastes(pipeline).size(), halves ? 12 : 4);
+    EXPECT_EQ(schedules(true), schedules(false));
+  }
+}
+
+/// A scheduler that is used again keeps nothing of what came before.
+TEST(ListSchedule, MemoryThatIsUsedAgainChangesNothing) {
+  std::mt19937 random(12);
+  ListScheduler scheduler;
+  for (int round = 0; round < 30; ++round) {
+    RandomShape shape;
+    shape.stages = 2 + round % 5;
+    shape.devices = std::max(1, shape.stages - round % 3);
+    shape.micro_batches = 3 + round % 4;
+    shape.capacity = round % 4 == 3 ? 0 : 4 + round % 4;
+    const Pipeline pipeline = random_pipeline(shape, random);
+    for (const Taste& taste : different_tastes(pipeline)) {
+      const auto alone = list_schedule(pipeline, taste);
+      const auto end = scheduler.run(pipeline, taste, std::numeric_limits<Nanos>::max());
+      ASSERT_EQ(end == ListScheduler::End::kDone, alone.has_value());
+      if (alone) {
+        EXPECT_EQ(scheduler.schedule(), *alone);
+      }
+    }
+  }
 }
 
 TEST(ListSchedule, EveryTasteKeepsToTheMemory) {
