@@ -33,6 +33,45 @@ TEST(ClusterCosts, AreThoseWorkedOutAnew) {
   EXPECT_EQ(costs.id({1, 2}), costs.id(groups.back()));
 }
 
+/// What to compute again is changed in a pipeline that is there: as if it were made anew.
+TEST(ClusterCosts, RecomputationIsSetAsInANewPipeline) {
+  std::mt19937 random(5);
+  Task task;
+  task.chain = layer_chain(random_layers(random, 9));
+  task.cluster = random_cluster(random, 4, true);
+  task.micro_batches = 5;
+  task.limit_memory = true;
+  ClusterCosts costs(task.cluster);
+  std::vector<PlannedStage> stages{
+      {0, 2, {0, 2}, false}, {2, 5, {1}, false}, {5, 8, {0, 2}, false}, {8, 9, {1}, false}};
+  Pipeline pipeline;
+  ASSERT_TRUE(pipeline_without_limits(task, stages, costs, pipeline));
+  int unfit = 0;
+  for (Bytes memory = 100'000'000; memory < 1'000'000'000; memory += 20'000'000) {
+    task.cluster.memory.assign(4, memory);
+    for (unsigned set = 1; set < 16; ++set) {
+      for (unsigned s = 0; s < 4; ++s) stages[s].recompute = (set >> s & 1) != 0;
+      const auto anew = pipeline_of(task, stages);
+      ASSERT_EQ(set_recomputation(task, stages, costs, pipeline), anew.has_value());
+      if (!anew) {
+        ++unfit;
+        continue;
+      }
+      EXPECT_EQ(pipeline.memory_limits, anew->memory_limits);
+      for (std::size_t s = 0; s < stages.size(); ++s) {
+        const Stage &one = pipeline.stages[s], &other = anew->stages[s];
+        EXPECT_EQ(one.forward, other.forward);
+        EXPECT_EQ(one.input, other.input);
+        EXPECT_EQ(one.weight, other.weight);
+        EXPECT_EQ(one.forward_memory, other.forward_memory);
+        EXPECT_EQ(one.weight_memory, other.weight_memory);
+      }
+    }
+  }
+  EXPECT_GT(unfit, 0);
+  EXPECT_LT(unfit, 15 * 45);
+}
+
 TEST(ClusterCosts, NumberGroupsByTheirFirstStage) {
   const Cluster cluster = uniform_cluster(4, 1'000'000'000);
   ClusterCosts costs(cluster);

@@ -12,9 +12,10 @@
 namespace weft::pipeline {
 namespace {
 
-/// What else takes time, in simulated ops: for each micro-batch of each stage a list schedule, and
-/// all that solve() tries before it searches; states that its search visits.
-constexpr std::int64_t kListedOp = 16, kSolvedOp = 200, kVisitsAnOp = 2;
+/// What else takes time, in simulated ops: for each micro-batch of each stage a list schedule, a
+/// bound, and all that solve() tries before it searches; states that its search visits.
+constexpr std::int64_t kListedOp = 4, kBoundedOp = 8, kSolvedOp = 200, kVisitsAnOp = 2;
+constexpr std::int64_t kKnownStage = 4;  ///< and for each stage, to see whether it has been timed
 constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
 constexpr std::size_t kMostFlips = 32;   ///< of more stages, so many blocks are tried one by one
 constexpr std::int64_t kMostToSearch = 128;   ///< ops up to which every choice is searched
@@ -83,18 +84,7 @@ std::int64_t ops_of(const Pipeline& pipeline) {
 
 /// Of list schedules, those that differ on the pipeline; of a large one, a few.
 std::vector<Taste> tastes_of(const Pipeline& pipeline) {
-  std::vector<Taste> tastes;
-  for (const bool patient : {false, true}) {
-    if (!pipeline.split_backward && patient) continue;  // about weights alone
-    for (Taste taste : zero_bubble_tastes()) {
-      if (taste.patient != patient) continue;
-      for (const bool whole : {false, true}) {
-        if (!whole && !pipeline.split_backward) continue;
-        taste.whole_backwards = whole;
-        tastes.push_back(taste);
-      }
-    }
-  }
+  std::vector<Taste> tastes = different_tastes(pipeline);
   const auto most = static_cast<std::size_t>(
       std::clamp<std::int64_t>(kMostListed / ops_of(pipeline), 2, std::ssize(tastes)));
   tastes.resize(most);
@@ -124,27 +114,46 @@ std::int64_t most_alive(const Pipeline& pipeline, std::size_t stage) {
   return pipeline.memory_limits[stage] / pipeline.stages[stage].forward_memory;
 }
 
-}  // namespace
-
-Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth) {
-  Schedule schedule;
+/// Forwards of each stage before its first backward.
+void warm_up_to(const Pipeline& pipeline, std::int32_t depth, std::vector<Micro>& warm) {
   const std::size_t count = pipeline.stages.size();
-  schedule.orders.resize(count);
-  const Micro micros = pipeline.micro_batches;
+  warm.resize(count);
   for (std::size_t s = 0; s < count; ++s) {
     const std::int64_t wanted =
         1 + static_cast<std::int64_t>(depth) * static_cast<std::int64_t>(count - 1 - s);
-    const auto warm = static_cast<Micro>(std::min<std::int64_t>(
-        {wanted, micros, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
+    warm[s] = static_cast<Micro>(std::min<std::int64_t>(
+        {wanted, pipeline.micro_batches, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
+  }
+}
+
+void fill_warmed_up(const Pipeline& pipeline, const std::vector<Micro>& warm, Schedule& schedule) {
+  const Micro micros = pipeline.micro_batches;
+  schedule.orders.resize(warm.size());
+  for (std::size_t s = 0; s < warm.size(); ++s) {
     auto& order = schedule.orders[s];
+    order.clear();
     order.reserve(static_cast<std::size_t>(micros) * 2);
     const auto id = static_cast<StageId>(s);
-    for (Micro m = 0; m < warm; ++m) order.push_back({id, Kind::kForward, m});
+    for (Micro m = 0; m < warm[s]; ++m) order.push_back({id, Kind::kForward, m});
     for (Micro m = 0; m < micros; ++m) {
       order.push_back({id, Kind::kBackward, m});
-      if (m + warm < micros) order.push_back({id, Kind::kForward, m + warm});
+      if (m + warm[s] < micros) order.push_back({id, Kind::kForward, m + warm[s]});
     }
   }
+}
+
+/// Of warmed_up(); 0 for other schedules.
+std::int32_t depth_of(const std::string& name) {
+  return name == "1f1b" ? 1 : name == "1f1b-2" ? 2 : name == "pe" ? 4 : 0;
+}
+
+}  // namespace
+
+Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth) {
+  std::vector<Micro> warm;
+  warm_up_to(pipeline, depth, warm);
+  Schedule schedule;
+  fill_warmed_up(pipeline, warm, schedule);
   return schedule;
 }
 
@@ -163,9 +172,7 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
     return pipeline.split_backward ? std::move(schedule) : whole_backwards(schedule);
   }
   if (shares_devices(pipeline) || name == "interleaved") return family(name, pipeline);
-  if (name == "1f1b") return warmed_up(pipeline, 1);
-  if (name == "1f1b-2") return warmed_up(pipeline, 2);
-  if (name == "pe") return warmed_up(pipeline, 4);
+  if (depth_of(name) > 0) return warmed_up(pipeline, depth_of(name));
   if (name != "gpipe") return family(name, pipeline);
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     if (most_alive(pipeline, s) < pipeline.micro_batches) {
@@ -199,12 +206,27 @@ void Evaluator::simulate_one(const std::string& name, const Schedule& schedule, 
   known.schedule = name;
 }
 
+/// Where memory is tight or micro-batches are few, depths come to the same.
+void Evaluator::simulate_warmed_up(const Pipeline& pipeline, const std::string& name, Nanos limit,
+                                   Known& known) {
+  warm_up_to(pipeline, depth_of(name), warm_);
+  if (std::find(tried_.begin(), tried_.end(), warm_) != tried_.end()) return;
+  tried_.push_back(warm_);
+  if (pipeline.memory_limits.empty()) {
+    simulate_one(name, *pattern(pipeline, name), limit, known);
+    return;
+  }
+  fill_warmed_up(pipeline, warm_, warmed_up_);
+  simulate_one(name, warmed_up_, limit, known);
+}
+
 void Evaluator::simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known) {
   for (const Taste& taste : tastes_of(pipeline)) {
     // Made by simulation, whether it fits or not.
     ops_ += kListedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
-    if (const auto schedule = list_schedule(pipeline, taste, std::min(limit, known.step))) {
-      simulate_one("list", *schedule, limit, known);
+    const auto end = lister_.run(pipeline, taste, std::min(limit, known.step));
+    if (end == ListScheduler::End::kDone) {
+      simulate_one("list", lister_.schedule(), limit, known);
     }
   }
 }
@@ -219,10 +241,13 @@ void Evaluator::simulate_all(const Pipeline& pipeline, Nanos limit, Known& known
     names.push_back("zb-h1");
   }
   simulator_.load(pipeline);
+  tried_.clear();
   const std::int64_t before = simulator_.ops();
   for (const std::string& name : names) {
     if (name == "list") {
       simulate_listed(pipeline, limit, known);
+    } else if (depth_of(name) > 0 && !shares_devices(pipeline)) {
+      simulate_warmed_up(pipeline, name, limit, known);
     } else if (const Schedule* schedule = pattern(pipeline, name)) {
       if (fits(pipeline, *schedule)) simulate_one(name, *schedule, limit, known);
     }
@@ -256,7 +281,7 @@ Result<Schedule> Evaluator::schedule_of(const Evaluated& plan) {
 Nanos Evaluator::bound_of(const Pipeline& pipeline, Known& known) {
   if (known.bound == kUnknown) {
     known.bound = lower_bounds(pipeline).best();
-    ops_ += static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
+    ops_ += kBoundedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
   }
   return known.bound;
 }
@@ -264,6 +289,7 @@ Nanos Evaluator::bound_of(const Pipeline& pipeline, Known& known) {
 Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
                                    const std::vector<PlannedStage>& stages, Nanos limit,
                                    Wish wish) {
+  ops_ += kKnownStage * static_cast<std::int64_t>(stages.size());
   Known& known = known_[key_of(pipeline)];
   if (wish == Wish::kBetter) {
     if (known.floor() < limit) simulate_all(pipeline, limit, known);
@@ -313,7 +339,7 @@ Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Na
   Nanos bound = quick_bound(free_);
   if (bound < limit && wish == Wish::kSearched) bound = bound_of(free_, known_[key_of(free_)]);
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
-  const std::vector<std::size_t> tight = tight_stages(task_, plain);
+  const std::vector<std::size_t> tight = tight_stages(task_, plain, free_);
   if (tight.empty()) return timed(free_, plain, limit, wish);
   auto best = with_recomputation(std::move(plain), tight, limit, wish);
   if (best) best->bound = bound;
@@ -332,22 +358,30 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
   const auto finish = [&] {
     if (!search_last || !best || best->step == kNoStep) return std::move(best);
     choice = best->stages;
-    if (!pipeline_of(task_, choice, costs_, limited_)) return std::move(best);
+    if (!set_recomputation(task_, choice, costs_, limited_)) return std::move(best);
     auto searched = timed(limited_, choice, limit, Wish::kSearched);
     return searched && searched->step < best->step ? std::move(searched) : std::move(best);
   };
+  limited_ = free_;
   const bool all = tight.size() <= kMostChoices && std::size_t{1} << tight.size() <= most;
   const auto try_choice = [&](Wish how) {
-    // Each boundary looks at all shared links.
-    ops_ += 32 + static_cast<std::int64_t>(choice.size() * (16 + task_.cluster.shared.size()));
-    if (!pipeline_of(task_, choice, costs_, limited_)) return false;
-    auto result = timed(limited_, choice, best ? std::min(limit, best->step) : limit, how);
+    ops_ += 16 + 8 * static_cast<std::int64_t>(choice.size());
+    if (!set_recomputation(task_, choice, costs_, limited_)) return false;
+    const Nanos below = best ? std::min(limit, best->step) : limit;
+    const Nanos quick = quick_bound(limited_);
+    if (how == Wish::kBetter && quick >= below) {
+      if (!best) best = Evaluated{kNoStep, 0, {}, choice};
+      return false;
+    }
+    if (best && quick >= best->step) return false;
+    auto result = timed(limited_, choice, below, how);
     if (!result || (best && result->step >= best->step)) return false;
     best = std::move(result);
     return true;
   };
+  const auto spent = [&] { return best && ops_ >= most_ops_; };
   if (all) {
-    for (std::uint32_t set = 0; set < 1u << tight.size(); ++set) {
+    for (std::uint32_t set = 0; set < 1u << tight.size() && !spent(); ++set) {
       for (std::size_t i = 0; i < tight.size(); ++i) {
         choice[tight[i]].recompute = (set >> i & 1) != 0;
       }
@@ -365,7 +399,7 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
   const std::size_t block = (tight.size() + flips - 1) / flips;
   for (bool better = static_cast<bool>(best); better;) {
     better = false;
-    for (std::size_t first = 0; first < tight.size(); first += block) {
+    for (std::size_t first = 0; first < tight.size() && !spent(); first += block) {
       choice = best->stages;
       const std::size_t last = std::min(first + block, tight.size());
       for (std::size_t i = first; i < last; ++i) {

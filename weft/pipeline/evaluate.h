@@ -2,11 +2,13 @@
 // What a plan takes: the best of a few schedules for its stages, by simulation.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "weft/pipeline/cluster_costs.h"
+#include "weft/pipeline/list_schedule.h"
 #include "weft/pipeline/plan.h"
 #include "weft/pipeline/simulate.h"
 
@@ -55,6 +57,9 @@ class Evaluator {
   /// Ops simulated so far, and other work as so many: the measure of effort, the same on every
   /// machine.
   std::int64_t ops() const { return ops_; }
+  /// From so many on no more is tried of what to compute again than has been, where that is a way.
+  void stop_at(std::int64_t ops) { most_ops_ = ops; }
+  static constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
  private:
   enum class Wish { kStep, kBetter, kSearched };  ///< of evaluate(), improve(), search()
@@ -76,6 +81,8 @@ class Evaluator {
                           Nanos limit, Wish wish);
   Nanos bound_of(const Pipeline& pipeline, Known& known);
   void simulate_all(const Pipeline& pipeline, Nanos limit, Known& known);
+  void simulate_warmed_up(const Pipeline& pipeline, const std::string& name, Nanos limit,
+                          Known& known);
   void simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known);
   void simulate_one(const std::string& name, const Schedule& schedule, Nanos limit, Known& known);
   const Schedule* pattern(const Pipeline& pipeline, const std::string& name);
@@ -85,13 +92,18 @@ class Evaluator {
   ClusterCosts costs_;
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
+  std::int64_t most_ops_ = kNoEnd;
   std::unordered_map<std::string, Known> known_;
   /// Patterns depend on which stages have which devices, and on memory.
   std::unordered_map<std::string, Result<Schedule>> patterns_;
   std::unordered_map<std::string, Schedule> found_;  ///< by searches
   Simulator simulator_;
+  ListScheduler lister_;
   Pipeline free_, limited_;  ///< of the plan at hand
   Result<Schedule> last_ = Schedule{};
+  std::vector<Micro> warm_;
+  std::vector<std::vector<Micro>> tried_;  ///< of the pipeline at hand
+  Schedule warmed_up_;
 };
 
 }  // namespace weft::pipeline

@@ -14,6 +14,7 @@ class Climber {
       : task_(task), evaluator_(evaluator), limits_(limits), best_(std::move(plan)) {}
 
   Evaluated run() {
+    evaluator_.stop_at(limits_.ops);
     bool better = true;
     while (better && !spent()) {
       better = move_cuts();

@@ -89,6 +89,7 @@ class Interleaver {
   Interleaver(const Task& task, Evaluator& evaluator, const InterleaveLimits& limits,
               Evaluated best)
       : task_(task), evaluator_(evaluator), limits_(limits), best_(std::move(best)) {
+    evaluator_.stop_at(limits_.ops);
     if (best_.step < kNoStep) starts_.push_back(best_);
   }
 

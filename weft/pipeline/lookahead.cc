@@ -14,16 +14,24 @@ Nanos times(double factor, std::int64_t amount) {
 
 }  // namespace
 
-Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
-                                      std::int32_t group) const {
+/// All but what a search asks for only where these times do not tell enough.
+inline Lookahead::StageCost Lookahead::times_of(std::int32_t first, std::int32_t last,
+                                                std::int32_t group) const {
   const LayerChain& chain = task_.chain;
-  const Group& devices = graph_[group];
+  const double work = graph_[group].cost.work;
   StageCost cost;
   const Nanos forward = chain.forward[last] - chain.forward[first];
-  cost.forward = times(devices.cost.work, forward);
-  cost.later = times(devices.cost.work, chain.weight[last] - chain.weight[first]);
-  cost.path =
-      times(devices.cost.work, forward + chain.backward[last] - chain.backward[first]) - cost.later;
+  cost.forward = times(work, forward);
+  cost.later = times(work, chain.weight[last] - chain.weight[first]);
+  cost.path = times(work, forward + chain.backward[last] - chain.backward[first]) - cost.later;
+  return cost;
+}
+
+/// The rest: all-reduce and memory.
+inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_t last,
+                                std::int32_t group) const {
+  const LayerChain& chain = task_.chain;
+  const Group& devices = graph_[group];
   const Bytes parameters = chain.parameters[last] - chain.parameters[first];
   if (devices.replicas > 1 && parameters > 0) {
     cost.possible = devices.cost.reduce < std::numeric_limits<double>::infinity();
@@ -35,6 +43,12 @@ Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
     const Bytes kept = chain.stash[last] - chain.stash[first];
     cost.possible &= task_.state_factor * parameters + kept / devices.replicas <= devices.memory;
   }
+}
+
+Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
+                                      std::int32_t group) const {
+  StageCost cost = times_of(first, last, group);
+  complete(cost, first, last, group);
   return cost;
 }
 
@@ -75,9 +89,10 @@ void Lookahead::fill(std::int32_t left) {
       Nanos least_busy = limit_, least_step = limit_;
       // False where longer stages, which only take longer, need not be looked at.
       const auto try_end = [&](std::int32_t last) {
-        const StageCost cost = stage(first, last, g);
+        StageCost cost = times_of(first, last, g);
         const Nanos alone = micros * cost.path, all = micros * cost.work();
         if (alone >= least_busy && all >= least_step) return false;
+        complete(cost, first, last, g);
         if (!cost.possible) return true;
         Nanos busy = alone, step = all + cost.reduce;
         if (last == layers) {

@@ -68,6 +68,8 @@ class Lookahead {
   std::size_t row(std::int32_t left, std::int32_t group) const {
     return static_cast<std::size_t>(left) * graph_.size() + group;
   }
+  StageCost times_of(std::int32_t first, std::int32_t last, std::int32_t group) const;
+  void complete(StageCost& cost, std::int32_t first, std::int32_t last, std::int32_t group) const;
   void fill(std::int32_t left);
 
   const Task& task_;

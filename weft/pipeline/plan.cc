@@ -52,13 +52,17 @@ std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages) {
   return group;
 }
 
-std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages) {
+namespace {
+
+/// static_memory() of stages whose groups are known.
+template <class GroupOf>
+std::vector<Bytes> static_memory_of(const Task& task, const std::vector<PlannedStage>& stages,
+                                    GroupOf group) {
   const LayerChain& chain = task.chain;
-  const std::vector<DeviceId> group = groups_of(stages);
   std::vector<Bytes> state, again;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& stage = stages[s];
-    const auto own = static_cast<std::size_t>(group[s]);
+    const auto own = static_cast<std::size_t>(group(s));
     if (own == state.size()) {
       state.push_back(0);
       again.push_back(0);
@@ -75,17 +79,25 @@ std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStag
   return state;
 }
 
-std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages) {
+}  // namespace
+
+std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages) {
   const std::vector<DeviceId> group = groups_of(stages);
-  std::vector<Bytes> need = static_memory(task, stages);
+  return static_memory_of(task, stages, [&](std::size_t s) { return group[s]; });
+}
+
+std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages,
+                                      const Pipeline& pipeline) {
+  const auto group = [&](std::size_t s) { return pipeline.stages[s].device; };
+  std::vector<Bytes> need = static_memory_of(task, stages, group);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const auto r = static_cast<Bytes>(replicas(stages[s]));
     const Bytes kept = task.chain.stash[stages[s].last] - task.chain.stash[stages[s].first];
-    need[group[s]] += task.micro_batches * ((kept + r - 1) / r);
+    need[group(s)] += task.micro_batches * ((kept + r - 1) / r);
   }
   std::vector<std::size_t> tight;
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    if (need[group[s]] > smallest_memory(task.cluster, stages[s].devices)) tight.push_back(s);
+    if (need[group(s)] > smallest_memory(task.cluster, stages[s].devices)) tight.push_back(s);
   }
   return tight;
 }
@@ -164,10 +176,13 @@ void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& tr
   transfer.links.push_back(own);
 }
 
-/// What micro-batches keep, and what each group has left for them.
-Status set_memory(const Task& task, const std::vector<PlannedStage>& stages, Pipeline& pipeline) {
+/// What micro-batches keep, and what each group has left for them. The first stage that does not
+/// fit; as many as there are where all do.
+std::size_t set_memory(const Task& task, const std::vector<PlannedStage>& stages,
+                       Pipeline& pipeline) {
   const LayerChain& chain = task.chain;
-  const std::vector<Bytes> state = static_memory(task, stages);
+  const std::vector<Bytes> state =
+      static_memory_of(task, stages, [&](std::size_t s) { return pipeline.stages[s].device; });
   pipeline.memory_limits.resize(state.size());
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
@@ -179,18 +194,37 @@ Status set_memory(const Task& task, const std::vector<PlannedStage>& stages, Pip
     stage.input_memory = 0;
     stage.weight_memory = -stage.forward_memory;  // gradients of weights need what was kept
     const Bytes smallest = smallest_memory(task.cluster, planned.devices);
-    const Bytes always = state[stage.device];
     Bytes& limit = pipeline.memory_limits[stage.device];
-    limit = smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - always;
-    if (limit >= stage.forward_memory) continue;
-    return fail(
-        ErrorCode::kInfeasible,
-        fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and "
-                    "their state take {:.2f} and a micro-batch {:.2f}",
-                    s, static_cast<double>(smallest) * 1e-9, static_cast<double>(always) * 1e-9,
-                    static_cast<double>(stage.forward_memory) * 1e-9));
+    limit =
+        smallest == std::numeric_limits<Bytes>::max() ? smallest : smallest - state[stage.device];
+    if (limit < stage.forward_memory) return s;
   }
-  return {};
+  return stages.size();
+}
+
+tl::unexpected<Error> unfit(const Task& task, const std::vector<PlannedStage>& stages,
+                            const Pipeline& pipeline, std::size_t s) {
+  const Stage& stage = pipeline.stages[s];
+  const Bytes smallest = smallest_memory(task.cluster, stages[s].devices);
+  const Bytes always = smallest - pipeline.memory_limits[stage.device];
+  return fail(
+      ErrorCode::kInfeasible,
+      fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and "
+                  "their state take {:.2f} and a micro-batch {:.2f}",
+                  s, static_cast<double>(smallest) * 1e-9, static_cast<double>(always) * 1e-9,
+                  static_cast<double>(stage.forward_memory) * 1e-9));
+}
+
+/// Of one micro-batch.
+void set_times(const LayerChain& chain, const PlannedStage& planned, double work, Stage& stage) {
+  const auto sum = [&](const std::vector<Nanos>& of) {
+    return static_cast<double>(of[planned.last] - of[planned.first]);
+  };
+  stage.forward = std::llround(sum(chain.forward) * work);
+  // What was computed again would have to be kept for weights that wait.
+  stage.weight = planned.recompute ? 0 : std::llround(sum(chain.weight) * work);
+  const double again = planned.recompute ? sum(chain.forward) : 0;
+  stage.input = std::llround((sum(chain.backward) + again) * work) - stage.weight;
 }
 
 tl::unexpected<Error> unjoined(std::size_t stage) {
@@ -262,17 +296,10 @@ Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
     const GroupCost& cost = costs.group(ids[s]);
-    const auto sum = [&](const std::vector<Nanos>& of) {
-      return static_cast<double>(of[planned.last] - of[planned.first]);
-    };
     Stage& stage = pipeline.stages[s];
     stage = {};
     stage.device = group[s];
-    stage.forward = std::llround(sum(chain.forward) * cost.work);
-    // What was computed again would have to be kept for weights that wait.
-    if (!planned.recompute) stage.weight = std::llround(sum(chain.weight) * cost.work);
-    const double again = planned.recompute ? sum(chain.forward) : 0;
-    stage.input = std::llround((sum(chain.backward) + again) * cost.work) - stage.weight;
+    set_times(chain, planned, cost.work, stage);
     const Bytes parameters = chain.parameters[planned.last] - chain.parameters[planned.first];
     if (replicas(planned) > 1 && parameters > 0) {
       if (cost.reduce == kNever) return unjoined(s);
@@ -287,11 +314,21 @@ Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, Cl
                    Pipeline& pipeline) {
   WEFT_TRY(pipeline_without_limits(task, stages, costs, pipeline));
   if (!task.limit_memory) return {};
-  WEFT_TRY(set_memory(task, stages, pipeline));
+  const std::size_t fit = set_memory(task, stages, pipeline);
+  if (fit < stages.size()) return unfit(task, stages, pipeline, fit);
   const bool recomputes = std::any_of(stages.begin(), stages.end(),
                                       [](const PlannedStage& stage) { return stage.recompute; });
-  if (!recomputes && tight_stages(task, stages).empty()) pipeline.memory_limits.clear();
+  if (!recomputes && tight_stages(task, stages, pipeline).empty()) pipeline.memory_limits.clear();
   return {};
+}
+
+bool set_recomputation(const Task& task, const std::vector<PlannedStage>& stages,
+                       ClusterCosts& costs, Pipeline& pipeline) {
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    set_times(task.chain, stages[s], costs.group(costs.id(stages[s].devices)).work,
+              pipeline.stages[s]);
+  }
+  return set_memory(task, stages, pipeline) == stages.size();
 }
 
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages) {

@@ -53,8 +53,9 @@ std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
 std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
 /// Stages whose devices cannot keep all micro-batches at once, none of them recomputing: where
-/// there are none, limits of memory change nothing, whatever the schedule.
-std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages);
+/// there are none, limits of memory change nothing, whatever the schedule. `pipeline` is theirs.
+std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages,
+                                      const Pipeline& pipeline);
 
 /// Devices of one stage: how much faster they are together than one of speed 1, and what a byte of
 /// gradients costs them.
@@ -93,5 +94,9 @@ Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, Cl
                    Pipeline& pipeline);
 Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages,
                                ClusterCosts& costs, Pipeline& pipeline);
+/// Makes of a pipeline of the same stages, whatever these recompute, that of what they recompute
+/// now, within limits. False where memory does not hold one micro-batch.
+bool set_recomputation(const Task& task, const std::vector<PlannedStage>& stages,
+                       ClusterCosts& costs, Pipeline& pipeline);
 
 }  // namespace weft::pipeline

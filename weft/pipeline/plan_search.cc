@@ -82,6 +82,8 @@ class BestFirst {
   }
 
   FoundPlan run() {
+    // What is searched to its end is proved.
+    evaluator_.stop_at(effort_.schedules ? Evaluator::kNoEnd : effort_.ops);
     for (const Label& label : first_labels(ahead_)) push(label);
     while (!open_.empty()) {
       const std::int32_t top = open_.front();

@@ -64,19 +64,26 @@ class Planner {
     if (free) {
       if (!free->breaks_limits_) known_bound_ = free->bound_;
       bottlenecks_ = std::move(free->bottlenecks_);
+      if (free->kept_.step < kNoStep) {
+        kept_ = std::move(free->kept_);
+        bound_ = free->bound_;
+        exhausted_ = free->exhausted_;
+      }
     }
     limits_.replicas = options.replicas;
     if (options_.ops == 0) {
       options_.ops = usual_ops();
-      least_to_share_ = 1'000'000;
+      least_to_share_ = 500'000;
       // Much that is tried does not fit.
-      if (free && task.cluster.devices <= kMostExact) options_.ops *= 2;
+      if (free && task.cluster.devices <= kMostExact) {
+        options_.ops = std::max(options_.ops, 2 * options_.ops - free->evaluator_.ops());
+      }
     }
   }
 
   Result<Planned> run() {
     WEFT_TRY(check());
-    search_without_sharing();
+    if (!keeps_known_plan()) search_without_sharing();
     return share_and_finish();
   }
 
@@ -87,6 +94,7 @@ class Planner {
     within_ = &task;
     search_without_sharing();
     if (breaks_limits_ || breaks_limits(best_)) return std::nullopt;
+    kept_ = best_;
     WEFT_ASSIGN(Planned planned, share_and_finish());
     if (!keeps_to_memory(task, planned.plan, planned.schedule)) return std::nullopt;
     return planned;
@@ -97,6 +105,16 @@ class Planner {
     if (!within_ || plan.step == kNoStep) return false;
     auto schedule = evaluator_.schedule_of(plan);
     return schedule && !keeps_to_memory(*within_, plan, *schedule);
+  }
+
+  /// What was planned without limits and keeps to them needs no other search: nothing that one of
+  /// all plans with one stage a device would find within them is known to be better.
+  bool keeps_known_plan() {
+    if (kept_.step == kNoStep) return false;
+    take(kept_.stages);
+    search_order();
+    one_stage_ = best_.step;
+    return best_.step <= kept_.step;
   }
 
   void search_without_sharing() {
@@ -128,7 +146,7 @@ class Planner {
     } else if (task_.cluster.devices <= kMostFree && task_.chain.size() <= kMostFreeLayers) {
       // What is found along orders makes the search among all sets short.
       search_orders();
-      search_all(free_groups(task_.cluster, limits_), 2 * options_.ops);
+      if (!breaks_limits_) search_all(free_groups(task_.cluster, limits_), 2 * options_.ops);
     } else if (task_.cluster.devices <= kMostExact) {
       search_orders();
     } else {
@@ -140,6 +158,7 @@ class Planner {
   /// others are compared with them.
   void search_order() {
     if (best_.step == kNoStep) return;
+    evaluator_.stop_at(Evaluator::kNoEnd);
     auto searched = evaluator_.search(best_.stages);
     if (searched && searched->step < best_.step) best_ = std::move(*searched);
   }
@@ -274,12 +293,13 @@ class Planner {
   void take_bottlenecks(const GroupGraph& graph) {
     const std::int32_t most = std::min(task_.chain.size(), task_.cluster.devices);
     if (bottlenecks_.empty()) bottlenecks_ = bottleneck_plans(task_, graph, most);
+    evaluator_.stop_at(Evaluator::kNoEnd);
     for (const auto& plan : bottlenecks_) take(plan);
   }
 
   /// A search that ends early may miss them.
   void climb_from_bottlenecks(const GroupGraph& graph) {
-    if (exhausted_ || best_.step <= bound_) return;
+    if (exhausted_ || breaks_limits_ || best_.step <= bound_) return;
     Evaluated before = best_;
     take_bottlenecks(graph);
     if (best_.step == before.step) return;
@@ -295,6 +315,8 @@ class Planner {
     take(follow_bound(lookahead));
     if (best_.step < kNoStep) {
       best_ = improve(task_, evaluator_, improve_limits(ops / 4), std::move(best_));
+      breaks_limits_ = breaks_limits(best_);
+      if (breaks_limits_) return;
     }
     FoundPlan found = search_plans(lookahead, evaluator_, effort(ops), std::move(best_));
     best_ = std::move(found.best);
@@ -314,17 +336,17 @@ class Planner {
   }
 
   void search_orders() {
-    const GroupGraph dreamt = best_groups(task_.cluster, limits_);
-    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
     const auto orders = device_orders(task_.cluster);
     std::vector<Evaluated> starts;
+    take_bottlenecks(ordered_groups(task_.cluster, orders.front(), limits_));
+    breaks_limits_ = breaks_limits(best_);  // so will those that take less
+    if (breaks_limits_) return;
+    if (best_.step < kNoStep) starts.push_back(best_);
+    best_ = {};
+    const GroupGraph dreamt = best_groups(task_.cluster, limits_);
+    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const GroupGraph graph = ordered_groups(task_.cluster, orders[i], limits_);
-      if (i == 0) {
-        take_bottlenecks(graph);
-        if (best_.step < kNoStep) starts.push_back(best_);
-        best_ = {};
-      }
       const Lookahead lookahead(task_, graph, options_.stages);
       take(follow_bound(lookahead));
       const auto share = options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
@@ -420,6 +442,7 @@ class Planner {
   const Task* within_ = nullptr;  ///< limits that plans made without should keep to
   bool breaks_limits_ = false;    ///< a good one did not
   Evaluated best_ = {};
+  Evaluated kept_ = {};   ///< the best with one stage a device, made without limits, within them
   Evaluated other_ = {};  ///< the best that a search of all plans found, where SPP's was better
   Nanos one_stage_ = kNoStep;  ///< of the best plan with one stage a device
   Nanos bound_ = 0;            ///< of all such plans

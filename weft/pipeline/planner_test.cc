@@ -191,6 +191,23 @@ TEST(Evaluator, PlansThatAreTurnedDownCountAsEffortWithinMemory) {
   }
 }
 
+TEST(Evaluator, ChoicesOfWhatToComputeAgainEndWhereEffortDoes) {
+  std::mt19937 random(14);
+  Task task = make_task(random_layers(random, 24), random_cluster(random, 6, false), 8);
+  task.limit_memory = true;
+  std::vector<PlannedStage> stages;
+  for (std::int32_t d = 0; d < 6; ++d) stages.push_back({4 * d, 4 * d + 4, {d}, false});
+  Bytes most = 0;
+  for (const Bytes state : static_memory(task, stages)) most = std::max(most, state);
+  task.cluster.memory.assign(6, most + task.chain.stash.back() / 3);
+  Evaluator all(task, {}), few(task, {});
+  few.stop_at(0);
+  const auto best = all.evaluate(stages), first = few.evaluate(stages);
+  ASSERT_TRUE(best && first);
+  EXPECT_LE(best->step, first->step);
+  EXPECT_LT(2 * few.ops(), all.ops());
+}
+
 TEST(Planner, EqualsAllPlansWhoseStagesShareDevices) {
   std::mt19937 random(13);
   int shared = 0;

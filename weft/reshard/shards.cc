@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "weft/reshard/number_hash.h"
-
 namespace weft::reshard {
 namespace {
 
@@ -13,9 +11,11 @@ constexpr std::int32_t kNone = -1;
 }  // namespace
 
 std::size_t Shards::KeyHash::operator()(const ShardKey& key) const {
-  NumberHash hash;
-  for (const std::int32_t item : key) hash.add(static_cast<std::uint64_t>(item));
-  return static_cast<std::size_t>(hash.value());
+  std::size_t hash = 1469598103934665603u;
+  for (const std::int32_t item : key) {
+    hash = (hash ^ static_cast<std::size_t>(item)) * 1099511628211u;
+  }
+  return hash;
 }
 
 Shards::Shards(const Layout& layout) {

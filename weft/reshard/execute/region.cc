@@ -39,7 +39,6 @@ Bytes Region::bytes() const {
 }
 
 bool Region::dense() const {
-  if (cast) return false;
   Bytes inside = element;
   for (std::size_t i = loops.size(); i-- > 0;) {
     if (loops[i].extent != 1 && loops[i].stride != inside) return false;
@@ -66,7 +65,7 @@ std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*
 }
 
 Region region_in(const Place& place, std::span<const Span> spans) {
-  Region region{place.buffer, place.array, place.offset, place.element, {}, false, place.cast};
+  Region region{place.buffer, place.array, place.offset, place.element, {}};
   region.loops.resize(2 * spans.size());
   Bytes stride = place.element;
   for (std::size_t dim = spans.size(); dim-- > 0;) {
@@ -166,7 +165,6 @@ Region packed(const Region& region, std::int32_t buffer, Bytes offset) {
   Region dense = region;
   dense.buffer = buffer;
   dense.offset = offset;
-  dense.cast = false;
   Bytes stride = region.element;
   for (std::size_t i = dense.loops.size(); i-- > 0;) {
     dense.loops[i].stride = stride;

@@ -14,15 +14,13 @@ struct Task {
   StridedCopy copy;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  RowWork work;
+  CombineRows add = nullptr;  ///< nullptr: what is there is replaced
 
-  void run() const { execute::run(copy, from, to, work); }
+  void run() const;
 };
 
-/// What happens between two regions. `add`: reduces, by a reduction that combine_rows() knows.
-RowWork work_between(const Program& program, const Region& from, const Region& to, bool add);
-
-/// From a region of one device's buffers to one of another's, or the same. `add`: see above.
+/// From a region of one device's buffers to one of another's, or the same. `add`: reduces. The
+/// reduction must be one that combine_rows() knows.
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 

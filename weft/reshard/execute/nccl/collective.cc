@@ -6,7 +6,6 @@
 
 #include "weft/reshard/execute/nccl/nccl.h"
 #include "weft/reshard/execute/region.h"
-#include "weft/reshard/number_hash.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
@@ -233,16 +232,16 @@ Collective find_collective(const Program& program, const Turn& turn, int ranks) 
 }
 
 std::uint64_t summary(const Program& program, int ranks) {
-  NumberHash hash;
+  std::uint64_t mixed = 0xCBF29CE484222325u;
   for (const Turn& turn : program.turns) {
     const Collective found = find_collective(program, turn, ranks);
     for (const std::uint64_t number :
          {static_cast<std::uint64_t>(found.kind), static_cast<std::uint64_t>(found.type),
           static_cast<std::uint64_t>(found.count)}) {
-      hash.add(number);
+      mixed = (mixed ^ number) * 0x100000001B3u;
     }
   }
-  return hash.value();
+  return mixed;
 }
 
 }  // namespace weft::reshard::execute::nccl
