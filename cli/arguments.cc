@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "weft/base/check.h"
+#include "weft/base/size.h"
 #include "weft/base/suggest.h"
 
 namespace weft::cli {
@@ -24,6 +25,16 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 }
 
 }  // namespace
+
+Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least) {
+  if (!arguments.has(flag)) return Bytes{0};
+  const std::string& text = arguments.all(flag).back();
+  const auto size = parse_bytes(text);
+  constexpr Bytes kMost = Bytes{1} << 43;
+  if (size && *size >= least && *size <= kMost) return *size;
+  return fail(ErrorCode::kUsage,
+              fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB", flag, text));
+}
 
 std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
   return fmt::format("'{}' is none of {}{}", word, fmt::join(choices, ", "),

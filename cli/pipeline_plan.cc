@@ -4,13 +4,13 @@
 
 #include <chrono>
 
+#include "cli/arguments.h"
 #include "cli/format.h"
 #include "cli/notes.h"
 #include "cli/pipeline.h"
 #include "weft/base/counted.h"
 #include "weft/base/file.h"
 #include "weft/base/json_writer.h"
-#include "weft/base/size.h"
 #include "weft/pipeline/plan_file.h"
 #include "weft/pipeline/rivals.h"
 
@@ -27,18 +27,9 @@ constexpr DiagnosticKind kMemoryUnknown{
     "--device-memory 80GB tells it for all; or add it to the words of the cluster (', 80GB') or to "
     "its file (memory_gb)"};
 
-/// Of a flag that takes a size; 0 without it.
-Result<Bytes> size_of(const Arguments& arguments, const char* flag) {
-  if (!arguments.has(flag)) return Bytes{0};
-  const auto size = parse_bytes(arguments.all(flag).back());
-  if (size && *size > 0) return *size;
-  return fail(ErrorCode::kUsage, fmt::format("{}: '{}' is no size; write 80GB, 512MB or 1.5GiB",
-                                             flag, arguments.all(flag).back()));
-}
-
 /// Limits of memory that are asked for, and what nothing limits.
 Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
-  WEFT_ASSIGN(const Bytes each, size_of(arguments, "--device-memory"));
+  WEFT_ASSIGN(const Bytes each, size_flag(arguments, "--device-memory", 1));
   if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
   task.limit_memory = arguments.has("--memory") || each > 0;
   if (!task.limit_memory) return {};

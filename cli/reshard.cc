@@ -65,6 +65,7 @@ void add_footprint(const Case& item, const reshard::execute::ProgramOptions& how
   auto found = reshard::execute::footprint(*item.problem, outcome.plan, how);
   if (found) {
     footprint = std::move(*found);
+    set_window(*item.problem, footprint->window, outcome);
   } else {
     outcome.status = Outcome::Status::kRefused;
     outcome.reason = found.error().message;
@@ -138,10 +139,11 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
 }
 
 /// Cases and outcomes of a plan file, whose plans were replayed when it was read.
-Status read_plans(const std::string& path, std::vector<Case>& cases,
+Status read_plans(const std::string& path, Bytes window, std::vector<Case>& cases,
                   std::vector<Outcome>& outcomes) {
   WEFT_ASSIGN(std::vector<reshard::PlannedArray> arrays, reshard::read_plan_file(path));
   for (reshard::PlannedArray& array : arrays) {
+    array.link.window = window;
     outcomes.push_back(check_plan(array.problem, array.link, std::move(array.plan)));
     cases.push_back({array.problem.id, array.problem.item_size, std::move(array.problem)});
   }
@@ -181,7 +183,8 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   std::vector<Outcome> outcomes;
   const bool planned = arguments.has("--plan");
   if (planned) {
-    WEFT_TRY(read_plans(arguments.all("--plan").back(), cases, outcomes));
+    WEFT_TRY(
+        read_plans(arguments.all("--plan").back(), given.options.link.window, cases, outcomes));
   } else if (arguments.has("--cases")) {
     WEFT_ASSIGN(cases, reshard::read_cases(arguments.all("--cases").back()));
   } else {

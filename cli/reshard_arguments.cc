@@ -36,11 +36,6 @@ Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
   return options;
 }
 
-Result<Bytes> optional_size(const Arguments& arguments, const char* flag) {
-  if (!arguments.has(flag)) return Bytes{0};
-  return parse_size(arguments.all(flag).back());
-}
-
 /// "4,50GB/s": devices a node, bandwidth into a node.
 struct Topology {
   std::int64_t node_size = 0, bandwidth = 0;
@@ -154,12 +149,13 @@ Result<ReshardArguments> reshard_arguments(const Arguments& arguments) {
   WEFT_ASSIGN(const Topology topology, topology_of(arguments));
   given.node_size = topology.node_size;
   given.options.link.node_bandwidth = topology.bandwidth;
-  WEFT_ASSIGN(given.scale_local, optional_size(arguments, "--scale-local"));
-  WEFT_ASSIGN(given.how.budget, optional_size(arguments, "--budget"));
+  WEFT_ASSIGN(given.scale_local, size_flag(arguments, "--scale-local", 1));
+  WEFT_ASSIGN(given.how.budget, size_flag(arguments, "--budget", 0));
+  // The library takes 0 for no limit. One byte is as good as none: not even an element's bit and
+  // four messages fit.
+  if (arguments.has("--budget")) given.how.budget = std::max<Bytes>(1, given.how.budget);
+  given.options.link.window = given.how.budget / 2;
   given.how.in_place = arguments.has("--in-place");
-  if (arguments.has("--budget") && given.how.budget < 64) {
-    return fail(ErrorCode::kUsage, "--budget: four elements must fit; write 64MB or 1MiB");
-  }
   return given;
 }
 

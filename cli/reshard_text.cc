@@ -74,7 +74,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
     const bool moves = step.traffic.recv_max > 0;
     table.add_row({std::to_string(++number), std::string(reshard::op_name(step.op)),
                    moves ? format_bytes(step.traffic.recv_max * size) : "nothing",
-                   moves ? std::to_string(step.traffic.peers_max) : "-",
+                   moves ? format_count(messages(outcome.link, step.traffic, size)) : "-",
                    moves ? time_text(reshard::price(outcome.link, step.traffic, size)) : "-"});
   }
   text += outcome.plan.steps.empty() ? "nothing to do\n" : table.print(terminal);
@@ -94,9 +94,8 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   text +=
       fmt::format("peak      {} a device, {}\n", format_bytes(peak_bytes(problem, outcome.plan)),
                   against(peak_bytes(problem, outcome.plan), least_peak_bytes(problem)));
-  const Picos bound = least_time(problem, outcome.link);
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
-                      against(outcome.plan.time, bound));
+                      against(outcome.plan.time, outcome.least_time));
   return text + scale_text(outcome.link);
 }
 

@@ -170,6 +170,61 @@ def test_a_plan_rests_within_the_budget(weft: Weft) -> None:
         assert memory["live"] <= memory["in"] + memory["out"] + budget
 
 
+def test_a_budget_costs_time_and_never_a_plan_that_fits(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=4,y=4", "--shape", "2048,96", "--link", "0us,25GB/s", "--json"]
+    words += ["--message-cost", "2us"]
+    for before, after in (("x+y,-", "-,x+y"), ("x,y", "y,x"), ("-,x", "y,-"), ("x,y", "-,-")):
+        ends = ["--from", before, "--to", after]
+        free = json.loads(weft(*words, *ends).stdout)["cases"][0]
+        done = weft(*words, *ends, "--budget", "4kB")
+        assert done.returncode == 0, done.stderr
+        tight = json.loads(done.stdout)["cases"][0]
+        assert tight["time_us"] > free["time_us"]
+        assert sum(step["messages"] for step in tight["steps"]) > sum(
+            step["messages"] for step in free["steps"]
+        )
+        assert tight["time_bound_us"] <= tight["time_us"]
+
+
+def test_casts_take_no_copy_of_their_array(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=4", "--shape", "1024,1024", "--dtype", "f32", "--json"]
+    words += ["--to-dtype", "bf16", "--budget", "64kB"]
+    for ends in (["--from", "x,-", "--to", "-,x"], ["--from", "-,-", "--from-partial", "x", "--to", "-,x"],
+                 ["--from", "-,-", "--from-partial", "x", "--to", "-,-"]):  # fmt: skip
+        done = weft(*words, *ends)
+        assert done.returncode == 0, done.stderr
+        memory = json.loads(done.stdout)["memory"][0]
+        assert memory["live"] <= memory["in"] + memory["out"] + 64_000
+
+
+def test_no_budget_at_all_is_for_what_does_not_move(weft: Weft) -> None:
+    words = ["reshard", "--mesh", "x=4", "--shape", "16,4", "--budget", "0"]
+    assert weft(*words, "--from", "-,-", "--to", "x,-").returncode == 0
+    done = weft(*words, "--from", "x,-", "--to", "-,-")
+    assert done.returncode == 1 and "allow at least 16 bytes" in done.stderr
+
+
+def test_odd_values_of_cases_are_told_with_case_and_field(weft: Weft, tmp_path: Path) -> None:
+    path = tmp_path / "cases.json"
+    odd = {**CASE, "id": "odd", "shape": [8.7, 8]}
+    path.write_text(json.dumps({"cases": [CASE, odd, CASE]}))
+    done = weft("reshard", "--cases", path)
+    assert done.returncode == 0, done.stderr
+    assert "3 cases: 1 ok, 2 refused, 0 wrong" in done.stdout
+    found = json.loads(weft("reshard", "--cases", path, "--json").stdout)["cases"]
+    assert found[1]["reason"] == "'shape' has 8.7 where a whole number from 0 on is due"
+    assert found[2]["reason"].startswith("'id' is that of case 1")
+
+
+def test_gaps_are_told_where_nothing_but_zero_is_a_bound(weft: Weft) -> None:
+    found = json.loads(weft(*SMALL, "--link", "0us", "--json").stdout)["cases"][0]
+    assert (found["recv_gap_pct"], found["peak_gap_pct"], found["time_gap_pct"]) == (0, 0, 0)
+    words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8", "--from", "-", "--from-partial", "x"]
+    unknown = json.loads(weft(*words, "--to", "-", "--to-partial", "y", "--json").stdout)["cases"][0]
+    assert unknown["recv_max"] > 0 and unknown["recv_bound"] == 0
+    assert unknown["recv_gap_pct"] is None and unknown["time_gap_pct"] is None
+
+
 def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=4", "--shape", "256,256", "--json", "--in-place", "--budget", "16kB"]
     for before, after in (("x,-", "-,x"), ("x,-", "-,-"), ("-,-", "-,x")):

@@ -58,6 +58,12 @@ def test_random_problems_are_right(rank_program: Path, way: str, ranks: int, wir
     assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr
 
 
+@pytest.mark.parametrize(("way", "wires"), [("shared", "vader"), ("messages", "vader"), ("messages", "tcp")])
+def test_arrays_are_cast_on_the_way(rank_program: Path, way: str, wires: str) -> None:
+    done = mpirun(4, rank_program, way, "cast", "80", wires=wires)
+    assert (done.returncode, done.stdout.strip()) == (0, "right, most"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("way", "wires"), [("shared", "vader"), ("shared", "tcp"), ("messages", "vader"), ("messages", "tcp")]
 )

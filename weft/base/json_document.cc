@@ -16,6 +16,12 @@ std::optional<std::int64_t> JsonValue::as_int() const {
   return is_number() ? parse_int(text) : std::nullopt;
 }
 
+std::optional<std::int64_t> JsonValue::as_whole() const {
+  const auto number = as_int();
+  if (!number || static_cast<double>(*number) != as_double()) return std::nullopt;
+  return number;
+}
+
 std::optional<double> JsonValue::as_double() const {
   return is_number() ? parse_double(text) : std::nullopt;
 }

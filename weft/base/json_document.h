@@ -28,6 +28,8 @@ struct JsonValue {
   const JsonValue* find(std::string_view name) const;
   /// nullopt where the value is not a number or does not fit.
   std::optional<std::int64_t> as_int() const;
+  /// The same, and nullopt as well where it has a fraction, which as_int() rounds away.
+  std::optional<std::int64_t> as_whole() const;
   std::optional<double> as_double() const;
 };
 

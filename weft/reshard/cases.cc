@@ -2,6 +2,8 @@
 #include "weft/reshard/cases.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
@@ -19,25 +21,71 @@ const JsonValue& member(const JsonValue& value, std::string_view name) {
   return found ? *found : kNothing;
 }
 
+/// What is odd inside a field is told with its name; what no layout can be is a sentence of its
+/// own.
+template <class T>
+Result<T> inside(std::string_view field, Result<T> value) {
+  if (value || value.error().code != ErrorCode::kBadInput) return value;
+  return fail(value.error().code, std::string(field) + ": " + value.error().message);
+}
+
+/// As it stands in the file, to be quoted.
+std::string quoted(const JsonValue& value) {
+  switch (value.kind) {
+    case JsonKind::kString:
+      return "'" + value.text + "'";
+    case JsonKind::kNumber:
+      return value.text;
+    case JsonKind::kArray:
+      return "a list";
+    case JsonKind::kObject:
+      return "an object";
+    default:
+      return "no number";
+  }
+}
+
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
   if (!value.is_array()) return bad(std::string("'") + what + "' is no list of numbers");
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
-    const auto number = item.as_int();
-    if (!number || *number < 0)
-      return bad(std::string("'") + what + "' has no number where one is due");
+    const auto number = item.as_whole();
+    if (!number || *number < 0) {
+      return bad(std::string("'") + what + "' has " + quoted(item) +
+                 " where a whole number from 0 on is due");
+    }
     numbers.push_back(*number);
   }
   return numbers;
 }
 
+/// [low, high) of one dimension.
+Result<Interval> parse_interval(const JsonValue& value, const char* what) {
+  WEFT_ASSIGN(const auto bounds, integers(value, what));
+  if (bounds.size() != 2 || bounds[0] > bounds[1]) {
+    std::string text;
+    for (const std::int64_t bound : bounds) {
+      text += (text.empty() ? "" : ", ") + std::to_string(bound);
+    }
+    return bad(std::string("'") + what + "' has [" + text + "] where [low, high) is due");
+  }
+  return Interval{bounds[0], bounds[1]};
+}
+
 Result<Mesh> parse_mesh(const JsonValue& value) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
-  for (const JsonValue& axis : member(value, "axes").items) {
-    if (axis.items.size() != 2 || !axis.items[0].is_string() || !axis.items[1].as_int()) {
-      return bad("an axis of a mesh is [name, size]");
+  const JsonValue& axes = member(value, "axes");
+  if (!axes.is_array()) return bad("'axes' is no list");
+  for (const JsonValue& axis : axes.items) {
+    if (axis.items.size() != 2 || !axis.items[0].is_string()) {
+      return bad("'axes' has an entry that is not [name, size]");
     }
-    sizes.emplace_back(axis.items[0].text, *axis.items[1].as_int());
+    const auto size = axis.items[1].as_whole();
+    if (!size) {
+      return bad("'axes' has " + quoted(axis.items[1]) + " as the size of '" + axis.items[0].text +
+                 "', which is a whole number");
+    }
+    sizes.emplace_back(axis.items[0].text, *size);
   }
   std::vector<std::int64_t> devices;
   if (value.find("devices")) {
@@ -46,23 +94,38 @@ Result<Mesh> parse_mesh(const JsonValue& value) {
   return make_mesh(sizes, std::move(devices));
 }
 
+Result<std::string> parse_reduction(const JsonValue& value) {
+  constexpr std::string_view kKnown[] = {"sum", "prod", "min", "max", "avg"};
+  if (value.is_string() && std::count(std::begin(kKnown), std::end(kKnown), value.text) > 0) {
+    return value.text;
+  }
+  return bad("'partial' has " + quoted(value) + ", which is none of sum, prod, min, max, avg");
+}
+
 /// A layout over a mesh; `reduction`: of its summands, empty where it has none.
 Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) {
   Sharding sharding;
-  WEFT_ASSIGN(sharding.mesh, parse_mesh(member(value, "mesh")));
+  WEFT_ASSIGN(sharding.mesh, inside("mesh", parse_mesh(member(value, "mesh"))));
   const JsonValue& dims = member(value, "dims");
   if (!dims.is_array()) return bad("'dims' is no list");
   for (const JsonValue& dim : dims.items) {
     sharding.dims.emplace_back();
+    if (!dim.is_array()) return bad("'dims' has " + quoted(dim) + " where a list of axes is due");
     for (const JsonValue& axis : dim.items) {
-      WEFT_ASSIGN(Axis parsed, sharding.mesh.axis(axis.text));
+      if (!axis.is_string()) {
+        return bad("'dims' has " + quoted(axis) + " where the name of an axis is due");
+      }
+      WEFT_ASSIGN(Axis parsed, inside("dims", sharding.mesh.axis(axis.text)));
       sharding.dims.back().push_back(std::move(parsed));
     }
   }
   const JsonValue& partial = member(value, "partial");
+  if (!partial.is_object() && partial.kind != JsonKind::kNull) {
+    return bad("'partial' is no object that names the reduction of each axis");
+  }
   for (std::size_t i = 0; i < partial.keys.size(); ++i) {
-    WEFT_ASSIGN(Axis parsed, sharding.mesh.axis(partial.keys[i]));
-    const std::string& name = partial.items[i].text;
+    WEFT_ASSIGN(Axis parsed, inside("partial", sharding.mesh.axis(partial.keys[i])));
+    WEFT_ASSIGN(const std::string name, parse_reduction(partial.items[i]));
     if (!reduction.empty() && reduction != name) {
       return fail(ErrorCode::kInfeasible,
                   "two different reductions (" + reduction + " and " + name +
@@ -88,8 +151,9 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   const auto rule = split_rule(member(value, "split_rule").text);
   if (!rule) return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
   std::string from_reduction, to_reduction;
-  WEFT_ASSIGN(const Sharding from, parse_sharding(member(value, "src"), from_reduction));
-  WEFT_ASSIGN(const Sharding to, parse_sharding(member(value, "dst"), to_reduction));
+  WEFT_ASSIGN(const Sharding from,
+              inside("src", parse_sharding(member(value, "src"), from_reduction)));
+  WEFT_ASSIGN(const Sharding to, inside("dst", parse_sharding(member(value, "dst"), to_reduction)));
   WEFT_ASSIGN(Problem problem, make_problem(shape, 1, from, to, *rule));
   WEFT_ASSIGN(problem.reduction, one_reduction(from_reduction, to_reduction));
   return problem;
@@ -97,15 +161,15 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
 
 /// One box a device.
 Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
+  if (!value.is_array()) return bad("'boxes' is no list");
   std::vector<std::vector<Box>> boxes;
   for (const JsonValue& item : value.items) {
     Box box;
     for (const JsonValue& side : item.items) {
-      WEFT_ASSIGN(const auto bounds, integers(side, "boxes"));
-      if (bounds.size() != 2) return bad("a box has [low, high) in each dimension");
-      box.push_back({bounds[0], bounds[1]});
-      const bool inside = box.size() <= shape.size() && bounds[1] <= shape[box.size() - 1];
-      if (!inside) return bad("a box reaches beyond the array");
+      WEFT_ASSIGN(const Interval interval, parse_interval(side, "boxes"));
+      box.push_back(interval);
+      const bool fits = box.size() <= shape.size() && interval.high <= shape[box.size() - 1];
+      if (!fits) return bad("a box reaches beyond the array");
     }
     if (box.size() != shape.size()) return bad("a box has a side in each dimension");
     boxes.emplace_back();
@@ -132,7 +196,11 @@ Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shap
     deal.grid[i] = grid[i];
     deal.source[i] = source[i];
   }
-  deal.row_major = member(value, "order").text != "C";
+  const JsonValue& order = member(value, "order");
+  if (order.kind != JsonKind::kNull && order.text != "R" && order.text != "C") {
+    return bad("'order' is " + quoted(order) + ", and neither R (row-major) nor C (column-major)");
+  }
+  deal.row_major = order.text != "C";
   return deal;
 }
 
@@ -143,8 +211,8 @@ std::vector<std::int64_t> count_up(std::size_t devices) {
 }
 
 Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
-  WEFT_ASSIGN(auto from, parse_boxes(member(member(value, "src"), "boxes"), shape));
-  WEFT_ASSIGN(auto to, parse_boxes(member(member(value, "dst"), "boxes"), shape));
+  WEFT_ASSIGN(auto from, inside("src", parse_boxes(member(member(value, "src"), "boxes"), shape)));
+  WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
   if (devices == 0) return bad("there are no boxes");
   from.resize(devices);
@@ -158,8 +226,9 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
 }
 
 Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& shape) {
-  WEFT_ASSIGN(const BlockCyclic from, parse_block_cyclic(member(value, "src"), shape));
-  WEFT_ASSIGN(const BlockCyclic to, parse_block_cyclic(member(value, "dst"), shape));
+  WEFT_ASSIGN(const BlockCyclic from,
+              inside("src", parse_block_cyclic(member(value, "src"), shape)));
+  WEFT_ASSIGN(const BlockCyclic to, inside("dst", parse_block_cyclic(member(value, "dst"), shape)));
   const auto devices =
       static_cast<Device>(std::max(from.grid[0] * from.grid[1], to.grid[0] * to.grid[1]));
   Problem problem;
@@ -197,18 +266,16 @@ Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
     return bad("too many ranges");
   }
   for (const JsonValue& item : ranges.items) {
-    WEFT_ASSIGN(const auto bounds, integers(item, "ranges"));
-    if (bounds.size() != 2 || bounds[1] > volume(whole)) {
-      return bad("a range is [low, high) of the flattened array");
-    }
-    end.boxes.push_back(flat_range(whole, bounds[0], bounds[1]));
+    WEFT_ASSIGN(const Interval range, parse_interval(item, "ranges"));
+    if (range.high > volume(whole)) return bad("a range reaches beyond the flattened array");
+    end.boxes.push_back(flat_range(whole, range.low, range.high));
   }
   return end;
 }
 
 Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
-  WEFT_ASSIGN(const RaggedEnd from, parse_ragged_end(member(value, "src"), shape));
-  WEFT_ASSIGN(const RaggedEnd to, parse_ragged_end(member(value, "dst"), shape));
+  WEFT_ASSIGN(const RaggedEnd from, inside("src", parse_ragged_end(member(value, "src"), shape)));
+  WEFT_ASSIGN(const RaggedEnd to, inside("dst", parse_ragged_end(member(value, "dst"), shape)));
   const auto rule = split_rule(member(value, "split_rule").text);
   if (!rule && (from.type || to.type)) {
     return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
@@ -238,7 +305,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   return problem;
 }
 
-Result<Problem> parse_problem(const JsonValue& value) {
+Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
   if (!value.is_object()) return bad("a case is an object with 'kind', 'shape', 'src' and 'dst'");
   const std::string& kind = member(value, "kind").text;
   if (kind != "mesh" && kind != "boxes" && kind != "ragged" && kind != "block_cyclic") {
@@ -253,7 +320,7 @@ Result<Problem> parse_problem(const JsonValue& value) {
                             : kind == "ragged" ? parse_ragged_case(value, shape)
                                                : parse_block_cyclic_case(value, shape);
   if (!problem) return problem;
-  problem->id = member(value, "id").text;
+  problem->id = id;
   WEFT_TRY(set_types(*problem, dtype, to_dtype));
   WEFT_TRY(check_source(problem->source));
   return problem;
@@ -270,10 +337,19 @@ Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& 
   const JsonValue* list = file->find("cases");
   if (!list || !list->is_array()) return fail(ErrorCode::kBadInput, kExpected, name);
   std::vector<Case> cases;
+  std::map<std::string, std::size_t> numbers;  // of ids, from 1
   for (const JsonValue& value : list->items) {
-    Result<Problem> problem = parse_problem(value);
+    const std::size_t number = cases.size() + 1;
+    const std::string& told = member(value, "id").text;
+    const std::string id = told.empty() ? "case " + std::to_string(number) : told;
+    Result<Problem> problem = parse_problem(value, id);
+    const auto [first, fresh] = numbers.emplace(id, number);
+    if (!fresh) {
+      problem = bad("'id' is that of case " + std::to_string(first->second) +
+                    " of the file as well: plans are told apart by it");
+    }
     const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
-    cases.push_back({member(value, "id").text, size, std::move(problem)});
+    cases.push_back({id, size, std::move(problem)});
   }
   return cases;
 }

@@ -98,6 +98,57 @@ TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
   }
 }
 
+/// The mesh case above with one thing changed.
+std::string reason_of_mesh(const std::string& what, const std::string& instead) {
+  std::string text = kMesh;
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos);
+  const Case item = only(text.replace(at, what.size(), instead));
+  return item.problem ? "taken" : item.problem.error().message;
+}
+
+TEST(Cases, OddValuesAreRefusedByTheNameOfTheirField) {
+  EXPECT_EQ(reason_of_mesh("[\"x\", 2]", "[\"x\", 1.5]"),
+            "src: mesh: 'axes' has 1.5 as the size of 'x', which is a whole number");
+  EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.7, 4]"),
+            "'shape' has 8.7 where a whole number from 0 on is due");
+  EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.0, 4]"), "taken");
+  EXPECT_EQ(reason_of_mesh("[4, 5, 6, 7]", "[0, 0.5, 6, 7]"),
+            "dst: mesh: 'devices' has 0.5 where a whole number from 0 on is due");
+  EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[\"x\", []]"),
+            "src: 'dims' has 'x' where a list of axes is due");
+  EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[3], []]"),
+            "src: 'dims' has 3 where the name of an axis is due");
+  EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[], []], \"partial\": {\"x\": \"bogus\"}"),
+            "src: 'partial' has 'bogus', which is none of sum, prod, min, max, avg");
+  EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[], []], \"partial\": [\"x\"]"),
+            "src: 'partial' is no object that names the reduction of each axis");
+  const Case dealt = only(R"({"kind": "block_cyclic", "dtype": "f64", "shape": [4, 4],
+      "src": {"block": [2, 2], "grid": [2, 2], "src": [0, 0], "order": "Q"},
+      "dst": {"block": [2, 2], "grid": [2, 2], "src": [0, 0]}})");
+  ASSERT_FALSE(dealt.problem);
+  EXPECT_EQ(dealt.id, "case 1");
+  EXPECT_EQ(dealt.problem.error().message,
+            "src: 'order' is 'Q', and neither R (row-major) nor C (column-major)");
+  const Case ragged = only(R"({"kind": "ragged", "dtype": "f32", "shape": [8],
+      "src": {"ranges": [[0, 8]]}, "dst": {"ranges": [[0, 2], [5, 2], [2, 8]]}})");
+  ASSERT_FALSE(ragged.problem);
+  EXPECT_EQ(ragged.problem.error().message, "dst: 'ranges' has [5, 2] where [low, high) is due");
+  const Case boxes = only(R"({"kind": "boxes", "dtype": "f32", "shape": [4],
+      "src": {"boxes": [[[0, 4]]]}, "dst": {"boxes": [[[3, 1]], [[0, 4]]]}})");
+  ASSERT_FALSE(boxes.problem);
+  EXPECT_EQ(boxes.problem.error().message, "dst: 'boxes' has [3, 1] where [low, high) is due");
+}
+
+TEST(Cases, TheSecondOfOneIdIsRefused) {
+  const auto cases = parse_cases(std::string("{\"cases\": [") + kMesh + "," + kMesh + "]}", "test");
+  ASSERT_TRUE(cases);
+  EXPECT_TRUE((*cases)[0].problem);
+  ASSERT_FALSE((*cases)[1].problem);
+  EXPECT_EQ((*cases)[1].problem.error().message,
+            "'id' is that of case 1 of the file as well: plans are told apart by it");
+}
+
 TEST(Cases, AFileWithoutCasesIsNone) {
   EXPECT_FALSE(parse_cases("[]", "test"));
   EXPECT_FALSE(parse_cases("{\"cases\": 3}", "test"));

@@ -93,7 +93,7 @@ Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const ch
   std::vector<std::int64_t> numbers;
   numbers.reserve(value->items.size());
   for (const JsonValue& item : value->items) {
-    const auto number = item.as_int();
+    const auto number = item.as_whole();
     if (!number || *number < low || *number > high) {
       return bad(std::string("'") + what + "' holds '" + item.text + "', which is no number from " +
                  std::to_string(low) + " to " + std::to_string(high));

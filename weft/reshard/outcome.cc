@@ -16,6 +16,18 @@ void write_box(JsonWriter& json, const Box& box) {
   json.end_array();
 }
 
+/// How far a figure is above its bound: null where nothing but 0 is known, and the figure is more.
+void write_gap(JsonWriter& json, std::string_view name, std::int64_t value, std::int64_t bound) {
+  json.key(name);
+  if (value <= bound) {
+    json.value(0);
+  } else if (bound == 0) {
+    json.null();
+  } else {
+    json.value(100.0 * static_cast<double>(value - bound) / static_cast<double>(bound));
+  }
+}
+
 double microseconds(Picos time) { return static_cast<double>(time) / 1e6; }
 
 Status check(const Problem& problem, const Outcome& outcome) {
@@ -67,12 +79,18 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
 Outcome check_plan(const Problem& problem, const Link& link, Plan plan) {
   Outcome outcome;
   outcome.link = link;
+  outcome.least_time = least_time(problem, link);
   outcome.plan = std::move(plan);
   outcome.rounds = rounds(problem, outcome.plan);
   const Status right = check(problem, outcome);
   outcome.status = right ? Outcome::Status::kOk : Outcome::Status::kWrong;
   if (!right) outcome.reason = right.error().message;
   return outcome;
+}
+
+void set_window(const Problem& problem, Bytes window, Outcome& outcome) {
+  outcome.link.window = window;
+  settle(outcome.plan, problem, outcome.link);
 }
 
 std::int64_t received(const Plan& plan) {
@@ -92,11 +110,16 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
       json.field("itemsize_from", problem.cast->from_size);
       json.field("itemsize_to", problem.cast->to_size);
     }
+    const Bytes peak = peak_bytes(problem, outcome.plan);
     json.field("recv_max", received(outcome.plan) * size);
-    json.field("peak", peak_bytes(problem, outcome.plan));
+    json.field("peak", peak);
     json.field("recv_bound", least.recv_max * size);
     json.field("peak_bound", least_peak_bytes(problem));
     json.field("time_us", microseconds(outcome.plan.time));
+    json.field("time_bound_us", microseconds(outcome.least_time));
+    write_gap(json, "recv_gap_pct", received(outcome.plan), least.recv_max);
+    write_gap(json, "peak_gap_pct", peak, least_peak_bytes(problem));
+    write_gap(json, "time_gap_pct", outcome.plan.time, outcome.least_time);
     if (!problem.node_of.empty()) {
       const NodeSizes nodes = node_sizes(problem);
       json.key("nodes").begin_object().field("count", nodes.count);
@@ -106,7 +129,7 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
     for (const Step& step : outcome.plan.steps) {
       json.begin_object().field("op", op_name(step.op));
       json.field("recv_max", step.traffic.recv_max * size);
-      json.field("messages", step.traffic.peers_max).end_object();
+      json.field("messages", messages(outcome.link, step.traffic, size)).end_object();
     }
     json.end_array();
   }

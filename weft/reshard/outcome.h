@@ -20,7 +20,8 @@ struct Outcome {
 
   Status status = Status::kRefused;
   std::string reason;
-  Link link;  ///< that it was priced with
+  Link link;             ///< that it was priced with
+  Picos least_time = 0;  ///< what no plan can beat
   Plan plan;
   std::vector<Round> rounds;
 };
@@ -37,10 +38,14 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
 /// The same for a plan that is there already.
 Outcome check_plan(const Problem& problem, const Link& link, Plan plan);
 
+/// Prices the plan again as it runs within a budget, see Link::window.
+void set_window(const Problem& problem, Bytes window, Outcome& outcome);
+
 /// Largest received volume of a device, added up over the steps, in elements.
 std::int64_t received(const Plan& plan);
 
-/// An object: id, status, reason, itemsize, recv_max, peak, bounds, time_us, steps.
+/// An object: id, status, reason, itemsize, recv_max, peak, time_us, each with its bound and the
+/// gap to it, and steps.
 void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome);
 /// Arrays that share their devices, moved at once: joint_loads() of those that are ok.
 struct Together {

@@ -107,10 +107,6 @@ Bytes peak_bytes(const Problem& problem, const Plan& plan) {
   return peak;
 }
 
-Bytes chunk_bytes(Bytes message, Bytes budget, Bytes item_size) {
-  return std::min(message, budget / 2) / item_size * item_size;
-}
-
 std::vector<Round> rounds(const Problem& problem, const Plan& plan) {
   std::vector<Round> all;
   Meetings meetings(problem.node_of);

@@ -65,9 +65,4 @@ Bytes least_peak_bytes(const Problem& problem);
 /// What moves, round after round.
 std::vector<Round> rounds(const Problem& problem, const Plan& plan);
 
-/// How large the pieces are that a message of `message` bytes is sent in, so that two of them, one
-/// on its way and one being put in place, fit into `budget`. Whole elements; 0: not even one fits,
-/// or there is no budget.
-Bytes chunk_bytes(Bytes message, Bytes budget, Bytes item_size);
-
 }  // namespace weft::reshard

@@ -71,7 +71,7 @@ std::string text_field(const JsonValue& value, const char* name) {
 
 Result<std::int64_t> whole_field(const JsonValue& value, const char* name, std::int64_t low) {
   const JsonValue* found = value.find(name);
-  const auto number = found != nullptr ? found->as_int() : std::nullopt;
+  const auto number = found != nullptr ? found->as_whole() : std::nullopt;
   if (!number || *number < low || *number > std::int64_t{1} << 56) {
     return bad(std::string("'") + name + "' is no number of at least " + std::to_string(low));
   }

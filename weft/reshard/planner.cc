@@ -62,7 +62,7 @@ std::optional<Type> best_stopover(const Problem& problem, const FactoredProblem&
 
 Picos least_time(const Problem& problem, const Bounds& least, const Link& link) {
   if (least.recv_max == 0) return 0;
-  return price(link, {least.recv_max, 0, 1, least.node_recv_max}, problem.item_size);
+  return least_price(link, {least.recv_max, 0, 1, least.node_recv_max}, problem.item_size);
 }
 
 }  // namespace

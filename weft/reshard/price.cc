@@ -36,6 +36,31 @@ Picos moving(const Link& link, Bytes received, std::int64_t bandwidth) {
   return static_cast<Picos>((numerator + denominator / 2) / denominator);
 }
 
+/// Pieces of at most `most` bytes that as many bytes are cut into, as sizes are priced.
+std::int64_t pieces(const Link& link, Bytes bytes, Bytes most) {
+  const auto scaled = static_cast<Wide>(bytes) * link.grow;
+  const auto piece = static_cast<Wide>(most) * link.shrink;
+  return static_cast<std::int64_t>((scaled + piece - 1) / piece);
+}
+
+/// The longest message, whole elements.
+Bytes longest_message(const Link& link, Bytes item_size) {
+  return std::max(item_size, link.window / 2 / item_size * item_size);
+}
+
+Picos price_of(const Link& link, std::int64_t messages, const Traffic& traffic, Bytes item_size) {
+  const Bytes received = traffic.recv_max * item_size;
+  const std::int64_t rounds =
+      link.window == 0
+          ? 1
+          : pieces(link, received, std::max(link.window, longest_message(link, item_size)));
+  const Picos alone = price(link, rounds, messages, received);
+  if (link.node_bandwidth == 0) return alone;
+  // All of a node's devices share its way in.
+  return std::max(alone, price(link, rounds, messages, 0) +
+                             moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
+}
+
 constexpr std::array<Unit, 3> kBandwidths = {{{"GB/s", 9}, {"MB/s", 6}, {"kB/s", 3}}};
 
 }  // namespace
@@ -75,13 +100,27 @@ Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes r
   return link.step * steps + link.message * messages + moving(link, received, link.bandwidth);
 }
 
+std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size) {
+  const std::int64_t peers = traffic.peers_max;
+  if (link.window == 0 || peers == 0) return peers;
+  // Peers send about as much each.
+  const Bytes each = (traffic.recv_max + peers - 1) / peers * item_size;
+  return peers * pieces(link, each, longest_message(link, item_size));
+}
+
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size) {
   if (traffic.recv_max == 0) return 0;
-  const Picos alone = price(link, 1, traffic.peers_max, traffic.recv_max * item_size);
-  if (link.node_bandwidth == 0) return alone;
-  // All of a node's devices share its way in.
-  return std::max(alone, price(link, 1, traffic.peers_max, 0) +
-                             moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
+  return price_of(link, messages(link, traffic, item_size), traffic, item_size);
+}
+
+Picos least_price(const Link& link, const Traffic& traffic, Bytes item_size) {
+  if (traffic.recv_max == 0) return 0;
+  std::int64_t least = traffic.peers_max;
+  if (link.window > 0) {
+    least = std::max(least,
+                     pieces(link, traffic.recv_max * item_size, longest_message(link, item_size)));
+  }
+  return price_of(link, least, traffic, item_size);
 }
 
 }  // namespace weft::reshard

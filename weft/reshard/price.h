@@ -20,6 +20,10 @@ struct Link {
 
   std::int64_t node_bandwidth = 0;  ///< bytes a second into a node from others; 0: no limit
 
+  /// Bytes that may be on their way into a device at once, as messages of half of it at most: a
+  /// round that brings more is run as several, each of which has to be started. 0: no limit.
+  Bytes window = 0;
+
   /// Sizes are priced times grow / shrink, as if the array were larger.
   Bytes grow = 1, shrink = 1;
 };
@@ -33,5 +37,10 @@ Result<Picos> parse_duration(std::string_view text);
 
 Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received);
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size);
+/// What any rounds cost together that bring a device as much, in at least as many messages.
+Picos least_price(const Link& link, const Traffic& traffic, Bytes item_size);
+
+/// Messages that the device with most of them receives, which a window cuts into several each.
+std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size);
 
 }  // namespace weft::reshard

@@ -28,6 +28,28 @@ TEST(Price, AByteAt25GigabytesASecondTakes40Picoseconds) {
   EXPECT_EQ(price(link, Traffic{}, 4), 0) << "a step in which nothing moves is free";
 }
 
+/// A window of 16 bytes, in messages of 8.
+TEST(Price, WhatDoesNotFitTheWindowGoesInSeveralRounds) {
+  Link link;
+  link.step = 100;
+  link.message = 7;
+  link.bandwidth = 1'000'000'000'000;
+  link.window = 16;
+  const Traffic fits{.recv_max = 4, .recv_total = 4, .peers_max = 2};
+  EXPECT_EQ(messages(link, fits, 4), 2);
+  EXPECT_EQ(price(link, fits, 4), 100 + 2 * 7 + 16);
+  const Traffic more{.recv_max = 9, .recv_total = 9, .peers_max = 2};
+  // Twenty bytes from one peer at most, as 8, 8 and 4, so that 36 come in three loads.
+  EXPECT_EQ(messages(link, more, 4), 6);
+  EXPECT_EQ(price(link, more, 4), 3 * 100 + 6 * 7 + 36);
+  EXPECT_EQ(least_price(link, more, 4), 3 * 100 + 5 * 7 + 36);
+  link.grow = 2;
+  EXPECT_EQ(price(link, fits, 4), 2 * 100 + 4 * 7 + 32);
+  link.window = 0;
+  EXPECT_EQ(price(link, fits, 4), 100 + 2 * 7 + 32);
+  EXPECT_EQ(messages(link, more, 4), 2);
+}
+
 TEST(Price, SizesAreScaledWithoutRounding) {
   Link link;
   link.step = 0;

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
 #include <string>
 
 #include "weft/reshard/cells.h"
+#include "weft/reshard/summand_sets.h"
 
 namespace weft::reshard {
 namespace {
@@ -48,28 +48,6 @@ Round contributions(const Layout& target, const Layout& last) {
   return all;
 }
 
-/// Sets of summands, as bits, of one cell at a time: by device, or by team.
-class Holdings {
- public:
-  Holdings(std::size_t holders, std::size_t words)
-      : words_(words), cell_of_(holders, kNever), bits_(holders * words) {}
-
-  void start(std::size_t cell) { cell_ = cell; }
-  /// Empty at the start of a cell.
-  std::uint64_t* of(std::size_t holder) {
-    std::uint64_t* set = &bits_[holder * words_];
-    if (cell_of_[holder] != cell_) std::fill(set, set + words_, 0);
-    cell_of_[holder] = cell_;
-    return set;
-  }
-
- private:
-  static constexpr std::size_t kNever = ~std::size_t{0};
-  std::size_t words_, cell_ = kNever;
-  std::vector<std::size_t> cell_of_;  ///< that the set of a holder was of last
-  std::vector<std::uint64_t> bits_;
-};
-
 std::size_t teams(const Layout& target) {
   std::int32_t count = 0;
   for (const std::int32_t team : target.team) count = std::max(count, team + 1);
@@ -92,15 +70,9 @@ class Replay {
  public:
   Replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last)
       : problem_(problem),
-        words_((problem.source.group_of_summand.size() + 63) / 64),
-        held_(problem.source.devices(), words_),
-        sums_(teams(problem.target), words_) {
+        held_(problem.source.devices(), problem.source.groups),
+        sums_(teams(problem.target), problem.source.groups) {
     const Layout &source = problem.source, &target = problem.target;
-    sums_of_group_.resize(static_cast<std::size_t>(source.groups) * words_);
-    for (std::size_t i = 0; i < source.group_of_summand.size(); ++i) {
-      const std::size_t group = source.group_of_summand[i];
-      sums_of_group_[group * words_ + i / 64] |= std::uint64_t{1} << (i % 64);
-    }
     add_parts(
         source, source_, [&](Part part) { return source.group[part]; },
         [&](Part part) { return source.device_of(part); });
@@ -163,32 +135,30 @@ class Replay {
 
   bool start(const Items& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto group = static_cast<std::size_t>(parts[i].from);
-      std::uint64_t* set = held_.of(parts[i].to);
-      for (std::size_t k = 0; k < words_; ++k) set[k] |= sums_of_group_[group * words_ + k];
+      // Parts of a device may share a cell: what is there already is no fault.
+      held_.add(parts[i].to, SummandSets::only(parts[i].from));
     }
     return true;
   }
 
   bool move(const Items& transfers) {
     sent_.clear();  // as it was before the round
+    held_.forget();
     for (std::size_t i = 0; i < transfers.size(); ++i) {
-      const std::uint64_t* set = held_.of(transfers[i].from);
-      if (empty(set)) {
+      if (held_.empty(transfers[i].from)) {
         return is_wrong({Fault::kNotThere, transfers.stage, transfers.item(i)});
       }
-      sent_.insert(sent_.end(), set, set + words_);
+      sent_.push_back(held_.keep(transfers[i].from));
     }
     for (const bool add : {false, true}) {
       for (std::size_t i = 0; i < transfers.size(); ++i) {
         if (transfers[i].add != add) continue;
-        std::uint64_t* into = held_.of(transfers[i].to);
-        const std::uint64_t* sent = &sent_[i * words_];
+        const Device to = transfers[i].to;
         if (!add) {
-          std::copy(sent, sent + words_, into);
-        } else if (empty(into)) {
+          held_.replace(to, sent_[i]);
+        } else if (held_.empty(to)) {
           return is_wrong({Fault::kNoBase, transfers.stage, transfers.item(i)});
-        } else if (!unite(into, sent)) {
+        } else if (!held_.add(to, sent_[i])) {
           return is_wrong({Fault::kTwice, transfers.stage, transfers.item(i)});
         }
       }
@@ -198,7 +168,7 @@ class Replay {
 
   bool add_up(const Items& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (!unite(sums_.of(parts[i].to), held_.of(parts[i].from))) {
+      if (!sums_.add(parts[i].to, held_, parts[i].from)) {
         return is_wrong({Fault::kTargetTwice, stages_.size(), team_of(parts[i])});
       }
     }
@@ -206,28 +176,11 @@ class Replay {
   }
 
   bool arrive(const Items& parts) {
-    Holdings& holdings = problem_.target.partial() ? sums_ : held_;
+    SummandSets& sets = problem_.target.partial() ? sums_ : held_;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::uint64_t* set = holdings.of(parts[i].to);
-      std::size_t count = 0;
-      for (std::size_t k = 0; k < words_; ++k) {
-        count += static_cast<std::size_t>(std::popcount(set[k]));
-      }
-      if (count < problem_.source.group_of_summand.size()) {
+      if (!sets.all(parts[i].to)) {
         return is_wrong({Fault::kTargetLacks, stages_.size(), team_of(parts[i])});
       }
-    }
-    return true;
-  }
-
-  bool empty(const std::uint64_t* set) const {
-    return std::all_of(set, set + words_, [](std::uint64_t word) { return word == 0; });
-  }
-  /// False where one of them is there already.
-  bool unite(std::uint64_t* into, const std::uint64_t* more) const {
-    for (std::size_t i = 0; i < words_; ++i) {
-      if ((into[i] & more[i]) != 0) return false;
-      into[i] |= more[i];
     }
     return true;
   }
@@ -265,14 +218,12 @@ class Replay {
   }
 
   const Problem& problem_;
-  std::size_t words_;                         ///< of a set
-  std::vector<std::uint64_t> sums_of_group_;  ///< a set for each group of the source
-  Holdings held_, sums_;                      ///< of devices, of teams
-  Round source_;                              ///< its parts, from group to device
-  Round adds_up_;                             ///< of a partial target: see contributions()
-  Round wanted_;                              ///< parts of the target, from device to team
+  SummandSets held_, sums_;  ///< of devices, of teams
+  Round source_;             ///< its parts, from group to device
+  Round adds_up_;            ///< of a partial target: see contributions()
+  Round wanted_;             ///< parts of the target, from device to team
   std::vector<const Round*> stages_;
-  std::vector<std::uint64_t> sent_;
+  std::vector<SummandSets::Kept> sent_;
   std::optional<Fault> fault_;
 };
 

@@ -31,9 +31,9 @@ std::int64_t messages_at_least(std::int64_t peers) {
 }
 
 /// What any rounds cost that bring devices what they lack, out of the parts of so many others.
-Picos least_price(const Link& link, Traffic lacks, Bytes item_size) {
+Picos least_to_come(const Link& link, Traffic lacks, Bytes item_size) {
   lacks.peers_max = messages_at_least(lacks.peers_max);
-  return price(link, lacks, item_size);
+  return least_price(link, lacks, item_size);
 }
 
 class Search {
@@ -96,7 +96,7 @@ class Search {
     if (link_.node_bandwidth > 0) {
       into_node = node_lacks(*state.way.layout, *layouts_.layout(factored_.to), meetings_);
     }
-    return least_price(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
+    return least_to_come(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
   }
 
   /// least_received() of a partial layout, for which nothing but its number of groups matters.
@@ -326,7 +326,7 @@ std::optional<Plan> search_through(const Type& place, const Problem& problem,
     const Layout &from = *stops[i], &to = *stops[i + 1];
     Traffic lacks = traffic(from, to, meetings);
     lacks.node_recv_max = node_lacks(from, to, meetings);
-    least[i] = least_price(link, lacks, problem.item_size);
+    least[i] = least_to_come(link, lacks, problem.item_size);
   }
   Problem ways[2] = {problem, problem};
   FactoredProblem types[2] = {factored, factored};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weft/reshard/number_hash.h"
+
 namespace weft::reshard {
 namespace {
 
@@ -11,11 +13,9 @@ constexpr std::int32_t kNone = -1;
 }  // namespace
 
 std::size_t Shards::KeyHash::operator()(const ShardKey& key) const {
-  std::size_t hash = 1469598103934665603u;
-  for (const std::int32_t item : key) {
-    hash = (hash ^ static_cast<std::size_t>(item)) * 1099511628211u;
-  }
-  return hash;
+  NumberHash hash;
+  for (const std::int32_t item : key) hash.add(static_cast<std::uint64_t>(item));
+  return static_cast<std::size_t>(hash.value());
 }
 
 Shards::Shards(const Layout& layout) {

@@ -3,22 +3,24 @@
 
 #include <algorithm>
 
+#include "weft/reshard/number_hash.h"
+
 namespace weft::reshard {
 namespace {
 
 constexpr TypeNumber kNone = -1;
 
 std::uint64_t hash_of(const Type& type) {
-  std::uint64_t hash = 14695981039346656037u ^ type.side;
-  const auto add = [&](std::uint64_t item) { hash = (hash ^ item) * 1099511628211u; };
+  NumberHash hash;
   const auto add_list = [&](const FactorList& list) {
-    for (const Factor factor : list) add(factor);
-    add(0xff);
+    for (const Factor factor : list) hash.add(factor);
+    hash.add(0xff);
   };
+  hash.add(static_cast<std::uint64_t>(type.side));
   for (const FactorList& list : type.dims) add_list(list);
-  for (const Frame frame : type.frames) add(static_cast<std::uint64_t>(frame));
+  for (const Frame frame : type.frames) hash.add(static_cast<std::uint64_t>(frame));
   add_list(type.partial);
-  return hash ^ (hash >> 32);
+  return hash.value() ^ (hash.value() >> 32);
 }
 
 }  // namespace

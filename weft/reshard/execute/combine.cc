@@ -154,15 +154,17 @@ Result<CombineRows> combine_rows(const Elements& elements) {
   return rows;
 }
 
-void combine(const StridedCopy& copy, const std::byte* from, std::byte* to, CombineRows rows) {
+void run(const StridedCopy& copy, const std::byte* from, std::byte* to, const RowWork& work) {
+  if (work.rows == nullptr) return copy.run(from, to);
   if (copy.bytes() == 0) return;
   std::vector<CopyLoop> loops = copy.loops();
+  for (CopyLoop& loop : loops) loop.from *= work.widths;
   if (loops.empty()) loops.push_back({1, 0, 0});
   const CopyLoop inner = loops.back();
   loops.pop_back();
   std::vector<std::int64_t> at(loops.size(), 0);
   for (;;) {
-    rows(from, inner.from, to, inner.to, copy.run_bytes(), inner.extent);
+    work.rows(from, inner.from, to, inner.to, copy.run_bytes(), inner.extent);
     std::size_t dim = loops.size();
     for (; dim > 0; --dim) {
       const CopyLoop& loop = loops[dim - 1];

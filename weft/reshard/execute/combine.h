@@ -18,8 +18,15 @@ using CombineRows = void (*)(const std::byte* from, std::int64_t from_step, std:
 /// and divided in the end.
 Result<CombineRows> combine_rows(const Elements& elements);
 
-/// What copy.run() would replace is reduced.
-void combine(const StridedCopy& copy, const std::byte* from, std::byte* to, CombineRows rows);
+/// What happens to rows that go from one place to another.
+struct RowWork {
+  CombineRows rows = nullptr;  ///< nullptr: they are copied
+  /// Of rows that are cast: bytes of an element where it comes from, over those where it goes.
+  std::int64_t widths = 1;
+};
+/// What copy.run() would do, with that work instead. Bytes and strides are those of where it goes;
+/// where it comes from everything is `widths` times as far away.
+void run(const StridedCopy& copy, const std::byte* from, std::byte* to, const RowWork& work);
 
 /// The element that changes nothing when it is reduced into another, in the first bytes.
 using Pattern = std::array<std::byte, 16>;

@@ -51,20 +51,61 @@ void convert_all(const std::byte* from, std::byte* to, std::int64_t count) {
   }
 }
 
-}  // namespace
+template <class From, class To>
+void convert_rows(const std::byte* from, std::int64_t from_step, std::byte* to,
+                  std::int64_t to_step, std::int64_t bytes, std::int64_t count) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(To));
+  if (bytes == kSize) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      store(to + i * to_step, converted<To>(load<From>(from + i * from_step)));
+    }
+    return;
+  }
+  for (std::int64_t row = 0; row < count; ++row, from += from_step, to += to_step) {
+    convert_all<From, To>(from, to, bytes / kSize);
+  }
+}
 
-Result<Convert> conversion(std::string_view from, std::string_view to) {
-  Convert found = nullptr;
+/// take(From{}, To{}) with the types of those names; false where the first cannot become the other.
+template <class Take>
+bool with_types(std::string_view from, std::string_view to, const Take& take) {
+  bool found = false;
   with_type(from, [&](auto before) {
     with_type(to, [&](auto after) {
       using From = decltype(before);
       using To = decltype(after);
-      if constexpr (!is_complex<From> || is_complex<To>) found = convert_all<From, To>;
+      if constexpr (!is_complex<From> || is_complex<To>) {
+        take(From{}, To{});
+        found = true;
+      }
     });
   });
-  if (found != nullptr) return found;
+  return found;
+}
+
+tl::unexpected<Error> cannot(std::string_view from, std::string_view to) {
   return fail(ErrorCode::kUsage, "elements of type '" + std::string(from) + "' cannot become '" +
                                      std::string(to) + "' on the way: cast them before or after");
+}
+
+}  // namespace
+
+Result<Convert> conversion(std::string_view from, std::string_view to) {
+  Convert found = nullptr;
+  const bool known = with_types(from, to, [&](auto before, auto after) {
+    found = convert_all<decltype(before), decltype(after)>;
+  });
+  if (!known) return cannot(from, to);
+  return found;
+}
+
+Result<CombineRows> conversion_rows(std::string_view from, std::string_view to) {
+  CombineRows found = nullptr;
+  const bool known = with_types(from, to, [&](auto before, auto after) {
+    found = convert_rows<decltype(before), decltype(after)>;
+  });
+  if (!known) return cannot(from, to);
+  return found;
 }
 
 }  // namespace weft::reshard::execute

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
+#include "weft/reshard/execute/combine.h"
 
 namespace weft::reshard::execute {
 
@@ -21,5 +22,7 @@ using Convert = void (*)(const std::byte* from, std::byte* to, std::int64_t coun
 /// An Error (kUsage) for types that cannot be computed with, and where an imaginary part would be
 /// lost.
 Result<Convert> conversion(std::string_view from, std::string_view to);
+/// The same for rows, whose bytes are counted where they go.
+Result<CombineRows> conversion_rows(std::string_view from, std::string_view to);
 
 }  // namespace weft::reshard::execute

@@ -2,7 +2,9 @@
 #include "weft/reshard/execute/ends.h"
 
 #include "weft/reshard/element_type.h"
+#include "weft/reshard/execute/combine.h"
 #include "weft/reshard/execute/convert.h"
+#include "weft/reshard/execute/region.h"
 
 namespace weft::reshard::execute {
 namespace {
@@ -23,11 +25,24 @@ std::int64_t elements_of(const Program& program, std::size_t buffer) {
 
 /// Whether what travels lies in the end's own memory until it gets its type.
 bool has_room(const Program& program, std::size_t buffer) {
-  return buffer % 2 == 1 && end_bytes(program, buffer) >= program.buffers[buffer];
+  return end_bytes(program, buffer) >= program.buffers[buffer];
 }
 
 bool is_cast(const Program& program, std::size_t buffer) {
   return !type_of_end(program, buffer).empty() && program.buffers[buffer] > 0;
+}
+
+/// Whether it is a target that is cast as a whole, in the end.
+bool is_cast_whole(const Program& program, std::size_t buffer) {
+  return buffer % 2 == 1 && is_cast(program, buffer) && !program.elements[buffer / 2].by_slabs;
+}
+
+/// The region as if elements were so many times narrower.
+Region narrowed(Region region, std::int64_t times) {
+  region.offset /= times;
+  region.element /= times;
+  for (Loop& loop : region.loops) loop.stride /= times;
+  return region;
 }
 
 }  // namespace
@@ -39,8 +54,8 @@ Bytes end_bytes(const Program& program, std::size_t buffer) {
 
 Bytes cast_bytes(const Program& program) {
   Bytes bytes = 0;
-  for (std::size_t i = 0; i + 1 < program.buffers.size(); ++i) {
-    if (is_cast(program, i) && !has_room(program, i)) bytes += program.buffers[i];
+  for (std::size_t i = 1; i + 1 < program.buffers.size(); i += 2) {
+    if (is_cast_whole(program, i) && !has_room(program, i)) bytes += program.buffers[i];
   }
   return bytes;
 }
@@ -54,6 +69,7 @@ Result<Ends> Ends::begin(const Program& program, const Buffers& given, Transport
       return fail(ErrorCode::kUsage, "memory of a GPU is moved as it is: cast " +
                                          program.elements[i / 2].type + " before or after");
     }
+    if (!is_cast_whole(program, i)) continue;
     if (has_room(program, i)) {
       ends.travel_[i] = given[i] + (end_bytes(program, i) - program.buffers[i]);
       continue;
@@ -61,17 +77,28 @@ Result<Ends> Ends::begin(const Program& program, const Buffers& given, Transport
     WEFT_ASSIGN(Staging staging, Staging::of(transport, program.buffers[i]));
     ends.travel_[i] = staging.data();
     ends.staging_.push_back(std::move(staging));
-    if (i % 2 == 1) continue;
-    WEFT_ASSIGN(const Convert convert,
-                conversion(type_of_end(program, i), program.elements[i / 2].type));
-    convert(given[i], ends.travel_[i], elements_of(program, i));
   }
   return ends;
 }
 
+Status Ends::settle(const Turn& turn, const Buffers& all) const {
+  for (const Settlement& settlement : turn.settlements) {
+    const Elements& elements = program_->elements[settlement.array];
+    WEFT_TRY(scale(elements, all.back() + settlement.offset, settlement.bytes));
+    WEFT_ASSIGN(const CombineRows rows, conversion_rows(elements.type, elements.target));
+    const std::int64_t widths = item_size(elements.type) / item_size(elements.target);
+    for (const Move& move : settlement.casts) {
+      const Region to = narrowed(move.to, widths);
+      run(copy_between(narrowed(move.from, widths), to), all[move.from.buffer] + move.from.offset,
+          given_[move.to.buffer] + to.offset, {rows, widths});
+    }
+  }
+  return {};
+}
+
 Status Ends::end() const {
   for (std::size_t i = 1; i < given_.size(); i += 2) {
-    if (!is_cast(*program_, i)) continue;
+    if (!is_cast_whole(*program_, i)) continue;
     WEFT_ASSIGN(const Convert convert,
                 conversion(program_->elements[i / 2].type, type_of_end(*program_, i)));
     convert(travel_[i], given_[i], elements_of(*program_, i));

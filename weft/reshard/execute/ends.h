@@ -3,9 +3,10 @@
 // know that one alone.
 //
 // What travels is the narrower type, but summands travel as they are, so that sums are rounded
-// once. A source of another type is cast into staging before the first round. A target of a wider
-// type has room for what travels at its end, from where it is spread out after the last round; one
-// of a narrower type is cast from staging.
+// once. A source of another type stays as it is, and is cast as its regions are read
+// (Region::cast). A target of a wider type has room for what travels at its end, from where it is
+// spread out after the last round; one of a narrower type is cast from staging, in the end or slab
+// by slab.
 #pragma once
 
 #include <vector>
@@ -24,6 +25,9 @@ class Ends {
  public:
   /// `given`: memory of both ends. An Error (kUsage) where they are not the host's.
   static Result<Ends> begin(const Program& program, const Buffers& given, Transport& transport);
+  /// After each turn: sums that are complete go to their targets. `all`: as_they_travel(), then
+  /// staging.
+  Status settle(const Turn& turn, const Buffers& all) const;
   /// Targets get their own type.
   Status end() const;
 

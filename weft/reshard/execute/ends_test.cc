@@ -11,7 +11,7 @@
 #include "weft/reshard/execute/convert.h"
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/footprint.h"
-#include "weft/reshard/execute/naive_run.h"
+#include "weft/reshard/execute/naive_cast.h"
 #include "weft/reshard/execute/run_all.h"
 #include "weft/reshard/execute/shared_ends.h"
 #include "weft/reshard/execute/tcp_ends.h"
@@ -22,7 +22,8 @@ namespace weft::reshard::execute {
 namespace {
 
 using namespace std::chrono_literals;
-using Bytestring = std::vector<std::byte>;
+using naive::Bytestring;
+using naive::kCasts;
 
 /// One number of a type as another, by way of the library.
 template <class To, class From>
@@ -70,57 +71,25 @@ struct Job {
       programs.push_back(std::move(*program));
     }
     for (const Program& program : programs) {
-      sources.emplace_back(static_cast<std::size_t>(end_bytes(program, 0)));
+      sources.push_back(naive::cast_source(problem, program.self));
+      EXPECT_EQ(end_bytes(program, 0), static_cast<Bytes>(sources.back().size()));
       targets.emplace_back(static_cast<std::size_t>(end_bytes(program, 1)), std::byte{0x5A});
-      fill(program.self);
     }
   }
 
-  /// Small numbers, so that sums of any type are exact.
-  static double number_of(std::size_t summand, std::size_t element) {
-    return static_cast<double>((element * 7 + summand * 3) % 23);
-  }
-  void fill(Device device) {
-    const Layout& layout = problem.source;
-    const Convert as_source = *conversion("f64", problem.cast->from);
-    std::size_t at = 0;
-    naive::for_each_held(layout, device, [&](std::size_t element) {
-      double number = 0;
-      for (std::size_t k = 0; k < layout.group_of_summand.size(); ++k) {
-        if (layout.group_of_summand[k] == layout.group[device]) number += number_of(k, element);
-      }
-      if (!layout.partial()) number = number_of(0, element);
-      as_source(reinterpret_cast<std::byte*>(&number),
-                sources[device].data() + at++ * problem.cast->from_size, 1);
-    });
-  }
   /// What is wrong with the targets.
   std::string check() const {
-    const Convert as_target = *conversion("f64", problem.cast->to);
     for (const Program& program : programs) {
-      std::size_t at = 0;
-      std::string wrong;
-      naive::for_each_held(problem.target, program.self, [&](std::size_t element) {
-        double number = number_of(0, element);
-        for (std::size_t k = 1; problem.source.partial() && k < summands(); ++k) {
-          number += number_of(k, element);
-        }
-        Bytestring wanted(static_cast<std::size_t>(problem.cast->to_size));
-        as_target(reinterpret_cast<std::byte*>(&number), wanted.data(), 1);
-        const auto* found = targets[program.self].data() + at++ * wanted.size();
-        if (!std::equal(wanted.begin(), wanted.end(), found)) {
-          wrong = "device " + std::to_string(program.self) + ", element " + std::to_string(element);
-        }
-      });
+      const std::string wrong = naive::check_cast(problem, program.self, targets[program.self]);
       if (!wrong.empty()) return wrong;
     }
     return "";
   }
-  std::size_t summands() const { return problem.source.group_of_summand.size(); }
 
   Buffers ends(std::size_t device) { return {sources[device].data(), targets[device].data()}; }
+  /// `budget`: that is not to be passed; 0: none.
   template <class Transports>
-  void run_on(Transports& transports) {
+  void run_on(Transports& transports, Bytes budget = 0) {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < programs.size(); ++i) {
       threads.emplace_back([&, i] {
@@ -128,6 +97,9 @@ struct Job {
         const auto done = execute(programs[i], ends(i), *transports[i]);
         ASSERT_TRUE(done) << done.error().message;
         EXPECT_EQ(sources[i], before);
+        if (budget > 0) {
+          EXPECT_LE(done->staging_peak, budget);
+        }
       });
     }
   }
@@ -137,10 +109,6 @@ struct Job {
   std::vector<Program> programs;
   std::vector<Bytestring> sources, targets;
 };
-
-constexpr std::pair<const char*, const char*> kCasts[] = {
-    {"f32", "bf16"}, {"bf16", "f32"}, {"f16", "bf16"}, {"f64", "f32"},
-    {"i64", "i32"},  {"u8", "f64"},   {"f32", "c128"}, {"i32", "f16"}};
 
 Problem some_problem(unsigned seed) {
   return random_problem(
@@ -200,19 +168,96 @@ TEST(Ends, TheNarrowerTypeTravelsAndSummandsAsTheyAre) {
   EXPECT_EQ(item("f32", "bf16", true), 4);
 }
 
-TEST(Ends, StagingOfCastsCountsForTheBudgetAndTheFootprint) {
-  // 64 elements a device as bf16 beside the source in f32.
-  Job narrow(parsed("x=4", "16,16", "x,-", "-,x"), "f32", "bf16", 0, 0);
-  EXPECT_EQ(cast_bytes(narrow.programs.at(0)), 128);
-  EXPECT_EQ(footprint(narrow.problem, narrow.plan, {})->staging, 128);
+TEST(Ends, SourcesAreCastAsTheyAreReadWithinTheBudget) {
+  // 64 elements a device, 128 bytes as bf16: more than the budget, which holds messages alone.
+  Job narrow(parsed("x=4", "16,16", "x,-", "-,x"), "f32", "bf16", 0, 32);
+  ASSERT_EQ(narrow.programs.size(), 4u);
+  EXPECT_EQ(cast_bytes(narrow.programs[0]), 0);
+  EXPECT_EQ(narrow.programs[0].message_budget, 32);
+  const auto found = footprint(narrow.problem, narrow.plan, {.budget = 32});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->staging, 0);
+  EXPECT_EQ(found->live, 64 * 4 + 64 * 2 + 32);
+  auto threads = connect_threads(4, 10s);
+  auto tcp = connect_tcp(4);
+  auto shared = connect_neighbours(4);
+  const auto run_on = [&](auto& transports) {
+    for (Bytestring& target : narrow.targets) std::fill(target.begin(), target.end(), std::byte{0});
+    narrow.run_on(transports, 32);
+    EXPECT_EQ(narrow.check(), "");
+  };
+  run_on(threads);
+  run_on(shared);
+  run_on(tcp);
+}
+
+TEST(Ends, StagingOfSumsThatBecomeNarrowerCountsForTheBudgetAndTheFootprint) {
+  // 64 sums a device as f32 beside the target in bf16.
+  Job sums(parsed("x=4", "16,16", "-,-", "-,x", "x"), "f32", "bf16", 0, 0);
+  EXPECT_EQ(cast_bytes(sums.programs.at(0)), 256);
+  EXPECT_EQ(footprint(sums.problem, sums.plan, {})->staging, 256);
   Job wide(parsed("x=4", "16,16", "x,-", "-,x"), "bf16", "f32", 0, 0);
   EXPECT_EQ(cast_bytes(wide.programs.at(0)), 0);
-  const auto tight = make_program({{&narrow.problem, &narrow.plan, {}}}, 0, {.budget = 130});
+  const auto enough = make_program({{&sums.problem, &sums.plan, {}}}, 0, {.budget = 288});
+  ASSERT_TRUE(enough);
+  EXPECT_FALSE(enough->elements[0].by_slabs);
+  EXPECT_EQ(enough->message_budget, 32);
+  const auto slabs = make_program({{&sums.problem, &sums.plan, {}}}, 0, {.budget = 64});
+  ASSERT_TRUE(slabs);
+  EXPECT_TRUE(slabs->elements[0].by_slabs);
+  EXPECT_EQ(slabs->buffers.back(), 32);  // two rows of four sums
+  EXPECT_EQ(slabs->turns.size(), 8u);
+  EXPECT_EQ(slabs->message_budget, 32);
+  const auto tight = make_program({{&sums.problem, &sums.plan, {}}}, 0, {.budget = 19});
   ASSERT_FALSE(tight);
   EXPECT_EQ(tight.error().code, ErrorCode::kInfeasible);
-  const auto enough = make_program({{&narrow.problem, &narrow.plan, {}}}, 0, {.budget = 160});
-  ASSERT_TRUE(enough);
-  EXPECT_EQ(enough->message_budget, 32);
+  EXPECT_NE(tight.error().message.find("allow at least 20 bytes"), std::string::npos);
+}
+
+TEST(Ends, SumsAreAddedUpSlabBySlabWhereTheBudgetIsSmall) {
+  int ran = 0, by_slabs = 0;
+  for (unsigned seed = 1; seed < 480; seed += 2) {
+    Problem problem = some_problem(seed);
+    if (elements(problem.shape) > 3000 || problem.target.partial()) continue;
+    problem.reduction = problem.source.partial() ? "sum" : "";
+    const auto& [from, to] = kCasts[seed % 4 == 1 ? 0 : 3];  // f32 to bf16, f64 to f32
+    const Bytes budget = seed % 8 < 4 ? 44 : 100;
+    Job job(std::move(problem), from, to, seed % 4 < 2 ? 0 : 2'000'000, budget);
+    ASSERT_FALSE(job.programs.empty()) << seed;
+    ++ran;
+    by_slabs += job.programs[0].elements[0].by_slabs;
+    std::vector<Buffers> all;
+    for (std::size_t i = 0; i < job.programs.size(); ++i) all.push_back(job.ends(i));
+    ASSERT_TRUE(run_all(job.programs, all));
+    EXPECT_EQ(job.check(), "") << seed;
+    for (Bytestring& target : job.targets) std::fill(target.begin(), target.end(), std::byte{0});
+    auto transports = connect_threads(static_cast<Device>(job.programs.size()), 10s);
+    job.run_on(transports, budget);
+    EXPECT_EQ(job.check(), "") << seed;
+  }
+  EXPECT_GT(ran, 60);
+  EXPECT_GT(by_slabs, 10);
+}
+
+TEST(Ends, AveragesAreDividedBeforeTheyBecomeNarrower) {
+  Problem problem = parsed("x=4", "16,16", "-,-", "-,x", "x");
+  problem.reduction = "avg";
+  Job job(std::move(problem), "f32", "bf16", 0, 64);
+  ASSERT_EQ(job.programs.size(), 4u);
+  EXPECT_TRUE(job.programs[0].elements[0].by_slabs);
+  std::vector<Buffers> all;
+  for (std::size_t i = 0; i < 4; ++i) all.push_back(job.ends(i));
+  ASSERT_TRUE(run_all(job.programs, all));
+  const Convert as_wide = *conversion("bf16", "f64"), as_target = *conversion("f64", "bf16");
+  for (std::size_t row = 0; row < 16; ++row) {
+    double wanted = 0, found = 0, rounded = 0;
+    for (std::size_t k = 0; k < 4; ++k) wanted += naive::small_number(k, row * 16) / 4;
+    std::byte bytes[2];
+    as_target(reinterpret_cast<const std::byte*>(&wanted), bytes, 1);
+    as_wide(bytes, reinterpret_cast<std::byte*>(&rounded), 1);
+    as_wide(job.targets[0].data() + row * 4 * 2, reinterpret_cast<std::byte*>(&found), 1);
+    EXPECT_EQ(found, rounded) << row;
+  }
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ Result<Usage> execute(const Program& program, const Buffers& buffers, Transport&
   for (const Turn& turn : program.turns) {
     WEFT_TRY(transport.round(program, turn, all));
     WEFT_TRY(transport.shuffle(turn, all));
+    WEFT_TRY(ends.settle(turn, all));
   }
   WEFT_TRY(transport.finish(program, all));
   WEFT_TRY(ends.end());

@@ -53,6 +53,7 @@ void add(const Program& program, const BothEnds& ends, Footprint& footprint) {
   footprint.staging = std::max(footprint.staging, rests);
   footprint.messages = std::max(footprint.messages, messages);
   footprint.message = std::max(footprint.message, longest);
+  footprint.window = 2 * program.message_limit;
   footprint.live = std::max(footprint.live, buffers + rests + messages);
 }
 

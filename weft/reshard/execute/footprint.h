@@ -16,6 +16,7 @@ struct Footprint {
   Bytes staging = 0;   ///< arrays between rounds, or shares of them
   Bytes messages = 0;  ///< on their way, and marks of moves in place; 0 without a budget
   Bytes message = 0;   ///< the longest
+  Bytes window = 0;    ///< that may be on its way into a device at once, see Link; 0: no limit
   Bytes live = 0;      ///< all that lives at once on one device
 };
 

@@ -145,8 +145,9 @@ Course make_course(const Problem& problem, const Plan& plan) {
   }
   if (moves.empty()) {
     course.layouts.push_back(course.last);
-    moves.push_back(true);
+    moves.push_back(false);
   }
+  course.sends = std::any_of(moves.begin(), moves.end(), [](char any) { return any != 0; });
   moves.back() = true;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     course.turn.push_back(moves[i] ? course.turns++ : Course::kNoTurn);

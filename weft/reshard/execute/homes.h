@@ -23,6 +23,7 @@ struct Course {
   /// has one always, in which whatever is not yet in the target buffer goes there.
   std::vector<std::int32_t> turn;
   std::int32_t turns = 0;
+  bool sends = false;  ///< anything goes from device to device
 
   struct Way {
     std::vector<std::int32_t> leads_to;  ///< by old group: the new one

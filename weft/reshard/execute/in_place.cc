@@ -360,9 +360,8 @@ Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget)
   if (budget > 0 && (least_share > 0 || !messages_fit)) {
     const Bytes least = allotment.budget_for(least_share) + allotment.arrays;
     return fail(ErrorCode::kInfeasible,
-                "a budget of " + std::to_string(budget) +
-                    " bytes does not hold what moves in place need; allow at least " +
-                    std::to_string(least));
+                "the budget does not hold what moves in place need; allow at least " +
+                    std::to_string(least) + " bytes");
   }
   return all;
 }
@@ -392,7 +391,7 @@ Result<Program> program_of(Device self, const Itinerary& way_of, const std::vect
   Bytes limit = 0;
   if (budget > 0) {
     program.message_budget = budget - way_of.staging - way_of.marks;
-    limit = program.message_budget / 4;
+    limit = program.message_limit = program.message_budget / 4;
   }
   WEFT_TRY(check_count(mail, limit, budget));
   for (std::size_t i = 0; i < way_of.turns; ++i) {

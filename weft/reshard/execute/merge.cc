@@ -66,6 +66,15 @@ class Round {
       shift.apply(move.to);
       result_.moves.push_back(std::move(move));
     }
+    for (Settlement settlement : turn.settlements) {
+      settlement.array += shift.arrays;
+      settlement.offset += shift.offset;
+      for (Move& cast : settlement.casts) {
+        shift.apply(cast.from);
+        shift.apply(cast.to);
+      }
+      result_.settlements.push_back(std::move(settlement));
+    }
     for (const Message& message : turn.sends) {
       add(message, device, message.peer, shift, sends_, sent_here_);
     }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "weft/base/check.h"
+#include "weft/reshard/execute/region.h"
 #include "weft/reshard/execute/task.h"
 
 namespace weft::reshard::execute {
@@ -29,18 +30,6 @@ void divide(const Message& message, bool add, Bytes alone, std::vector<Parcel>& 
     parcels.back().parts.push_back({region, add});
     open = bytes < alone;
   }
-}
-
-/// The region as it lies in a message.
-Region packed(Region region) {
-  region.buffer = 0;
-  region.offset = 0;
-  Bytes stride = region.element;
-  for (std::size_t i = region.loops.size(); i-- > 0;) {
-    region.loops[i].stride = stride;
-    stride *= region.loops[i].extent;
-  }
-  return region;
 }
 
 }  // namespace
@@ -75,7 +64,7 @@ void prepare(const Program& program, const ParcelTurn& turn, const Buffers& buff
 
 void pack(const Program& program, const Parcel& parcel, const Buffers& buffers, std::byte* out) {
   for (const Parcel::Part& part : parcel.parts) {
-    make_task(program, part.region, buffers, packed(part.region), {out}, false).run();
+    make_task(program, part.region, buffers, packed(part.region, 0, 0), {out}, false).run();
     out += part.region.bytes();
   }
 }
@@ -85,7 +74,7 @@ void unpack(const Program& program, const Parcel& parcel, const std::byte* from,
   for (const Parcel::Part& part : parcel.parts) {
     // Nothing is written there.
     const Buffers message{const_cast<std::byte*>(from)};
-    make_task(program, packed(part.region), message, part.region, buffers, part.add).run();
+    make_task(program, packed(part.region, 0, 0), message, part.region, buffers, part.add).run();
     from += part.region.bytes();
   }
 }

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "weft/base/check.h"
-#include "weft/reshard/cases.h"
+#include "weft/reshard/execute/budget.h"
 #include "weft/reshard/execute/convert.h"
 #include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/fingerprint.h"
@@ -29,9 +29,10 @@ void append(std::vector<Region> more, std::vector<Region>& regions) {
 class Author {
  public:
   /// `joint`: pieces by way, of several arrays that are balanced together; null: this one alone.
+  /// `sums`: how they are added up.
   Author(const Course& course, const Homes& homes, Device self, std::int32_t array,
-         const std::vector<std::vector<Piece>>* joint)
-      : course_(course), homes_(homes), self_(self), array_(array), joint_(joint) {}
+         const std::vector<std::vector<Piece>>* joint, const SlabSums& sums)
+      : course_(course), homes_(homes), self_(self), array_(array), joint_(joint), sums_(sums) {}
 
   /// Adds the array's part of each turn. `staging`: number of that buffer.
   void write(std::int32_t staging, std::vector<Turn>& turns, std::vector<Mail>& mail) {
@@ -39,8 +40,21 @@ class Author {
     Meetings meetings(course_.problem->node_of);
     for (std::size_t way = 0; way < course_.ways.size(); ++way) {
       if (course_.turn[way] == Course::kNoTurn) continue;
-      write_moves(way, turns[course_.turn[way]]);
-      write_messages(way, meetings, mail[course_.turn[way]]);
+      const std::vector<Piece> pieces =
+          joint_ != nullptr
+              ? (*joint_)[way]
+              : pieces_of(self_, *course_.layouts[way], *course_.layouts[way + 1], meetings);
+      if (!sums_.slabs) {
+        write_moves(way, turns[course_.turn[way]]);
+        write_messages(way, pieces, mail[course_.turn[way]]);
+        continue;
+      }
+      // One way, a turn a slab.
+      for (slab_ = 0; slab_ < sums_.slabs->count(); ++slab_) {
+        write_moves(way, turns[slab_]);
+        write_messages(way, pieces, mail[slab_]);
+        write_settlement(turns[slab_]);
+      }
     }
   }
 
@@ -96,9 +110,17 @@ class Author {
     const Bytes item = problem.item_size;
     switch (home.where) {
       case Where::kSource:
-        return {2 * array_, array_, elements_before(problem.source, home.held) * item, item,
-                problem.source.region(home.held)};
+        return {2 * array_,
+                array_,
+                elements_before(problem.source, home.held) * item,
+                item,
+                problem.source.region(home.held),
+                casts_source()};
       case Where::kTarget:
+        if (sums_.slabs) {
+          return {staging_, array_, sums_.offset, item,
+                  sums_.slabs->of(problem.target, home.held, slab_)};
+        }
         return {2 * array_ + 1, array_, elements_before(problem.target, home.held) * item, item,
                 problem.target.region(home.held)};
       case Where::kStaging:
@@ -114,8 +136,7 @@ class Author {
       for (const Home& from : homes_.of_layout[way]) {
         if (from.where == to.where && from.where != Where::kStaging) continue;
         if (from.where == to.where && from.block == to.block) continue;
-        const std::vector<Strips> dims =
-            shared_region(*course_.layouts[way], from.part, *course_.layouts[way + 1], to.part);
+        const std::vector<Strips> dims = shared(way, from.part, to.part);
         const auto before = agreed_regions(course_, place_of(from), dims, {self_});
         const auto after = agreed_regions(course_, place_of(to), dims, {self_});
         for (std::size_t i = 0; i < before.size(); ++i) {
@@ -124,6 +145,9 @@ class Author {
       }
     }
   }
+
+  /// Whether the source is cast as it is read.
+  bool casts_source() const { return source_item(*course_.problem) != course_.problem->item_size; }
 
   /// The device's own part that has the region and group of `part`.
   const Home& home_like(std::size_t way, Part part) const {
@@ -138,22 +162,46 @@ class Author {
     return *found;
   }
 
-  void write_messages(std::size_t way, Meetings& meetings, Mail& mail) const {
-    const Layout &from = *course_.layouts[way], &to = *course_.layouts[way + 1];
-    const std::vector<Piece> all =
-        joint_ != nullptr ? (*joint_)[way] : pieces_of(self_, from, to, meetings);
-    for (const Piece& piece : all) {
+  /// That both parts have, of the slab where there are some.
+  std::vector<Strips> shared(std::size_t way, Part from, Part to) const {
+    std::vector<Strips> dims =
+        shared_region(*course_.layouts[way], from, *course_.layouts[way + 1], to);
+    if (!sums_.slabs) return dims;
+    const std::vector<Strips> slab = sums_.slabs->of(course_.problem->target, to, slab_);
+    for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = intersect(dims[i], slab[i]);
+    return dims;
+  }
+
+  /// The sums of the slab, which are complete, go to the target.
+  void write_settlement(Turn& turn) const {
+    const Problem& problem = *course_.problem;
+    if (!problem.target.holds(self_)) return;
+    const Place sums = place_of({self_, Where::kTarget, 0, self_, 0});
+    const Place target{2 * array_ + 1, array_, 0, problem.item_size, problem.target.region(self_)};
+    Settlement settlement{array_, sums.offset, problem.item_size, {}};
+    for (const Strips& strips : sums.dims) settlement.bytes *= length(strips);
+    const auto from = agreed_regions(course_, sums, sums.dims, {self_});
+    const auto to = agreed_regions(course_, target, sums.dims, {self_});
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      settlement.casts.push_back({joined(from[i]), joined(to[i])});
+    }
+    if (!settlement.casts.empty()) turn.settlements.push_back(std::move(settlement));
+  }
+
+  void write_messages(std::size_t way, const std::vector<Piece>& pieces, Mail& mail) const {
+    const Layout& to = *course_.layouts[way + 1];
+    for (const Piece& piece : pieces) {
       const bool send = piece.from == self_;
       if (!send && piece.to != self_) continue;
       const Home* home = send ? &home_like(way, piece.from_part) : nullptr;
       for (const Home& mine : homes_.of_layout[way + 1]) {
         if (!send && mine.part == piece.to_part) home = &mine;
       }
-      const std::vector<Strips> dims = shared_region(from, piece.from_part, to, piece.to_part);
+      const std::vector<Strips> dims = shared(way, piece.from_part, piece.to_part);
       const std::vector<Device> both{piece.from, piece.to};
       std::vector<Region> regions = agreed_regions(course_, place_of(*home), dims, both);
-      const bool direct =
-          regions.size() == 1 && regions[0].dense() && lies_dense(course_, dims, both);
+      const bool direct = !casts_source() && !sums_.slabs && regions.size() == 1 &&
+                          regions[0].dense() && lies_dense(course_, dims, both);
       if (direct) regions[0].direct = true;
       append(std::move(regions), mail[address_of(piece, self_, to.devices())]);
     }
@@ -164,82 +212,10 @@ class Author {
   Device self_;
   std::int32_t array_;
   const std::vector<std::vector<Piece>>* joint_;
+  const SlabSums& sums_;
+  std::int64_t slab_ = 0;
   std::int32_t staging_ = 0;
 };
-
-Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
-  std::int64_t elements = layout.holds(device) ? layout.elements(device) : 0;
-  for (Part part = layout.devices(); part < layout.parts(); ++part) {
-    if (layout.device_of(part) == device && layout.holds(part)) elements += layout.elements(part);
-  }
-  return elements * item;
-}
-
-std::vector<Homes> homes_of(const std::vector<Course>& courses, Device device) {
-  std::vector<Homes> all;
-  for (const Course& course : courses) all.push_back(find_homes(course, device));
-  return all;
-}
-
-/// Gives all blocks of a device their offsets; returns the size of its staging.
-Bytes arrange(std::vector<Homes>& homes) {
-  std::vector<Block*> blocks;
-  for (Homes& item : homes) {
-    for (Block& block : item.blocks) blocks.push_back(&block);
-  }
-  return arrange(blocks);
-}
-
-/// The same, for the device that needs most.
-Bytes resting(const std::vector<Course>& courses) {
-  const bool several_turns = std::any_of(courses.begin(), courses.end(),
-                                         [](const Course& course) { return course.turns > 1; });
-  if (!several_turns) return 0;
-  Bytes most = 0;
-  for (Device device = 0; device < courses[0].problem->source.devices(); ++device) {
-    std::vector<Homes> homes = homes_of(courses, device);
-    most = std::max(most, arrange(homes));
-  }
-  return most;
-}
-
-/// On the device that holds most.
-Bytes most_bytes(const Layout& layout, Bytes item) {
-  Bytes most = 0;
-  for (Device device = 0; device < layout.devices(); ++device) {
-    most = std::max(most, bytes_of(layout, device, item));
-  }
-  return most;
-}
-
-/// Bytes that casts of the ends take at most on any device, see ends.h.
-Bytes casting(const std::vector<Course>& courses) {
-  Bytes bytes = 0;
-  for (const Course& course : courses) {
-    const Problem& problem = *course.problem;
-    if (source_item(problem) > problem.item_size) {
-      bytes += most_bytes(problem.source, problem.item_size);
-    }
-    if (target_item(problem) < problem.item_size) {
-      bytes += most_bytes(problem.target, problem.item_size);
-    }
-  }
-  return bytes;
-}
-
-/// The longest message that the budget allows, or why there is none. What rests on any device
-/// decides, since sender and receiver must agree.
-Result<Bytes> message_limit(const std::vector<Course>& courses, Bytes budget) {
-  const Bytes rests = resting(courses) + casting(courses);
-  Bytes item = 1;
-  for (const Course& course : courses) item = std::max(item, course.problem->item_size);
-  const Bytes limit = (budget - rests) / 4;
-  if (limit >= item) return limit;
-  return fail(ErrorCode::kInfeasible,
-              "a budget of " + std::to_string(budget) + " bytes does not hold the " +
-                  std::to_string(rests) + " bytes that rest between rounds and four messages of " +
-                  std::to_string(item) + "; allow at least " + std::to_string(rests + 4 * item));
-}
 
 /// Takes from the problem what the caller left out of an array that is cast, or added up somewhere.
 Status complete(const Problem& problem, Elements& elements) {
@@ -290,21 +266,6 @@ Status check(const std::vector<Array>& arrays, Device self) {
   return {};
 }
 
-/// Whether what every device has in a layout is part of what it has at one of the ends.
-bool rests_at_ends(const Problem& problem, const Layout& layout) {
-  for (Part part = 0; part < layout.parts(); ++part) {
-    if (!layout.holds(part)) continue;
-    const Device device = layout.device_of(part);
-    const auto within = [&](const Layout& end) {
-      return end.further.empty() && end.holds(device) &&
-             common_elements(layout, part, end, device) == layout.elements(part);
-    };
-    const bool source = layout.groups == problem.source.groups && within(problem.source);
-    if (!source && (problem.target.partial() || !within(problem.target))) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
@@ -320,25 +281,27 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
   Program program;
   program.self = self;
   program.fingerprint = fingerprint(arrays, options);
-  std::vector<Course> courses;
+  const std::vector<Course> courses = courses_of(arrays);
+  WEFT_ASSIGN(const Shares share, shares_of(courses, options.budget));
+  const Bytes limit = program.message_limit = share.message;
   std::int32_t turns = 0;
-  for (const Array& array : arrays) {
-    courses.push_back(make_course(*array.problem, *array.plan));
-    turns = std::max(turns, courses.back().turns);
-  }
-  Bytes limit = 0;
-  if (options.budget > 0) {
-    WEFT_ASSIGN(limit, message_limit(courses, options.budget));
-  }
   std::vector<Homes> homes = homes_of(courses, self);
-  const Bytes staging = arrange(homes);
+  Bytes staging = arrange(homes);
+  for (std::size_t i = 0; i < courses.size(); ++i) {
+    const SlabSums& sums = share.sums[i];
+    turns = std::max(turns, courses[i].turns);
+    if (!sums.slabs) continue;
+    turns = std::max(turns, static_cast<std::int32_t>(sums.slabs->count()));
+    staging =
+        std::max(staging, sums.offset + sums.slabs->elements() * courses[i].problem->item_size);
+  }
   program.turns.resize(turns);
   std::vector<Mail> mail(turns);
   const JointPieces joint = balanced(courses);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Problem& problem = *arrays[i].problem;
     Author author(courses[i], homes[i], self, static_cast<std::int32_t>(i),
-                  joint.empty() ? nullptr : &joint[i]);
+                  joint.empty() ? nullptr : &joint[i], share.sums[i]);
     if (!author.complete()) {
       return fail(ErrorCode::kInfeasible, "the plan does not lead to the target");
     }
@@ -348,6 +311,7 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
     program.buffers.push_back(bytes_of(problem.target, self, problem.item_size));
     program.elements.push_back(arrays[i].elements);
     WEFT_TRY(complete(problem, program.elements[i]));
+    program.elements[i].by_slabs = share.sums[i].slabs.has_value();
   }
   program.buffers.push_back(staging);
   if (options.budget > 0) program.message_budget = options.budget - staging - cast_bytes(program);
@@ -355,29 +319,6 @@ Result<Program> make_program(const std::vector<Array>& arrays, Device self,
   WEFT_TRY(check_count(mail, limit, options.budget));
   for (std::int32_t i = 0; i < turns; ++i) write_messages(mail[i], limit, program.turns[i]);
   return program;
-}
-
-Bytes resting_bytes(const std::vector<Array>& arrays) {
-  std::vector<Course> courses;
-  for (const Array& array : arrays) courses.push_back(make_course(*array.problem, *array.plan));
-  return resting(courses) + casting(courses);
-}
-
-Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {
-  if (budget == 0) return make_plan(problem, options);
-  PlannerOptions careful = options;
-  // In one round an array may leave staging and another part of it come there.
-  careful.may_rest = [&](const Layout& layout) {
-    return layout.largest() * problem.item_size <= budget / 2 || rests_at_ends(problem, layout);
-  };
-  Result<Plan> plan = make_plan(problem, careful);
-  // Nothing leads straight to summands, which may rest longer than the budget allows.
-  if (!plan) return make_plan(problem, options);
-  const Bytes need = resting_bytes({{&problem, &*plan, {}}}) + 4 * problem.item_size;
-  if (need <= budget || options.direct || problem.target.partial()) return plan;
-  PlannerOptions direct = options;
-  direct.direct = true;
-  return make_plan(problem, direct);
 }
 
 }  // namespace weft::reshard::execute

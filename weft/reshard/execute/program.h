@@ -42,9 +42,12 @@ struct Region {
   std::vector<Loop> loops;  ///< outermost first
   /// Of a message: its bytes lie side by side on both devices, and both know.
   bool direct = false;
+  /// Of a source whose elements are cast as they are taken: the region is that of what travels, as
+  /// if the source were of that type.
+  bool cast = false;
 
   Bytes bytes() const;
-  /// Whether its bytes lie side by side, in order: such a region needs no packing.
+  /// Whether its bytes lie side by side, in order, as they travel: such a region needs no packing.
   bool dense() const;
 };
 
@@ -71,6 +74,14 @@ struct Shuffle {
   std::vector<Region> from, to;
 };
 
+/// Sums that are complete after a turn and become narrower in the target: some bytes of staging,
+/// and where they go, in regions of what travels, as if the target were of that type.
+struct Settlement {
+  std::int32_t array = 0;
+  Bytes offset = 0, bytes = 0;
+  std::vector<Move> casts;
+};
+
 /// A device's part of a round. Everything is read as it was before the round; moves and messages
 /// that replace are put in place before those that add.
 struct Turn {
@@ -79,6 +90,8 @@ struct Turn {
   std::vector<Message> receives;  ///< likewise
   /// After all else: everything is read before anything is written. Transport::shuffle() does it.
   std::vector<Shuffle> shuffles;
+  /// Likewise: Ends::settle() does it.
+  std::vector<Settlement> settlements;
 };
 
 /// What an array's bytes mean, for whoever adds them up or fills in neutral elements.
@@ -91,6 +104,8 @@ struct Elements {
   /// Types of both ends, where they are cast on the way; empty: as they travel. Set by
   /// make_program, see ends.h.
   std::string source = "", target = "";
+  /// The target gets its type slab by slab, by Turn::settlements. Set by make_program.
+  bool by_slabs = false;
 };
 
 struct Program {
@@ -106,6 +121,8 @@ struct Program {
   /// Of the budget, what messages on their way may take on this device: at least four of the
   /// longest; 0: no limit.
   Bytes message_budget = 0;
+  /// Bytes of the longest message that may be, on any device; 0: no limit.
+  Bytes message_limit = 0;
   /// The same on every device that takes part, and nowhere else: what lets a transport find out
   /// that two ranks are about to run different programs.
   std::uint64_t fingerprint = 0;
@@ -120,7 +137,8 @@ struct Array {
 
 struct ProgramOptions {
   /// Bytes that a device may hold beside both ends: arrays between rounds, and messages on their
-  /// way. Messages are cut so that two of the longest a direction fit in what is left. 0: no limit.
+  /// way. Messages are cut so that two of the longest a direction fit in what is left; sums that
+  /// become narrower are added up slab by slab where they do not fit as a whole. 0: no limit.
   Bytes budget = 0;
   /// The source is given up: both ends share one buffer. An Error (kInfeasible) where a round of a
   /// plan does not allow that, see make_plan_in_place().
@@ -135,12 +153,22 @@ struct ProgramOptions {
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options);
 
-/// Bytes that rest in staging between rounds, or as another type than that of their end, on the
-/// device that has most.
+/// Bytes that rest in staging between rounds, or as sums that are to become narrower, on the device
+/// that has most.
 Bytes resting_bytes(const std::vector<Array>& arrays);
 
-/// The cheapest plan, or the direct one where the budget does not hold what rests between rounds of
-/// the cheapest: there nothing rests. 0: no limit.
+/// How a budget is used, alike on all devices: what rests on any of them decides, since sender and
+/// receiver must agree on messages.
+struct BudgetShare {
+  Bytes rests = 0;    ///< see resting_bytes()
+  Bytes needs = 0;    ///< the least budget that will do
+  Bytes message = 0;  ///< the longest message, of which four fit in what is left
+};
+BudgetShare budget_share(const std::vector<Array>& arrays, Bytes budget);
+
+/// The cheapest plan found that the budget allows, priced with messages cut to fit it; 0: no limit.
+/// Where there is none, the one that needs least, which make_program() refuses and says how much it
+/// needs.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
 /// The cheapest plan found whose rounds can all be done in place, within the budget; 0: no limit.

@@ -237,6 +237,66 @@ TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
   }
 }
 
+TEST(Program, NoBudgetIsRefusedThatSomePlanFits) {
+  // Where messages cost, plans pass through others that rest; the direct one needs four elements.
+  const char* const specs[] = {"-", "x", "y", "x+y", "y+x"};
+  PlannerOptions options;
+  options.link.step = 0;
+  options.link.message = 2'000'000;
+  int planned = 0;
+  for (const char* rows : specs) {
+    for (const char* columns : specs) {
+      for (const char* to_rows : specs) {
+        for (const char* to_columns : specs) {
+          const std::string from = std::string(rows) + "," + columns;
+          const std::string to = std::string(to_rows) + "," + to_columns;
+          const auto overlap = [](const std::string& a, const std::string& b) {
+            return (a.find('x') != a.npos && b.find('x') != b.npos) ||
+                   (a.find('y') != a.npos && b.find('y') != b.npos);
+          };
+          if (overlap(rows, columns) || overlap(to_rows, to_columns)) continue;
+          const Problem problem = parsed("x=4,y=4", "512,96", from.c_str(), to.c_str());
+          for (const Bytes budget : {16, 100, 1000, 4000}) {
+            const auto plan = make_plan_within(problem, options, budget);
+            ASSERT_TRUE(plan) << from << " -> " << to;
+            const auto program = make_program({array_of(problem, *plan)}, 5, {.budget = budget});
+            EXPECT_TRUE(program) << from << " -> " << to << ": " << program.error().message;
+            ++planned;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(planned, 400);
+}
+
+TEST(Program, ASmallerBudgetTakesLongerSinceMessagesAreCut) {
+  const Problem problem = parsed("x=4", "1024,64", "x,-", "-,x");
+  PlannerOptions options;
+  const auto time = [&](Bytes budget) { return make_plan_within(problem, options, budget)->time; };
+  // Three messages of 16 KiB: at once, or in loads of 4 KiB.
+  EXPECT_EQ(time(0), 10'000'000 + 3 * 16384 * 40);
+  EXPECT_EQ(time(1 << 20), time(0));
+  EXPECT_EQ(time(8 << 10), 12 * 10'000'000 + 3 * 16384 * 40);
+  options.link.step = 0;
+  options.link.message = 1'000'000;
+  EXPECT_EQ(time(8 << 10), 24 * 1'000'000 + 3 * 16384 * 40);
+}
+
+TEST(Program, ABudgetOfNothingIsEnoughWhereNothingMoves) {
+  const Problem slice = parsed("x=4", "16,4", "-,-", "x,-");
+  const auto plan = make_plan_within(slice, {}, 1);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(make_program({array_of(slice, *plan)}, 0, {.budget = 1}));
+  const Problem gather = parsed("x=4", "16,4", "x,-", "-,-");
+  const auto moves = make_plan_within(gather, {}, 1);
+  ASSERT_TRUE(moves);
+  const auto refused = make_program({array_of(gather, *moves)}, 0, {.budget = 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "the budget does not hold four messages of an element each; allow at least 16 bytes");
+}
+
 TEST(Program, ABudgetThatMakesTooManyMessagesTellsOneThatDoesNot) {
   const Problem problem = parsed("x=2", "2000000000,2", "x,-", "-,x");
   const auto plan = make_plan_within(problem, {}, 4096);

@@ -39,6 +39,7 @@ Bytes Region::bytes() const {
 }
 
 bool Region::dense() const {
+  if (cast) return false;
   Bytes inside = element;
   for (std::size_t i = loops.size(); i-- > 0;) {
     if (loops[i].extent != 1 && loops[i].stride != inside) return false;
@@ -65,7 +66,7 @@ std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*
 }
 
 Region region_in(const Place& place, std::span<const Span> spans) {
-  Region region{place.buffer, place.array, place.offset, place.element, {}};
+  Region region{place.buffer, place.array, place.offset, place.element, {}, false, place.cast};
   region.loops.resize(2 * spans.size());
   Bytes stride = place.element;
   for (std::size_t dim = spans.size(); dim-- > 0;) {
@@ -165,6 +166,7 @@ Region packed(const Region& region, std::int32_t buffer, Bytes offset) {
   Region dense = region;
   dense.buffer = buffer;
   dense.offset = offset;
+  dense.cast = false;
   Bytes stride = region.element;
   for (std::size_t i = dense.loops.size(); i-- > 0;) {
     dense.loops[i].stride = stride;

@@ -27,6 +27,7 @@ struct Place {
   Bytes offset = 0;
   Bytes element = 0;
   std::vector<Strips> dims;
+  bool cast = false;  ///< see Region
 };
 
 /// A product of spans, one a dimension, inside `place`, with two loops a dimension: those of the
@@ -39,7 +40,8 @@ std::vector<Region> cut(const Region& region, Bytes limit);
 /// Elements [low, high) of the region in the order in which it is walked.
 std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t high);
 
-/// A region with the same loops whose bytes lie side by side, from `offset` of a buffer on.
+/// A region with the same loops whose bytes lie side by side, as they travel, from `offset` of a
+/// buffer on.
 Region packed(const Region& region, std::int32_t buffer, Bytes offset);
 
 /// Elements [low, high) of regions one behind the other.

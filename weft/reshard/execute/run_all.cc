@@ -50,7 +50,7 @@ const std::byte* array_of(const Task& task, const std::byte* source, const std::
 void run_together(const std::vector<Task>& tasks) {
   std::vector<CopyJob> jobs;
   for (const Task& task : tasks) {
-    if (task.add == nullptr) {
+    if (task.work.rows == nullptr) {
       jobs.push_back({&task.copy, task.from, task.to});
     } else {
       task.run();
@@ -161,6 +161,9 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
   for (std::size_t turn = 0; turn < turns; ++turn) {
     if (programs[0].in_place.empty()) {
       WEFT_TRY(run_turn(programs, all, turn));
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        WEFT_TRY(ends[i].settle(programs[i].turns[turn], all[i]));
+      }
       continue;
     }
     WEFT_TRY(run_turn_in_place(programs, all, turn));

@@ -16,24 +16,21 @@ constexpr Bytes kLastCache = 32 << 20;
 
 enum class Way { kPack, kUnpack };
 
-/// fill_neutral() has made sure that it can be added up.
-CombineRows adding(const Program& program, const Region& region) {
-  const auto rows = combine_rows(program.elements[region.array]);
-  WEFT_CHECK(rows.has_value());
-  return *rows;
-}
-
-/// `all`: what all devices unpack in the turn, see StridedCopy.
+/// fill_neutral() has made sure that what adds can be added up. `all`: what all devices unpack in
+/// the turn, see StridedCopy.
 std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Way way, Bytes all) {
   std::vector<ChunkCopy> copies;
   Bytes at = 0;
   for (const Region& region : chunk.regions) {
     const Region dense = packed(region, 0, at);
-    ChunkCopy item{
-        way == Way::kPack ? copy_between(region, dense) : copy_between(dense, region, all),
-        region.buffer, region.offset, at, nullptr};
-    if (way == Way::kUnpack && chunk.add) item.add = adding(program, region);
-    copies.push_back(std::move(item));
+    if (way == Way::kPack) {
+      const RowWork work = work_between(program, region, dense, false);
+      copies.push_back(
+          {copy_between(region, dense), region.buffer, region.offset * work.widths, at, work});
+    } else {
+      copies.push_back({copy_between(dense, region, all), region.buffer, region.offset, at,
+                        work_between(program, dense, region, chunk.add)});
+    }
     at += region.bytes();
   }
   return copies;
@@ -98,12 +95,9 @@ bool all_fit(const Turn& turn, Bytes room) {
 }
 
 LocalCopy local_copy(const Program& program, const Region& from, const Region& to, bool add) {
-  return {copy_between(from, to),
-          from.buffer,
-          to.buffer,
-          from.offset,
-          to.offset,
-          add ? adding(program, to) : nullptr};
+  const RowWork work = work_between(program, from, to, add);
+  return {copy_between(from, to),    from.buffer, to.buffer,
+          from.offset * work.widths, to.offset,   work};
 }
 
 /// Where chunks of the message are put, by what they do and who sends them.
@@ -239,30 +233,20 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
 
 void move(const std::vector<LocalCopy>& copies, const Buffers& buffers) {
   for (const LocalCopy& item : copies) {
-    const std::byte* from = buffers[item.from_buffer] + item.from;
-    std::byte* to = buffers[item.to_buffer] + item.to;
-    if (item.add == nullptr) {
-      item.copy.run(from, to);
-    } else {
-      combine(item.copy, from, to, item.add);
-    }
+    run(item.copy, buffers[item.from_buffer] + item.from, buffers[item.to_buffer] + item.to,
+        item.work);
   }
 }
 
 void pack(const std::vector<ChunkCopy>& copies, const Buffers& buffers, std::byte* chunk) {
   for (const ChunkCopy& item : copies) {
-    item.copy.run(buffers[item.buffer] + item.offset, chunk + item.at);
+    run(item.copy, buffers[item.buffer] + item.offset, chunk + item.at, item.work);
   }
 }
 
 void unpack(const std::vector<ChunkCopy>& copies, const std::byte* chunk, const Buffers& buffers) {
   for (const ChunkCopy& item : copies) {
-    std::byte* to = buffers[item.buffer] + item.offset;
-    if (item.add == nullptr) {
-      item.copy.run(chunk + item.at, to);
-    } else {
-      combine(item.copy, chunk + item.at, to, item.add);
-    }
+    run(item.copy, chunk + item.at, buffers[item.buffer] + item.offset, item.work);
   }
 }
 

@@ -15,7 +15,7 @@ struct ChunkCopy {
   std::int32_t buffer = 0;
   Bytes offset = 0;  ///< of the buffer
   Bytes at = 0;      ///< of the chunk
-  CombineRows add = nullptr;
+  RowWork work;
 };
 
 struct OutgoingChunk {
@@ -31,7 +31,7 @@ struct LocalCopy {
   StridedCopy copy;
   std::int32_t from_buffer = 0, to_buffer = 0;
   Bytes from = 0, to = 0;
-  CombineRows add = nullptr;
+  RowWork work;
 };
 
 struct IncomingChunk {

@@ -4,28 +4,32 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/reshard/element_type.h"
+#include "weft/reshard/execute/convert.h"
 #include "weft/reshard/execute/region.h"
 
 namespace weft::reshard::execute {
 
-void Task::run() const {
-  if (add == nullptr) {
-    copy.run(from, to);
-  } else {
-    combine(copy, from, to, add);
+RowWork work_between(const Program& program, const Region& from, const Region& to, bool add) {
+  const Elements& elements = program.elements[to.array];
+  if (from.cast) {
+    // Summands travel as they are.
+    WEFT_CHECK(!add);
+    const auto rows = conversion_rows(elements.source, elements.type);
+    WEFT_CHECK(rows.has_value());
+    return {*rows, item_size(elements.source) / from.element};
   }
+  if (!add) return {};
+  const auto rows = combine_rows(elements);
+  WEFT_CHECK(rows.has_value());
+  return {*rows, 1};
 }
 
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add) {
-  Task task{copy_between(from, to), source[from.buffer] + from.offset,
-            target[to.buffer] + to.offset, nullptr};
-  if (add) {
-    const auto rows = combine_rows(program.elements[to.array]);
-    WEFT_CHECK(rows.has_value());
-    task.add = *rows;
-  }
-  return task;
+  const RowWork work = work_between(program, from, to, add);
+  return {copy_between(from, to), source[from.buffer] + from.offset * work.widths,
+          target[to.buffer] + to.offset, work};
 }
 
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
@@ -72,8 +76,8 @@ std::vector<Task> split(const Task& task, Bytes grain) {
     constexpr Bytes kLine = 64;
     const Bytes step = (run / pieces + kLine - 1) / kLine * kLine;
     for (Bytes at = 0; at < run; at += step) {
-      tasks.push_back(
-          {StridedCopy({}, std::min(step, run - at)), task.from + at, task.to + at, task.add});
+      tasks.push_back({StridedCopy({}, std::min(step, run - at)), task.from + at * task.work.widths,
+                       task.to + at, task.work});
     }
     return tasks;
   }
@@ -82,8 +86,9 @@ std::vector<Task> split(const Task& task, Bytes grain) {
   for (std::int64_t at = 0; at < outer.extent; at += step) {
     std::vector<CopyLoop> rest = loops;
     rest[0].extent = std::min(step, outer.extent - at);
-    const Task piece{StridedCopy(std::move(rest), run), task.from + at * outer.from,
-                     task.to + at * outer.to, task.add};
+    const Task piece{StridedCopy(std::move(rest), run),
+                     task.from + at * outer.from * task.work.widths, task.to + at * outer.to,
+                     task.work};
     for (Task& part : split(piece, grain)) tasks.push_back(std::move(part));
   }
   return tasks;

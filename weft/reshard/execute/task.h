@@ -14,13 +14,15 @@ struct Task {
   StridedCopy copy;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  CombineRows add = nullptr;  ///< nullptr: what is there is replaced
+  RowWork work;
 
-  void run() const;
+  void run() const { execute::run(copy, from, to, work); }
 };
 
-/// From a region of one device's buffers to one of another's, or the same. `add`: reduces. The
-/// reduction must be one that combine_rows() knows.
+/// What happens between two regions. `add`: reduces, by a reduction that combine_rows() knows.
+RowWork work_between(const Program& program, const Region& from, const Region& to, bool add);
+
+/// From a region of one device's buffers to one of another's, or the same. `add`: see above.
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 

@@ -39,6 +39,8 @@ Status Transport::shuffle(const Turn& turn, const Buffers& buffers) {
 
 Status Transport::finish(const Program& program, const Buffers& buffers) {
   for (std::size_t i = 0; i < program.elements.size(); ++i) {
+    // Sums that were added up slab by slab have been divided.
+    if (program.elements[i].by_slabs) continue;
     const bool apart = program.in_place.empty();
     WEFT_TRY(scale(program.elements[i], buffers[2 * i + (apart ? 1 : 0)],
                    apart ? program.buffers[2 * i + 1] : program.in_place[i]));

@@ -2,6 +2,7 @@
 // What a rank does in tests of the MPI transport (tests/cli/test_reshard_mpi.py):
 //
 //   reshard_mpi_rank WAY right SEEDS     random problems over all ranks, each held to the truth
+//   reshard_mpi_rank WAY cast SEEDS      the same with casts on the way
 //   reshard_mpi_rank WAY killed RANK     that rank is killed in the middle of a run
 //   reshard_mpi_rank WAY different RANK  that rank runs another program than the others
 //
@@ -16,9 +17,11 @@
 #include <string_view>
 #include <thread>
 
+#include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/footprint.h"
 #include "weft/reshard/execute/mpi/mpi.h"
+#include "weft/reshard/execute/naive_cast.h"
 #include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/planner.h"
 #include "weft/reshard/random_problem.h"
@@ -110,6 +113,43 @@ int run_right(Transport& transport, unsigned seeds) {
   return 0;
 }
 
+/// Whether all ranks say so; whoever does not, prints why.
+bool all_right(unsigned seed, const std::string& wrong) {
+  if (!wrong.empty()) std::printf("seed %u: %s\n", seed, wrong.c_str());
+  int right = wrong.empty() ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return right == 1;
+}
+
+int run_casts(Transport& transport, unsigned seeds) {
+  int ran = 0;
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    Problem problem = some_problem(seed);
+    if (problem.target.partial()) continue;
+    const auto& [from, to] = naive::kCasts[seed % std::size(naive::kCasts)];
+    if (!set_types(problem, from, to)) return 1;
+    const Bytes budget = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 3000;
+    PlannerOptions options;
+    options.link.message = seed % 2 == 0 ? 0 : 2'000'000;
+    const auto plan = make_plan_within(problem, options, budget);
+    if (!plan) return 1;
+    const auto program = make_program({{&problem, &*plan, {}}}, rank, {.budget = budget});
+    if (!program) continue;  // the same on all ranks
+    ++ran;
+    const naive::Bytestring given = naive::cast_source(problem, rank);
+    naive::Bytestring source = given;
+    naive::Bytestring target(static_cast<std::size_t>(end_bytes(*program, 1)), std::byte{0x5A});
+    const auto usage = execute(*program, {source.data(), target.data()}, transport);
+    const std::string wrong = !usage                                       ? usage.error().message
+                              : budget > 0 && usage->staging_peak > budget ? "too much staging"
+                              : source != given ? "the source has changed"
+                                                : naive::check_cast(problem, rank, target);
+    if (!all_right(seed, wrong)) return 1;
+  }
+  if (rank == 0) std::printf("right, %s\n", ran > static_cast<int>(seeds) / 3 ? "most" : "few");
+  return 0;
+}
+
 /// Until an Error comes, which is printed. Without MPI_Finalize, which would wait for the lost.
 [[noreturn]] void run_until_error(Job& job, Transport& transport) {
   for (;;) {
@@ -123,17 +163,18 @@ int run_right(Transport& transport, unsigned seeds) {
   }
 }
 
-int run(int argc, char** argv) {
+int run_mode(int argc, char** argv) {
   if (argc != 4) return 2;
   const std::string_view mode = argv[2];
   const int number = std::atoi(argv[3]);
   MpiOptions options;
   options.shared_memory = std::string_view(argv[1]) == "shared";
-  options.messages.timeout = mode == "right" ? 60s : 2s;
+  options.messages.timeout = mode == "right" || mode == "cast" ? 60s : 2s;
   auto transport = connect_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), options);
   if (!transport) return 1;
   const std::string mesh = "x=" + std::to_string(ranks);
   if (mode == "right") return run_right(**transport, static_cast<unsigned>(number));
+  if (mode == "cast") return run_casts(**transport, static_cast<unsigned>(number));
   if (mode == "killed") {
     std::thread killer;
     if (rank == number) {
@@ -158,7 +199,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &weft::reshard::execute::rank);
   MPI_Comm_size(MPI_COMM_WORLD, &weft::reshard::execute::ranks);
-  const int code = weft::reshard::execute::run(argc, argv);
+  const int code = weft::reshard::execute::run_mode(argc, argv);
   MPI_Finalize();
   return code;
 }

@@ -6,6 +6,7 @@
 
 #include "weft/reshard/execute/nccl/nccl.h"
 #include "weft/reshard/execute/region.h"
+#include "weft/reshard/number_hash.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
@@ -232,16 +233,16 @@ Collective find_collective(const Program& program, const Turn& turn, int ranks) 
 }
 
 std::uint64_t summary(const Program& program, int ranks) {
-  std::uint64_t mixed = 0xCBF29CE484222325u;
+  NumberHash hash;
   for (const Turn& turn : program.turns) {
     const Collective found = find_collective(program, turn, ranks);
     for (const std::uint64_t number :
          {static_cast<std::uint64_t>(found.kind), static_cast<std::uint64_t>(found.type),
           static_cast<std::uint64_t>(found.count)}) {
-      mixed = (mixed ^ number) * 0x100000001B3u;
+      hash.add(number);
     }
   }
-  return mixed;
+  return hash.value();
 }
 
 }  // namespace weft::reshard::execute::nccl

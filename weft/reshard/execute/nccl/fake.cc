@@ -118,8 +118,8 @@ void run_one(const Copy& copy, const std::vector<std::byte*>& buffers) {
     strided.run(buffers[copy.from_buffer] + copy.from, to);
   } else {
     WEFT_CHECK(copy.operation == Operation::kSum);
-    combine(strided, buffers[copy.from_buffer] + copy.from, to,
-            combine_rows({names.at(copy.type), "sum", 1, 1}).value());
+    run(strided, buffers[copy.from_buffer] + copy.from, to,
+        {combine_rows({names.at(copy.type), "sum", 1, 1}).value()});
   }
 }
 

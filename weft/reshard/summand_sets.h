@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which groups of summands somebody has of a cell. Most sets that occur are one group, or all of
+// them, or neighbours: those are a run of numbers. Others are bits, until they are all.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace weft::reshard {
+
+/// Sets of numbers below `groups`, by holder, of one cell at a time.
+class SummandSets {
+ public:
+  SummandSets(std::size_t holders, std::size_t groups)
+      : groups_(static_cast<std::uint32_t>(groups)),
+        words_((groups + 63) / 64),
+        sets_(holders),
+        bits_(groups > 1 ? holders * words_ : 0) {}
+
+  /// All are empty at the start of a cell.
+  void start(std::size_t cell) { cell_ = cell; }
+
+  bool empty(std::size_t holder) { return of(holder).count == 0; }
+  bool all(std::size_t holder) { return of(holder).count == groups_; }
+
+  /// A set as it was, whatever becomes of it. Lives until forget().
+  struct Kept {
+    std::uint32_t low = 0, count = 0;
+    bool run = true;
+    std::size_t words = 0;  ///< where its bits are, if it is no run
+  };
+  Kept keep(std::size_t holder) {
+    const Set& set = of(holder);
+    Kept kept{set.low, set.count, set.run, kept_.size()};
+    if (!set.run) {
+      const std::uint64_t* bits = &bits_[holder * words_];
+      kept_.insert(kept_.end(), bits, bits + words_);
+    }
+    return kept;
+  }
+  static Kept only(std::size_t group) { return {static_cast<std::uint32_t>(group), 1, true, 0}; }
+  void forget() { kept_.clear(); }
+
+  void replace(std::size_t holder, const Kept& by) { replace(holder, by, bits_of(by)); }
+
+  /// Both return false where one of them is there already.
+  bool add(std::size_t holder, const Kept& more) { return add(holder, more, bits_of(more)); }
+  bool add(std::size_t holder, SummandSets& others, std::size_t whose) {
+    const Set& set = others.of(whose);
+    const std::uint64_t* bits = set.run ? nullptr : &others.bits_[whose * words_];
+    return add(holder, {set.low, set.count, set.run, 0}, bits);
+  }
+
+ private:
+  struct Set {
+    std::size_t cell = ~std::size_t{0};  ///< that it is of
+    std::uint32_t low = 0, count = 0;
+    bool run = true;
+  };
+
+  Set& of(std::size_t holder) {
+    Set& set = sets_[holder];
+    if (set.cell != cell_) {
+      set.cell = cell_;
+      set.count = 0;
+      set.run = true;
+    }
+    return set;
+  }
+  const std::uint64_t* bits_of(const Kept& kept) const {
+    return kept.run ? nullptr : &kept_[kept.words];
+  }
+
+  void replace(std::size_t holder, const Kept& by, const std::uint64_t* by_bits) {
+    Set& set = of(holder);
+    set.low = by.low;
+    set.count = by.count;
+    set.run = by.run;
+    for (std::size_t i = 0; !by.run && i < words_; ++i) bits_[holder * words_ + i] = by_bits[i];
+  }
+
+  bool add(std::size_t holder, const Kept& more, const std::uint64_t* more_bits) {
+    Set& set = of(holder);
+    if (more.count == 0) return true;
+    if (set.count == 0) {
+      replace(holder, more, more_bits);
+      return true;
+    }
+    if (set.run && more.run) {
+      if (more.low < set.low + set.count && set.low < more.low + more.count) return false;
+      const bool before = more.low + more.count == set.low;
+      if (before || set.low + set.count == more.low) {
+        if (before) set.low = more.low;
+        set.count += more.count;
+        return true;
+      }
+    }
+    std::uint64_t* bits = &bits_[holder * words_];
+    if (set.run) {
+      std::fill_n(bits, words_, 0);
+      put(bits, set.low, set.count);
+      set.run = false;
+    }
+    const bool apart = more.run ? put(bits, more.low, more.count) : put(bits, more_bits);
+    if (!apart) return false;
+    set.count += more.count;
+    if (set.count == groups_) {
+      set.low = 0;
+      set.run = true;
+    }
+    return true;
+  }
+
+  /// Both add numbers to bits; false where one of them is there already.
+  bool put(std::uint64_t* bits, std::uint32_t low, std::uint32_t count) const {
+    for (std::uint32_t end = low + count; low < end;) {
+      const std::uint32_t in_word = std::min(end - low, 64 - low % 64);
+      const std::uint64_t mask = (~std::uint64_t{0} >> (64 - in_word)) << (low % 64);
+      if ((bits[low / 64] & mask) != 0) return false;
+      bits[low / 64] |= mask;
+      low += in_word;
+    }
+    return true;
+  }
+  bool put(std::uint64_t* bits, const std::uint64_t* more) const {
+    for (std::size_t i = 0; i < words_; ++i) {
+      if ((bits[i] & more[i]) != 0) return false;
+      bits[i] |= more[i];
+    }
+    return true;
+  }
+
+  std::uint32_t groups_;
+  std::size_t words_, cell_ = ~std::size_t{0} - 1;
+  std::vector<Set> sets_;
+  std::vector<std::uint64_t> bits_;  ///< of holders whose set is no run
+  std::vector<std::uint64_t> kept_;
+};
+
+}  // namespace weft::reshard
