@@ -7,10 +7,12 @@ installed for this Python (or lie on PYTHONPATH). Weft with its kernels, Weft wi
 copies, and DTensor.redistribute (twice: what differs between both is noise) run in turns, in the same
 processes, over the same process group. After the first run nothing may wait for the GPU, so nothing can have gone through the host.
 
-usage: reshard_torch.py check              every case with several types
+usage: reshard_torch.py check              every case, and all pairs, with several types
        reshard_torch.py measure [JSON]     the table
-       reshard_torch.py pairs [JSON]       all pairs of default placements on meshes of 4 and 2 x 2, as
-                                           ../reshard_torch.py has them for gloo; 32 MiB a rank
+       reshard_torch.py pairs [JSON [BYTES [MORE]]]
+                                           all pairs of default placements on meshes of 4 and 2 x 2, as
+                                           ../reshard_torch.py has them for gloo; 32 MiB a rank, or BYTES,
+                                           in arrays that divide, or with MORE rows and columns
 
 WEFT_CUDA_LIBRARY: libweft-cuda.so, where it is not installed with Weft.
 """
@@ -29,7 +31,7 @@ REPEATS = 15
 PAIR_BYTES = 32 << 20
 
 
-def pair_cases():
+def pair_cases(size, more):
     """Like CASES: a letter an axis of the mesh, R, 0, 1 (a shard of that dimension) or P."""
     for axes, sizes in (("x", [4]), ("xy", [2, 2])):
         mesh = ",".join(f"{axis}={size}" for axis, size in zip(axes, sizes))
@@ -39,7 +41,7 @@ def pair_cases():
             if all(a in ("R", b) for a, b in zip(*ends)):
                 continue  # nothing moves
             cuts = [math.prod(n for n, p in zip(sizes, end) if p in "01") for end in ends]
-            side = math.isqrt(PAIR_BYTES // 4 * min(cuts)) // 16 * 16
+            side = math.isqrt(size // 4 * min(cuts)) // 16 * 16 + more
             words = []
             for end in ends:
                 on = ["+".join(a for a, p in zip(axes, end) if p == dim) or "-" for dim in "01"]
@@ -60,11 +62,15 @@ class Rank:
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
         dist.init_process_group("nccl")
         self.rank = dist.get_rank()
+        self.meshes = {}  # each has communicators of its own
 
     def mesh_of(self, case):
         from torch.distributed.device_mesh import init_device_mesh
 
-        return init_device_mesh("cuda", tuple(int(axis.split("=")[1]) for axis in case[1].split(",")))
+        sizes = tuple(int(axis.split("=")[1]) for axis in case[1].split(","))
+        if sizes not in self.meshes:
+            self.meshes[sizes] = init_device_mesh("cuda", sizes)
+        return self.meshes[sizes]
 
     def part(self, full, mesh, placements):
         """This rank's part, cut like torch.chunk, one axis after the other; of summands, its share."""
@@ -108,11 +114,15 @@ def check_rank():
 
     rank = Rank()
     torch, done = rank.torch, 0
-    for case in CASES:
-        shape = [max(5, extent // 8 + extent % 2) for extent in case[2]]
+    small = [
+        (*case[:2], [max(5, extent // 8 + extent % 2) for extent in case[2]], *case[3:])
+        for case in CASES
+    ]
+    for case in (*small, *pair_cases(1 << 20, 0), *pair_cases(1 << 20, 5)):
+        budgets = (None, 1 << 20) if case in small else (None,)
         for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
-            array, mesh, after, expected = rank.ends(case, shape, dtype)
-            for budget in (None, 1 << 20):
+            array, mesh, after, expected = rank.ends(case, case[2], dtype)
+            for budget in budgets:
                 for _ in range(2):
                     found = weft.torch.redistribute(array, mesh, after, budget=budget).to_local()
                     if not rank.all_right(found, expected):
@@ -123,7 +133,7 @@ def check_rank():
     rank.dist.destroy_process_group()
 
 
-def measure_rank(what, out):
+def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
     import weft.torch
     from weft.torch import redistribution, running
 
@@ -135,7 +145,9 @@ def measure_rank(what, out):
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 
     rows = []
-    cases, repeats = (CASES, REPEATS) if what == "measure" else (list(pair_cases()), REPEATS // 2)
+    cases, repeats = CASES, REPEATS
+    if what == "pairs":
+        cases, repeats = list(pair_cases(int(size), int(more))), REPEATS // 2
     for case in cases:
         array, mesh, after, expected = rank.ends(case, case[2], torch.float32)
 
@@ -220,7 +232,7 @@ def main():
     elif verb == "check":
         spawn(29561, "check")
     elif verb in ("measure", "pairs"):
-        spawn(29562, verb, rest[0] if rest else "")
+        spawn(29562, verb, *rest)
 
 
 if __name__ == "__main__":

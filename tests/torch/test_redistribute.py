@@ -37,6 +37,12 @@ def refits(tmp_path_factory: pytest.TempPathFactory, way: dict[str, str]) -> Ite
         yield outcomes
 
 
+@pytest.fixture(scope="module")
+def of_chains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    with outcomes_of("chain_cases", tmp_path_factory.mktemp("torch")) as outcomes:
+        yield outcomes
+
+
 @pytest.mark.parametrize("name", names_in("cases"))
 def test_redistribute(redistributions: Outcomes, name: str) -> None:
     assert redistributions.failure(name) == ""
@@ -45,6 +51,11 @@ def test_redistribute(redistributions: Outcomes, name: str) -> None:
 @pytest.mark.parametrize("name", names_in("refit_cases"))
 def test_refit(refits: Outcomes, name: str) -> None:
     assert refits.failure(name) == ""
+
+
+@pytest.mark.parametrize("name", names_in("chain_cases"))
+def test_chains(of_chains: Outcomes, name: str) -> None:
+    assert of_chains.failure(name) == ""
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped", "other", "sum-killed", "sum-stopped"])

@@ -20,11 +20,20 @@ from torch.distributed.tensor.placement_types import Partial
 
 from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
 from ..errors import Infeasible, UsageError
-from . import backends, native
+from . import backends, chains, native
 from .grouped import STAGING, agree, longest_piece
 from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
-from .messages import Links
-from .running import CHUNK, Kind, bare, carrier, deadline_of, road_between
+from .messages import Deadline, Links
+from .running import (
+    CHUNK,
+    NCCL_BYTES_A_US,
+    NCCL_STEP_US,
+    Kind,
+    bare,
+    carrier,
+    deadline_of,
+    road_between,
+)
 
 
 @dataclass(frozen=True)
@@ -266,25 +275,54 @@ def carry_for(
     road = road_between((*source.ranks, *target.ranks), device, timeout)
     way = Way(source, target, travels, road.link(device))
     program = program_of((way,), dist.get_rank(), budget, road.kind())
-    alone = None
+    chain = None
     if road.near is None and budget is None:
-        alone = native.collective_of(source, target, travels, reduction, dist.get_rank())
-    if alone is not None and alone.copies and largest_part((way,)) > WHOLE:
-        alone = None
-    if alone is None or not has_groups(mesh):
+        chain = collectives_for(way, road.groups)
+    if chain is None or not has_groups(mesh):
         carry = carrier(program, road, device, [(travels, reduction)], timeout)
         return lambda given, out, _mesh, timeout: carry((given, out), timeout)
     # Collectives have no tags either.
     links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
     agree(program, links, device)
 
-    def collective(
+    def collectives(
         given: torch.Tensor, out: torch.Tensor, mesh: DeviceMesh, timeout: float | None
     ) -> None:
-        group = mesh.get_group(alone.axis)
-        native.run_collective(alone, given, out, group, deadline_of(device, timeout, group))
+        def group_of(step: native.Collective) -> Any:
+            return mesh.get_group(step.axes[0]) if len(step.axes) == 1 else backends.world()
 
-    return collective
+        def deadline(group: Any) -> Deadline:
+            return deadline_of(device, timeout, group)
+
+        chains.run_chain(chain, given, out, group_of, deadline)
+
+    return collectives
+
+
+def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
+    """Those of the back-end that take the array there, where they are as good as the plan: no rank may receive
+    more, nor hold more than what is sent and what is received, as with messages."""
+    source, target, dtype = way.source, way.target, way.dtype
+    reduction, rank = reduction_of(source, target), dist.get_rank()
+    if groups:
+        step, element = NCCL_STEP_US, dtype.itemsize / NCCL_BYTES_A_US
+        chain = chains.chain_of(
+            source, target, dtype, reduction, rank, dist.get_world_size(), step, element
+        )
+        if chain is None or chain.only_messages(len(source.ranks)):
+            return None
+        plan = plan_of(way, 0)
+        messages = plan.time_us + plan.received / NCCL_BYTES_A_US * (chains.MESSAGES - 1)
+        if chain.received * dtype.itemsize > plan.received or chain.price(step, element) > messages:
+            return None
+    else:
+        alone = native.collective_of(source, target, dtype, reduction, rank)
+        if alone is None:
+            return None
+        chain = chains.chained((source, target), [alone], rank)
+    largest = largest_part((way,))
+    room = 2 * largest if largest <= WHOLE else 0
+    return chain if chain.held * dtype.itemsize <= room else None
 
 
 def has_groups(mesh: DeviceMesh) -> bool:

@@ -23,7 +23,11 @@ CHUNK = 4 << 20
 """Bytes of a block of staging, where no budget is given: small enough to stay in caches."""
 
 # Time to start a round and bandwidth, and time a message: what plans are priced with.
-LINKS = {"gloo": ("100us,1GB/s", "50us"), "nccl": ("10us,100GB/s", "3us")}
+NCCL_STEP_US, NCCL_BYTES_A_US = 10.0, 100e3
+LINKS = {
+    "gloo": ("100us,1GB/s", "50us"),
+    "nccl": (f"{NCCL_STEP_US:g}us,{NCCL_BYTES_A_US / 1e3:g}GB/s", "3us"),
+}
 SHARED = ("20us,3GB/s", "2us")
 
 

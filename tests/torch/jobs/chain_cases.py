@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of chains of collectives, as NCCL runs them, on four gloo ranks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, get_args
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+
+import weft.torch
+from tests.torch.jobs.cases import all_pairs, grid, way_of
+from tests.torch.jobs.oracle import check, distributed, numbers
+from tests.torch.jobs.runner import main, mesh_of
+from weft.torch import backends, chains, native, redistribution, running
+from weft.torch.layouts import Placed, Spec, part_of
+
+R, S0, S1, P = Replicate(), Shard(0), Shard(1), Partial()
+
+
+@contextmanager
+def as_on_nccl(always: bool = False) -> Iterator[list[str]]:
+    """What NCCL is given, run by gloo: the kinds of all collectives of this rank.
+
+    always: chains are run also where messages would receive less."""
+    usual = backends.in_groups, native.run_collective, redistribution.collectives_for
+    link = running.link_of
+    ran: list[str] = []
+
+    def counted(which: native.Collective, *rest: Any, **more: Any) -> None:
+        ran.append(which.kind)
+        usual[1](which, *rest, **more)
+
+    def any_chain(way: redistribution.Way, groups: bool) -> chains.Chain | None:
+        reduction = redistribution.reduction_of(way.source, way.target)
+        rank, world = dist.get_rank(), dist.get_world_size()
+        return chains.chain_of(way.source, way.target, way.dtype, reduction, rank, world, 0, 1)
+
+    backends.in_groups = lambda device: True
+    running.link_of = lambda device: running.LINKS["nccl"]
+    native.run_collective = counted
+    if always:
+        redistribution.collectives_for = any_chain
+    redistribution.prepared.clear()
+    try:
+        yield ran
+    finally:
+        backends.in_groups, native.run_collective, redistribution.collectives_for = usual
+        running.link_of = link
+        redistribution.prepared.clear()
+
+
+def case_chains_end_where_they_shall() -> None:
+    with as_on_nccl(always=True) as ran:
+        all_pairs((8, 4))
+        assert set(ran) == set(get_args(native.Kind))
+
+
+# Of these each kind of collective is a part.
+PAIRS: list[tuple[list[Any], list[Any]]] = [
+    ([R, S0], [S0, R]), ([S1, R], [R, S1]), ([S0, P], [R, S1]), ([P, S1], [R, R]),
+    ([S0, S1], [R, R]), ([P, P], [S1, S0]), ([P, P], [R, R]), ([S0, S0], [R, S1]),
+    ([S1, S0], [S0, R]), ([P, S0], [S0, S1]), ([R, S0], [S0, S1]), ([S0, R], [R, R]),
+]  # fmt: skip
+
+
+def case_chains_of_all_types_and_reductions() -> None:
+    mesh = grid()
+    with as_on_nccl(always=True) as ran:
+        for shape in ((4, 8), (6, 5), (2, 4, 3), (1, 4)):
+            for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
+                whole = numbers(shape, dtype)
+                for source, target in PAIRS:
+                    # Of those that cannot be below zero, no summands are.
+                    first = whole * 4 if dtype == torch.uint8 else whole
+                    result = weft.torch.redistribute(of(first, mesh, source), mesh, target)
+                    check(result, first, mesh, target)
+        for reduction in ("avg", "min", "max", "product"):
+            whole = numbers((4, 8))
+            for source, target in PAIRS:
+                array = distributed(whole, mesh, [renamed(each, reduction) for each in source])
+                check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
+        assert set(ran) == set(get_args(native.Kind))
+
+
+def renamed(placement: Any, reduction: str) -> Any:
+    return Partial(reduction) if placement == P else placement
+
+
+def of(whole: torch.Tensor, mesh: DeviceMesh, source: list[Any]) -> Any:
+    """Distributed; of numbers without a sign, summands are equal."""
+    if whole.dtype != torch.uint8:
+        return distributed(whole, mesh, source)
+    copies = [R if each == P else each for each in source]
+    here = distributed(whole, mesh, copies).to_local()
+    return DTensor.from_local(
+        here // 2 ** source.count(P), mesh, source, shape=whole.shape, stride=whole.stride()
+    )
+
+
+def case_meshes_of_one_dimension_and_in_another_order() -> None:
+    with as_on_nccl(always=True):
+        for mesh in (mesh_of([2, 0, 3, 1]), mesh_of([[3, 1], [2, 0]])):
+            for shape in ((8, 8), (6, 7)):
+                whole = numbers(shape)
+                ends = list(itertools.product((R, S0, S1), repeat=mesh.ndim))
+                for source, target in list(itertools.product(ends, ends))[:: mesh.ndim]:
+                    result = weft.torch.redistribute(
+                        distributed(whole, mesh, source), mesh, target
+                    )
+                    check(result, whole, mesh, target)
+
+
+def kinds(ran: list[str], mesh: DeviceMesh, shape: Any, source: Any, target: Any) -> list[str]:
+    whole = numbers(shape)
+    array = distributed(whole, mesh, source)
+    for _ in range(2):
+        ran.clear()
+        check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
+    return list(ran)
+
+
+def case_where_they_receive_no_more_than_messages() -> None:
+    mesh, shape = grid(), (1024, 1024)
+    with as_on_nccl() as ran:
+        # One dimension of the mesh takes the place of another.
+        assert kinds(ran, mesh, shape, [R, S0], [S0, R]) == ["broadcasts"]
+        assert kinds(ran, mesh, shape, [S1, R], [R, S1]) == ["broadcasts"]
+        assert kinds(ran, mesh, (1023, 1024), [S0, R], [R, R]) == ["broadcasts"]
+        assert kinds(ran, mesh, shape, [S0, P], [R, S1]) == ["reduce_scatter", "all_gather"]
+        assert kinds(ran, mesh, shape, [P, S1], [R, R]) == ["all_reduce", "all_gather"]
+        assert kinds(ran, mesh, shape, [P, S0], [R, R]) == ["all_reduce", "all_gather"]
+        # All ranks at once.
+        assert kinds(ran, mesh, shape, [S0, S1], [R, R]) == ["all_gather"]
+        assert kinds(ran, mesh, shape, [P, P], [S1, S0]) == ["reduce_scatter"]
+        assert kinds(ran, mesh, shape, [P, P], [R, R]) == ["all_reduce"]
+        # What travels as messages either way, along one dimension of the mesh.
+        assert kinds(ran, mesh, shape, [R, S0], [R, S1]) == ["all_to_all"]
+        assert kinds(ran, mesh, shape, [S0, S0], [R, S1]) == ["all_to_all", "all_gather"]
+        assert kinds(ran, mesh, shape, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
+        # Messages receive less, or as much in one go.
+        assert kinds(ran, mesh, shape, [S0, S0], [R, S0]) == []
+        assert kinds(ran, mesh_of([0, 1, 2, 3]), shape, [S0], [S1]) == []
+        assert kinds(ran, mesh, shape, [R, S0], [S0, S1]) == []
+        # Two starts cost more than so few bytes.
+        assert kinds(ran, mesh, (8, 8), [S0, P], [R, S1]) == []
+
+
+def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
+    """On the way nothing is larger, and beside it they hold no more than what is sent and received."""
+    mesh, link = grid(), running.LINKS["nccl"]
+    seen = 0
+    for source, target in itertools.product(itertools.product((R, S0, S1, P), repeat=2), repeat=2):
+        if P in target:
+            continue
+        way = way_of(distributed(numbers((512, 512)), mesh, source), mesh, target, link)
+        chain = redistribution.collectives_for(way, True)
+        if chain is not None:
+            seen += 1
+            largest = redistribution.largest_part((way,))
+            assert all(math.prod(shape) * 4 <= largest for shape in chain.shapes)
+            assert chain.held * 4 <= 2 * largest
+            assert chain.received * 4 <= redistribution.plan_of(way, 0).received
+    assert seen > 40
+    # Arrays that are too large for staging are gathered only where they lie.
+    usual = redistribution.WHOLE
+    redistribution.WHOLE = 1 << 10
+    try:
+        for cut, there in ((S0, True), (S1, False)):
+            way = way_of(distributed(numbers((64, 64)), mesh, [cut, R]), mesh, [R, R], link)
+            assert (redistribution.collectives_for(way, True) is not None) == there
+    finally:
+        redistribution.WHOLE = usual
+
+
+def part(whole: torch.Tensor, spec: Spec, rank: int) -> torch.Tensor:
+    """What the rank has; of summands, one in as many as there are."""
+    box = tuple(slice(low, high) for strips in part_of(spec, rank) or () for low, high in strips)
+    return whole[box] / spec.summands
+
+
+def pieces(view: Any, array: Any, count: int) -> torch.Tensor:
+    return torch.as_tensor(view.of(array).reshape(count, -1))
+
+
+def run_on_all(
+    spec: Spec, chosen: Sequence[chains.Chain], whole: torch.Tensor
+) -> list[torch.Tensor]:
+    """A chain on ranks that are not there."""
+    parts = [part(whole, spec, rank) for rank in spec.ranks]
+    for number, step in enumerate(chosen[0].steps):
+        mine = [chain.steps[number] for chain in chosen]
+        given = [parts[rank].reshape(each.shape)[each.taken] for rank, each in enumerate(mine)]
+        outs = [torch.full(chain.shapes[number], math.nan) for chain in chosen]
+        for line in native.lines(spec, step.axes) if step.axes else [(rank,) for rank in spec.ranks]:
+            total = sum(given[rank] for rank in line) if "reduce" in step.kind else None
+            for place, rank in enumerate(line):
+                each: Any = mine[rank]
+                out = outs[rank]
+                if step.kind == "all_reduce":
+                    out.copy_(total)
+                elif step.kind == "reduce_scatter":
+                    out.copy_(pieces(each.sent, total, len(line))[place].view(out.shape))
+                elif step.kind == "all_gather":
+                    into = each.got.of(out)
+                    into.copy_(torch.cat([given[other].reshape(-1) for other in line]).view(into.shape))
+                elif step.kind == "all_to_all":
+                    sent = [pieces(mine[other].sent, given[other], len(line)) for other in line]
+                    into = each.got.of(out)
+                    into.copy_(torch.cat([apart[place] for apart in sent]).view(into.shape))
+                elif step.kind == "broadcasts":
+                    for root, where in each.parts:
+                        out[where] = given[root]
+                else:
+                    out.copy_(given[rank])
+        parts = outs
+    return parts
+
+
+def case_larger_meshes() -> None:
+    """Chains of all ranks of meshes that there are no processes for, one after the other."""
+    numbers_of_steps = set()
+    for sizes, shape in (((2, 4), (16, 8)), ((3, 2), (18, 12)), ((2, 2, 2), (8, 16)), ((8,), (3, 16))):
+        ranks = tuple(range(math.prod(sizes)))
+        whole = numbers(shape)
+        kinds_of = [Placed(), Placed(reduce="sum"), *(Placed(dim=dim) for dim in range(len(shape)))]
+        ends = [
+            Spec(shape, sizes, ranks, placed)
+            for placed in itertools.product(kinds_of, repeat=len(sizes))
+        ]
+        pairs = itertools.product(ends, [end for end in ends if not end.reduction])
+        for source, target in itertools.islice(pairs, 3, None, 7 if len(sizes) < 3 else 61):
+            found = [
+                chains.chain_of(source, target, whole.dtype, "sum", rank, len(ranks), 1e-3, 1.0)
+                for rank in ranks
+            ]
+            chosen = [chain for chain in found if chain is not None]
+            assert len(chosen) in (0, len(ranks))
+            if not chosen or source == target:
+                continue
+            facts = {(c.received, c.held, tuple(s.kind for s in c.steps)) for c in chosen}
+            assert len(facts) == 1, facts
+            numbers_of_steps.add(len(chosen[0].steps))
+            results = run_on_all(source, chosen, whole)
+            for rank in ranks:
+                assert torch.allclose(results[rank], part(whole, target, rank)), (source, target)
+    assert numbers_of_steps >= {1, 2, 3}
+
+
+if __name__ == "__main__":
+    main(globals())
