@@ -7,6 +7,7 @@
 #include "weft/pipeline/bounds.h"
 #include "weft/pipeline/families.h"
 #include "weft/pipeline/list_schedule.h"
+#include "weft/pipeline/needs.h"
 #include "weft/pipeline/solve.h"
 
 namespace weft::pipeline {
@@ -121,8 +122,10 @@ void warm_up_to(const Pipeline& pipeline, std::int32_t depth, std::vector<Micro>
   for (std::size_t s = 0; s < count; ++s) {
     const std::int64_t wanted =
         1 + static_cast<std::int64_t>(depth) * static_cast<std::int64_t>(count - 1 - s);
+    // A stage that waited for more forwards than the one before it runs would wait for ever.
+    const Micro before = s > 0 ? warm[s - 1] : pipeline.micro_batches;
     warm[s] = static_cast<Micro>(std::min<std::int64_t>(
-        {wanted, pipeline.micro_batches, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
+        {wanted, before, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
   }
 }
 
@@ -395,6 +398,13 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
   try_choice(start);
   for (const std::size_t s : tight) choice[s].recompute = true;
   try_choice(start);
+  for (const Micro alive : {Micro{1}, task_.micro_batches}) {
+    if (best) break;  // else some must and others must not
+    std::vector<PlannedStage> least = choice;
+    recompute_least(task_, alive, least);
+    for (const std::size_t s : tight) choice[s].recompute = least[s].recompute;
+    try_choice(start);
+  }
   const std::size_t flips = std::min(2 * most, kMostFlips);
   const std::size_t block = (tight.size() + flips - 1) / flips;
   for (bool better = static_cast<bool>(best); better;) {

@@ -7,14 +7,17 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "weft/base/counted.h"
 #include "weft/pipeline/bottleneck.h"
 #include "weft/pipeline/capacity.h"
 #include "weft/pipeline/device_orders.h"
+#include "weft/pipeline/fitting.h"
 #include "weft/pipeline/improve.h"
 #include "weft/pipeline/interleave.h"
 #include "weft/pipeline/limits.h"
+#include "weft/pipeline/needs.h"
 #include "weft/pipeline/plan_search.h"
 
 namespace weft::pipeline {
@@ -91,6 +94,9 @@ class Planner {
   /// plan on the way breaks them, or the best one.
   Result<std::optional<Planned>> run_within(const Task& task) {
     WEFT_TRY(check());
+    if (auto why = why_nothing_fits(task, options_.replicas); !why.empty()) {
+      return fail(ErrorCode::kInfeasible, "no plan fits into the memory of the devices: " + why);
+    }
     within_ = &task;
     search_without_sharing();
     if (breaks_limits_ || breaks_limits(best_)) return std::nullopt;
@@ -125,7 +131,8 @@ class Planner {
   }
 
   Result<Planned> share_and_finish() {
-    if (may_share()) {
+    if (best_.step == kNoStep && task_.limit_memory && may_share()) pack_devices();
+    if (may_share() && fitted_.answer != Fit::kNone) {
       share_devices();
       search_order();
     }
@@ -135,6 +142,8 @@ class Planner {
 
   /// Plans with one stage a device.
   void search_one_stage() {
+    if (task_.limit_memory) fitted_ = fit_stages(task_, fitting_limits());
+    if (fitted_.answer == Fit::kNone) return;
     if (all_alike(task_.cluster) && task_.cluster.devices <= kMostExact) {
       const GroupGraph graph = ordered_groups(task_.cluster, plain_order(), limits_);
       search_all(graph, options_.ops);
@@ -248,34 +257,37 @@ class Planner {
     if (!task_.limit_memory) {
       return fail(ErrorCode::kInfeasible, "no devices with links between them can hold the stages");
     }
-    const auto gb = [](auto bytes) { return static_cast<double>(bytes) * 1e-9; };
-    const LayerChain& chain = task_.chain;
-    const auto& memory = task_.cluster.memory;
-    const Bytes largest = *std::max_element(memory.begin(), memory.end());
-    const bool limited = std::find(memory.begin(), memory.end(), 0) == memory.end();
-    for (std::int32_t i = 0; limited && i < chain.size(); ++i) {
-      const Bytes state = task_.state_factor * (chain.parameters[i + 1] - chain.parameters[i]);
-      const Bytes kept = (chain.stash[i + 1] - chain.stash[i]) / task_.cluster.devices;
-      if (state + kept <= largest) continue;
-      return fail(ErrorCode::kInfeasible,
-                  fmt::format("no plan fits into the memory of the devices: layer '{}' alone takes "
-                              "{:.2f} GB for parameters and their state and {:.2f} for a "
-                              "micro-batch, and the largest device has {:.2f}",
-                              chain.ids[i], gb(state), gb(kept), gb(largest)));
-    }
-    double all = 0;
-    for (const Bytes each : memory) all += static_cast<double>(each);
-    const double state =
-        static_cast<double>(task_.state_factor) * static_cast<double>(chain.parameters.back());
-    if (limited && state > all) {
-      return fail(ErrorCode::kInfeasible,
-                  fmt::format("no plan fits into the memory of the devices: parameters and their "
-                              "state take {:.2f} GB, all devices together have {:.2f}",
-                              gb(state), gb(all)));
+    if (fitted_.answer == Fit::kNone) {
+      const bool free = options_.stages == 0 && options_.replicas == 0;
+      return fail(
+          ErrorCode::kInfeasible,
+          fmt::format(
+              "no plan fits into the memory of the devices: of all ways to cut the "
+              "layers into stages{}{} none leaves each stage devices that hold it; "
+              "take more of them or smaller micro-batches",
+              free ? "" : " as asked for",
+              may_share() ? fmt::format(", up to {} on the same devices,", options_.chunks) : ""));
     }
     return fail(ErrorCode::kInfeasible,
-                "no plan fits into the memory of the devices: take more of them or smaller "
-                "micro-batches");
+                "no plan was found that fits into the memory of the devices, though there may be "
+                "one: take more of them or smaller micro-batches");
+  }
+
+  FittingLimits fitting_limits() const {
+    FittingLimits limits;
+    limits.stages = options_.stages;
+    limits.replicas = options_.replicas;
+    limits.chunks = options_.chunks;
+    limits.schedules = options_.schedules;
+    return limits;
+  }
+
+  /// Where no plan with one stage a device was found: any that fits with more.
+  void pack_devices() {
+    fitted_ = {};
+    if (!options_.schedules.empty()) return;  // their places are not any
+    fitted_ = fit_shared_stages(task_, fitting_limits());
+    take(fitted_.stages);
   }
 
   ImproveLimits improve_limits(std::int64_t ops) const {
@@ -313,6 +325,7 @@ class Planner {
   void search_all(const GroupGraph& graph, std::int64_t ops) {
     const Lookahead lookahead(task_, graph, options_.stages, best_.step);
     take(follow_bound(lookahead));
+    if (best_.step == kNoStep) take(fitted_.stages);
     if (best_.step < kNoStep) {
       best_ = improve(task_, evaluator_, improve_limits(ops / 4), std::move(best_));
       breaks_limits_ = breaks_limits(best_);
@@ -335,8 +348,28 @@ class Planner {
     return effort;
   }
 
+  /// Those in which good links lie side by side, and where devices have unequal memory one along
+  /// which a plan fits.
+  std::vector<std::vector<std::int32_t>> orders_of_devices() const {
+    auto orders = device_orders(task_.cluster);
+    const auto& memory = task_.cluster.memory;
+    if (fitted_.answer != Fit::kFound ||
+        std::count(memory.begin(), memory.end(), memory.front()) == std::ssize(memory)) {
+      return orders;
+    }
+    std::vector<std::int32_t> order;
+    for (const PlannedStage& stage : fitted_.stages) {
+      order.insert(order.end(), stage.devices.begin(), stage.devices.end());
+    }
+    for (const std::int32_t device : orders.front()) {
+      if (std::find(order.begin(), order.end(), device) == order.end()) order.push_back(device);
+    }
+    if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(order);
+    return orders;
+  }
+
   void search_orders() {
-    const auto orders = device_orders(task_.cluster);
+    const auto orders = orders_of_devices();
     std::vector<Evaluated> starts;
     take_bottlenecks(ordered_groups(task_.cluster, orders.front(), limits_));
     breaks_limits_ = breaks_limits(best_);  // so will those that take less
@@ -359,6 +392,8 @@ class Planner {
       if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
       best_ = {};
     }
+    if (starts.empty()) take(fitted_.stages);
+    if (best_.step < kNoStep) starts.push_back(std::exchange(best_, {}));
     std::stable_sort(starts.begin(), starts.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
     breaks_limits_ = !starts.empty() && breaks_limits(starts.front());
@@ -410,7 +445,7 @@ class Planner {
   /// Many devices: stages of one to four times 1, 2, 4 ... devices.
   void search_large() {
     bound_ = least_work(task_);
-    for (const auto& order : device_orders(task_.cluster)) {
+    for (const auto& order : orders_of_devices()) {
       // Large units first: they are few, and what they reach limits the others.
       std::int32_t unit = 1;
       while (2 * unit <= (limits_.replicas > 0 ? limits_.replicas : task_.cluster.devices))
@@ -423,6 +458,7 @@ class Planner {
         take(follow_bound(Lookahead(task_, graph, options_.stages, best_.step)));
       }
     }
+    if (best_.step == kNoStep) take(fitted_.stages);
     if (best_.step < kNoStep) {
       // Within limits of memory an evaluation tries what to compute again, which is many in one.
       const std::int64_t effort = (task_.limit_memory ? 2 : 14) * options_.ops;
@@ -441,6 +477,7 @@ class Planner {
   std::vector<std::vector<PlannedStage>> bottlenecks_;  ///< of SPP
   const Task* within_ = nullptr;  ///< limits that plans made without should keep to
   bool breaks_limits_ = false;    ///< a good one did not
+  Fitting fitted_;                ///< what fits into memory, as far as that is known
   Evaluated best_ = {};
   Evaluated kept_ = {};   ///< the best with one stage a device, made without limits, within them
   Evaluated other_ = {};  ///< the best that a search of all plans found, where SPP's was better
