@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "weft/pipeline/bounds.h"
 #include "weft/pipeline/families.h"
@@ -344,19 +345,21 @@ Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Na
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
   const std::vector<std::size_t> tight = tight_stages(task_, plain, free_);
   if (tight.empty()) return timed(free_, plain, limit, wish);
-  auto best = with_recomputation(std::move(plain), tight, limit, wish);
+  auto best = with_recomputation(std::move(plain), stages, tight, limit, wish);
   if (best) best->bound = bound;
   return best;
 }
 
 Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice,
+                                                const std::vector<PlannedStage>& given,
                                                 const std::vector<std::size_t>& tight, Nanos limit,
                                                 Wish wish) {
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
   const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(
       kMostRecomputed / (4 * ops_of(free_)), 4, std::int64_t{1} << kMostChoices));
+  const bool by_search = wish == Wish::kSearched;
   // Of larger pipelines only the best choice is worth a search.
-  const bool search_last = wish == Wish::kSearched && ops_of(free_) > kMostToSearch;
+  const bool search_last = by_search && ops_of(free_) > kMostToSearch;
   if (search_last) wish = Wish::kStep;
   const auto finish = [&] {
     if (!search_last || !best || best->step == kNoStep) return std::move(best);
@@ -395,6 +398,12 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
   // All, none, and from the better of them one stage, or some neighbours, after the other. Steps
   // show the way there, also those that are too long.
   const Wish start = wish == Wish::kBetter ? Wish::kStep : wish;
+  if (by_search) {
+    // The plan was found with a choice, which is good already.
+    std::vector<PlannedStage> none = std::exchange(choice, given);
+    try_choice(start);
+    choice = std::move(none);
+  }
   try_choice(start);
   for (const std::size_t s : tight) choice[s].recompute = true;
   try_choice(start);

@@ -74,7 +74,9 @@ class Evaluator {
   static constexpr Nanos kUnknown = -1;
 
   Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit, Wish wish);
+  /// `choice` computes nothing again, `given` what it was asked for with.
   Result<Evaluated> with_recomputation(std::vector<PlannedStage> choice,
+                                       const std::vector<PlannedStage>& given,
                                        const std::vector<std::size_t>& tight, Nanos limit,
                                        Wish wish);
   Result<Evaluated> timed(const Pipeline& pipeline, const std::vector<PlannedStage>& stages,

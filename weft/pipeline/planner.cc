@@ -167,7 +167,7 @@ class Planner {
   /// others are compared with them.
   void search_order() {
     if (best_.step == kNoStep) return;
-    evaluator_.stop_at(Evaluator::kNoEnd);
+    evaluator_.stop_at(evaluator_.ops() + options_.ops / 4);  // of what to compute again
     auto searched = evaluator_.search(best_.stages);
     if (searched && searched->step < best_.step) best_ = std::move(*searched);
   }
