@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "weft/base/decimal.h"
@@ -46,6 +47,19 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   // Units stay below what a double tells exactly, and so do parts of them.
   const auto part = static_cast<double>(*number % kScale) / static_cast<double>(kScale);
   return *number / kScale * unit + std::llround(part * static_cast<double>(unit));
+}
+
+std::string exact_bytes(Bytes bytes) {
+  const Unit* unit = nullptr;
+  for (const Unit& larger : kUnits) {
+    const bool thousands = larger.name.size() == 2;
+    if (thousands && larger.bytes <= bytes) unit = &larger;
+  }
+  if (unit == nullptr) return std::to_string(bytes) + " B";
+  const double count = static_cast<double>(bytes) / static_cast<double>(unit->bytes);
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f ", count);
+  return std::string(text.data()) + std::string(unit->name);
 }
 
 }  // namespace weft

@@ -245,7 +245,7 @@ TEST(Planner, SaysWhichLayersDoNotFitOnUnequalDevices) {
   EXPECT_EQ(few.error().message,
             "no plan fits into the memory of the devices: 2 of the layers need devices of 4.00 GB "
             "or more and take 8.00 GB for parameters and their state; the 1 device of that size "
-            "has 6.00");
+            "has 6.00 GB");
   task.cluster.memory.assign(12, 0);
   for (std::int32_t d = 0; d < 12; ++d) task.cluster.memory[d] = d < 1 ? 7'900'000'000 : 1'000'000;
   profile.layers[4].parameters = 500'000'000;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "weft/base/counted.h"
+#include "weft/base/size.h"
 
 namespace weft::pipeline {
 namespace {
@@ -16,7 +17,7 @@ constexpr Bytes kUnlimited = std::numeric_limits<Bytes>::max();
 
 Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
-double gb(double bytes) { return bytes * 1e-9; }
+std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
 /// Which of the stages recompute: those that gain by it among all that keep no more than `largest`.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
@@ -55,13 +56,13 @@ std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
     if (fits) continue;
     const StageNeed need = stage_need(task, i, i + 1, 1);
     return fmt::format(
-        "layer '{}' alone takes {:.2f} GB for parameters and their state and {:.2f} for a "
-        "micro-batch, {}the largest device has {:.2f}",
-        task.chain.ids[i], gb(static_cast<double>(need.state)), gb(static_cast<double>(need.kept)),
+        "layer '{}' alone takes {} for parameters and their state and {} for a micro-batch, {}the "
+        "largest device has {}",
+        task.chain.ids[i], exact_bytes(need.state), exact_bytes(need.kept),
         replicas > 1
             ? fmt::format("which {} cannot split either, and ", counted(replicas, "device"))
             : "and ",
-        gb(static_cast<double>(memory[0])));
+        exact_bytes(memory[0]));
   }
   return {};
 }
@@ -88,15 +89,14 @@ std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
     if (devices == memory.size()) {
       // All layers are the plainer thing to say.
       for (++i; i < layers.size(); ++i) state += static_cast<double>(layers[i].second);
-      return fmt::format(
-          "parameters and their state take {:.2f} GB, all devices together have {:.2f}", gb(state),
-          gb(std::accumulate(memory.begin(), memory.end(), 0.0)));
+      return fmt::format("parameters and their state take {}, all devices together have {}",
+                         size(state), size(std::accumulate(memory.begin(), memory.end(), 0.0)));
     }
     return fmt::format(
-        "{} of the layers need devices of {:.2f} GB or more and take {:.2f} GB for parameters and "
-        "their state; the {} of that size {} {:.2f}",
-        i + 1, gb(static_cast<double>(layers[i].first)), gb(state), counted(devices, "device"),
-        devices == 1 ? "has" : "have", gb(room));
+        "{} of the layers need devices of {} or more and take {} for parameters and their state; "
+        "the {} of that size {} {}",
+        i + 1, exact_bytes(layers[i].first), size(state), counted(devices, "device"),
+        devices == 1 ? "has" : "have", size(room));
   }
   return {};
 }
@@ -116,9 +116,10 @@ std::string layers_too_bulky(const Task& task, const std::vector<Bytes>& memory)
     }
     if (room > i) continue;
     return fmt::format(
-        "{} of the layers take {:.2f} GB or more each for parameters and their state, and the "
-        "devices have room for {} of them",
-        i + 1, gb(static_cast<double>(states[i])), room);
+        "{} of the layers take {} or more each for parameters and their state, and the devices "
+        "have "
+        "room for {} of them",
+        i + 1, exact_bytes(states[i]), room);
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "weft/base/size.h"
 #include "weft/pipeline/cluster_costs.h"
 
 namespace weft::pipeline {
@@ -209,10 +210,10 @@ tl::unexpected<Error> unfit(const Task& task, const std::vector<PlannedStage>& s
   const Bytes always = smallest - pipeline.memory_limits[stage.device];
   return fail(
       ErrorCode::kInfeasible,
-      fmt::format("stage {} does not fit: its device holds {:.2f} GB, parameters and "
-                  "their state take {:.2f} and a micro-batch {:.2f}",
-                  s, static_cast<double>(smallest) * 1e-9, static_cast<double>(always) * 1e-9,
-                  static_cast<double>(stage.forward_memory) * 1e-9));
+      fmt::format("stage {} does not fit: its device holds {}, parameters and their state take {} "
+                  "and a micro-batch {}",
+                  s, exact_bytes(smallest), exact_bytes(always),
+                  exact_bytes(stage.forward_memory)));
 }
 
 /// Of one micro-batch.
