@@ -19,6 +19,7 @@
 #include "weft/pipeline/limits.h"
 #include "weft/pipeline/needs.h"
 #include "weft/pipeline/plan_search.h"
+#include "weft/pipeline/rivals.h"
 
 namespace weft::pipeline {
 namespace {
@@ -126,6 +127,7 @@ class Planner {
   void search_without_sharing() {
     if (options_.stages <= task_.cluster.devices) search_one_stage();
     if (breaks_limits_) return;
+    if (options_.stages <= task_.cluster.devices) climb_from_even();
     search_order();
     one_stage_ = best_.step;
   }
@@ -134,6 +136,7 @@ class Planner {
     if (best_.step == kNoStep && task_.limit_memory && may_share()) pack_devices();
     if (may_share() && fitted_.answer != Fit::kNone) {
       share_devices();
+      take_even({Placement::kTurns, Placement::kV});
       search_order();
     }
     if (best_.step == kNoStep) return no_plan();
@@ -299,6 +302,26 @@ class Planner {
     if (options_.stages > 0 && static_cast<std::int32_t>(stages.size()) != options_.stages) return;
     const auto result = evaluator_.improve(stages, best_.step);
     if (result && result->step < best_.step) best_ = *result;
+  }
+
+  /// Within tight memory, what is no more than even may be far better than what a search comes to.
+  /// True: it was.
+  bool take_even(std::initializer_list<Placement> placements) {
+    if (!task_.limit_memory || is_large()) return false;
+    const Nanos before = best_.step;
+    evaluator_.stop_at(evaluator_.ops() + options_.ops / 16);
+    for (const Placement placement : placements) {
+      const auto plans = even_stages(task_, placement);
+      if (!plans) continue;
+      for (const auto& stages : *plans) take(stages);
+    }
+    return best_.step < before;
+  }
+
+  void climb_from_even() {
+    if (exhausted_ || !take_even({Placement::kOne})) return;
+    const ImproveLimits limits = improve_limits(evaluator_.ops() + options_.ops / 4);
+    best_ = improve(task_, evaluator_, limits, std::move(best_));
   }
 
   /// Those of SPP, along one order of devices, so that no plan is worse.

@@ -14,11 +14,7 @@
 #include "weft/pipeline/pipedream.h"
 
 namespace weft::pipeline {
-namespace {
 
-enum class Placement { kOne, kTurns, kV };
-
-/// Even stages in both ways, on all devices in their order, or as many as there are layers for.
 Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Placement placement) {
   const LayerChain& chain = task.chain;
   const std::int32_t chunks = placement == Placement::kOne ? 1 : 2;
@@ -46,6 +42,8 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
   }
   return plans;
 }
+
+namespace {
 
 Placement placement_of(const std::string& name) {
   if (name == "interleaved") return Placement::kTurns;

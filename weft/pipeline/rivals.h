@@ -10,6 +10,13 @@
 
 namespace weft::pipeline {
 
+/// Stages on devices: one on each, two in turn, or two in a V.
+enum class Placement { kOne, kTurns, kV };
+
+/// Even stages, cut in both ways of even_cut.h, on all devices in their order, or as many as there
+/// are layers for.
+Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Placement placement);
+
 /// Planners: "spp": recursive order of devices, for each number of stages the plan with the least
 /// slowest stage or channel, PE; the best of them. "pipedream": its optimizer on equal devices with
 /// the slowest link of the cluster, 1F1B. "dapple": its estimate of the step around a pivot stage,
