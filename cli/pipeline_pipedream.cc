@@ -32,7 +32,7 @@ Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   for (std::string_view text = devices;;) {
     const std::size_t end = text.find('x');
     const std::string_view part = text.substr(0, end);
-    const auto number = part.find_first_not_of("0123456789") == part.npos ? parse_int(part) : 0;
+    const auto number = parse_digits(part);
     if (!number || *number < 1 || *number > kMostDevices || (all *= *number) > kMostDevices) {
       return fail(ErrorCode::kUsage,
                   fmt::format("--devices: '{}' is no number of devices up to {}; write 16 or 4x4",

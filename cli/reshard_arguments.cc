@@ -46,7 +46,7 @@ Result<Topology> topology_of(const Arguments& arguments) {
   if (!arguments.has("--topology")) return topology;
   const std::string_view text = arguments.all("--topology").back();
   const std::size_t comma = std::min(text.find(','), text.size());
-  const auto size = parse_int(text.substr(0, comma));
+  const auto size = parse_digits(text.substr(0, comma));
   if (!size || *size < 1 || comma == text.size()) {
     return fail(
         ErrorCode::kUsage,

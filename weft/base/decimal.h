@@ -46,6 +46,12 @@ inline std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
+/// Digits and nothing else ("7"): for numbers that people write, where 7.4 is a mistake.
+inline std::optional<std::int64_t> parse_digits(std::string_view text) {
+  const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
+  return digits ? parse_int(text) : std::nullopt;
+}
+
 std::optional<double> parse_double(std::string_view text);
 
 }  // namespace weft

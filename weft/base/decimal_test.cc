@@ -43,6 +43,8 @@ TEST(Decimal, WhatIsNoNumberOrDoesNotFitIsNothing) {
   EXPECT_EQ(parse_int("9223372036854775807"), 9223372036854775807);
   EXPECT_EQ(parse_int("-42"), -42);
   EXPECT_EQ(parse_int("7.4"), 7);
+  EXPECT_EQ(parse_digits("74"), 74);
+  for (const char* text : {"", "7.4", "1e3", "-7", "+7"}) EXPECT_FALSE(parse_digits(text)) << text;
   EXPECT_FALSE(parse_scaled("9223372036854775807", 3));
 }
 

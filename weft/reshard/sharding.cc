@@ -20,8 +20,8 @@ Result<SubAxisText> take_apart(std::string_view text) {
   if (colon == text.npos) return SubAxisText{text};
   const std::size_t bracket = text.find(')', colon);
   if (bracket != text.npos) {
-    const auto before = parse_int(text.substr(colon + 2, bracket - colon - 2));
-    const auto size = parse_int(text.substr(bracket + 1));
+    const auto before = parse_digits(text.substr(colon + 2, bracket - colon - 2));
+    const auto size = parse_digits(text.substr(bracket + 1));
     if (before && size && *before >= 1 && *size >= 1 && *before <= Mesh::kMostDevices &&
         *size <= Mesh::kMostDevices) {
       return SubAxisText{text.substr(0, colon), *before, *size};

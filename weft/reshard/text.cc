@@ -22,7 +22,7 @@ Result<std::vector<std::int64_t>> numbers(std::string_view text, const char* wha
   std::vector<std::int64_t> list;
   if (nothing(text)) return list;
   for (const std::string_view part : split_at(text, ',')) {
-    const auto number = parse_int(part);
+    const auto number = parse_digits(part);
     if (!number || *number < 0) {
       return fail(ErrorCode::kUsage, "'" + std::string(part) + "' is no " + what);
     }
@@ -47,7 +47,7 @@ Result<Mesh> parse_mesh(std::string_view axes, std::string_view devices) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const std::string_view axis : split_at(axes, ',')) {
     const std::size_t equals = axis.find('=');
-    const auto size = equals == axis.npos ? std::nullopt : parse_int(axis.substr(equals + 1));
+    const auto size = equals == axis.npos ? std::nullopt : parse_digits(axis.substr(equals + 1));
     if (!size || equals == 0) {
       return fail(ErrorCode::kUsage, "'" + std::string(axis) + "' is no axis; write x=2,y=4");
     }
