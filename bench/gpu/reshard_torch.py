@@ -16,6 +16,7 @@ usage: reshard_torch.py check              every case, and all pairs, with sever
 
 WEFT_CUDA_LIBRARY: libweft-cuda.so, where it is not installed with Weft.
 """
+import collections
 import itertools
 import json
 import math
@@ -111,14 +112,23 @@ class Rank:
 
 def check_rank():
     import weft.torch
+    from weft.torch import native
 
     rank = Rank()
     torch, done = rank.torch, 0
+    collectives, run_collective = collections.Counter(), native.run_collective
+
+    def counted(which, *rest, **more):
+        collectives[which.kind + (" of filled parts" if which.padding else "")] += 1
+        run_collective(which, *rest, **more)
+
+    native.run_collective = counted
     small = [
         (*case[:2], [max(5, extent // 8 + extent % 2) for extent in case[2]], *case[3:])
         for case in CASES
     ]
-    for case in (*small, *pair_cases(1 << 20, 0), *pair_cases(1 << 20, 5)):
+    # Large enough for chains of several collectives.
+    for case in (*small, *pair_cases(8 << 20, 0), *pair_cases(8 << 20, 5)):
         budgets = (None, 1 << 20) if case in small else (None,)
         for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
             array, mesh, after, expected = rank.ends(case, case[2], dtype)
@@ -130,6 +140,7 @@ def check_rank():
                 done += 1
     if rank.rank == 0:
         print(f"{done} redistributions of CUDA DTensors on {RANKS} NCCL ranks are right")
+        print("rank 0 ran", ", ".join(f"{n} {kind}" for kind, n in sorted(collectives.items())))
     rank.dist.destroy_process_group()
 
 

@@ -29,16 +29,24 @@ STATES = 4096
 MESSAGES = 1.4
 """Time of a byte in messages, over that of one in a collective: 1.2 to 1.5 on NCCL's sockets."""
 
+
+def rounded(size: int) -> int:
+    """By how much that size of parts may be exceeded where arrays do not divide."""
+    return size // 16
+
+
 @dataclass(frozen=True)
 class Chain:
     steps: tuple[Collective, ...]
     shapes: tuple[tuple[int, ...], ...]  # of this rank's part behind each of them
     received: int  # elements, at most, by any rank
+    padding: int  # elements that fill up parts on their way
     held: int  # elements beside both ends, at most, on any rank
 
     def price(self, step: float, element: float) -> float:
         return sum(
-            step + one.received * element * (MESSAGES if one.kind == "all_to_all" else 1)
+            step
+            + (max(one.received) + one.padding) * element * (MESSAGES if one.kind == "all_to_all" else 1)
             for one in self.steps
             if one.kind != "cut"
         )
@@ -63,32 +71,36 @@ class Move:
 
 @dataclass(frozen=True)
 class Search:
-    """Over placements, where everything divides: each dimension is cut by its axes in their order, so that
-    an axis that no later one follows can be gathered, scattered to, or cut by."""
+    """Over placements: each dimension is cut by its axes in their order, as torch.chunk cuts, so that an axis
+    that no later one follows can be gathered, scattered to, or cut by. What counts are the largest parts, to
+    whose size others are filled up."""
 
     source: Spec
     target: Spec
     adds: bool
     together: bool  # all ranks of the mesh have a group
 
+    def extents(self, state: State) -> list[int]:
+        extents = list(self.source.shape)
+        for n, each in zip(self.source.sizes, state):
+            if each.dim is not None:
+                extents[each.dim] = -(-extents[each.dim] // n)
+        return extents
+
     def size(self, state: State) -> int:
         """Elements of a part."""
-        pieces = math.prod(n for n, each in zip(self.source.sizes, state) if each.dim is not None)
-        return math.prod(self.source.shape) // pieces
+        return math.prod(self.extents(state))
 
-    def divides(self, state: State) -> bool:
-        return all(
-            extent % math.prod(n for n, each in zip(self.source.sizes, state) if each.dim == dim) == 0
-            for dim, extent in enumerate(self.source.shape)
-        )
+    def shared(self, state: State, other: State) -> int:
+        """Elements of a piece that goes from a part of the one to a part of the other."""
+        return math.prod(map(min, self.extents(state), self.extents(other)))
 
     def copied(self, state: State, axes: Iterable[int], whole: int) -> int:
         """Of the whole that parts along these axes make up: all of it, unless they lie side by side."""
+        extents = self.extents(state)
+        if math.prod(extents) * math.prod(self.source.sizes[axis] for axis in axes) != whole:
+            return whole
         dims = {state[axis].dim for axis in axes}
-        extents = [
-            extent // math.prod(n for n, each in zip(self.source.sizes, state) if each.dim == dim)
-            for dim, extent in enumerate(self.source.shape)
-        ]
         first = next((dim for dim, extent in enumerate(extents) if dim in dims or extent > 1), None)
         return 0 if dims <= {first} else whole
 
@@ -99,20 +111,20 @@ class Search:
             later = {other.dim for other in state[axis + 1 :]}
             free = [put(state, axis, Placed(dim=dim)) for dim in dims if dim not in later]
             whole, hops = put(state, axis, Placed()), sizes[axis] - 1
-            other_parts = part - part // sizes[axis]
             if each.reduce and self.adds:
-                yield Move(whole, 2 * other_parts, 2 * hops)
+                yield Move(whole, 2 * (part - part // sizes[axis]), 2 * hops)
                 for to in free:
-                    yield Move(to, other_parts, hops, self.copied(to, [axis], part))
+                    yield Move(to, hops * self.size(to), hops, self.copied(to, [axis], part))
             elif not each.reduce and each.dim is None:
                 yield from map(Move, free)
             elif each.dim is not None:
                 if each.dim not in later:
                     size = self.size(whole)
-                    yield Move(whole, size - part, hops, self.copied(state, [axis], size))
+                    lacking = min(hops * part, size)  # by a rank whose part may be empty
+                    yield Move(whole, lacking, hops, self.copied(state, [axis], size))
                     for to in free:
                         if to != state:
-                            yield Move(to, MESSAGES * other_parts, 1, part)
+                            yield Move(to, MESSAGES * hops * self.shared(state, to), 1, part)
                 # One axis takes the place of another: those that have a part give it to their line.
                 if [other.dim for other in state].count(each.dim) == 1:
                     for other, unused in enumerate(state):
@@ -127,18 +139,19 @@ class Search:
         to = tuple(Placed() for _ in state)
         whole = self.size(to)
         if all(each.dim is not None for each in state):
-            yield Move(to, whole - part, count - 1, self.copied(state, axes, whole))
+            yield Move(to, (count - 1) * part, count - 1, self.copied(state, axes, whole))
         elif self.adds and all(each.reduce for each in state):
-            other_parts = part - part // count
-            yield Move(to, 2 * other_parts, 2 * (count - 1))
+            yield Move(to, 2 * (part - part // count), 2 * (count - 1))
             end = self.target.placed
             if all(each.dim is not None for each in end):
+                other_parts = (count - 1) * self.size(end)
                 yield Move(end, other_parts, count - 1, self.copied(end, axes, whole))
 
     def path(self, step: float, element: float) -> list[Move]:
-        """The cheapest way there; empty: there is none. No part on the way is larger than at both ends."""
+        """The cheapest way there; empty: there is none. Parts on the way are as large as at the ends at most."""
         start, end = self.source.placed, self.target.placed
         most = max(self.size(start), self.size(end))
+        most += rounded(most)
         # Of equal ways the one with fewer collectives, fewer hops, less to copy, then the first on all ranks.
         number = itertools.count()
         nothing = (0.0, 0, 0, 0)
@@ -157,7 +170,7 @@ class Search:
                 cost = begun * step + move.received * element
                 then = (price + cost, starts + begun, hops + move.hops, copied + move.copied)
                 known = move.to in best and best[move.to] <= then
-                if known or self.size(move.to) > most or not self.divides(move.to):
+                if known or self.size(move.to) > most:
                     continue
                 best[move.to] = then
                 reached[move.to] = state, move
@@ -193,17 +206,18 @@ def chain_of(
     step: float,
     element: float,
 ) -> Chain | None:
-    """The cheapest one, if there is any; the same on all ranks.
+    """The cheapest one, if there is any; the same on all ranks. Of an array without elements there is none.
 
     step and element: what a collective costs, and what each element that it receives.
     """
+    if math.prod(source.shape) == 0:
+        return None
     ways = [[source, target]]
     plain = all(each.split == 1 for each in (*source.placed, *target.placed))
     if native.alike(source, target) and plain and (len(source.shape) + 2) ** len(source.sizes) <= STATES:
         together = len(source.sizes) > 1 and source.ranks == tuple(range(world))
         search = Search(source, target, dtype in ADDED, together)
-        if search.divides(source.placed) and search.divides(target.placed):
-            ways.insert(0, stops_of(search, step, element))
+        ways.insert(0, stops_of(search, step, element))
     for stops in ways:
         steps = [
             collective_of(one, other, dtype, reduction, rank, world) or cut_of(one, other, rank)
@@ -219,13 +233,15 @@ def chained(stops: Sequence[Spec], steps: Sequence[Collective], rank: int) -> Ch
     behind = [0] * len(steps)  # memory of what comes out, where that is not the end
     for i in reversed(range(len(steps) - 1)):
         then = steps[i + 1]
-        behind[i] = then.copies + behind[i + 1] if goes_into(then) else parts[i]
+        behind[i] = max(then.copies, behind[i + 1]) if goes_into(then) else parts[i]
     held = 0
     for i, step in enumerate(steps):
         before = 0 if i == 0 or goes_into(step) else parts[i - 1]
         held = max(held, before + step.copies + behind[i])
     shapes = tuple(local_shape(stop, rank) or () for stop in stops[1:])
-    return Chain(tuple(steps), shapes, sum(step.received for step in steps), held)
+    received = zip(*(step.received for step in steps if step.received))
+    padding = sum(step.padding for step in steps)
+    return Chain(tuple(steps), shapes, max(map(sum, received), default=0), padding, held)
 
 
 def goes_into(step: Collective) -> bool:
@@ -255,13 +271,14 @@ class Run:
         then, shape = self.chain.steps[i + 1], self.chain.shapes[i]
         if not goes_into(then):
             return self.out.new_empty(shape)
-        room = self.out_of(i + 1)
-        if then.kind == "all_gather":
-            room = native.room_of(then, room)
-        self.rooms[i + 1] = room
-        if then.kind == "all_reduce":
-            return room
-        return native.slot_of(room, dist.get_process_group_ranks(self.groups[i + 1])).view(shape)
+        if then.got is None:
+            self.rooms[i + 1] = self.out_of(i + 1)
+            return self.rooms[i + 1]
+        # Where slots lie apart from what is gathered, that is needed later alone.
+        room = self.out_of(i + 1) if then.got.straight else self.out.new_empty(then.got.room)
+        self.rooms[i + 1] = room.view(-1)
+        slot = native.slot_of(self.rooms[i + 1], dist.get_process_group_ranks(self.groups[i + 1]))
+        return slot[: math.prod(shape)].view(shape)
 
     def run(self, given: torch.Tensor, deadline_of: Callable[[Any], Deadline]) -> None:
         for i, (step, group) in enumerate(zip(self.chain.steps, self.groups)):

@@ -200,6 +200,14 @@ def local_shape(spec: Spec, rank: int) -> tuple[int, ...] | None:
     return tuple(sum(high - low for low, high in strips) for strips in part)
 
 
+def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
+    stride, at = [], 1
+    for size in reversed(shape):
+        stride.append(at)
+        at *= max(1, size)
+    return tuple(reversed(stride))
+
+
 @functools.lru_cache(maxsize=256)
 def end_of(spec: Spec) -> ReshardEnd:
     orders = [order_of(spec, dim) for dim in range(len(spec.shape))]

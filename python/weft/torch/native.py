@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Redistributions that are one collective of the back-end: summands along one dimension of a mesh, or all
 of them, that are added up, and parts that are gathered. Back-ends do more for their collectives than for
-messages, so it runs as it is; copies before and after put in order what does not lie so."""
+messages, so it runs as it is; copies before and after put in order what does not lie so, and fill up parts
+that differ in size."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
 
-from .layouts import Placed, Spec, part_of
+from .folds import (
+    Box,
+    Fold,
+    View,
+    around,
+    boxes_of,
+    common,
+    fold_of,
+    make_up,
+    shape_of,
+    size_of,
+    within,
+)
+from .layouts import Placed, Spec
 from .messages import Deadline, peer_failed
 
 OPERATIONS = {
@@ -40,24 +53,6 @@ Line = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class View:
-    """An array as the parts that it is made up of: each dimension with those of the parts' places in front, and
-    an order of these in which all places come first."""
-
-    extents: tuple[int, ...]
-    order: tuple[int, ...]
-
-    @property
-    def straight(self) -> bool:
-        """Whether parts are in memory one after the other, each in one piece."""
-        seen = [dim for dim in self.order if self.extents[dim] != 1]
-        return seen == sorted(seen)
-
-    def of(self, array: torch.Tensor) -> torch.Tensor:
-        return array.reshape(self.extents).permute(self.order)
-
-
-@dataclass(frozen=True)
 class Collective:
     kind: Kind
     axes: tuple[int, ...]  # of the mesh: ranks along them take part; one of them, or all
@@ -65,12 +60,14 @@ class Collective:
     shape: tuple[int, ...]  # of what this rank has
     taken: tuple[slice, ...]  # of that, what it takes part with
     all_taken: bool  # on all ranks
-    sent: View | None = None  # parts of what it takes part with
-    got: View | None = None  # parts of what comes out
+    sent: View | None = None  # slots of what it takes part with
+    got: View | None = None  # slots of what comes out
     # Of broadcasts: the rank that each part comes from, and where it belongs.
     parts: tuple[tuple[int, tuple[slice, ...]], ...] = ()
     copies: int = 0  # elements that are held beside both ends, at most, on any rank
-    received: int = 0  # elements, at most, by any rank
+    received: tuple[int, ...] = ()  # elements, by each rank
+    padding: int = 0  # elements, at most, that fill up the slots of a line
+    splits: tuple[tuple[int, ...], ...] = ()  # of all-to-alls of unequal parts: what is got, and sent
     reduction: str = ""
 
 
@@ -98,85 +95,6 @@ def lines(spec: Spec, axes: tuple[int, ...]) -> list[Line]:
     ]
 
 
-Box = tuple[tuple[int, int], ...]
-
-
-def box_of(spec: Spec, rank: int) -> Box | None:
-    """What the rank holds, if it is one box, and not empty."""
-    part = part_of(spec, rank) or ()
-    if any(len(strips) != 1 for strips in part):
-        return None
-    return tuple(strips[0] for strips in part)
-
-
-def boxes_of(spec: Spec) -> dict[int, Box] | None:
-    """Of all ranks."""
-    boxes = {rank: box for rank in spec.ranks if (box := box_of(spec, rank)) is not None}
-    return boxes if len(boxes) == len(spec.ranks) else None
-
-
-def size_of(box: Box) -> int:
-    return math.prod(max(0, high - low) for low, high in box)
-
-
-def common(box: Box, other: Box) -> Box:
-    return tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))
-
-
-def within(box: Box, whole: Box) -> tuple[slice, ...]:
-    """Nothing of it where it is empty."""
-    return tuple(
-        slice(low - at, max(low, high) - at) for (low, high), (at, _) in zip(box, whole)
-    )
-
-
-@dataclass(frozen=True)
-class Fold:
-    """How parts make up a whole: which of the axes cut each dimension, most significant first."""
-
-    axes: tuple[int, ...]
-    sizes: tuple[int, ...]  # of the axes
-    cuts: tuple[tuple[int, ...], ...]  # numbers in `axes`, of each dimension
-
-    def parts(self, whole: Box) -> list[Box]:
-        """In the order of places; none where they are not equal."""
-        pieces = [math.prod(self.sizes[i] for i in cut) for cut in self.cuts]
-        if any((high - low) % count for (low, high), count in zip(whole, pieces)):
-            return []
-        return [self._part(whole, place) for place in itertools.product(*map(range, self.sizes))]
-
-    def _part(self, whole: Box, place: tuple[int, ...]) -> Box:
-        part = []
-        for (low, high), cut in zip(whole, self.cuts):
-            size, at = high - low, low
-            for i in cut:
-                size //= self.sizes[i]
-                at += place[i] * size
-            part.append((at, at + size))
-        return tuple(part)
-
-    def view(self, whole: Box) -> View:
-        extents: list[int] = []
-        places, rest = [0] * len(self.axes), []
-        for (low, high), cut in zip(whole, self.cuts):
-            size = high - low
-            for i in cut:
-                places[i] = len(extents)
-                extents.append(self.sizes[i])
-                size //= self.sizes[i]
-            rest.append(len(extents))
-            extents.append(size)
-        return View(tuple(extents), (*places, *rest))
-
-
-def fold_of(spec: Spec, axes: tuple[int, ...]) -> Fold:
-    cuts = tuple(
-        tuple(i for i, axis in enumerate(axes) if spec.placed[axis].dim == dim)
-        for dim in range(len(spec.shape))
-    )
-    return Fold(axes, tuple(spec.sizes[axis] for axis in axes), cuts)
-
-
 def alike(source: Spec, target: Spec) -> bool:
     """Whether both are on the same mesh, and cut in the order of its dimensions."""
     same = (source.sizes, source.ranks) == (target.sizes, target.ranks)
@@ -191,8 +109,7 @@ def cut_of(source: Spec, target: Spec, rank: int) -> Collective | None:
         return None
     if any(common(has[each], shall[each]) != shall[each] for each in has):
         return None
-    shape = tuple(high - low for low, high in has[rank])
-    return Collective("cut", (), 1, shape, within(shall[rank], has[rank]), False)
+    return Collective("cut", (), 1, shape_of(has[rank]), within(shall[rank], has[rank]), False)
 
 
 def collective_of(
@@ -236,6 +153,8 @@ def collective_of(
         return None
     sent = fold_of(target, axes)  # parts of what ranks take part with
     got = fold_of(source, axes)
+    slots: dict[int, int | None] = {}
+    padding = 0
     for line in lines(source, axes):
         if kind == "all_reduce":
             fits = len({takes[each] for each in line} | {shall[each] for each in line}) == 1
@@ -246,29 +165,54 @@ def collective_of(
             fits = fits and [takes[each] for each in line] == held
         if not fits:
             return None
-    most, count = max(map(size_of, takes.values())), len(lines(source, axes)[0])
-    copies = 0
-    if kind != "all_reduce" and (cut or not all(sent.view(box).straight for box in takes.values())):
-        copies += most
-    if kind == "all_to_all" and not all(got.view(box).straight for box in shall.values()):
-        copies += most
+        if kind == "reduce_scatter":
+            slot = size_of(shall[line[0]])  # the first part is the largest
+            padding = max(padding, slot * len(line) - size_of(whole))
+            slots.update((each, slot) for each in line)
+    if padding and world is None:
+        return None
+    (mine,) = [line for line in lines(source, axes) if rank in line]
+    count, most, copies = len(mine), max(map(size_of, takes.values())), 0
+    out_of = into = None
+    splits: list[tuple[int, ...]] = []
+    if kind != "all_reduce":
+        out_of = sent.view(shape_of(takes[rank]), slots.get(rank))
+        if cut or not all_straight(sent, takes, slots):
+            copies += most + padding
+    if kind == "all_to_all":
+        into = got.view(shape_of(shall[rank]))
+        if not all_straight(got, shall, slots):
+            copies += max(map(size_of, shall.values()))
+        if any(len({shape_of(end[each]) for each in mine}) > 1 for end in (takes, shall)):
+            splits = [
+                tuple(size_of(common(takes[one], shall[other])) for one, other in pairs)
+                for pairs in ([(each, rank) for each in mine], [(rank, each) for each in mine])
+            ]
+        received = [size_of(shall[each]) - size_of(common(takes[each], shall[each])) for each in has]
+    elif kind == "reduce_scatter":
+        received = [size_of(box) * (count - 1) for box in shall.values()]
+    else:
+        received = [size_of(box) * (count - 1) // count * 2 for box in takes.values()]
     return Collective(
         kind,
         axes,
         count,
-        tuple(high - low for low, high in has[rank]),
+        shape_of(has[rank]),
         within(takes[rank], has[rank]),
         takes == has,
-        None if kind == "all_reduce" else sent.view(takes[rank]),
-        got.view(shall[rank]) if kind == "all_to_all" else None,
+        out_of,
+        into,
         copies=copies,
-        received=most * (count - 1) // count * (2 if kind == "all_reduce" else 1),
+        received=tuple(received),
+        padding=padding,
+        splits=tuple(splits),
         reduction=reduction,
     )
 
 
-def around(boxes: Sequence[Box]) -> Box:
-    return tuple((min(low for low, _ in each), max(high for _, high in each)) for each in zip(*boxes))
+def all_straight(fold: Fold, wholes: dict[int, Box], slots: Mapping[int, int | None]) -> bool:
+    shapes = {(shape_of(box), slots.get(rank)) for rank, box in wholes.items()}
+    return all(fold.view(shape, slot).straight for shape, slot in shapes)
 
 
 def gather_of(
@@ -279,66 +223,60 @@ def gather_of(
     rank: int,
     some: bool,
 ) -> Collective | None:
-    """some: whether parts may differ, see broadcasts."""
+    """some: whether parts may differ. Where none has to be put in order each is then broadcast, as nothing
+    has to be filled up; elsewhere there is a copy anyway."""
     takes = {each: common(box, shall[each]) for each, box in has.items()}
-    kind: Kind = "all_gather"
     fold = fold_of(source, axes)
+    cut, padding = True, 0  # cut: into the parts of the fold
+    slots: dict[int, int] = {}
     for line in lines(source, axes):
-        if len({shall[each] for each in line}) != 1:
+        whole = shall[line[0]]
+        if any(shall[each] != whole for each in line):
             return None
-        equal = [takes[each] for each in line] == fold.parts(shall[line[0]])
-        if not equal or list(line) != sorted(line):
-            kind = "broadcasts"
+        cut &= [takes[each] for each in line] == fold.parts(whole) and list(line) == sorted(line)
+        slot = size_of(takes[line[0]])  # the first part is the largest
+        padding = max(padding, slot * len(line) - size_of(whole))
+        slots.update((each, slot) for each in line)
     (mine,) = [line for line in lines(source, axes) if rank in line]
-    whole = shall[rank]
-    shape, taken = tuple(high - low for low, high in has[rank]), within(takes[rank], has[rank])
-    lacks = max(size_of(shall[each]) - size_of(takes[each]) for each in has)
     largest = max(map(size_of, shall.values()))
-    if kind == "all_gather":
-        straight = all(fold.view(box).straight for box in shall.values())
-        return Collective(
-            kind,
-            axes,
-            len(mine),
-            shape,
-            taken,
-            takes == has,
-            got=fold.view(whole),
-            copies=0 if straight else largest,
-            received=lacks,
-        )
-    if not some or len(axes) != 1:
-        return None
-    dim = source.placed[axes[0]].dim
-    assert dim is not None
-    straight = True  # all parts of all lines are pieces of memory
-    for line in lines(source, axes):
-        one = shall[line[0]]
-        if not make_up([takes[each] for each in line if size_of(takes[each])], dim, one):
-            return None
-        alone = any(size_of(takes[each]) == size_of(one) for each in line)
-        straight &= alone or math.prod(high - low for low, high in one[:dim]) == 1
-    return Collective(
-        "broadcasts",
+    either = Collective(
+        "all_gather",
         axes,
         len(mine),
-        shape,
-        taken,
+        shape_of(has[rank]),
+        within(takes[rank], has[rank]),
         takes == has,
-        parts=tuple((each, within(takes[each], whole)) for each in mine if size_of(takes[each])),
-        copies=0 if straight else largest,
-        received=lacks,
+        received=tuple(size_of(shall[each]) - size_of(takes[each]) for each in has),
     )
+    straight = in_pieces(source, axes[0], takes, shall) if some and len(axes) == 1 else None
+    if cut and (not padding or (some and not straight)):
+        return replace(
+            either,
+            got=fold.view(shape_of(shall[rank]), slots[rank]),
+            copies=0 if all_straight(fold, shall, slots) else largest + padding,
+            padding=padding,
+        )
+    if straight is None:
+        return None
+    parts = [(each, within(takes[each], shall[rank])) for each in mine if size_of(takes[each])]
+    copies = 0 if straight else largest
+    return replace(either, kind="broadcasts", parts=tuple(parts), copies=copies)
 
 
-def make_up(parts: list[Box], dim: int, whole: Box) -> bool:
-    """Whether the parts are the whole, cut along one dimension."""
-    at = whole[dim][0]
-    for part in sorted(parts, key=lambda part: part[dim]):
-        if part != (*whole[:dim], (at, part[dim][1]), *whole[dim + 1 :]):
-            return False
-        at = part[dim][1]
-    return at == whole[dim][1]
+def in_pieces(
+    source: Spec, axis: int, takes: dict[int, Box], shall: dict[int, Box]
+) -> bool | None:
+    """Whether all parts are pieces of the memory of what they make up along the axis; None: they do not."""
+    dim = source.placed[axis].dim
+    assert dim is not None
+    straight = True
+    for line in lines(source, (axis,)):
+        whole = shall[line[0]]
+        if not make_up([takes[each] for each in line if size_of(takes[each])], dim, whole):
+            return None
+        alone = any(size_of(takes[each]) == size_of(whole) for each in line)
+        straight &= alone or math.prod(shape_of(whole[:dim])) == 1
+    return straight
 
 
 # torch 2.13 has other names for them, and warns of these.
@@ -347,14 +285,23 @@ scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 
 
 def room_of(which: Collective, out: torch.Tensor) -> torch.Tensor:
-    """Where parts come one behind the other."""
+    """Where slots come one behind the other."""
     assert which.got is not None
-    return out if which.got.straight else torch.empty_like(out)
+    return out.view(-1) if which.got.straight else out.new_empty(which.got.room)
 
 
 def slot_of(room: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
-    """Of it, the part of this rank."""
+    """Of it, that of this rank."""
     return room.view(len(ranks), -1)[ranks.index(dist.get_rank())]
+
+
+def slots_from(view: View, array: torch.Tensor) -> torch.Tensor:
+    if view.straight:
+        return array.contiguous().view(-1)
+    room = array.new_empty(view.room)
+    for part, slot in view.pairs(array, room):
+        slot.copy_(part)
+    return room
 
 
 def run_collective(
@@ -373,36 +320,49 @@ def run_collective(
     if which.kind == "cut":
         out.copy_(given)
         return
-    ranks = dist.get_process_group_ranks(group)
     if which.kind == "broadcasts":
         run_broadcasts(which, given, out, group, deadline)
         return
-    operation = OPERATIONS.get(which.reduction)
-    if which.sent is not None:
-        given = which.sent.of(given)
+    ranks, operation = dist.get_process_group_ranks(group), OPERATIONS.get(which.reduction)
+    sent, got = which.sent, which.got
+    rooms = [view.room for view in (sent, got) if view is not None]
+    if not which.splits and not any((out.numel(), *rooms)):
+        return  # none of these ranks has anything
+    result = out.view(-1)
     try:
-        if which.kind == "all_gather":
-            if room is None:
-                room = room_of(which, out)
-                if not given.is_contiguous():
-                    given = slot_of(room, ranks).view(given.shape).copy_(given)
-            work = gather(room.view(-1), given.view(-1), group=group, async_op=True)
-        elif which.kind == "all_reduce":
+        if which.kind == "all_reduce":
             if room is None:
                 out.copy_(given)
             work = dist.all_reduce(out, operation, group=group, async_op=True)
         elif which.kind == "reduce_scatter":
-            work = scatter(out.view(-1), given.reshape(-1), operation, group=group, async_op=True)
+            assert sent is not None
+            parts = slots_from(sent, given)
+            if result.numel() < sent.slot:  # it comes where this rank's summand was
+                result = slot_of(parts, ranks)
+            work = scatter(result, parts, operation, group=group, async_op=True)
+        elif which.kind == "all_gather":
+            assert got is not None
+            mine, there = given, room is not None
+            room = room_of(which, out) if room is None else room
+            if there or not given.is_contiguous() or given.numel() < got.slot:
+                mine = slot_of(room, ranks)
+                if not there:
+                    mine[: given.numel()].view(given.shape).copy_(given)
+            work = gather(room, mine.view(-1), group=group, async_op=True)
         else:
+            assert sent is not None
             room = room_of(which, out)
-            into, given = (each.reshape(-1).view(torch.uint8) for each in (room, given))
-            work = dist.all_to_all_single(into, given, group=group, async_op=True)
+            into, parts = (each.view(torch.uint8) for each in (room, slots_from(sent, given)))
+            sizes = [[n * out.itemsize for n in split] for split in which.splits]
+            work = dist.all_to_all_single(into, parts, *sizes, group=group, async_op=True)
     except RuntimeError as error:
         raise peer_failed(ranks, error) from error
     deadline.wait(work, ranks)
-    if which.got is not None and room is not None and room is not out:
-        parts = which.got.of(out)
-        parts.copy_(room.view(parts.shape))
+    if got is not None and room is not None and not got.straight:
+        for part, slot in got.pairs(out, room):
+            part.copy_(slot)
+    elif result.numel() > out.numel():
+        out.view(-1).copy_(result[: out.numel()])
 
 
 def run_broadcasts(

@@ -22,7 +22,7 @@ from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, 
 from ..errors import Infeasible, UsageError
 from . import backends, chains, native
 from .grouped import STAGING, agree, longest_piece
-from .layouts import DTYPES, Spec, end_of, local_shape, spec_for, spec_of
+from .layouts import DTYPES, Spec, contiguous_stride, end_of, local_shape, spec_for, spec_of
 from .messages import Deadline, Links
 from .running import (
     CHUNK,
@@ -125,14 +125,6 @@ def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch
     """The narrower one travels, but summands are added up in the wider one."""
     narrow, wide = sorted((given, wanted), key=lambda dtype: dtype.itemsize)
     return wide if reduction else narrow
-
-
-def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
-    stride, at = [], 1
-    for size in reversed(shape):
-        stride.append(at)
-        at *= max(1, size)
-    return tuple(reversed(stride))
 
 
 def dtensor(local: torch.Tensor, mesh: DeviceMesh, placements: Any, shape: Any) -> DTensor:
@@ -301,7 +293,8 @@ def carry_for(
 
 def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
     """Those of the back-end that take the array there, where they are as good as the plan: no rank may receive
-    more, nor hold more than what is sent and what is received, as with messages."""
+    more, but for what fills up parts that differ in size, nor hold more than what is sent and what is
+    received, as with messages, but for rounding."""
     source, target, dtype = way.source, way.target, way.dtype
     reduction, rank = reduction_of(source, target), dist.get_rank()
     if groups:
@@ -313,7 +306,8 @@ def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
             return None
         plan = plan_of(way, 0)
         messages = plan.time_us + plan.received / NCCL_BYTES_A_US * (chains.MESSAGES - 1)
-        if chain.received * dtype.itemsize > plan.received or chain.price(step, element) > messages:
+        most = plan.received + chain.padding * dtype.itemsize
+        if chain.received * dtype.itemsize > most or chain.price(step, element) > messages:
             return None
     else:
         alone = native.collective_of(source, target, dtype, reduction, rank)
@@ -321,7 +315,7 @@ def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
             return None
         chain = chains.chained((source, target), [alone], rank)
     largest = largest_part((way,))
-    room = 2 * largest if largest <= WHOLE else 0
+    room = 2 * largest + chains.rounded(largest) if largest <= WHOLE else 0
     return chain if chain.held * dtype.itemsize <= room else None
 
 
