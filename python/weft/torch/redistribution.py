@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,30 @@ def largest_part(ways: Sequence[Way]) -> int:
 
 @functools.lru_cache(maxsize=256)
 def program_of(
+    ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
+) -> ReshardProgram:
+    try:
+        return program_within(ways, rank, budget, kind)
+    except Infeasible as refusal:
+        told = re.fullmatch(r"(.*); allow at least (\d+).*", str(refusal))
+        if budget is None or told is None:
+            raise
+        enough = least_budget(ways, rank, max(budget + 1, int(told[2])), kind)
+        raise Infeasible(f"{told[1]}; allow at least {enough} bytes") from None
+
+
+def least_budget(ways: tuple[Way, ...], rank: int, budget: int, kind: Kind) -> int:
+    """From that one on, about the first that does. Another budget leads to other plans, of which several
+    arrays may need more together, and groups of messages want room for one to each rank."""
+    while True:
+        try:
+            program_within(ways, rank, budget, kind)
+            return budget
+        except Infeasible:
+            budget += max(1, budget // 32)
+
+
+def program_within(
     ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
 ) -> ReshardProgram:
     plans = [plan_of(way, budget or 0) for way in ways]

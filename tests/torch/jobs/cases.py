@@ -18,6 +18,7 @@ import weft.torch
 from tests.torch.jobs.oracle import check, distributed, local, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
 from weft.torch import backends, grouped, native, neighbours, packing, redistribution, running
+from weft.torch.layouts import Placed, Spec
 from weft.torch.messages import Links
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
@@ -224,6 +225,32 @@ def case_a_budget_is_kept() -> None:
         weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
     )
     assert "allow at least" in text
+
+
+def case_a_budget_that_a_refusal_tells_is_enough() -> None:
+    """However ranks reach each other, and for several arrays at once."""
+    link, seen = running.LINKS["gloo"], 0
+    ten, four = (tuple(range(count)) for count in (10, 4))
+    summand, whole = Placed(reduce="sum"), Placed()
+    kinds: tuple[running.Kind, ...] = ("memory", "groups", "messages")
+    for kind, budget in itertools.product(kinds, (2, 20, 40)):
+        ways = tuple(
+            redistribution.Way(
+                Spec(shape, (2, 5), ten, placed), Spec(shape, (4,), four, (end,)), torch.float32, link
+            )
+            for shape in ((7, 4), (5, 3))
+            for placed in ((summand, summand), (whole, summand), (Placed(dim=0), whole))
+            for end in (summand, Placed(dim=1))
+        )
+        for some in (*((way,) for way in ways), ways):
+            try:
+                redistribution.program_of(some, 1, budget, kind)
+            except weft.Infeasible as refusal:
+                seen += 1
+                told = int(str(refusal).split()[-2])
+                assert told > budget, refusal
+                redistribution.program_of(some, 1, told, kind)
+    assert seen > 50
 
 
 def way_of(

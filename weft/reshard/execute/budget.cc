@@ -83,18 +83,6 @@ Shares share_out(const std::vector<Course>& courses, Bytes budget) {
   return share;
 }
 
-tl::unexpected<Error> too_little(const BudgetShare& share) {
-  std::string what;
-  if (share.rests > 0) {
-    what = "the " + std::to_string(share.rests) + " bytes of a device that rest between rounds";
-  }
-  if (share.needs > share.rests) {
-    what += std::string(what.empty() ? "" : " and ") + "four messages of an element each";
-  }
-  return fail(ErrorCode::kInfeasible, "the budget does not hold " + what + "; allow at least " +
-                                          std::to_string(share.needs) + " bytes");
-}
-
 /// Each slab is a turn of all devices.
 Status check_slabs(const Shares& share, Bytes budget) {
   constexpr std::int64_t kMostSlabs = 1 << 16;
@@ -136,6 +124,18 @@ Bytes arrange(std::vector<Homes>& homes) {
     for (Block& block : item.blocks) blocks.push_back(&block);
   }
   return arrange(blocks);
+}
+
+tl::unexpected<Error> too_little(const BudgetShare& share) {
+  std::string what;
+  if (share.rests > 0) {
+    what = "the " + std::to_string(share.rests) + " bytes of a device that rest between rounds";
+  }
+  if (share.needs > share.rests) {
+    what += std::string(what.empty() ? "" : " and ") + "four messages of an element each";
+  }
+  return fail(ErrorCode::kInfeasible, "the budget does not hold " + what + "; allow at least " +
+                                          std::to_string(share.needs) + " bytes");
 }
 
 Result<Shares> shares_of(const std::vector<Course>& courses, Bytes budget) {

@@ -25,6 +25,9 @@ struct Shares : BudgetShare {
 /// nothing is shared out.
 Result<Shares> shares_of(const std::vector<Course>& courses, Bytes budget);
 
+/// Why a budget is refused that does not hold what rests and messages: allow `needs`.
+tl::unexpected<Error> too_little(const BudgetShare& share);
+
 std::vector<Course> courses_of(const std::vector<Array>& arrays);
 std::vector<Homes> homes_of(const std::vector<Course>& courses, Device device);
 /// Gives all blocks of a device their offsets; returns the size of its staging.

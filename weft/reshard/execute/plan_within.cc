@@ -2,6 +2,7 @@
 // Plans whose arrays and messages on their way fit into a budget.
 #include <algorithm>
 
+#include "weft/reshard/execute/budget.h"
 #include "weft/reshard/execute/program.h"
 
 namespace weft::reshard::execute {
@@ -26,48 +27,47 @@ bool rests_at_ends(const Problem& problem, const Layout& layout) {
 class Choice {
  public:
   Choice(const Problem& problem, const PlannerOptions& options, Bytes budget)
-      : problem_(problem), options_(options), budget_(budget) {}
+      : problem_(&problem), options_(&options), budget_(budget) {}
 
   void offer(Result<Plan> plan) {
     if (!plan) {
       why_not_ = plan.error();
       return;
     }
-    const BudgetShare share = budget_share({{&problem_, &*plan, {}}}, budget_);
+    const BudgetShare share = budget_share({{problem_, &*plan, {}}}, budget_);
     const bool fits = share.needs <= budget_;
     // What rests leaves less for messages.
-    Link link = options_.link;
+    Link link = options_->link;
     link.window = fits ? 2 * share.message : 0;
-    settle(*plan, problem_, link);
+    settle(*plan, *problem_, link);
     const bool better = !best_ || (fits != fits_ ? fits
                                    : fits        ? plan->time < best_->time
-                                                 : share.needs < needs_);
+                                                 : share.needs < share_.needs);
     if (!better) return;
     best_ = std::move(*plan);
     fits_ = fits;
-    needs_ = share.needs;
+    share_ = share;
   }
 
+  bool found() const { return best_.has_value(); }
   bool fits() const { return fits_; }
+  const BudgetShare& share() const { return share_; }
   Result<Plan> take() {
     if (best_) return std::move(*best_);
     return tl::unexpected(why_not_);
   }
 
  private:
-  const Problem& problem_;
-  const PlannerOptions& options_;
+  const Problem* problem_;
+  const PlannerOptions* options_;
   Bytes budget_;
   std::optional<Plan> best_;
   bool fits_ = false;
-  Bytes needs_ = 0;
+  BudgetShare share_;
   Error why_not_;
 };
 
-}  // namespace
-
-Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {
-  if (budget == 0) return make_plan(problem, options);
+Choice choose(const Problem& problem, const PlannerOptions& options, Bytes budget) {
   PlannerOptions within = options;
   within.link.window = budget / 2;
   Choice choice(problem, options, budget);
@@ -80,7 +80,7 @@ Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& opti
   };
   // In one round an array may leave staging and another part of it come there.
   offer_resting(budget / 2);
-  if (options.direct) return choice.take();
+  if (options.direct) return choice;
   if (!problem.target.partial()) {
     // Where nothing rests all of the budget is left for messages.
     PlannerOptions direct = within;
@@ -90,7 +90,30 @@ Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& opti
   if (!choice.fits()) offer_resting(0);
   // Nothing leads straight to summands, which may rest longer than the budget allows.
   if (!choice.fits()) choice.offer(make_plan(problem, within));
-  return choice.take();
+  return choice;
+}
+
+/// About the least budget beyond a refused one that some plan fits. What the plans need that were
+/// found within that does not tell: another budget leads to other plans, so each is tried. Between
+/// budgets that fit lie some that do not, so steps are small.
+BudgetShare least_that_fits(const Problem& problem, const PlannerOptions& options, Bytes refused) {
+  for (Bytes budget = std::max(refused + 1, 4 * problem.item_size);;
+       budget += std::max<Bytes>(1, budget / 32)) {
+    const Choice choice = choose(problem, options, budget);
+    if (!choice.fits()) continue;
+    BudgetShare share = choice.share();
+    share.needs = budget;
+    return share;
+  }
+}
+
+}  // namespace
+
+Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget) {
+  if (budget == 0) return make_plan(problem, options);
+  Choice choice = choose(problem, options, budget);
+  if (choice.fits() || !choice.found()) return choice.take();
+  return too_little(least_that_fits(problem, options, budget));
 }
 
 }  // namespace weft::reshard::execute

@@ -167,8 +167,7 @@ struct BudgetShare {
 BudgetShare budget_share(const std::vector<Array>& arrays, Bytes budget);
 
 /// The cheapest plan found that the budget allows, priced with messages cut to fit it; 0: no limit.
-/// Where there is none, the one that needs least, which make_program() refuses and says how much it
-/// needs.
+/// An Error (kInfeasible) where there is none, with about the least budget that has one.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
 /// The cheapest plan found whose rounds can all be done in place, within the budget; 0: no limit.
