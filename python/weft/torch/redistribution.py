@@ -21,7 +21,7 @@ from torch.distributed.tensor.placement_types import Partial
 
 from .._core import ReshardPlan, ReshardProgram, reshard_plan, reshard_program, reshard_resting
 from ..errors import Infeasible, UsageError
-from . import backends, chains, native
+from . import backends, casting, chains, native
 from .grouped import STAGING, agree, longest_piece
 from .layouts import DTYPES, Spec, contiguous_stride, end_of, local_shape, spec_for, spec_of
 from .messages import Deadline, Links
@@ -364,7 +364,9 @@ def _redistribute(
     local = bare(array)
     if ready.same:
         return made(local, ready)
-    out = torch.empty(ready.shape, dtype=ready.travels, device=local.device)
+    comes_as = wanted if casting.widens(ready.travels, wanted) else ready.travels
+    result = torch.empty(ready.shape, dtype=comes_as, device=local.device)
+    out = casting.room_in(result, ready.travels)
     if ready.carry is not None:
         given = local.to(ready.travels).contiguous() if ready.given else out[:0]
         if given.nbytes != ready.given:
@@ -372,10 +374,13 @@ def _redistribute(
                 f"this rank has {given.nbytes} bytes of an array of which its placements say {ready.given}"
             )
         ready.carry(given, out, mesh, timeout)
+    if out is not result:
+        casting.settle(out, result)
     scale = ready.scale
     if scale != 1.0:
-        out = out.mul_(scale) if out.is_floating_point() or out.is_complex() else out * scale
-    return made(out.to(wanted), ready)
+        exact = result.is_floating_point() or result.is_complex()
+        result = result.mul_(scale) if exact else result * scale
+    return made(result.to(wanted), ready)
 
 
 def made(local: torch.Tensor, ready: Ready) -> DTensor:

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from ..errors import Infeasible, UsageError
+from . import casting
 from .layouts import Placed, Spec, part_of, spec_of
 from .redistribution import Way, program_of, reduction_of, scale_of, wire_dtype
 from .running import Job, bare, road_between, run
@@ -128,11 +129,12 @@ def transfers(told: Sequence[Told]) -> Iterator[Transfer]:
 
 
 def cast_bytes(transfer: Transfer) -> int:
-    """Most that any rank needs for the array in the type that travels."""
+    """Most that any rank needs for the array in the type that travels; a wider target has room for that."""
     most = 0
     ends = ((transfer.source, transfer.given), (transfer.target, transfer.wanted))
     for spec, dtype in ends:
-        if dtype != transfer.travels:
+        widened = spec is transfer.target and casting.widens(transfer.travels, dtype)
+        if dtype != transfer.travels and not widened:
             for rank in spec.ranks:
                 part = part_of(spec, rank) or ()
                 count = math.prod(sum(high - low for low, high in strips) for strips in part)
@@ -219,9 +221,7 @@ def job_of(
     if rank in each.source.ranks:
         source = bare(src_state[each.name]).to(each.travels)
     if rank in each.target.ranks:
-        target = bare(dst_state[each.name])
-        if target.dtype != each.travels or not target.is_contiguous():
-            target = torch.empty(target.shape, dtype=each.travels, device=device)
+        target = casting.room_in(bare(dst_state[each.name]), each.travels)
     return Job(source, target, reduction_of(each.source, each.target))
 
 
@@ -232,5 +232,5 @@ def finish(each: Transfer, job: Job, dst_state: Mapping[str, torch.Tensor], rank
     scale = scale_of(each.source, each.target)
     if scale != 1.0:
         target.copy_(job.target * scale)
-    elif job.target.data_ptr() != target.data_ptr():
-        target.copy_(job.target)
+    else:
+        casting.settle(job.target, target)

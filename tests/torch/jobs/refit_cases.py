@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ import weft
 import weft.torch
 from tests.torch.jobs.oracle import check, distributed, numbers
 from tests.torch.jobs.runner import main, mesh_of, refused
-from weft.torch import messages, neighbours
+from weft.torch import casting, messages, neighbours
 
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
 LAYERS = 4
@@ -101,6 +102,30 @@ def case_a_wider_type_is_widened_after() -> None:
     mesh, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(tensor_and_pipeline(whole), wanted)
     check_rows(wanted, whole, mesh)
+    # In its own memory: no budget is needed for it.
+    _, again = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
+    weft.torch.refit(tensor_and_pipeline(whole), again, budget=64)
+    check_rows(again, whole, mesh)
+
+
+def case_elements_are_spread_out_in_their_own_memory() -> None:
+    casts = [
+        (torch.bfloat16, torch.float32), (torch.uint8, torch.int64), (torch.float32, torch.complex128),
+        (torch.bool, torch.float16), (torch.float32, torch.float32), (torch.float32, torch.float16),
+        (torch.float16, torch.bfloat16),
+    ]  # fmt: skip
+    for (travels, wanted), count in itertools.product(casts, (0, 1, 2, 1024, 1025, 3001, 70001)):
+        came = torch.arange(count).remainder(251).to(travels)
+        tensor = torch.zeros(3, count, dtype=wanted)[1]
+        room = casting.room_in(tensor, travels)
+        assert room.shape == tensor.shape and room.dtype == travels
+        room.copy_(came)
+        casting.settle(room, tensor)
+        assert torch.equal(tensor, came.to(wanted)), (travels, wanted, count)
+        own = room.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        assert not count or own == (travels == wanted or travels.itemsize < wanted.itemsize)
+    apart = torch.zeros(6, 4)[:, 1]
+    assert casting.room_in(apart, torch.float32).is_contiguous()
 
 
 def case_an_elastic_restart_with_a_rank_less() -> None:
