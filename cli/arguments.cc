@@ -32,8 +32,9 @@ Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes leas
   const auto size = parse_bytes(text);
   constexpr Bytes kMost = Bytes{1} << 43;
   if (size && *size >= least && *size <= kMost) return *size;
-  return fail(ErrorCode::kUsage,
-              fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB", flag, text));
+  return fail(
+      ErrorCode::kUsage,
+      fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB, 8TiB at most", flag, text));
 }
 
 std::string none_of(const std::string& word, const std::vector<std::string>& choices) {

@@ -19,6 +19,13 @@ std::string value_of(const Arguments& arguments, const char* flag, const char* m
   return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
 }
 
+/// What is wrong with a flag is a matter of usage, whatever the library calls it.
+template <class T>
+Result<T> flag_value(const char* flag, Result<T> value) {
+  if (value) return value;
+  return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
+}
+
 Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
   reshard::PlannerOptions options;
   if (arguments.has("--links")) {
@@ -28,10 +35,13 @@ Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
     WEFT_ASSIGN(const auto tables, cost::read_links(arguments.all("--links")));
     WEFT_ASSIGN(options.link, reshard::link_of(tables));
   } else {
-    WEFT_ASSIGN(options.link, reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s")));
+    WEFT_ASSIGN(
+        options.link,
+        flag_value("--link", reshard::parse_link(value_of(arguments, "--link", "10us,25GB/s"))));
   }
   WEFT_ASSIGN(options.link.message,
-              reshard::parse_duration(value_of(arguments, "--message-cost", "0us")));
+              flag_value("--message-cost",
+                         reshard::parse_duration(value_of(arguments, "--message-cost", "0us"))));
   options.direct = arguments.has("--direct");
   return options;
 }
@@ -55,15 +65,9 @@ Result<Topology> topology_of(const Arguments& arguments) {
                     text));
   }
   topology.node_size = *size;
-  WEFT_ASSIGN(topology.bandwidth, reshard::parse_bandwidth(text.substr(comma + 1)));
+  WEFT_ASSIGN(topology.bandwidth,
+              flag_value("--topology", reshard::parse_bandwidth(text.substr(comma + 1))));
   return topology;
-}
-
-/// What is wrong with a flag is a matter of usage, whatever the library calls it.
-template <class T>
-Result<T> flag_value(const char* flag, Result<T> value) {
-  if (value) return value;
-  return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
 }
 
 /// A mesh that is wrong by itself is blamed on its flag, else on that of its devices.

@@ -2,8 +2,10 @@
 #include "weft/reshard/cases.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include "weft/base/file.h"
 #include "weft/base/json_document.h"
@@ -11,7 +13,8 @@
 namespace weft::reshard {
 namespace {
 
-constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
+/// Pieces of a block-cyclic array, into which edges of both ends divide it: what can be replayed.
+constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
 tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
 
@@ -47,12 +50,14 @@ std::string quoted(const JsonValue& value) {
 
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
   if (!value.is_array()) return bad(std::string("'") + what + "' is no list of numbers");
+  constexpr double kBeyond = 9223372036854775808.0;
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
     const auto number = item.as_whole();
     if (!number || *number < 0) {
+      const bool large = item.as_double().value_or(0) >= kBeyond;
       return bad(std::string("'") + what + "' has " + quoted(item) +
-                 " where a whole number from 0 on is due");
+                 " where a whole number from 0 on is due" + (large ? ", below 2^63" : ""));
     }
     numbers.push_back(*number);
   }
@@ -83,7 +88,7 @@ Result<Mesh> parse_mesh(const JsonValue& value) {
     const auto size = axis.items[1].as_whole();
     if (!size) {
       return bad("'axes' has " + quoted(axis.items[1]) + " as the size of '" + axis.items[0].text +
-                 "', which is a whole number");
+                 "', which is a whole number from 1 to " + std::to_string(Mesh::kMostDevices));
     }
     sizes.emplace_back(axis.items[0].text, *size);
   }
@@ -179,6 +184,8 @@ Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const 
   return boxes;
 }
 
+constexpr std::int64_t kMostOfGrid = 1024;
+
 Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shape) {
   BlockCyclic deal;
   WEFT_ASSIGN(const auto block, integers(member(value, "block"), "block"));
@@ -188,9 +195,17 @@ Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shap
     return bad("a block-cyclic layout has two dimensions");
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    if (block[i] < 1 || grid[i] < 1 || grid[i] > 1024 || source[i] >= grid[i] ||
-        shape[i] / block[i] > kMostBlocks) {
-      return bad("blocks and grid have a size of at least 1, and 'src' lies in the grid");
+    const auto wrong = [](const char* field, std::int64_t number, const std::string& due) {
+      return bad(std::string("'") + field + "' has " + std::to_string(number) + " where " + due +
+                 " is due");
+    };
+    if (block[i] < 1) return wrong("block", block[i], "a size from 1 on");
+    if (grid[i] < 1 || grid[i] > kMostOfGrid) {
+      return wrong("grid", grid[i], "a size from 1 to " + std::to_string(kMostOfGrid));
+    }
+    if (source[i] >= grid[i]) {
+      return wrong("src", source[i],
+                   "a place in the grid from 0 to " + std::to_string(grid[i] - 1));
     }
     deal.block[i] = block[i];
     deal.grid[i] = grid[i];
@@ -225,10 +240,27 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   return problem;
 }
 
+/// Blocks of one element would make an array into as many pieces.
+Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCyclic& to) {
+  double pieces = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto blocks = [&](double size) {
+      return std::ceil(static_cast<double>(shape[i]) / size);
+    };
+    const auto one = static_cast<double>(from.block[i]), other = static_cast<double>(to.block[i]);
+    const double both = one / static_cast<double>(std::gcd(from.block[i], to.block[i])) * other;
+    pieces *= blocks(one) + blocks(other) - blocks(both);
+  }
+  if (pieces <= static_cast<double>(kMostPieces)) return {};
+  return bad("'block' of both ends divides the array into more than " +
+             std::to_string(kMostPieces) + " pieces, which are the most; give larger blocks");
+}
+
 Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(const BlockCyclic from,
               inside("src", parse_block_cyclic(member(value, "src"), shape)));
   WEFT_ASSIGN(const BlockCyclic to, inside("dst", parse_block_cyclic(member(value, "dst"), shape)));
+  WEFT_TRY(check_pieces(shape, from, to));
   const auto devices =
       static_cast<Device>(std::max(from.grid[0] * from.grid[1], to.grid[0] * to.grid[1]));
   Problem problem;
@@ -312,7 +344,7 @@ Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
     return bad("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
   }
   WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
-  WEFT_TRY(check_shape(shape));
+  WEFT_TRY(inside("shape", check_shape(shape)));
   const std::string& dtype = member(value, "dtype").text;
   const std::string& to_dtype = value.find("to_dtype") ? member(value, "to_dtype").text : dtype;
   Result<Problem> problem = kind == "mesh"     ? parse_mesh_case(value, shape)

@@ -107,12 +107,46 @@ std::string reason_of_mesh(const std::string& what, const std::string& instead) 
   return item.problem ? "taken" : item.problem.error().message;
 }
 
+/// Of a block-cyclic case.
+std::string reason_of_blocks(const std::string& shape, const std::string& block,
+                             const std::string& grid, const std::string& first) {
+  const Case item =
+      only(R"({"kind": "block_cyclic", "dtype": "f64", "shape": [)" + shape +
+           R"(], "src": {"block": [)" + block + R"(], "grid": [)" + grid + R"(], "src": [)" +
+           first + R"(]}, "dst": {"block": [2, 2], "grid": [2, 2], "src": [0, 0]}})");
+  return item.problem ? "taken" : item.problem.error().message;
+}
+
+TEST(Cases, OddValuesOfBlocksAreRefusedByTheNameOfTheirField) {
+  EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2, 2", "0, 1"), "taken");
+  EXPECT_EQ(reason_of_blocks("4, 4", "2, 0", "2, 2", "0, 0"),
+            "src: 'block' has 0 where a size from 1 on is due");
+  EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2000, 2", "0, 0"),
+            "src: 'grid' has 2000 where a size from 1 to 1024 is due");
+  EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2, 2", "2, 0"),
+            "src: 'src' has 2 where a place in the grid from 0 to 1 is due");
+  // Before anything is made of it.
+  EXPECT_EQ(reason_of_blocks("1000000, 1000000", "1, 1", "2, 2", "0, 0"),
+            "'block' of both ends divides the array into more than 16777216 pieces, which are the "
+            "most; give larger blocks");
+  EXPECT_EQ(reason_of_blocks("2000, 2000", "1, 1", "2, 2", "0, 0"), "taken");
+}
+
 TEST(Cases, OddValuesAreRefusedByTheNameOfTheirField) {
   EXPECT_EQ(reason_of_mesh("[\"x\", 2]", "[\"x\", 1.5]"),
-            "src: mesh: 'axes' has 1.5 as the size of 'x', which is a whole number");
+            "src: mesh: 'axes' has 1.5 as the size of 'x', which is a whole number from 1 to " +
+                std::to_string(Mesh::kMostDevices));
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.7, 4]"),
             "'shape' has 8.7 where a whole number from 0 on is due");
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.0, 4]"), "taken");
+  for (const std::string huge : {"1e300", "9223372036854775808"}) {
+    EXPECT_EQ(reason_of_mesh("[4, 4]", "[" + huge + ", 4]"),
+              "'shape' has " + huge + " where a whole number from 0 on is due, below 2^63");
+  }
+  EXPECT_EQ(reason_of_mesh("[4, 4]", "[-1, 4]"),
+            "'shape' has -1 where a whole number from 0 on is due");
+  EXPECT_EQ(reason_of_mesh("[4, 4]", "[4000000000, 4000000000]"),
+            "shape: an array has 9007199254740992 elements at most");
   EXPECT_EQ(reason_of_mesh("[4, 5, 6, 7]", "[0, 0.5, 6, 7]"),
             "dst: mesh: 'devices' has 0.5 where a whole number from 0 on is due");
   EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[\"x\", []]"),

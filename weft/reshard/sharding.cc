@@ -146,8 +146,12 @@ Status check_shape(const Shape& shape) {
   constexpr std::int64_t kMostElements = std::int64_t{1} << 53;
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    if (size < 0 || size > kMostElements / count) {
-      return fail(ErrorCode::kBadInput, "the array is too large, or a dimension negative");
+    if (size < 0) {
+      return fail(ErrorCode::kBadInput, std::to_string(size) + " is no size of a dimension");
+    }
+    if (size > kMostElements / count) {
+      return fail(ErrorCode::kBadInput,
+                  "an array has " + std::to_string(kMostElements) + " elements at most");
     }
     count *= std::max<std::int64_t>(1, size);
   }

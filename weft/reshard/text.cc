@@ -53,7 +53,7 @@ Result<Mesh> parse_mesh(std::string_view axes, std::string_view devices) {
     }
     sizes.emplace_back(axis.substr(0, equals), *size);
   }
-  WEFT_ASSIGN(std::vector<std::int64_t> ids, numbers(devices, "number of a device"));
+  WEFT_ASSIGN(std::vector<std::int64_t> ids, numbers(devices, "number of a device; write 0,1,2"));
   return make_mesh(sizes, std::move(ids));
 }
 
