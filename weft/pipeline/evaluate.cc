@@ -9,6 +9,7 @@
 #include "weft/pipeline/families.h"
 #include "weft/pipeline/list_schedule.h"
 #include "weft/pipeline/needs.h"
+#include "weft/pipeline/recomputation.h"
 #include "weft/pipeline/solve.h"
 
 namespace weft::pipeline {
@@ -295,7 +296,7 @@ Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
                                    Wish wish) {
   ops_ += kKnownStage * static_cast<std::int64_t>(stages.size());
   Known& known = known_[key_of(pipeline)];
-  if (wish == Wish::kBetter) {
+  if (wish == Wish::kBetter || wish == Wish::kGiven) {
     if (known.floor() < limit) simulate_all(pipeline, limit, known);
     return Evaluated{known.step < limit ? known.step : kNoStep, 0, known.schedule, stages};
   }
@@ -319,6 +320,11 @@ Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, N
 
 Result<Evaluated> Evaluator::improve(const std::vector<PlannedStage>& stages, Nanos limit) {
   return best_of(stages, limit, Wish::kBetter);
+}
+
+Result<Evaluated> Evaluator::improve_as_given(const std::vector<PlannedStage>& stages,
+                                              Nanos limit) {
+  return best_of(stages, limit, Wish::kGiven);
 }
 
 Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nanos limit) {
@@ -345,6 +351,11 @@ Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Na
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
   const std::vector<std::size_t> tight = tight_stages(task_, plain, free_);
   if (tight.empty()) return timed(free_, plain, limit, wish);
+  if (!shares_devices(free_)) {
+    bound = std::max(bound, bound_within_memory(task_, plain, free_));
+    if (bound == kNothingFits) return fail(ErrorCode::kInfeasible, "a stage does not fit");
+    if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
+  }
   auto best = with_recomputation(std::move(plain), stages, tight, limit, wish);
   if (best) best->bound = bound;
   return best;
@@ -395,15 +406,21 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
     }
     return finish();
   }
-  // All, none, and from the better of them one stage, or some neighbours, after the other. Steps
-  // show the way there, also those that are too long.
-  const Wish start = wish == Wish::kBetter ? Wish::kStep : wish;
-  if (by_search) {
-    // The plan was found with a choice, which is good already.
-    std::vector<PlannedStage> none = std::exchange(choice, given);
-    try_choice(start);
-    choice = std::move(none);
+  std::vector<PlannedStage> none = choice;
+  if (wish == Wish::kGiven || by_search) {
+    // Plans that were found before were found with a choice, which is good already.
+    for (const std::size_t s : tight) choice[s].recompute = given[s].recompute;
+    try_choice(wish == Wish::kGiven ? Wish::kBetter : wish);
+    if (wish == Wish::kGiven && best) return finish();
   }
+  // Steps show the way on, also those that are too long.
+  const Wish start = wish == Wish::kBetter || wish == Wish::kGiven ? Wish::kStep : wish;
+  if (!shares_devices(free_)) {
+    guess_recomputation(task_, free_, choice);
+    try_choice(start);
+    if (wish == Wish::kGiven && best) return finish();
+  }
+  choice = none;
   try_choice(start);
   for (const std::size_t s : tight) choice[s].recompute = true;
   try_choice(start);
@@ -414,6 +431,8 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
     for (const std::size_t s : tight) choice[s].recompute = least[s].recompute;
     try_choice(start);
   }
+  if (wish == Wish::kGiven) return finish();
+  // From the best of these one stage, or some neighbours, after the other.
   const std::size_t flips = std::min(2 * most, kMostFlips);
   const std::size_t block = (tight.size() + flips - 1) / flips;
   for (bool better = static_cast<bool>(best); better;) {

@@ -50,6 +50,9 @@ class Evaluator {
   /// Only whether they take less than `limit`: where they do not, the step stays kNoStep, which is
   /// told sooner than how long it is.
   Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
+  /// The same for climbs, to which what is computed again is part of the plan: stages that are many
+  /// are taken as given, or, where that does not fit, in one way that does.
+  Result<Evaluated> improve_as_given(const std::vector<PlannedStage>& stages, Nanos limit);
   /// As evaluate(), and where no known schedule comes down to the bound, a short search for one.
   Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
   /// The order of micro-batches that evaluate() or search() found for these stages.
@@ -62,7 +65,8 @@ class Evaluator {
   static constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
  private:
-  enum class Wish { kStep, kBetter, kSearched };  ///< of evaluate(), improve(), search()
+  /// Of evaluate(), improve(), improve_as_given(), search().
+  enum class Wish { kStep, kBetter, kGiven, kSearched };
   struct Known {
     Nanos step = kNoStep, bound = kUnknown;
     Nanos simulated = 0;  ///< whatever takes less is known

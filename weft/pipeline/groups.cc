@@ -247,9 +247,10 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
   }
   if (count == 1) latency = 0;
   const std::vector<std::int64_t> among = clique_bandwidths(cluster);
-  const Bytes memory = *std::max_element(cluster.memory.begin(), cluster.memory.end());
-  const bool limited =
-      std::find(cluster.memory.begin(), cluster.memory.end(), 0) == cluster.memory.end();
+  std::vector<Bytes> memory = cluster.memory;
+  // Largest first; 0 is no limit.
+  std::sort(memory.begin(), memory.end(),
+            [](Bytes a, Bytes b) { return b != 0 && (a == 0 || a > b); });
   const std::int32_t largest = limits.replicas > 0 ? std::min(limits.replicas, count) : count;
   GroupGraph graph;
   std::vector<std::int32_t> first_of;
@@ -263,7 +264,7 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
         group.cost.reduce = 2.0 * (r - 1) / r * per_byte(among[r]);
         group.cost.reduce_latency = 2 * (r - 1) * latency;
       }
-      group.memory = limited ? memory : 0;
+      group.memory = memory[r - 1];
       group.first = begin == 0;
       graph.push_back(std::move(group));
     }

@@ -18,6 +18,7 @@ class Climber {
     bool better = true;
     while (better && !spent()) {
       better = move_cuts();
+      if (task_.limit_memory) better |= change_ways();
       if (limits_.devices) {
         better |= exchange_devices();
         better |= move_devices();
@@ -35,7 +36,7 @@ class Climber {
 
   bool take_if_better(const Stages& stages) {
     if (spent()) return false;
-    const auto result = evaluator_.improve(stages, best_.step);
+    const auto result = evaluator_.improve_as_given(stages, best_.step);
     if (!result || result->step >= best_.step) return false;
     best_ = *result;
     return true;
@@ -54,6 +55,17 @@ class Climber {
           better = true;
         }
       }
+    }
+    return better;
+  }
+
+  /// A stage recomputes, or no longer does.
+  bool change_ways() {
+    bool better = false;
+    for (std::size_t s = 0; s < best_.stages.size(); ++s) {
+      Stages stages = best_.stages;
+      stages[s].recompute = !stages[s].recompute;
+      better |= take_if_better(stages);
     }
     return better;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan made better step by step: a cut moved, devices exchanged or moved to another stage, stages
-// joined or split. Whatever shortens the simulated step is kept.
+// joined, split, or made to recompute. Whatever shortens the simulated step is kept.
 #pragma once
 
 #include "weft/pipeline/evaluate.h"

@@ -175,7 +175,7 @@ class Interleaver {
 
   bool take_if_better(Evaluated& plan, const Stages& stages) {
     if (spent()) return false;
-    auto result = evaluator_.improve(stages, plan.step);
+    auto result = evaluator_.improve_as_given(stages, plan.step);
     if (!result || result->step >= plan.step) return false;
     plan = std::move(*result);
     return true;
@@ -191,8 +191,20 @@ class Interleaver {
           if (s + 2 < plan.stages.size()) better |= move_cuts(plan, s, s + 1, by);
         }
       }
+      if (!better && task_.limit_memory) better = change_ways(plan);
       if (!better && limits_.stages == 0) better = drop_stage(plan) || give_part(plan);
     }
+  }
+
+  /// A stage recomputes, or no longer does.
+  bool change_ways(Evaluated& plan) {
+    bool better = false;
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      Stages stages = plan.stages;
+      stages[s].recompute = !stages[s].recompute;
+      better |= take_if_better(plan, stages);
+    }
+    return better;
   }
 
   /// Layers of one stage go to a neighbour.

@@ -22,8 +22,10 @@ inline Lookahead::StageCost Lookahead::times_of(std::int32_t first, std::int32_t
   StageCost cost;
   const Nanos forward = chain.forward[last] - chain.forward[first];
   cost.forward = times(work, forward);
-  cost.later = times(work, chain.weight[last] - chain.weight[first]);
-  cost.path = times(work, forward + chain.backward[last] - chain.backward[first]) - cost.later;
+  Way& whole = cost.whole;
+  whole.later = times(work, chain.weight[last] - chain.weight[first]);
+  whole.path = times(work, forward + chain.backward[last] - chain.backward[first]) - whole.later;
+  whole.fit = std::numeric_limits<Micro>::max();
   return cost;
 }
 
@@ -39,10 +41,17 @@ inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_
       cost.reduce = times(devices.cost.reduce, parameters) + devices.cost.reduce_latency;
     }
   }
-  if (task_.limit_memory && devices.memory > 0) {
-    const Bytes kept = chain.stash[last] - chain.stash[first];
-    cost.possible &= task_.state_factor * parameters + kept / devices.replicas <= devices.memory;
-  }
+  if (!task_.limit_memory || devices.memory == 0) return;
+  const StageNeed need = stage_need(task_, first, last, devices.replicas);
+  const Fits fits = fits_of(need, devices.memory);
+  cost.whole.fit = fits.whole;
+  cost.too_large = fits.whole == 0;
+  cost.possible &= !cost.too_large;
+  if (cost.too_large || fits.whole >= task_.micro_batches) return;
+  const Nanos forward = chain.forward[last] - chain.forward[first];
+  cost.again.path =
+      times(devices.cost.work, 2 * forward + chain.backward[last] - chain.backward[first]);
+  cost.again.fit = fits.again;
 }
 
 Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
@@ -73,7 +82,36 @@ Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t sta
   for (auto* minima : {&least_busy_next_, &least_step_next_}) {
     *minima = BlockMinima(row(stages + 1, 0), task.chain.size(), kNoPlan);
   }
+  if (task.limit_memory) fill_trips();
   for (std::int32_t left = stages > 0 ? 1 : 0; left <= stages; ++left) fill(left);
+}
+
+void Lookahead::fill_trips() {
+  const std::int32_t layers = task_.chain.size();
+  const auto groups = static_cast<std::int32_t>(graph_.size());
+  trip_.assign(static_cast<std::size_t>(layers) * groups, kNoPlan);
+  trip_next_ = trip_;
+  for (std::int32_t first = layers - 1; first >= 0; --first) {
+    for (std::int32_t g = 0; g < groups; ++g) {
+      Nanos least = kNoPlan;
+      for (std::int32_t last = first + 1; last <= layers; ++last) {
+        const StageCost cost = stage(first, last, g);
+        if (cost.too_large || cost.whole.path >= least) break;
+        if (!cost.possible) continue;
+        const Nanos rest = last < layers ? trip_next_[cell(last, g)] : 0;
+        if (rest < kNoPlan) least = std::min(least, cost.whole.path + rest);
+      }
+      trip_[cell(first, g)] = least;
+    }
+    for (std::int32_t g = 0; g < groups; ++g) {
+      Nanos least = kNoPlan;
+      for (const GroupEdge& edge : graph_[g].next) {
+        const Nanos rest = trip(first, edge.to);
+        if (rest < kNoPlan) least = std::min(least, channel(edge, first).both + rest);
+      }
+      trip_next_[cell(first, g)] = least;
+    }
+  }
 }
 
 void Lookahead::fill(std::int32_t left) {
@@ -90,21 +128,31 @@ void Lookahead::fill(std::int32_t left) {
       // False where longer stages, which only take longer, need not be looked at.
       const auto try_end = [&](std::int32_t last) {
         StageCost cost = times_of(first, last, g);
-        const Nanos alone = micros * cost.path, all = micros * cost.work();
-        if (alone >= least_busy && all >= least_step) return false;
+        if (micros * cost.whole.path >= least_busy && micros * cost.whole.work() >= least_step) {
+          return false;
+        }
         complete(cost, first, last, g);
-        if (!cost.possible) return true;
-        Nanos busy = alone, step = all + cost.reduce;
+        if (!cost.possible) return !cost.too_large;
+        Nanos busy_behind = 0, step_behind = 0, trip_behind = 0;
         if (last == layers) {
           if (!may_end) return true;
         } else {
           if (!may_go_on) return true;
           const std::size_t next = behind(after(left), last, g);
           if (busy_next_[next] == kNoPlan) return true;
-          busy = std::max(alone, cost.path + busy_next_[next]);
-          const Nanos done = std::max(all, busy + cost.later) + cost.reduce;
-          step = std::max(done, cost.forward + step_next_[next]);
+          busy_behind = busy_next_[next];
+          step_behind = step_next_[next];
+          if (!trip_next_.empty()) trip_behind = trip_next_[cell(last, g)];
         }
+        const auto busy_of = [&](const Way& way) {
+          return std::max(busy_in_rounds(task_.micro_batches, cost.forward, way, trip_behind),
+                          way.path + busy_behind);
+        };
+        const auto step_of = [&](const Way& way) {
+          return std::max(std::max(micros * way.work(), busy_of(way) + way.later) + cost.reduce,
+                          cost.forward + step_behind);
+        };
+        const Nanos busy = cost.least(busy_of), step = cost.least(step_of);
         if (busy < least_busy) {
           least_busy = busy;
           busy_end[g] = last;

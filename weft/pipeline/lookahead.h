@@ -9,12 +9,16 @@
 // and the step at least head(s) + max(M (p + v), Z(s) + v) + all-reduce(s), head(s) being the
 // forwards and channels before s. All of this grows with what follows, so the least over all plans
 // is found from the last layer to the first. (Where v is not known apart, it counts to p.)
+//
+// Within limits of memory a stage runs in one of two ways, whole or recomputing, each with as many
+// micro-batches at once as fit (rounds.h), which takes the least path behind it there and back.
 #pragma once
 
 #include <vector>
 
 #include "weft/pipeline/block_minima.h"
 #include "weft/pipeline/groups.h"
+#include "weft/pipeline/rounds.h"
 
 namespace weft::pipeline {
 
@@ -38,12 +42,22 @@ class Lookahead {
   /// none.
   Nanos least() const;
 
+  /// Path there and back of a micro-batch from there on at least; only within limits of memory.
+  Nanos trip(std::int32_t layer, std::int32_t group) const { return trip_[cell(layer, group)]; }
+
   struct StageCost {
     Nanos forward = 0, reduce = 0;
-    Nanos path = 0;        ///< forward and backward, less what may run later
-    Nanos later = 0;       ///< gradients of parameters, where layers tell their time
-    bool possible = true;  ///< it fits and can reduce its gradients
-    Nanos work() const { return path + later; }
+    Way whole;
+    Way again;               ///< recomputing; fits only where not all micro-batches fit whole
+    bool possible = true;    ///< it can reduce its gradients, and one micro-batch fits
+    bool too_large = false;  ///< none does, nor would one of a longer stage
+
+    /// The least over both ways to run it.
+    template <class Time>
+    Nanos least(Time time) const {
+      const Nanos of_whole = time(whole);
+      return again.fit > 0 ? std::min(of_whole, time(again)) : of_whole;
+    }
   };
   StageCost stage(std::int32_t first, std::int32_t last, std::int32_t group) const;
   struct Channel {
@@ -58,8 +72,11 @@ class Lookahead {
   std::int32_t after(std::int32_t left) const { return stages_ > 0 ? left - 1 : 0; }
 
  private:
+  std::size_t cell(std::int32_t layer, std::int32_t group) const {
+    return static_cast<std::size_t>(layer) * graph_.size() + group;
+  }
   std::size_t at(std::int32_t left, std::int32_t layer, std::int32_t group) const {
-    return (static_cast<std::size_t>(left) * task_.chain.size() + layer) * graph_.size() + group;
+    return cell(left * task_.chain.size() + layer, group);
   }
   /// By group, then layer: a stage of a group looks for its best end in one row.
   std::size_t behind(std::int32_t left, std::int32_t layer, std::int32_t group) const {
@@ -70,6 +87,7 @@ class Lookahead {
   }
   StageCost times_of(std::int32_t first, std::int32_t last, std::int32_t group) const;
   void complete(StageCost& cost, std::int32_t first, std::int32_t last, std::int32_t group) const;
+  void fill_trips();
   void fill(std::int32_t left);
 
   const Task& task_;
@@ -80,6 +98,7 @@ class Lookahead {
   std::vector<Nanos> busy_, step_;
   std::vector<Nanos> busy_next_, step_next_;  ///< least over edges, for a stage that ends there
   BlockMinima least_busy_next_, least_step_next_;
+  std::vector<Nanos> trip_, trip_next_;  ///< by layer, then group; for any number of stages
 };
 
 }  // namespace weft::pipeline

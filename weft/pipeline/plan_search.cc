@@ -42,17 +42,26 @@ void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit
   const bool may_go_on = ahead.stages() == 0 || part.left > 1;
   for (std::int32_t last = part.layer + 1; last <= layers; ++last) {
     const Lookahead::StageCost cost = ahead.stage(part.layer, last, part.group);
+    if (cost.too_large) break;
+    const Way& whole = cost.whole;
     const Nanos own = part.head + cost.reduce;
     Label stage = part;
     stage.layer = last;
     stage.left = ahead.after(part.left);
-    stage.slope = std::max(part.slope, own + cost.later);
+    stage.slope = std::max(part.slope, own + whole.later);
     stage.known =
-        std::max({part.known, own + micros * cost.work(), stage.slope + micros * cost.path});
+        std::max({part.known, own + micros * whole.work(), stage.slope + micros * whole.path});
     if (stage.known >= limit) break;  // longer stages only take longer
     if (!cost.possible) continue;
+    // What memory makes of it, in the better of both ways to run it.
+    const auto in_rounds = [&](Nanos behind) {
+      return cost.least([&](const Way& way) {
+        const Nanos busy = busy_in_rounds(ahead.task().micro_batches, cost.forward, way, behind);
+        return std::max({own + micros * way.work(), own + way.later + busy, part.slope + busy});
+      });
+    };
     if (last == layers) {
-      stage.bound = stage.known;
+      stage.known = stage.bound = std::max(stage.known, in_rounds(0));
       if (may_end) visit(stage);
       continue;
     }
@@ -63,8 +72,11 @@ void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit
       const Lookahead::Channel channel = ahead.channel(edge, last);
       Label child = stage;
       child.group = edge.to;
-      child.known = std::max(stage.known, stage.slope + cost.path + channel.busy);
-      child.slope = stage.slope + cost.path + channel.both;
+      child.known = std::max(stage.known, stage.slope + whole.path + channel.busy);
+      if (whole.fit < micros) {
+        child.known = std::max(child.known, in_rounds(channel.both + ahead.trip(last, edge.to)));
+      }
+      child.slope = stage.slope + whole.path + channel.both;
       child.head = part.head + cost.forward + channel.there;
       child.bound = std::max(
           {child.known, child.slope + busy, child.head + ahead.step(stage.left, last, edge.to)});

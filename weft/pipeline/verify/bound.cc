@@ -7,6 +7,7 @@
 
 #include "weft/pipeline/verify/capacity.h"
 #include "weft/pipeline/verify/nodes.h"
+#include "weft/pipeline/verify/rounds.h"
 #include "weft/pipeline/verify/schedule_bound.h"
 #include "weft/pipeline/verify/times.h"
 
@@ -44,6 +45,7 @@ class Search {
     levels_ = plan.fixed_stages > 0 ? plan.fixed_stages + 1 : 1;
     busy_.assign(static_cast<std::size_t>(levels_) * layers_ * nodes_.size(), kNone);
     step_ = rest_busy_ = rest_step_ = busy_;
+    if (plan.limit_memory) fill_trips();
     for (std::int32_t left = levels_ > 1 ? 1 : 0; left < levels_; ++left) {
       for (std::int32_t layer = layers_ - 1; layer >= 0; --layer) {
         fill(left, layer);
@@ -65,9 +67,14 @@ class Search {
 
  private:
   struct Stage {
-    Nanos forward, path, later, reduce;
-    bool possible;
-    Nanos work() const { return path + later; }
+    Nanos forward = 0, reduce = 0;
+    Way whole, again;
+    bool possible = true, too_large = false;
+
+    template <class Time>
+    Nanos least(Time time) const {
+      return again.fit > 0 ? std::min(time(whole), time(again)) : time(whole);
+    }
   };
 
   std::size_t at(std::int32_t left, std::int32_t layer, std::size_t node) const {
@@ -78,22 +85,40 @@ class Search {
   bool may_go_on(std::int32_t left) const { return levels_ == 1 || left > 1; }
 
   Stage stage(std::int32_t first, std::int32_t last, const Node& node) const {
-    Stage stage{};
-    stage.forward = floor_of(node.work, forward_[last] - forward_[first]);
-    stage.later = floor_of(node.work, later_[last] - later_[first]);
-    stage.path = floor_of(node.work, path_[last] - path_[first] + later_[last] - later_[first]) -
-                 stage.later;
+    Stage stage;
+    const Nanos forward = forward_[last] - forward_[first];
+    const Nanos later = later_[last] - later_[first];
+    const Nanos all = path_[last] - path_[first] + later;
+    stage.forward = floor_of(node.work, forward);
+    stage.whole.later = floor_of(node.work, later);
+    stage.whole.path = floor_of(node.work, all) - stage.whole.later;
+    stage.again.path = floor_of(node.work, all + forward);
     const Bytes parameters = parameters_[last] - parameters_[first];
-    stage.possible = true;
     if (node.replicas > 1 && parameters > 0) {
       stage.possible = node.reduce < kNever;
       if (stage.possible) stage.reduce = floor_of(node.reduce, parameters) + node.reduce_latency;
     }
-    if (plan_.limit_memory && node.memory > 0) {
-      const Bytes kept = stash_[last] - stash_[first];
-      stage.possible &= plan_.state_factor * parameters + kept / node.replicas <= node.memory;
-    }
+    set_fits(first, last, node, stage.whole, stage.again);
+    stage.too_large = stage.whole.fit == 0;
+    stage.possible &= !stage.too_large;
     return stage;
+  }
+
+  /// How many micro-batches fit either way; none recomputing where all fit whole.
+  void set_fits(std::int32_t first, std::int32_t last, const Node& node, Way& whole,
+                Way& again) const {
+    whole.fit = plan_.micro_batches;
+    again.fit = 0;
+    if (!plan_.limit_memory || node.memory == 0) return;
+    const auto part = [&](Bytes all) { return (all + node.replicas - 1) / node.replicas; };
+    const Bytes kept = part(stash_[last] - stash_[first]), input = part(cuts_[first]);
+    const Bytes free = node.memory - plan_.state_factor * (parameters_[last] - parameters_[first]);
+    const auto most = [&](Bytes room, Bytes each) -> std::int64_t {
+      if (room < each) return 0;
+      return each == 0 ? plan_.micro_batches : std::min<Bytes>(room / each, plan_.micro_batches);
+    };
+    whole.fit = most(free, kept);
+    if (whole.fit < plan_.micro_batches) again.fit = most(free - kept, input);
   }
 
   struct Channel {
@@ -108,6 +133,34 @@ class Search {
                 behind};
   }
 
+  /// The shortest way of one micro-batch there and back from a layer and node on, and behind them.
+  void fill_trips() {
+    const auto cell = [&](std::int32_t layer, std::size_t n) { return at(0, layer, n); };
+    trip_.assign(static_cast<std::size_t>(layers_) * nodes_.size(), kNone);
+    rest_trip_ = trip_;
+    for (std::int32_t layer = layers_ - 1; layer >= 0; --layer) {
+      for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        if (nodes_[n].work == 0) continue;
+        Nanos least = kNone;
+        for (std::int32_t last = layer + 1; last <= layers_; ++last) {
+          const Stage own = stage(layer, last, nodes_[n]);
+          if (own.too_large || own.whole.path >= least) break;
+          const Nanos rest = last < layers_ ? rest_trip_[cell(last, n)] : 0;
+          if (own.possible && rest < kNone) least = std::min(least, own.whole.path + rest);
+        }
+        trip_[cell(layer, n)] = least;
+      }
+      for (std::size_t n = 0; n < nodes_.size(); ++n) {
+        for (const Edge& edge : nodes_[n].next) {
+          const Nanos rest = trip_[cell(layer, edge.to)];
+          if (rest == kNone) continue;
+          Nanos& least = rest_trip_[cell(layer, n)];
+          least = std::min(least, channel(edge, layer).both + rest);
+        }
+      }
+    }
+  }
+
   /// Least time that the rest can be busy, and that the step can take, each for itself.
   void fill(std::int32_t left, std::int32_t layer) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -116,24 +169,27 @@ class Search {
       Nanos least_busy = kNone, least_step = kNone;
       for (std::int32_t last = layer + 1; last <= layers_; ++last) {
         const Stage own = stage(layer, last, node);
-        const Nanos alone = plan_.micro_batches * own.path;
-        const Nanos all = plan_.micro_batches * own.work();
-        if (alone >= least_busy && all >= least_step) break;
-        if (!own.possible) continue;
-        if (last == layers_) {
-          if (!may_end(left)) continue;
-          least_busy = std::min(least_busy, alone);
-          least_step = std::min(least_step, all + own.reduce);
-          continue;
+        const std::int64_t count = plan_.micro_batches;
+        if (own.too_large ||
+            (count * own.whole.path >= least_busy && count * own.whole.work() >= least_step)) {
+          break;
         }
-        if (!may_go_on(left)) continue;
-        const Nanos rest_busy = rest_busy_[at(after(left), last, n)];
-        const Nanos rest_step = rest_step_[at(after(left), last, n)];
-        if (rest_busy == kNone) continue;
-        const Nanos busy = std::max(alone, own.path + rest_busy);
-        least_busy = std::min(least_busy, busy);
-        least_step = std::min(least_step, std::max(std::max(all, busy + own.later) + own.reduce,
-                                                   own.forward + rest_step));
+        if (!own.possible || (last == layers_ ? !may_end(left) : !may_go_on(left))) continue;
+        Nanos rest_busy = 0, rest_step = 0, behind = 0;
+        if (last < layers_) {
+          rest_busy = rest_busy_[at(after(left), last, n)];
+          rest_step = rest_step_[at(after(left), last, n)];
+          if (rest_busy == kNone) continue;
+          if (plan_.limit_memory) behind = rest_trip_[at(0, last, n)];
+        }
+        const auto busy = [&](const Way& way) {
+          return std::max(busy_time(count, own.forward, way, behind), way.path + rest_busy);
+        };
+        least_busy = std::min(least_busy, own.least(busy));
+        least_step = std::min(least_step, own.least([&](const Way& way) {
+          const Nanos done = std::max(count * way.work(), busy(way) + way.later);
+          return std::max(done + own.reduce, own.forward + rest_step);
+        }));
       }
       busy_[at(left, layer, n)] = least_busy;
       step_[at(left, layer, n)] = least_step;
@@ -169,14 +225,22 @@ class Search {
     const Node& node = nodes_[n];
     for (std::int32_t last = layer + 1; last <= layers_; ++last) {
       const Stage own = stage(layer, last, node);
+      if (own.too_large) break;
+      const Way& whole = own.whole;
+      const std::int64_t count = plan_.micro_batches;
       const Nanos base = head + own.reduce;
-      const Nanos steep = std::max(slope, base + own.later);
-      const Nanos sure = std::max(
-          {known, base + plan_.micro_batches * own.work(), steep + plan_.micro_batches * own.path});
+      const Nanos steep = std::max(slope, base + whole.later);
+      const Nanos sure = std::max({known, base + count * whole.work(), steep + count * whole.path});
       if (sure >= claimed_) break;
       if (!own.possible) continue;
+      const auto in_memory = [&](Nanos behind) {
+        return own.least([&](const Way& way) {
+          const Nanos until = busy_time(count, own.forward, way, behind);
+          return std::max({base + count * way.work(), base + way.later + until, slope + until});
+        });
+      };
       if (last == layers_) {
-        if (!may_end(left)) continue;
+        if (!may_end(left) || in_memory(0) >= claimed_) continue;
         path_taken_.push_back({layer, last, n, nullptr});
         if (bound_of_path() < claimed_) check_.answer = BoundCheck::Answer::kFails;
         path_taken_.pop_back();
@@ -185,9 +249,13 @@ class Search {
       if (!may_go_on(left)) continue;
       for (const Edge& edge : node.next) {
         const Channel cost = channel(edge, last);
+        Nanos surely = std::max(sure, steep + whole.path + cost.busy);
+        if (whole.fit < count && trip_[at(0, last, edge.to)] < kNone) {
+          surely = std::max(surely, in_memory(cost.both + trip_[at(0, last, edge.to)]));
+        }
         path_taken_.push_back({layer, last, n, &edge});
-        go(after(left), last, edge.to, std::max(sure, steep + own.path + cost.busy),
-           steep + own.path + cost.both, head + own.forward + cost.there);
+        go(after(left), last, edge.to, surely, steep + whole.path + cost.both,
+           head + own.forward + cost.there);
         path_taken_.pop_back();
       }
     }
@@ -200,7 +268,7 @@ class Search {
     const Edge* edge;  ///< to the next
   };
 
-  /// Times as the rules round them; stages that recompute only take longer.
+  /// Times as the rules round them.
   Nanos bound_of_path() const {
     std::vector<BoundStage> stages;
     std::vector<BoundChannel> channels;
@@ -235,7 +303,43 @@ class Search {
       }
       channels.push_back(std::move(channel));
     }
-    return schedule_bound(stages, channels, plan_.micro_batches, later_.back() > 0);
+    return std::max(schedule_bound(stages, channels, plan_.micro_batches, later_.back() > 0),
+                    memory_bound(stages, channels));
+  }
+
+  /// Of the complete plan: every stage in its better way, whatever the others do.
+  Nanos memory_bound(const std::vector<BoundStage>& stages,
+                     const std::vector<BoundChannel>& channels) const {
+    if (!plan_.limit_memory) return 0;
+    Nanos head = 0, bound = 0, behind = 0;
+    std::vector<Nanos> heads;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      heads.push_back(head);
+      if (s < channels.size()) {
+        head += stages[s].forward + channels[s].there + channels[s].latency_there;
+      }
+    }
+    for (std::size_t s = stages.size(); s-- > 0;) {
+      const BoundStage& times = stages[s];
+      const Taken& taken = path_taken_[s];
+      if (s < channels.size()) {
+        const BoundChannel& cost = channels[s];
+        behind += cost.there + cost.latency_there + cost.back + cost.latency_back;
+      }
+      const Nanos all = times.forward + times.input + times.weight;
+      Stage stage;
+      stage.whole.later = later_.back() > 0 ? times.weight : 0;
+      stage.whole.path = all - stage.whole.later;
+      // Forward and backward together are rounded once.
+      stage.again.path = all + std::max<Nanos>(times.forward - 1, 0);
+      set_fits(taken.first, taken.last, nodes_[taken.node], stage.whole, stage.again);
+      bound = std::max(bound, heads[s] + times.reduce + stage.least([&](const Way& way) {
+        const Nanos busy = busy_time(plan_.micro_batches, times.forward, way, behind);
+        return std::max(plan_.micro_batches * way.work(), busy + way.later);
+      }));
+      behind += stage.whole.path;
+    }
+    return bound;
   }
 
   const PlanData& plan_;
@@ -247,6 +351,7 @@ class Search {
   std::vector<Bytes> parameters_, stash_;
   double quickest_ = kNever;
   std::vector<Nanos> busy_, step_, rest_busy_, rest_step_;
+  std::vector<Nanos> trip_, rest_trip_;  ///< within limits of memory, for any number of stages
   Nanos claimed_ = 0;
   BoundCheck check_;
 };

@@ -113,15 +113,15 @@ std::vector<Node> count_nodes(const PlanData& plan) {
   std::vector<double> speed = plan.speed;
   std::sort(speed.rbegin(), speed.rend());
   Nanos latency = count > 1 ? std::numeric_limits<Nanos>::max() : 0;
-  Bytes memory = 0;
-  bool limited = true;
+  std::vector<Bytes> memory;  // largest first; without a limit, 0 in the end
   for (std::int32_t i = 0; i < count; ++i) {
-    memory = std::max(memory, plan.memory[i]);
-    limited &= plan.memory[i] > 0;
+    memory.push_back(plan.memory[i] > 0 ? plan.memory[i] : std::numeric_limits<Bytes>::max());
     for (std::int32_t j = 0; j < count; ++j) {
       if (i != j) latency = std::min(latency, plan.latency[i][j]);
     }
   }
+  std::sort(memory.rbegin(), memory.rend());
+  std::replace(memory.begin(), memory.end(), std::numeric_limits<Bytes>::max(), Bytes{0});
   const auto rate = [](std::int64_t bandwidth) {
     return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
   };
@@ -136,7 +136,7 @@ std::vector<Node> count_nodes(const PlanData& plan) {
         node.reduce = 2.0 * (r - 1) / r * rate(among[r]);
         node.reduce_latency = 2 * (r - 1) * latency;
       }
-      node.memory = limited ? memory : 0;
+      node.memory = memory[r - 1];
       node.first = used == 0;
       for (std::int32_t next = 1; used + r + next <= count && allowed(plan, next); ++next) {
         const double pairs = static_cast<double>(r) * next;
