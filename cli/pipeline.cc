@@ -63,7 +63,8 @@ std::vector<std::string> planners() {
 
 /// What --schedule takes of plans.
 std::vector<std::string> plan_orders() {
-  return {"1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "dualpipe-v", "zb-auto"};
+  return {"1f1b",  "1f1b-2",  "pe",          "gpipe", "eager",
+          "zb-h1", "zb-auto", "interleaved", "zb-v",  "dualpipe-v"};
 }
 
 /// Of all questions together. What a question does not take is refused by check_flags().

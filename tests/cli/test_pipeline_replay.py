@@ -15,7 +15,7 @@ from tests.cli.plan_replay import Plan, Replay, Wrong
 from tests.conftest import Weft
 
 SCHEDULES = ["1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "dualpipe-v",
-             "zb-auto"]  # fmt: skip
+             "zb-auto", "eager"]  # fmt: skip
 PLANNERS = ["spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto", "interleaved",
             "zb-v", "dualpipe-v"]  # fmt: skip
 #: Of the planner's own word, or for people.

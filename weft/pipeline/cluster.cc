@@ -77,6 +77,17 @@ Status check_cluster(const Cluster& cluster) {
   }
   const auto lost = std::find(reached.begin(), reached.end(), false);
   if (lost != reached.end()) {
+    for (std::int32_t near = 0; near < cluster.devices; ++near) {
+      for (std::int32_t far = 0; reached[near] && far < cluster.devices; ++far) {
+        const bool there = cluster.bandwidth_of(near, far) > 0;
+        if (reached[far] || there == (cluster.bandwidth_of(far, near) > 0)) continue;
+        return fail(ErrorCode::kInfeasible,
+                    fmt::format("the cluster is not connected: between devices {} and {} messages "
+                                "go one way only, from {}, and a pipeline sends results there and "
+                                "gradients back; give 'bandwidth' of the other direction, too",
+                                near, far, there ? near : far));
+      }
+    }
     return fail(ErrorCode::kInfeasible,
                 fmt::format("the cluster is not connected: nothing joins device 0 and device {}, "
                             "directly or through others",

@@ -25,6 +25,10 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
   return number && static_cast<double>(*number) == value.as_double() ? number : std::nullopt;
 }
 
+tl::unexpected<Error> uncountable(const char* what, const JsonValue& value) {
+  return bad(fmt::format("'{}' holds {}, more than can be counted", what, value.text));
+}
+
 /// A number for all pairs, or a row a device.
 Status read_matrix(const JsonValue& value, const char* what, int digits, std::int32_t devices,
                    std::vector<std::int64_t>& out) {
@@ -35,12 +39,16 @@ Status read_matrix(const JsonValue& value, const char* what, int digits, std::in
   const auto count = static_cast<std::size_t>(devices);
   out.assign(count * count, 0);
   const auto all = scaled(value, digits);
+  if (!all && value.is_number()) return uncountable(what, value);
   if (!all && value.items.size() != count) return wrong();
   for (std::size_t i = 0; i < count; ++i) {
     if (!all && value.items[i].items.size() != count) return wrong();
     for (std::size_t j = 0; j < count; ++j) {
       if (i == j) continue;
       const auto number = all ? all : scaled(value.items[i].items[j], digits);
+      if (!number && value.items[i].items[j].is_number()) {
+        return uncountable(what, value.items[i].items[j]);
+      }
       if (!number) return wrong();
       out[i * count + j] = *number;
     }
@@ -57,7 +65,9 @@ Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, 
         fmt::format("'{}' is neither a number nor one for each of {} devices", what, out.size()));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto number = read(all ? value : value.items[i]);
+    const JsonValue& item = all ? value : value.items[i];
+    const auto number = read(item);
+    if (!number && item.is_number()) return uncountable(what, item);
     if (!number) return bad(fmt::format("'{}' holds something that is no number", what));
     out[i] = *number;
   }

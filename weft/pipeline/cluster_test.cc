@@ -113,7 +113,25 @@ TEST(Cluster, DevicesThatNothingJoinsAreNamed) {
       R"({"devices": 3, "bandwidth": [[0, 1, 0], [1, 0, 1], [0, 0, 0]]})", "c.json", "");
   ASSERT_FALSE(apart);
   EXPECT_EQ(apart.error().code, ErrorCode::kInfeasible);
-  EXPECT_NE(apart.error().message.find("device 2"), std::string::npos);
+  EXPECT_NE(apart.error().message.find("devices 1 and 2 messages go one way only, from 1,"),
+            std::string::npos)
+      << apart.error().message;
+  EXPECT_NE(why(parse_cluster(R"({"devices": 3, "bandwidth": [[0, 1, 0], [1, 0, 0], [0, 0, 0]]})",
+                              "c.json", ""))
+                .find("nothing joins device 0 and device 2"),
+            std::string::npos);
+}
+
+TEST(Cluster, NumbersTooLargeToCountAreCalledThat) {
+  for (const char* field :
+       {R"("bandwidth": 1e300)", R"("bandwidth": [[0, 1], [1e300, 0]])",
+        R"("bandwidth": 1, "latency_us": 1e300)", R"("bandwidth": 1, "memory_gb": 1e300)",
+        R"("bandwidth": 1, "memory_bytes": [1, 1e300])"}) {
+    const auto cluster =
+        parse_cluster(std::string(R"({"devices": 2, )") + field + "}", "c.json", "");
+    EXPECT_NE(why(cluster).find("holds 1e300, more than can be counted"), std::string::npos)
+        << why(cluster);
+  }
 }
 
 TEST(Cluster, MeasuredPairsGiveEachItsOwnRate) {

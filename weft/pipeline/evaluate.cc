@@ -94,11 +94,19 @@ std::vector<Taste> tastes_of(const Pipeline& pipeline) {
   return tastes;
 }
 
-/// The best of all list schedules.
-Result<Schedule> listed(const Pipeline& pipeline) {
+/// Whatever is ready, gradients first: halves of backwards as they come, or whole ones.
+std::vector<Taste> eager_tastes(const Pipeline& pipeline) {
+  std::vector<Taste> tastes(1);
+  tastes[0].whole_backwards = true;
+  if (pipeline.split_backward) tastes.push_back({});
+  return tastes;
+}
+
+/// The best of these list schedules.
+Result<Schedule> listed(const Pipeline& pipeline, const std::vector<Taste>& tastes) {
   Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
   Nanos shortest = kNoStep;
-  for (const Taste& taste : tastes_of(pipeline)) {
+  for (const Taste& taste : tastes) {
     auto schedule = list_schedule(pipeline, taste);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
@@ -170,7 +178,8 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
     WEFT_ASSIGN(Solution solution, solve(pipeline, short_search()));
     return std::move(solution.schedule);
   }
-  if (name == "list") return listed(pipeline);
+  if (name == "list") return listed(pipeline, tastes_of(pipeline));
+  if (name == "eager") return listed(pipeline, eager_tastes(pipeline));
   if (name == "zb-auto") return zb_auto(pipeline);
   if (name == "v") {
     WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
@@ -225,13 +234,14 @@ void Evaluator::simulate_warmed_up(const Pipeline& pipeline, const std::string& 
   simulate_one(name, warmed_up_, limit, known);
 }
 
-void Evaluator::simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known) {
-  for (const Taste& taste : tastes_of(pipeline)) {
+void Evaluator::simulate_listed(const Pipeline& pipeline, const std::string& name, Nanos limit,
+                                Known& known) {
+  for (const Taste& taste : name == "list" ? tastes_of(pipeline) : eager_tastes(pipeline)) {
     // Made by simulation, whether it fits or not.
     ops_ += kListedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
     const auto end = lister_.run(pipeline, taste, std::min(limit, known.step));
     if (end == ListScheduler::End::kDone) {
-      simulate_one("list", lister_.schedule(), limit, known);
+      simulate_one(name, lister_.schedule(), limit, known);
     }
   }
 }
@@ -245,12 +255,15 @@ void Evaluator::simulate_all(const Pipeline& pipeline, Nanos limit, Known& known
   if (schedules_.empty() && pipeline.split_backward && !shares_devices(pipeline)) {
     names.push_back("zb-h1");
   }
+  if (schedules_.empty() && !pipeline.memory_limits.empty() && !shares_devices(pipeline)) {
+    names.push_back("eager");
+  }
   simulator_.load(pipeline);
   tried_.clear();
   const std::int64_t before = simulator_.ops();
   for (const std::string& name : names) {
-    if (name == "list") {
-      simulate_listed(pipeline, limit, known);
+    if (name == "list" || name == "eager") {
+      simulate_listed(pipeline, name, limit, known);
     } else if (depth_of(name) > 0 && !shares_devices(pipeline)) {
       simulate_warmed_up(pipeline, name, limit, known);
     } else if (const Schedule* schedule = pattern(pipeline, name)) {

@@ -19,7 +19,9 @@ namespace weft::pipeline {
 /// One stage a device.
 Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
-/// "1f1b", "1f1b-2", "pe", "gpipe": what plans with one stage a device are tried with.
+/// "1f1b", "1f1b-2", "pe", "gpipe": what plans with one stage a device are tried with; where
+/// backwards come in halves also with "zb-h1", and within tight memory with "eager": whatever is
+/// ready and fits, gradients first.
 std::vector<std::string> plan_schedules();
 /// "interleaved", "v", "list", "gpipe": what plans are tried with whose stages share devices.
 std::vector<std::string> shared_schedules();
@@ -89,7 +91,8 @@ class Evaluator {
   void simulate_all(const Pipeline& pipeline, Nanos limit, Known& known);
   void simulate_warmed_up(const Pipeline& pipeline, const std::string& name, Nanos limit,
                           Known& known);
-  void simulate_listed(const Pipeline& pipeline, Nanos limit, Known& known);
+  void simulate_listed(const Pipeline& pipeline, const std::string& name, Nanos limit,
+                       Known& known);
   void simulate_one(const std::string& name, const Schedule& schedule, Nanos limit, Known& known);
   const Schedule* pattern(const Pipeline& pipeline, const std::string& name);
   void search_schedule(const Pipeline& pipeline, Known& known);

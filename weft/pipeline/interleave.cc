@@ -175,14 +175,18 @@ class Interleaver {
 
   bool take_if_better(Evaluated& plan, const Stages& stages) {
     if (spent()) return false;
-    auto result = evaluator_.improve_as_given(stages, plan.step);
+    auto result = thorough_ ? evaluator_.improve(stages, plan.step)
+                            : evaluator_.improve_as_given(stages, plan.step);
     if (!result || result->step >= plan.step) return false;
     plan = std::move(*result);
     return true;
   }
 
+  /// Where memory is tight, stuck climbs go on with all that could be computed again at each step.
   void climb(Evaluated& plan) {
-    for (bool better = true; better && !spent();) {
+    thorough_ = false;
+    for (bool better = true; (better || may_be_thorough()) && !spent();) {
+      thorough_ = !better;
       better = false;
       for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s) {
         for (const std::int32_t by : {1, -1, 3, -3}) {
@@ -206,6 +210,8 @@ class Interleaver {
     }
     return better;
   }
+
+  bool may_be_thorough() const { return task_.limit_memory && !thorough_; }
 
   /// Layers of one stage go to a neighbour.
   bool drop_stage(Evaluated& plan) {
@@ -264,6 +270,7 @@ class Interleaver {
   Evaluated best_;
   std::vector<Row> rows_;
   std::vector<Evaluated> starts_;
+  bool thorough_ = false;
 };
 
 }  // namespace

@@ -100,6 +100,10 @@ Result<Profile> spp(const JsonValue& root) {
     for (std::size_t f = 0; f < 4; ++f) {
       const auto number =
           facts[f].is_number() ? parse_scaled(facts[f].text, f < 2 ? 3 : 0) : std::nullopt;
+      if (!number && facts[f].is_number()) {
+        return bad(
+            fmt::format("layer '{}': {} is more than can be counted", layer.id, facts[f].text));
+      }
       if (!number) return bad(fmt::format("layer '{}': four numbers are due", layer.id));
       *fields[f] = *number;
     }

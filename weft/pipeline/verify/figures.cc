@@ -124,8 +124,8 @@ std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held) {
 std::string wrong_schedule(const PlanData& plan) {
   static constexpr std::pair<std::string_view, std::int64_t> kDepths[] = {
       {"1f1b", 1}, {"1f1b-2", 2}, {"pe", 4}};
-  static constexpr std::string_view kFree[] = {"interleaved", "v",    "list",    "searched",
-                                               "zb-h1",       "zb-v", "zb-auto", "dualpipe-v"};
+  static constexpr std::string_view kFree[] = {
+      "interleaved", "v", "list", "eager", "searched", "zb-h1", "zb-v", "zb-auto", "dualpipe-v"};
   const std::string& name = plan.told.schedule;
   bool fits = std::find(std::begin(kFree), std::end(kFree), name) != std::end(kFree);
   if (name == "gpipe") fits = std::all_of(plan.orders.begin(), plan.orders.end(), is_gpipe);

@@ -52,6 +52,36 @@ TEST(Verify, FindsPlansOfThePlannerRight) {
   }
 }
 
+TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
+  std::mt19937 random(21);
+  int planned = 0;
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    Profile profile = random_layers(random, 3 + round % 9);
+    for (Layer& layer : profile.layers) {
+      layer.stash *= number_in(random, 1, 6);
+      if (round % 2 == 0) layer.weight = layer.backward * 4 / 10;
+    }
+    Task task;
+    task.chain = layer_chain(profile);
+    task.micro_batches = 2 + round % 11;
+    const std::int32_t devices = std::vector{2, 3, 4, 6, 12}[round % 5];
+    task.cluster = round % 4 == 0 ? uniform_cluster(devices, 9'000'000'000, 3000)
+                                  : random_cluster(random, devices, round % 3 == 1);
+    task.limit_memory = true;
+    const Bytes all = task.state_factor * task.chain.parameters.back() + task.chain.stash.back();
+    for (Bytes& memory : task.cluster.memory) {
+      memory = all * number_in(random, 10, round % 3 == 0 ? 10 : 25) / (6 * devices);
+    }
+    PlannerOptions options;
+    if (round % 3 == 0) options.chunks = 1;
+    if (!make_plan(task, options)) continue;
+    ++planned;
+    EXPECT_EQ(verdict(file_of(profile, task, options)), "");
+  }
+  EXPECT_GT(planned, 20);
+}
+
 /// Looped or in a V, on groups of one or two devices, timed by the simulator of the planner. Of
 /// four groups some have nothing to tell each other.
 TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
