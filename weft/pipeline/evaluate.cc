@@ -17,7 +17,7 @@ namespace {
 
 /// What else takes time, in simulated ops: for each micro-batch of each stage a list schedule, a
 /// bound, and all that solve() tries before it searches; states that its search visits.
-constexpr std::int64_t kListedOp = 4, kBoundedOp = 8, kSolvedOp = 200, kVisitsAnOp = 2;
+constexpr std::int64_t kListedOp = 6, kBoundedOp = 8, kSolvedOp = 200, kVisitsAnOp = 2;
 constexpr std::int64_t kKnownStage = 4;  ///< and for each stage, to see whether it has been timed
 constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
 constexpr std::size_t kMostFlips = 32;   ///< of more stages, so many blocks are tried one by one

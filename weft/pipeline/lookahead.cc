@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace weft::pipeline {
 namespace {
@@ -42,16 +43,19 @@ inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_
     }
   }
   if (!task_.limit_memory || devices.memory == 0) return;
-  const StageNeed need = stage_need(task_, first, last, devices.replicas);
-  const Fits fits = fits_of(need, devices.memory);
-  cost.whole.fit = fits.whole;
-  cost.too_large = fits.whole == 0;
+  // Asked very often: divides only where it must.
+  const Bytes free = devices.memory - task_.state_factor * parameters;
+  const Bytes kept = chain.stash[last] - chain.stash[first], r = devices.replicas;
+  const Bytes part = r == 1 ? kept : (kept + r - 1) / r;
+  cost.too_large = free < part;
   cost.possible &= !cost.too_large;
-  if (cost.too_large || fits.whole >= task_.micro_batches) return;
+  if (cost.too_large || task_.micro_batches * part <= free) return;
+  const Fits fits = fits_of(stage_need(task_, first, last, devices.replicas), devices.memory);
+  cost.whole.fit = fits.whole;
+  cost.again.fit = fits.again;
   const Nanos forward = chain.forward[last] - chain.forward[first];
   cost.again.path =
       times(devices.cost.work, 2 * forward + chain.backward[last] - chain.backward[first]);
-  cost.again.fit = fits.again;
 }
 
 Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
@@ -97,6 +101,7 @@ void Lookahead::fill_trips() {
       for (std::int32_t last = first + 1; last <= layers; ++last) {
         const StageCost cost = stage(first, last, g);
         if (cost.too_large || cost.whole.path >= least) break;
+        if (task_.micro_batches * cost.whole.path >= limit_) break;
         if (!cost.possible) continue;
         const Nanos rest = last < layers ? trip_next_[cell(last, g)] : 0;
         if (rest < kNoPlan) least = std::min(least, cost.whole.path + rest);
@@ -131,28 +136,32 @@ void Lookahead::fill(std::int32_t left) {
         if (micros * cost.whole.path >= least_busy && micros * cost.whole.work() >= least_step) {
           return false;
         }
-        complete(cost, first, last, g);
-        if (!cost.possible) return !cost.too_large;
+        if (last == layers ? !may_end : !may_go_on) return true;
         Nanos busy_behind = 0, step_behind = 0, trip_behind = 0;
-        if (last == layers) {
-          if (!may_end) return true;
-        } else {
-          if (!may_go_on) return true;
+        if (last < layers) {
           const std::size_t next = behind(after(left), last, g);
-          if (busy_next_[next] == kNoPlan) return true;
           busy_behind = busy_next_[next];
           step_behind = step_next_[next];
+          if (busy_behind == kNoPlan) return true;
           if (!trip_next_.empty()) trip_behind = trip_next_[cell(last, g)];
         }
-        const auto busy_of = [&](const Way& way) {
-          return std::max(busy_in_rounds(task_.micro_batches, cost.forward, way, trip_behind),
-                          way.path + busy_behind);
+        const auto time_of = [&](const Way& way) {
+          const Nanos busy =
+              std::max(busy_in_rounds(task_.micro_batches, cost.forward, way, trip_behind),
+                       way.path + busy_behind);
+          const Nanos done = std::max(micros * way.work(), busy + way.later) + cost.reduce;
+          return std::pair(busy, std::max(done, cost.forward + step_behind));
         };
-        const auto step_of = [&](const Way& way) {
-          return std::max(std::max(micros * way.work(), busy_of(way) + way.later) + cost.reduce,
-                          cost.forward + step_behind);
-        };
-        const Nanos busy = cost.least(busy_of), step = cost.least(step_of);
+        auto [busy, step] = time_of(cost.whole);
+        if (busy >= least_busy && step >= least_step) return true;  // all else makes it longer
+        complete(cost, first, last, g);
+        if (!cost.possible) return !cost.too_large;
+        std::tie(busy, step) = time_of(cost.whole);
+        if (cost.again.fit > 0) {
+          const auto again = time_of(cost.again);
+          busy = std::min(busy, again.first);
+          step = std::min(step, again.second);
+        }
         if (busy < least_busy) {
           least_busy = busy;
           busy_end[g] = last;

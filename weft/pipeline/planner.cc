@@ -400,16 +400,19 @@ class Planner {
     if (best_.step < kNoStep) starts.push_back(best_);
     best_ = {};
     const GroupGraph dreamt = best_groups(task_.cluster, limits_);
-    bound_ = std::max(Lookahead(task_, dreamt, options_.stages).least(), least_work(task_));
+    // What takes longer than a plan that is known need not be told apart.
+    const Nanos limit = starts.empty() ? kNoPlan : starts.front().step;
+    const Nanos least = Lookahead(task_, dreamt, options_.stages, limit).least();
+    bound_ = std::max(std::min(least, limit), least_work(task_));
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const GroupGraph graph = ordered_groups(task_.cluster, orders[i], limits_);
-      const Lookahead lookahead(task_, graph, options_.stages);
+      const Lookahead lookahead(task_, graph, options_.stages, limit);
       take(follow_bound(lookahead));
       const auto share = options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                          static_cast<std::int64_t>(orders.size());
       PlanEffort part;
       part.ops = share;
-      part.children = std::min(part.children / 8, options_.ops / 4);
+      part.children = std::min(part.children / 8, options_.ops / (task_.limit_memory ? 12 : 4));
       part.schedules = false;
       FoundPlan found = search_plans(lookahead, evaluator_, part, std::move(best_));
       if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
