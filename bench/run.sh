@@ -37,7 +37,7 @@ run() {
   # 4: something it needs is not here, which it says itself.
   if [ $status -ne 0 ] && [ $status -ne 4 ]; then failed=1; fi
 }
-for program in align_bench replay_bench recorded_replay_bench accuracy pipeline_planning pipeline_replanning; do
+for program in align_bench replay_bench recorded_replay_bench accuracy pipeline_planning pipeline_replanning pipeline_tight; do
   run "$program" "$dir/bench/$program"
 done
 run "a job of a thousand ranks" "$dir/bench/thousand_ranks" "$dir/bin/weft"
