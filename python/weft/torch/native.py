@@ -223,8 +223,8 @@ def gather_of(
     rank: int,
     some: bool,
 ) -> Collective | None:
-    """some: whether parts may differ. Where none has to be put in order each is then broadcast, as nothing
-    has to be filled up; elsewhere there is a copy anyway."""
+    """some: whether parts may differ. They are filled up to one size then: a ring of all is faster than a
+    broadcast of each, unless much would have to be filled up and nothing be put in order."""
     takes = {each: common(box, shall[each]) for each, box in has.items()}
     fold = fold_of(source, axes)
     cut, padding = True, 0  # cut: into the parts of the fold
@@ -249,7 +249,7 @@ def gather_of(
         received=tuple(size_of(shall[each]) - size_of(takes[each]) for each in has),
     )
     straight = in_pieces(source, axes[0], takes, shall) if some and len(axes) == 1 else None
-    if cut and (not padding or (some and not straight)):
+    if cut and (not padding or (some and not (straight and 8 * padding > largest))):
         return replace(
             either,
             got=fold.view(shape_of(shall[rank]), slots[rank]),

@@ -167,7 +167,8 @@ def case_where_they_receive_no_more_than_messages() -> None:
         # One dimension of the mesh takes the place of another.
         assert kinds(ran, mesh, shape, [R, S0], [S0, R]) == ["broadcasts"]
         assert kinds(ran, mesh, shape, [S1, R], [R, S1]) == ["broadcasts"]
-        assert kinds(ran, mesh, (1023, 1024), [S0, R], [R, R]) == ["broadcasts"]
+        assert kinds(ran, mesh, (1023, 1024), [S0, R], [R, R]) == ["all_gather"]
+        assert kinds(ran, mesh, (3, 262144), [S0, R], [R, R]) == ["broadcasts"]
         assert kinds(ran, mesh, shape, [S0, P], [R, S1]) == ["reduce_scatter", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S1], [R, R]) == ["all_reduce", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [R, R]) == ["all_reduce", "all_gather"]
@@ -182,7 +183,7 @@ def case_where_they_receive_no_more_than_messages() -> None:
         # Parts that differ in size are filled up.
         line, odd = mesh_of([0, 1, 2, 3]), (1029, 1027)
         assert kinds(ran, line, odd, [P], [S0]) == kinds(ran, line, odd, [P], [S1]) == ["reduce_scatter"]
-        assert kinds(ran, mesh, odd, [S0, P], [R, S1]) == ["reduce_scatter", "broadcasts"]
+        assert kinds(ran, mesh, odd, [S0, P], [R, S1]) == ["reduce_scatter", "all_gather"]
         assert kinds(ran, mesh, odd, [S1, R], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, odd, [P, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, odd, [S0, S1], [R, R]) == ["all_gather"]
