@@ -121,7 +121,7 @@ class Planner {
     take(kept_.stages);
     search_order();
     one_stage_ = best_.step;
-    return best_.step <= kept_.step;
+    return best_.step <= kept_.step + kept_.step / 256;  // its order of micro-batches may not fit
   }
 
   void search_without_sharing() {
@@ -415,6 +415,8 @@ class Planner {
       part.children = std::min(part.children / 8, options_.ops / (task_.limit_memory ? 12 : 4));
       part.schedules = false;
       FoundPlan found = search_plans(lookahead, evaluator_, part, std::move(best_));
+      breaks_limits_ = breaks_limits(found.best);
+      if (breaks_limits_) return;
       if (found.best.step < kNoStep) starts.push_back(std::move(found.best));
       best_ = {};
     }
@@ -422,8 +424,6 @@ class Planner {
     if (best_.step < kNoStep) starts.push_back(std::exchange(best_, {}));
     std::stable_sort(starts.begin(), starts.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
-    breaks_limits_ = !starts.empty() && breaks_limits(starts.front());
-    if (breaks_limits_) return;
     for (std::size_t i = 0; i < starts.size() && best_.step > bound_; ++i) {
       const auto share = options_.ops / 3 + options_.ops / 3 * static_cast<std::int64_t>(i + 1) /
                                                 static_cast<std::int64_t>(starts.size());
