@@ -381,7 +381,8 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
   const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(
       kMostRecomputed / (4 * ops_of(free_)), 4, std::int64_t{1} << kMostChoices));
-  const bool by_search = wish == Wish::kSearched;
+  const bool by_search = wish == Wish::kSearched, as_given = wish == Wish::kGiven;
+  if (as_given) wish = Wish::kBetter;
   // Of larger pipelines only the best choice is worth a search.
   const bool search_last = by_search && ops_of(free_) > kMostToSearch;
   if (search_last) wish = Wish::kStep;
@@ -420,18 +421,18 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
     return finish();
   }
   std::vector<PlannedStage> none = choice;
-  if (wish == Wish::kGiven || by_search) {
+  if (as_given || by_search) {
     // Plans that were found before were found with a choice, which is good already.
     for (const std::size_t s : tight) choice[s].recompute = given[s].recompute;
-    try_choice(wish == Wish::kGiven ? Wish::kBetter : wish);
-    if (wish == Wish::kGiven && best) return finish();
+    try_choice(wish);
+    if (as_given && best) return finish();
   }
   // Steps show the way on, also those that are too long.
-  const Wish start = wish == Wish::kBetter || wish == Wish::kGiven ? Wish::kStep : wish;
+  const Wish start = wish == Wish::kBetter ? Wish::kStep : wish;
   if (!shares_devices(free_)) {
     guess_recomputation(task_, free_, choice);
     try_choice(start);
-    if (wish == Wish::kGiven && best) return finish();
+    if (as_given && best) return finish();
   }
   choice = none;
   try_choice(start);
@@ -444,7 +445,7 @@ Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice
     for (const std::size_t s : tight) choice[s].recompute = least[s].recompute;
     try_choice(start);
   }
-  if (wish == Wish::kGiven) return finish();
+  if (as_given) return finish();
   // From the best of these one stage, or some neighbours, after the other.
   const std::size_t flips = std::min(2 * most, kMostFlips);
   const std::size_t block = (tight.size() + flips - 1) / flips;
