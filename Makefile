@@ -46,9 +46,10 @@ test-unit: tests-built
 	@ctest --test-dir $(BUILD)/release -j $(JOBS) --output-on-failure --timeout 300 \
 	  --output-junit $(CURDIR)/$(REPORTS)/ctest.xml | grep -vE '^ +Start|   Passed '
 
+# The compiler by the name that CMake calls it: ccache takes another name for another compiler.
 test-python: tests-built
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-	  --force-reinstall --config-settings build-dir=$(BUILD)/wheel .
+	@CC=cc CXX=c++ $(PYTHON) -m pip install --quiet --disable-pip-version-check \
+	  --no-build-isolation --no-deps --force-reinstall --config-settings build-dir=$(BUILD)/wheel .
 	@WEFT_COMMAND=$(CURDIR)/$(BUILD)/weft $(PYTHON) -m pytest -q -p no:cacheprovider \
 	  --junitxml=$(REPORTS)/pytest.xml tests python/tests
 	@$(PYTHON) -m mypy --strict python/weft python/tests tests

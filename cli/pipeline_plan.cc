@@ -140,7 +140,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   else
     text += fmt::format("bound       {}, {:.2f} % less\n", format_time(planned.bound), gap);
   if (planned.bound < plan.step && planned.exhausted && planned.most_chunks == 1)
-    text += "            no plan takes less with any of the known orders\n";
+    text += "            no plan takes less with the orders that were tried\n";
   if (planned.most_chunks > 1)
     text += fmt::format("            no plan with one stage a device takes less than {}\n",
                         format_time(planned.one_stage_bound));

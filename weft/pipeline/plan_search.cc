@@ -110,7 +110,11 @@ class BestFirst {
         const auto result = effort_.schedules
                                 ? evaluator_.search(stages_of(top), found_.best.step)
                                 : evaluator_.improve(stages_of(top), found_.best.step);
-        if (!result) continue;
+        if (!result) {
+          // No order that was asked for runs these stages; another one might.
+          found_.bound = std::min(found_.bound, labels_[top].bound);
+          continue;
+        }
         // Another schedule might come down to the bound of these stages.
         found_.bound = std::min(found_.bound, std::max(labels_[top].bound, result->bound));
         if (result->step < found_.best.step) found_.best = *result;

@@ -208,7 +208,7 @@ class Planner {
   void share_devices() {
     const std::int64_t ops = options_.ops / (is_large() ? 32 : 4);
     const auto shared = [&](Evaluated plan) {
-      const InterleaveLimits limits{options_.chunks, options_.stages, options_.replicas,
+      const InterleaveLimits limits{chunks(), options_.stages, options_.replicas,
                                     evaluator_.ops() + std::max(ops, least_to_share_)};
       return interleave(task_, evaluator_, limits, device_orders(task_.cluster), std::move(plan));
     };
@@ -276,11 +276,14 @@ class Planner {
                 "one: take more of them or smaller micro-batches");
   }
 
+  /// No group has more stages than there are layers.
+  std::int32_t chunks() const { return std::min(options_.chunks, task_.chain.size()); }
+
   FittingLimits fitting_limits() const {
     FittingLimits limits;
     limits.stages = options_.stages;
     limits.replicas = options_.replicas;
-    limits.chunks = options_.chunks;
+    limits.chunks = chunks();
     limits.schedules = options_.schedules;
     return limits;
   }

@@ -75,11 +75,14 @@ TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
     }
     PlannerOptions options;
     if (round % 3 == 0) options.chunks = 1;
+    // Orders that look at no limits run few of the plans.
+    if (round % 4 == 1) options.schedules = {"gpipe"};
+    if (round % 4 == 2) options.schedules = {"zb-h1"};
     if (!make_plan(task, options)) continue;
     ++planned;
     EXPECT_EQ(verdict(file_of(profile, task, options)), "");
   }
-  EXPECT_GT(planned, 20);
+  EXPECT_GT(planned, 12);
 }
 
 /// Looped or in a V, on groups of one or two devices, timed by the simulator of the planner. Of
