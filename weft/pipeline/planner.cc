@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "weft/base/counted.h"
@@ -288,12 +289,19 @@ class Planner {
     return limits;
   }
 
-  /// Where no plan with one stage a device was found: any that fits with more.
+  /// Where no plan with one stage a device was found: any that fits with more, few of them first,
+  /// which are as good as many and sooner found.
   void pack_devices() {
     fitted_ = {};
     if (!options_.schedules.empty()) return;  // their places are not any
-    fitted_ = fit_shared_stages(task_, fitting_limits());
-    take(fitted_.stages);
+    FittingLimits limits = fitting_limits();
+    const std::set<std::int32_t> numbers{std::min(2, chunks()), std::min(3, chunks()), chunks()};
+    for (const std::int32_t number : numbers) {
+      limits.chunks = number;
+      Fitting fitted = fit_shared_stages(task_, limits);
+      take(fitted.stages);
+      if (fitted_.answer != Fit::kFound) fitted_ = std::move(fitted);
+    }
   }
 
   ImproveLimits improve_limits(std::int64_t ops) const {
