@@ -82,6 +82,10 @@ class Planner {
       // Much that is tried does not fit.
       if (free && task.cluster.devices <= kMostExact) {
         options_.ops = std::max(options_.ops, 2 * options_.ops - free->evaluator_.ops());
+        if (task.cluster.devices > kMostFree) {  // and what is tried takes longer there
+          options_.ops = options_.ops * 3 / 4;
+          least_to_share_ = 300'000;
+        }
       }
     }
   }
