@@ -24,7 +24,7 @@ setup: ## install everything: Debian packages (root or sudo), PyPI packages into
 build: ## build the command build/weft
 	@tools/setup.sh build
 	@[ -e $(BUILD)/release/build.ninja ] || cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=OFF
-	@cmake --build $(BUILD)/release -j $(JOBS) --target weft weft_share weft_probes weft_calibrate
+	@cmake --build $(BUILD)/release -j $(JOBS) --target weft weft_manuals weft_probes weft_calibrate
 	@ln -sfn release/bin/weft $(BUILD)/weft
 
 demo: build ## predict a real 4-rank training job from the recording in examples/

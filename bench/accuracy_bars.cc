@@ -6,7 +6,7 @@
 #include <random>
 
 #include "weft/sim/stragglers.h"
-#include "weft/trace/multi_rank_sets.h"
+#include "weft/trace/match/multi_rank_sets.h"
 
 namespace weft::accuracy {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "weft/base/json_document.h"
-#include "weft/trace/multi_rank_sets.h"
+#include "weft/base/json/document.h"
+#include "weft/trace/match/multi_rank_sets.h"
 
 namespace weft::accuracy {
 namespace {

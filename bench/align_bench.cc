@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/trace/align.h"
-#include "weft/trace/load.h"
-#include "weft/trace/match.h"
-#include "weft/trace/multi_rank_sets.h"
+#include "weft/trace/clock/align.h"
+#include "weft/trace/match/match.h"
+#include "weft/trace/match/multi_rank_sets.h"
+#include "weft/trace/runs/load.h"
 
 namespace {
 

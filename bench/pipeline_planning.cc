@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "weft/pipeline/bottleneck.h"
-#include "weft/pipeline/device_orders.h"
-#include "weft/pipeline/pipedream.h"
-#include "weft/pipeline/planner.h"
-#include "weft/pipeline/random_task.h"
-#include "weft/pipeline/rivals.h"
+#include "weft/pipeline/plan/planner.h"
+#include "weft/pipeline/plan/random_task.h"
+#include "weft/pipeline/rivals/bottleneck.h"
+#include "weft/pipeline/rivals/device_orders.h"
+#include "weft/pipeline/rivals/pipedream.h"
+#include "weft/pipeline/rivals/rivals.h"
 
 namespace {
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/pipeline/fitting.h"
-#include "weft/pipeline/planner.h"
-#include "weft/pipeline/random_task.h"
-#include "weft/pipeline/rivals.h"
+#include "weft/pipeline/fit/fitting.h"
+#include "weft/pipeline/plan/planner.h"
+#include "weft/pipeline/plan/random_task.h"
+#include "weft/pipeline/rivals/rivals.h"
 
 namespace {
 

@@ -24,11 +24,11 @@
 #include <vector>
 
 #include "weft/base/median.h"
-#include "weft/reshard/bounds.h"
-#include "weft/reshard/cases.h"
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/mpi/mpi.h"
-#include "weft/reshard/planner.h"
+#include "weft/reshard/layout/cases.h"
+#include "weft/reshard/search/bounds.h"
+#include "weft/reshard/search/planner.h"
 
 namespace {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/reshard/joint.h"
-#include "weft/reshard/planner.h"
-#include "weft/reshard/random_problem.h"
+#include "weft/reshard/layout/random_problem.h"
+#include "weft/reshard/search/joint.h"
+#include "weft/reshard/search/planner.h"
 
 namespace {
 

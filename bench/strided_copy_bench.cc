@@ -27,7 +27,7 @@
 #include <immintrin.h>
 #endif
 
-#include "weft/reshard/strided_copy.h"
+#include "weft/reshard/execute/host/strided_copy.h"
 
 namespace {
 

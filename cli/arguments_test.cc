@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/commands.h"
-#include "cli/help.h"
+#include "cli/shell/help.h"
 
 namespace weft::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/format.h"
+#include "cli/shell/format.h"
 #include "weft/base/decimal.h"
 #include "weft/base/suggest.h"
 #include "weft/cost/links.h"

@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/diagnose_text.h"
 #include "cli/loading.h"
-#include "cli/notes.h"
-#include "cli/progress.h"
+#include "cli/shell/notes.h"
+#include "cli/shell/progress.h"
 #include "weft/diagnose/diagnosis.h"
 
 namespace weft::cli {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/fold_ranks.h"
-#include "cli/format.h"
+#include "cli/shell/format.h"
 
 namespace weft::cli {
 namespace {

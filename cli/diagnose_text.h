@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/terminal.h"
+#include "cli/shell/terminal.h"
 #include "weft/diagnose/diagnosis.h"
 
 namespace weft::cli {

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/diff_text.h"
 #include "cli/loading.h"
-#include "cli/notes.h"
+#include "cli/shell/notes.h"
 #include "weft/diagnose/compare.h"
 #include "weft/plan/plan.h"
 

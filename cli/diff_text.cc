@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cli/format.h"
+#include "cli/shell/format.h"
 
 namespace weft::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/terminal.h"
+#include "cli/shell/terminal.h"
 #include "weft/diagnose/compare.h"
 
 namespace weft::cli {

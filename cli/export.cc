@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
 #include "cli/loading.h"
-#include "cli/notes.h"
-#include "cli/progress.h"
-#include "weft/report/chakra.h"
-#include "weft/report/export.h"
+#include "cli/shell/interrupt.h"
+#include "cli/shell/notes.h"
+#include "cli/shell/progress.h"
+#include "weft/report/exports/chakra.h"
+#include "weft/report/exports/export.h"
 
 namespace weft::cli {
 namespace {

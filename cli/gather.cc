@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/format.h"
+#include "cli/shell/format.h"
 #include "weft/record/child.h"
 #include "weft/record/folder.h"
 

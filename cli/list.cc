@@ -3,8 +3,8 @@
 #include "cli/commands.h"
 #include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"
-#include "weft/trace/execution_trace/execution_trace.h"
-#include "weft/trace/probe/probe.h"
+#include "weft/trace/formats/execution_trace/execution_trace.h"
+#include "weft/trace/formats/probe/probe.h"
 #include "weft/trace/reader.h"
 
 namespace weft::cli {

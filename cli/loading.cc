@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "cli/interrupt.h"
-#include "cli/progress.h"
+#include "cli/shell/interrupt.h"
+#include "cli/shell/progress.h"
 #include "weft/base/parallel.h"
 
 namespace weft::cli {

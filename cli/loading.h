@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/progress.h"
+#include "cli/shell/progress.h"
 #include "cli/subcommand.h"
 #include "weft/base/diagnostics.h"
 #include "weft/predict/job.h"
-#include "weft/trace/load.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::cli {
 

@@ -15,9 +15,9 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "cli/interrupt.h"
+#include "cli/shell/interrupt.h"
+#include "cli/shell/terminal.h"
 #include "cli/subcommand.h"
-#include "cli/terminal.h"
 #include "weft/base/suggest.h"
 
 namespace weft::cli {

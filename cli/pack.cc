@@ -7,14 +7,14 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/interrupt.h"
 #include "cli/loading.h"
-#include "cli/notes.h"
-#include "cli/progress.h"
+#include "cli/shell/format.h"
+#include "cli/shell/interrupt.h"
+#include "cli/shell/notes.h"
+#include "cli/shell/progress.h"
 #include "weft/base/decimal.h"
-#include "weft/base/json_writer.h"
-#include "weft/trace/packed/files.h"
+#include "weft/base/json/writer.h"
+#include "weft/trace/formats/packed/files.h"
 
 namespace weft::cli {
 namespace {

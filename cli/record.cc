@@ -10,8 +10,8 @@
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/notes.h"
+#include "cli/shell/format.h"
+#include "cli/shell/notes.h"
 #include "weft/record/child.h"
 #include "weft/record/folder.h"
 #include "weft/record/parts.h"

@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/loading.h"
-#include "cli/progress.h"
 #include "cli/replay_text.h"
+#include "cli/shell/progress.h"
 #include "weft/plan/plan.h"
 #include "weft/predict/summary.h"
 

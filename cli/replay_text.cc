@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "cli/fold_ranks.h"
-#include "cli/format.h"
-#include "cli/notes.h"
+#include "cli/shell/format.h"
+#include "cli/shell/notes.h"
 
 namespace weft::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/terminal.h"
+#include "cli/shell/terminal.h"
 #include "weft/base/diagnostics.h"
 #include "weft/predict/summary.h"
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft report`: a recorded job as one HTML page.
-#include "weft/report/report.h"
+#include "weft/report/page/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/links_summary.h"
+#include "cli/info/links_summary.h"
 #include "cli/loading.h"
-#include "cli/progress.h"
+#include "cli/shell/format.h"
+#include "cli/shell/progress.h"
 #include "weft/base/file.h"
-#include "weft/pipeline/plan_file.h"
-#include "weft/report/links_page.h"
-#include "weft/report/plan_page.h"
+#include "weft/pipeline/plan/plan_file.h"
+#include "weft/report/page/links_page.h"
+#include "weft/report/page/plan_page.h"
 
 namespace weft::cli {
 namespace {

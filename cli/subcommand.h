@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/exit_codes.h"
-#include "cli/terminal.h"
+#include "cli/shell/terminal.h"
 #include "weft/base/result.h"
 
 namespace weft::cli {

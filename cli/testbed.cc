@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/interrupt.h"
+#include "cli/shell/format.h"
+#include "cli/shell/interrupt.h"
 #include "testbed/cluster.h"
 #include "testbed/enter.h"
 #include "testbed/job.h"

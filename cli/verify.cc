@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 #include "weft/pipeline/verify/verify.h"
 
 namespace weft::cli {

@@ -11,8 +11,8 @@
 
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
-#include "weft/base/json_document.h"
-#include "weft/base/json_writer.h"
+#include "weft/base/json/document.h"
+#include "weft/base/json/writer.h"
 #include "weft/base/suggest.h"
 
 namespace weft::testbed {

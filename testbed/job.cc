@@ -8,7 +8,7 @@
 #include "testbed/layout.h"
 #include "testbed/one_gpu.h"
 #include "testbed/standing.h"
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 #include "weft/base/suggest.h"
 
 namespace weft::testbed {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "weft/base/json_document.h"
+#include "weft/base/json/document.h"
 
 namespace weft::testbed {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/execute/nccl/transport.h"
-#include "weft/reshard/planner.h"
-#include "weft/reshard/text.h"
+#include "weft/reshard/execute/program/naive_run.h"
+#include "weft/reshard/layout/text.h"
+#include "weft/reshard/search/planner.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "weft/report/table.h"
+#include "weft/report/exports/table.h"
 
 // As the Arrow specification spells them; the guard is the one it asks for.
 #ifndef ARROW_C_DATA_INTERFACE

@@ -13,8 +13,8 @@
 #include "python/bindings/interruptible.h"
 #include "python/bindings/run.h"
 #include "weft/diagnose/diagnosis.h"
-#include "weft/report/report.h"
-#include "weft/report/small_page.h"
+#include "weft/report/page/report.h"
+#include "weft/report/page/small_page.h"
 
 namespace weft::python {
 namespace {

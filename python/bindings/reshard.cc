@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "python/bindings/errors.h"
-#include "weft/reshard/outcome.h"
-#include "weft/reshard/planner.h"
+#include "weft/reshard/check/outcome.h"
+#include "weft/reshard/search/planner.h"
 
 namespace weft::python {
 namespace {

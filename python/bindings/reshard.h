@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/reshard/execute/program.h"
+#include "weft/reshard/execute/program/program.h"
 
 namespace nanobind {
 class module_;

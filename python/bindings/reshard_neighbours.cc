@@ -14,7 +14,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/reshard.h"
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/shared.h"
+#include "weft/reshard/execute/shared/shared.h"
 
 namespace weft::python {
 namespace {

@@ -12,8 +12,8 @@
 #include "python/bindings/interruptible.h"
 #include "python/bindings/reshard.h"
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/merge.h"
-#include "weft/reshard/execute/tcp.h"
+#include "weft/reshard/execute/program/merge.h"
+#include "weft/reshard/execute/tcp/tcp.h"
 
 namespace weft::python {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/reshard.h"
-#include "weft/reshard/execute/combine.h"
-#include "weft/reshard/execute/parcels.h"
-#include "weft/reshard/execute/run_all.h"
+#include "weft/reshard/execute/host/combine.h"
+#include "weft/reshard/execute/host/run_all.h"
+#include "weft/reshard/execute/program/parcels.h"
 
 namespace weft::python {
 

@@ -16,8 +16,8 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/interruptible.h"
 #include "python/bindings/run.h"
-#include "weft/report/export.h"
-#include "weft/report/tables.h"
+#include "weft/report/exports/export.h"
+#include "weft/report/exports/tables.h"
 
 namespace weft::python {
 namespace {

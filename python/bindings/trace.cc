@@ -17,8 +17,8 @@
 #include "python/bindings/interruptible.h"
 #include "python/bindings/run.h"
 #include "weft/base/diagnostics.h"
-#include "weft/trace/load.h"
-#include "weft/trace/packed/files.h"
+#include "weft/trace/formats/packed/files.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::python {
 namespace {

@@ -32,7 +32,7 @@ def write(root: Path, name: str, text: str) -> None:
         ("weft/trace/a.cc", '#include "weft/sim/replay.h"', "trace must not know sim"),
         ("weft/reshard/a.cc", '#include "weft/share/x.h"', "reshard must not know share"),
         ("weft/plan/a.cc", '#include "weft/report/x.h"', "plan must not know report"),
-        ("weft/report/a.cc", '#include "cli/terminal.h"', "report must not know cli"),
+        ("weft/report/a.cc", '#include "cli/shell/terminal.h"', "report must not know cli"),
         ("testbed/a.cc", '#include "weft/trace/events.h"', "testbed must not know trace"),
         ("weft/graph/a.cc", '#include "testbed/cluster.h"', "graph must not know testbed"),
         ("weft/graph/a.h", "#include <fmt/format.h>", "third-party headers"),

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 
 namespace weft {
 namespace {

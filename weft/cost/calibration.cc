@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "weft/base/json_document.h"
+#include "weft/base/json/document.h"
 #include "weft/base/median.h"
 
 namespace weft::cost {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/json_document.h"
+#include "weft/base/json/document.h"
 #include "weft/cost/links.h"
 
 namespace weft::cost {

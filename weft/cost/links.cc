@@ -6,7 +6,7 @@
 #include <map>
 
 #include "weft/base/median.h"
-#include "weft/trace/calls.h"
+#include "weft/trace/match/calls.h"
 
 namespace weft::cost {
 namespace {

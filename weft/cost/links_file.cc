@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "weft/base/file.h"
-#include "weft/base/json_document.h"
-#include "weft/base/json_writer.h"
+#include "weft/base/json/document.h"
+#include "weft/base/json/writer.h"
 #include "weft/cost/links.h"
 
 namespace weft::cost {

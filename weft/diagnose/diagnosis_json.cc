@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `weft diagnose`. Its fields are documented in docs/reference/cli.md; adding one is
 // free, changing or removing one means a new schema_version.
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/diagnose/diagnosis.h"
 

@@ -10,7 +10,7 @@
 #include "weft/diagnose/diagnosis.h"
 #include "weft/predict/predict.h"
 #include "weft/sim/naive.h"
-#include "weft/trace/multi_rank_sets.h"
+#include "weft/trace/match/multi_rank_sets.h"
 
 namespace weft::diagnose {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "weft/cost/interference.h"
 #include "weft/diagnose/suspects.h"
-#include "weft/trace/calls.h"
+#include "weft/trace/match/calls.h"
 
 namespace weft::diagnose {
 namespace {

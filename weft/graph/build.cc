@@ -11,7 +11,7 @@
 #include "weft/graph/builder.h"
 #include "weft/graph/delays.h"
 #include "weft/graph/rank_draft.h"
-#include "weft/trace/transfer.h"
+#include "weft/trace/match/transfer.h"
 
 namespace weft::graph {
 namespace {

@@ -11,7 +11,7 @@
 #include "weft/base/result.h"
 #include "weft/graph/graph.h"
 #include "weft/trace/events.h"
-#include "weft/trace/match.h"
+#include "weft/trace/match/match.h"
 
 namespace weft::graph {
 

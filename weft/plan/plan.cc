@@ -7,8 +7,8 @@
 #include <initializer_list>
 
 #include "weft/base/file.h"
-#include "weft/base/json_document.h"
-#include "weft/base/json_writer.h"
+#include "weft/base/json/document.h"
+#include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 
 namespace weft::plan {

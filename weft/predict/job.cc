@@ -5,7 +5,7 @@
 
 #include "weft/base/median.h"
 #include "weft/graph/build.h"
-#include "weft/trace/device_clock.h"
+#include "weft/trace/clock/device_clock.h"
 
 namespace weft::predict {
 namespace {

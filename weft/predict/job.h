@@ -11,10 +11,10 @@
 #include "weft/base/result.h"
 #include "weft/graph/build_phases.h"
 #include "weft/graph/graph.h"
-#include "weft/trace/align.h"
+#include "weft/trace/clock/align.h"
 #include "weft/trace/events.h"
-#include "weft/trace/load.h"
-#include "weft/trace/match.h"
+#include "weft/trace/match/match.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::predict {
 

@@ -8,9 +8,9 @@
 
 #include "weft/base/file.h"
 #include "weft/predict/job.h"
-#include "weft/trace/copied_job.h"
-#include "weft/trace/load.h"
-#include "weft/trace/packed/packed.h"
+#include "weft/trace/formats/packed/packed.h"
+#include "weft/trace/runs/copied_job.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::predict {
 namespace {

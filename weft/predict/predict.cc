@@ -14,8 +14,8 @@
 #include "weft/sim/contention.h"
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
-#include "weft/trace/host_as_device.h"
-#include "weft/trace/services.h"
+#include "weft/trace/formats/host_as_device.h"
+#include "weft/trace/runs/services.h"
 
 namespace weft::predict {
 namespace {

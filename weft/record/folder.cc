@@ -12,7 +12,7 @@
 #include <set>
 
 #include "weft/base/decimal.h"
-#include "weft/base/json_document.h"
+#include "weft/base/json/document.h"
 
 namespace weft::record {
 namespace {

@@ -1,7 +1,7 @@
 # Writes a C++ source that holds files as bytes: plain arrays, so that any compiler takes it.
 # Usage: cmake -D OUTPUT=x.cc -D page_html=FILE -D page_css=FILE -D page_js=FILE
 #                        -D links_page_js=FILE -D plan_page_js=FILE -P embed.cmake
-set(text "// Made by embed.cmake.\n#include \"weft/report/web_assets.h\"\n\nnamespace weft::report {\n")
+set(text "// Made by embed.cmake.\n#include \"weft/report/page/web_assets.h\"\n\nnamespace weft::report {\n")
 foreach(name page_html page_css page_js links_page_js plan_page_js)
   file(READ ${${name}} bytes HEX)
   string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/reshard/collectives.h"
+#include "weft/reshard/search/collectives.h"
 
 namespace weft::reshard {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/reshard/exchange.h"
-#include "weft/reshard/factors.h"
-#include "weft/reshard/price.h"
-#include "weft/reshard/problem.h"
+#include "weft/reshard/layout/problem.h"
+#include "weft/reshard/round/exchange.h"
+#include "weft/reshard/round/price.h"
+#include "weft/reshard/search/factors.h"
 
 namespace weft::reshard {
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "weft/base/file.h"
-#include "weft/reshard/layout_json.h"
-#include "weft/reshard/replay.h"
+#include "weft/reshard/check/replay.h"
+#include "weft/reshard/layout/layout_json.h"
 
 namespace weft::reshard {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/reshard/layout/problem.h"
 #include "weft/reshard/plan.h"
-#include "weft/reshard/problem.h"
 
 namespace weft::reshard {
 

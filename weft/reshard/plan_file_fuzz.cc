@@ -4,7 +4,7 @@
 
 #include "weft/base/check.h"
 #include "weft/reshard/plan_file.h"
-#include "weft/reshard/planner.h"
+#include "weft/reshard/search/planner.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::reshard;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "weft/trace/load.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::sim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "weft/base/check.h"
 #include "weft/sim/stragglers.h"
-#include "weft/trace/straggler/reader.h"
+#include "weft/trace/formats/straggler/reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;

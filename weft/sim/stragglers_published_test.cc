@@ -11,7 +11,7 @@
 
 #include "weft/sim/replay.h"
 #include "weft/sim/stragglers.h"
-#include "weft/trace/straggler/reader.h"
+#include "weft/trace/formats/straggler/reader.h"
 
 namespace weft::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/base/sort_runs.h"
-#include "weft/trace/calls.h"
+#include "weft/trace/match/calls.h"
 
 namespace weft::trace {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/trace/dtype.h"
-#include "weft/trace/file_name.h"
+#include "weft/trace/runs/file_name.h"
 
 namespace weft::trace {
 namespace {

@@ -3,15 +3,15 @@
 // and a line here.
 #include "weft/trace/reader.h"
 
-#include "weft/trace/chakra/chakra.h"
-#include "weft/trace/horovod/reader.h"
-#include "weft/trace/kineto/kineto.h"
-#include "weft/trace/mxnet/reader.h"
-#include "weft/trace/nccl/nccl.h"
-#include "weft/trace/nsys/nsys.h"
-#include "weft/trace/packed/packed.h"
-#include "weft/trace/straggler/reader.h"
-#include "weft/trace/xplane/xplane.h"
+#include "weft/trace/formats/chakra/chakra.h"
+#include "weft/trace/formats/horovod/reader.h"
+#include "weft/trace/formats/kineto/kineto.h"
+#include "weft/trace/formats/mxnet/reader.h"
+#include "weft/trace/formats/nccl/nccl.h"
+#include "weft/trace/formats/nsys/nsys.h"
+#include "weft/trace/formats/packed/packed.h"
+#include "weft/trace/formats/straggler/reader.h"
+#include "weft/trace/formats/xplane/xplane.h"
 
 namespace weft::trace {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "weft/base/file.h"
-#include "weft/trace/execution_trace/execution_trace.h"
-#include "weft/trace/load.h"
+#include "weft/trace/formats/execution_trace/execution_trace.h"
+#include "weft/trace/runs/load.h"
 
 namespace weft::trace {
 namespace {

@@ -6,13 +6,13 @@
 #include <map>
 #include <set>
 
-#include "weft/base/json_document.h"
+#include "weft/base/json/document.h"
 #include "weft/pipeline/exports/json.h"
 #include "weft/pipeline/exports/megatron.h"
 #include "weft/pipeline/exports/torch.h"
-#include "weft/pipeline/families.h"
-#include "weft/pipeline/list_schedule.h"
-#include "weft/pipeline/random_pipeline.h"
+#include "weft/pipeline/model/random_pipeline.h"
+#include "weft/pipeline/schedule/families.h"
+#include "weft/pipeline/schedule/list_schedule.h"
 
 namespace weft::pipeline::exports {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weft/pipeline/exports/json.h"
 
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 
 namespace weft::pipeline::exports {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "weft/pipeline/gantt.h"
-#include "weft/pipeline/plan_file.h"
-#include "weft/pipeline/simulate.h"
+#include "weft/pipeline/plan/plan_file.h"
+#include "weft/pipeline/schedule/gantt.h"
+#include "weft/pipeline/schedule/simulate.h"
 
 namespace weft::pipeline::exports {
 

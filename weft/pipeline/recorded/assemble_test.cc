@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "weft/pipeline/families.h"
-#include "weft/pipeline/simulate.h"
+#include "weft/pipeline/schedule/families.h"
+#include "weft/pipeline/schedule/simulate.h"
 #include "weft/sim/replay.h"
 
 namespace weft::pipeline::recorded {

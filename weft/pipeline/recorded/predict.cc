@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "weft/base/median.h"
-#include "weft/pipeline/families.h"
 #include "weft/pipeline/recorded/ranks.h"
+#include "weft/pipeline/schedule/families.h"
 
 namespace weft::pipeline::recorded {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/base/json_writer.h"
+#include "weft/base/json/writer.h"
 #include "weft/base/median.h"
 #include "weft/pipeline/recorded/modules.h"
 #include "weft/pipeline/recorded/ranks.h"

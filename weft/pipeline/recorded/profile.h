@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "weft/pipeline/profile.h"
+#include "weft/pipeline/model/profile.h"
 #include "weft/predict/predict.h"
 
 namespace weft::pipeline::recorded {

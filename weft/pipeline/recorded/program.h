@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/pipeline/schedule.h"
+#include "weft/pipeline/schedule/schedule.h"
 
 namespace weft::pipeline::recorded {
 

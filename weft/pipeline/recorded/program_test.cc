@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "weft/pipeline/families.h"
+#include "weft/pipeline/schedule/families.h"
 
 namespace weft::pipeline::recorded {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "weft/trace/match.h"
-#include "weft/trace/runs.h"
+#include "weft/trace/match/match.h"
+#include "weft/trace/runs/runs.h"
 
 namespace weft::pipeline::recorded {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "weft/pipeline/recorded/messages.h"
 #include "weft/pipeline/recorded/piece.h"
-#include "weft/pipeline/schedule.h"
+#include "weft/pipeline/schedule/schedule.h"
 #include "weft/predict/predict.h"
 
 namespace weft::pipeline::recorded {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "weft/pipeline/families.h"
 #include "weft/pipeline/recorded/predict.h"
 #include "weft/pipeline/recorded/timeline.h"
-#include "weft/pipeline/simulate.h"
+#include "weft/pipeline/schedule/families.h"
+#include "weft/pipeline/schedule/simulate.h"
 
 namespace weft::pipeline::recorded {
 namespace {

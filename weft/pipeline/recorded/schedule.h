@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/pipeline/schedule.h"
+#include "weft/pipeline/schedule/schedule.h"
 #include "weft/predict/job.h"
 
 namespace weft::pipeline::recorded {

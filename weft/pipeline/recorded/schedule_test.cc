@@ -8,7 +8,7 @@
 #include "weft/graph/made_pipeline.h"
 #include "weft/pipeline/recorded/predict.h"
 #include "weft/pipeline/recorded/timeline.h"
-#include "weft/pipeline/simulate.h"
+#include "weft/pipeline/schedule/simulate.h"
 
 namespace weft::pipeline::recorded {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "weft/base/median.h"
-#include "weft/pipeline/families.h"
-#include "weft/pipeline/simulate.h"
+#include "weft/pipeline/schedule/families.h"
+#include "weft/pipeline/schedule/simulate.h"
 #include "weft/predict/steps.h"
 
 namespace weft::pipeline::recorded {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/base/diagnostics.h"
-#include "weft/pipeline/pipeline.h"
+#include "weft/pipeline/model/pipeline.h"
 #include "weft/predict/job.h"
 
 namespace weft::pipeline::recorded {

@@ -3,9 +3,9 @@
 // checksum made to fit, only what is part of the question may be another one.
 #include <gtest/gtest.h>
 
-#include "weft/base/json_checksum.h"
-#include "weft/base/json_writer.h"
-#include "weft/pipeline/random_task.h"
+#include "weft/base/json/checksum.h"
+#include "weft/base/json/writer.h"
+#include "weft/pipeline/plan/random_task.h"
 #include "weft/pipeline/verify/file_of.h"
 #include "weft/pipeline/verify/verify.h"
 

@@ -3,7 +3,7 @@
 // nothing.
 #pragma once
 
-#include "weft/pipeline/plan_file.h"
+#include "weft/pipeline/plan/plan_file.h"
 
 namespace weft::pipeline {
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "weft/base/decimal.h"
-#include "weft/base/json_checksum.h"
-#include "weft/base/json_document.h"
+#include "weft/base/json/checksum.h"
+#include "weft/base/json/document.h"
 
 namespace weft::pipeline::verify {
 namespace {

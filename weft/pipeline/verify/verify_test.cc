@@ -6,9 +6,9 @@
 
 #include <tuple>
 
-#include "weft/pipeline/bounds.h"
-#include "weft/pipeline/random_pipeline.h"
-#include "weft/pipeline/random_task.h"
+#include "weft/pipeline/model/random_pipeline.h"
+#include "weft/pipeline/plan/random_task.h"
+#include "weft/pipeline/schedule/bounds.h"
 #include "weft/pipeline/verify/file_of.h"
 #include "weft/pipeline/verify/schedule_bound.h"
 

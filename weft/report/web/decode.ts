@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of weft/report/timeline_pack.cc to a TimelineModel.
+// Bytes of weft/report/timeline/pack.cc to a TimelineModel.
 import { ColumnReader } from "./bytes";
 import type { Collective, Lane, Path, Rank, Row, Spans, Step, TimelineModel } from "./model";
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/reshard/execute/ends.h"
+#include "weft/reshard/execute/host/ends.h"
 
 namespace weft::reshard::execute {
 

@@ -10,9 +10,9 @@
 #include <deque>
 #include <optional>
 
-#include "weft/reshard/execute/chunks.h"
-#include "weft/reshard/execute/region.h"
-#include "weft/reshard/execute/task.h"
+#include "weft/reshard/execute/host/task.h"
+#include "weft/reshard/execute/program/chunks.h"
+#include "weft/reshard/execute/program/region.h"
 
 namespace weft::reshard::execute {
 namespace {

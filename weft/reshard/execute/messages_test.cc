@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/naive_run.h"
-#include "weft/reshard/random_problem.h"
+#include "weft/reshard/execute/program/naive_run.h"
+#include "weft/reshard/layout/random_problem.h"
 
 namespace weft::reshard::execute {
 namespace {

@@ -6,8 +6,8 @@
 #include <new>
 #include <string>
 
-#include "weft/reshard/execute/combine.h"
-#include "weft/reshard/execute/shuffle.h"
+#include "weft/reshard/execute/host/combine.h"
+#include "weft/reshard/execute/program/shuffle.h"
 
 namespace weft::reshard::execute {
 namespace {

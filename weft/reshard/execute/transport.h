@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/reshard/execute/program.h"
+#include "weft/reshard/execute/program/program.h"
 
 namespace weft::reshard::execute {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "weft/reshard/execute/program.h"
+#include "weft/reshard/execute/program/program.h"
 
 namespace weft::reshard::execute {
 

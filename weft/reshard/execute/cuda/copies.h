@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/reshard/execute/cuda/job.h"
-#include "weft/reshard/strided_copy.h"
+#include "weft/reshard/execute/host/strided_copy.h"
 
 namespace weft::reshard::execute::cuda {
 

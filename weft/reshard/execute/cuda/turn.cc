@@ -6,8 +6,8 @@
 #include <map>
 #include <tuple>
 
-#include "weft/reshard/execute/combine.h"
-#include "weft/reshard/execute/region.h"
+#include "weft/reshard/execute/host/combine.h"
+#include "weft/reshard/execute/program/region.h"
 
 namespace weft::reshard::execute::cuda {
 namespace {

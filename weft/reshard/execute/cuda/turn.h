@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/reshard/execute/cuda/copies.h"
-#include "weft/reshard/execute/program.h"
+#include "weft/reshard/execute/program/program.h"
 
 namespace weft::reshard::execute::cuda {
 

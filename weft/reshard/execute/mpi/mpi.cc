@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "weft/reshard/execute/shared.h"
+#include "weft/reshard/execute/shared/shared.h"
 
 namespace weft::reshard::execute {
 namespace {

@@ -17,14 +17,14 @@
 #include <string_view>
 #include <thread>
 
-#include "weft/reshard/execute/ends.h"
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/footprint.h"
+#include "weft/reshard/execute/host/ends.h"
 #include "weft/reshard/execute/mpi/mpi.h"
-#include "weft/reshard/execute/naive_cast.h"
-#include "weft/reshard/execute/naive_run.h"
-#include "weft/reshard/planner.h"
-#include "weft/reshard/random_problem.h"
+#include "weft/reshard/execute/program/footprint.h"
+#include "weft/reshard/execute/program/naive_cast.h"
+#include "weft/reshard/execute/program/naive_run.h"
+#include "weft/reshard/layout/random_problem.h"
+#include "weft/reshard/search/planner.h"
 
 namespace weft::reshard::execute {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "weft/reshard/execute/nccl/nccl.h"
-#include "weft/reshard/execute/region.h"
-#include "weft/reshard/number_hash.h"
+#include "weft/reshard/execute/program/region.h"
+#include "weft/reshard/layout/number_hash.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {

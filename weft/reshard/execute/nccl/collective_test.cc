@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/reshard/planner.h"
-#include "weft/reshard/random_problem.h"
+#include "weft/reshard/layout/random_problem.h"
+#include "weft/reshard/search/planner.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {

@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "weft/base/check.h"
-#include "weft/reshard/execute/combine.h"
 #include "weft/reshard/execute/cuda/copies.h"
+#include "weft/reshard/execute/host/combine.h"
 
 struct WeftCudaPlan {
   std::vector<weft::reshard::execute::cuda::Copy> copies;

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "weft/reshard/execute/execute.h"
-#include "weft/reshard/execute/naive_run.h"
 #include "weft/reshard/execute/nccl/fake.h"
-#include "weft/reshard/planner.h"
-#include "weft/reshard/random_problem.h"
+#include "weft/reshard/execute/program/naive_run.h"
+#include "weft/reshard/layout/random_problem.h"
+#include "weft/reshard/search/planner.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {

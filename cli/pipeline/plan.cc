@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline PROFILE --cluster C --microbatches M`.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/arguments.h"
+#include "cli/pipeline/pipeline.h"
+#include "cli/shell/format.h"
+#include "cli/shell/notes.h"
+#include "weft/base/counted.h"
+#include "weft/base/file.h"
+#include "weft/base/json/writer.h"
+#include "weft/pipeline/plan/plan_file.h"
+#include "weft/pipeline/rivals/rivals.h"
+
+namespace weft::cli {
+namespace {
+
+using namespace pipeline;
+
+constexpr std::int64_t kMostMicroBatches = 100'000;
+
+constexpr DiagnosticKind kMemoryUnknown{
+    "pipeline-memory-unknown", Severity::kWarning,
+    "the cluster does not tell the memory of devices, so --memory does not limit them",
+    "--device-memory 80GB tells it for all; or add it to the words of the cluster (', 80GB') or to "
+    "its file (memory_gb)"};
+
+/// Limits of memory that are asked for, and what nothing limits.
+Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
+  WEFT_ASSIGN(const Bytes each, size_flag(arguments, "--device-memory", 1));
+  if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
+  task.limit_memory = arguments.has("--memory") || each > 0;
+  if (!task.limit_memory) return {};
+  for (std::size_t device = 0; device < task.cluster.memory.size(); ++device) {
+    if (task.cluster.memory[device] == 0) {
+      diagnostics.add(kMemoryUnknown, fmt::format("device {}", device));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
+                       Diagnostics& diagnostics) {
+  for (const char* flag : {"--cluster", "--microbatches"}) {
+    if (!arguments.has(flag)) {
+      return fail(ErrorCode::kUsage,
+                  fmt::format("{} is missing: a plan needs --cluster and --microbatches", flag));
+    }
+  }
+  Task task;
+  const std::int64_t micro_batches = *arguments.whole("--microbatches");
+  if (micro_batches < 1 || micro_batches > kMostMicroBatches) {
+    return fail(ErrorCode::kUsage, fmt::format("--microbatches: {} is not between 1 and {}",
+                                               micro_batches, kMostMicroBatches));
+  }
+  task.micro_batches = static_cast<Micro>(micro_batches);
+  WEFT_ASSIGN(task.cluster, open_cluster(arguments.all("--cluster").back()));
+  WEFT_TRY(check_cluster(task.cluster));
+  task.chain = layer_chain(profile);
+  WEFT_TRY(limit_memory(arguments, task, diagnostics));
+  task.state_factor = arguments.whole("--state-factor").value_or(4);
+  return task;
+}
+
+Result<PlannerOptions> planner_options(const Arguments& arguments) {
+  for (const char* flag : {"--stages", "--replicas", "--chunks"}) {
+    if (arguments.whole(flag).value_or(1) > 0) continue;
+    return fail(ErrorCode::kUsage, fmt::format("{}: 0 is not at least 1", flag));
+  }
+  const auto small = [&](const char* flag) {
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
+  };
+  PlannerOptions options;
+  options.stages = small("--stages");
+  options.replicas = small("--replicas");
+  if (arguments.has("--chunks")) options.chunks = small("--chunks");
+  if (arguments.has("--schedule")) options.schedules = arguments.all("--schedule");
+  return options;
+}
+
+namespace {
+
+struct Rival {
+  std::string name;
+  Result<Evaluated> plan;
+};
+
+std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const Pipeline& pipeline, const Timeline& timeline,
+                    const std::vector<Rival>& others, const Diagnostics& diagnostics,
+                    double solve_ms) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "pipeline");
+  json.field("cluster", task.cluster.name).field("solve_ms", solve_ms);
+  write_answer(json, profile, task, planned, pipeline, timeline);
+  if (!others.empty()) {
+    json.key("rivals").begin_object();
+    for (const Rival& rival : others) {
+      json.key(rival.name);
+      if (rival.plan)
+        json.value(static_cast<double>(rival.plan->step) * 1e-6);
+      else
+        json.null();
+    }
+    json.end_object();
+  }
+  write_diagnostics(json, diagnostics);
+  return json.end_object().take() + "\n";
+}
+
+std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
+                    const Pipeline& pipeline, const std::vector<Rival>& others) {
+  const Evaluated& plan = planned.plan;
+  std::string text = fmt::format(
+      "{}: {} on {}, {} a step\n", profile.name, counted(task.chain.size(), "layer"),
+      counted(task.cluster.devices, "device"), counted(task.micro_batches, "micro-batch"));
+  text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}\n", "stage", "layers",
+                      "forward", "backward", "all-reduce", "sends", "devices");
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const PlannedStage& stage = plan.stages[s];
+    const bool last = s + 1 == plan.stages.size();
+    text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}{}\n", s,
+                        stage.last - stage.first, format_time(pipeline.stages[s].forward),
+                        format_time(pipeline.stages[s].input + pipeline.stages[s].weight),
+                        format_time(pipeline.stages[s].all_reduce),
+                        last ? "" : format_bytes(task.chain.cut[stage.last]),
+                        format_numbers({stage.devices.begin(), stage.devices.end()}),
+                        stage.recompute ? ", recomputes" : "");
+  }
+  text += fmt::format("step        {}, order {}\n", format_time(plan.step), plan.schedule);
+  const double gap =
+      100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
+  if (planned.bound == plan.step)
+    text += "bound       no plan takes less\n";
+  else
+    text += fmt::format("bound       {}, {:.2f} % less\n", format_time(planned.bound), gap);
+  if (planned.bound < plan.step && planned.exhausted && planned.most_chunks == 1)
+    text += "            no plan takes less with the orders that were tried\n";
+  if (planned.most_chunks > 1)
+    text += fmt::format("            no plan with one stage a device takes less than {}\n",
+                        format_time(planned.one_stage_bound));
+  for (const Rival& rival : others) {
+    text += rival.plan
+                ? fmt::format("{:<11} {}, {:+.1f} %\n", rival.name, format_time(rival.plan->step),
+                              100.0 * static_cast<double>(rival.plan->step - plan.step) /
+                                  static_cast<double>(plan.step))
+                : fmt::format("{:<11} {}\n", rival.name, rival.plan.error().message);
+  }
+  return text;
+}
+
+/// What is asked for here would change our bound, and not the plans of others.
+Status check_free(const Arguments& arguments, const std::string& planner) {
+  for (const char* flag : {"--stages", "--replicas", "--schedule"}) {
+    if (!arguments.has(flag)) continue;
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("{} does not go with --planner: {} chooses that itself", flag, planner));
+  }
+  return {};
+}
+
+/// Our bound holds for the plans of others, too.
+Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
+  WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
+  WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
+  planned.exhausted = false;
+  const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
+  planned.most_chunks =
+      std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
+  if (planned.most_chunks > 1) planned.bound = std::min(planned.bound, bound_of_all(task));
+  return {};
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console) {
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const Profile profile,
+              open_profile(arguments, arguments.inputs.front(), diagnostics));
+  WEFT_ASSIGN(const Task task, plan_task(arguments, profile, diagnostics));
+  const std::string planner = value_or(arguments, "--planner", "weft");
+  if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
+  WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
+  const auto begin = std::chrono::steady_clock::now();
+  WEFT_ASSIGN(Planned planned, make_plan(task, options));
+  if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
+  WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, planned.schedule));
+  std::vector<Rival> others;
+  if (arguments.has("--compare")) {
+    for (const std::string& name : rivals()) others.push_back({name, rival_plan(task, name)});
+  }
+  console.result = arguments.has("--json") ? json_of(profile, task, planned, pipeline, timeline,
+                                                     others, diagnostics, took.count())
+                                           : text_of(profile, task, planned, pipeline, others);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
+  // Last: a file that cannot be written takes nothing away from what was found.
+  if (arguments.has("-o")) {
+    WEFT_TRY(write_file(arguments.all("-o").back(),
+                        plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace weft::cli

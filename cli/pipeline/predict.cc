@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline predict RECORDING...`: the step of a recorded pipeline under another schedule.
+#include <fmt/format.h>
+
+#include "cli/loading.h"
+#include "cli/pipeline/pipeline.h"
+#include "cli/shell/format.h"
+#include "cli/shell/notes.h"
+#include "cli/shell/progress.h"
+#include "weft/base/counted.h"
+#include "weft/base/json/writer.h"
+#include "weft/pipeline/recorded/predict.h"
+#include "weft/pipeline/recorded/timeline.h"
+
+namespace weft::cli {
+namespace {
+
+using pipeline::recorded::ScheduleAnswer;
+using pipeline::recorded::ScheduleQuestion;
+using pipeline::recorded::StageAnswer;
+
+constexpr DiagnosticKind kLinksUnused{
+    "predict-links-unused", Severity::kWarning,
+    "no table of --links is of messages between two ranks: recorded times were taken",
+    "measure one with weft calibrate --collectives send_recv"};
+constexpr DiagnosticKind kTorchRefuses{"predict-torch-refuses", Severity::kWarning,
+                                       "torch's class for this schedule does not take so many "
+                                       "micro-batches: what it would do with them "
+                                       "was predicted all the same",
+                                       "take at least as many as there are stages (1f1b), or a "
+                                       "multiple of the rounds that there are of "
+                                       "as many as ranks (interleaved)"};
+
+double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
+
+Result<ScheduleQuestion> question_of(const Arguments& arguments) {
+  ScheduleQuestion question;
+  question.schedule = value_or(arguments, "--schedule", "1f1b");
+  const std::int64_t micro_batches = arguments.whole("--microbatches").value_or(0);
+  if (arguments.has("--microbatches") && (micro_batches < 1 || micro_batches > 100'000)) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--microbatches: {} is no number from 1 to 100000", micro_batches));
+  }
+  question.micro_batches = static_cast<pipeline::Micro>(micro_batches);
+  WEFT_ASSIGN(question.links, cost::read_links(arguments.all("--links")));
+  return question;
+}
+
+std::string json_of(const std::string& label, const ScheduleAnswer& answer,
+                    const Diagnostics& diagnostics) {
+  JsonWriter json(2);
+  json.begin_object().field("schema_version", 1).field("command", "pipeline predict");
+  json.field("label", label).field("schedule", answer.schedule);
+  json.field("microbatches", answer.micro_batches);
+  json.field("step_ms", milliseconds(answer.step.step));
+  json.field("low_ms", milliseconds(answer.step.low));
+  json.field("high_ms", milliseconds(answer.step.high));
+  json.key("recorded").begin_object().field("schedule", answer.recorded_schedule);
+  json.field("microbatches", answer.recorded_micro_batches);
+  json.field("step_ms", milliseconds(answer.recorded_step)).end_object();
+  json.key("made_of").begin_object().field("rank", answer.step.slowest_rank);
+  const predict::Breakdown& parts = answer.step.breakdown;
+  json.field("compute_ms", milliseconds(parts.compute));
+  json.field("messages_ms", milliseconds(parts.communication + parts.waiting));
+  json.field("host_ms", milliseconds(parts.host)).end_object();
+  json.key("message").begin_object().field("bytes", answer.message_bytes);
+  json.field("arrival_ms", milliseconds(answer.message.arrival));
+  json.field("receive_ms", milliseconds(answer.message.receive));
+  json.field("send_ms", milliseconds(answer.message.send));
+  json.field("from_table", answer.from_table).end_object();
+  json.key("stages").begin_array();
+  for (const StageAnswer& stage : answer.stages) {
+    json.begin_object().field("rank", stage.rank).field("layers", stage.layers);
+    json.field("forward_ms", milliseconds(stage.forward_device));
+    json.field("backward_ms", milliseconds(stage.backward_device));
+    json.field("forward_launch_ms", milliseconds(stage.forward_host));
+    json.field("backward_launch_ms", milliseconds(stage.backward_host)).end_object();
+  }
+  json.end_array();
+  write_diagnostics(json, diagnostics);
+  return json.end_object().take() + "\n";
+}
+
+std::string text_of(const std::string& label, const ScheduleAnswer& answer,
+                    const Terminal& terminal) {
+  std::string text = fmt::format(
+      "{}: {} {}, {} ms a step with profiler\n", paint(terminal, Tone::kBold, label),
+      counted(answer.recorded_micro_batches, "micro-batch"),
+      answer.recorded_schedule.empty() ? "in an order of its own" : answer.recorded_schedule,
+      format_ms(answer.recorded_step));
+  text += fmt::format("{:>5}  {:>4}  {:>6}  {:>10}  {:>11}  {:>9}  {:>9}\n", "stage", "rank",
+                      "layers", "forward ms", "backward ms", "launch F", "launch B");
+  for (std::size_t i = 0; i < answer.stages.size(); ++i) {
+    const StageAnswer& stage = answer.stages[i];
+    text +=
+        fmt::format("{:>5}  {:>4}  {:>6}  {:>10}  {:>11}  {:>9}  {:>9}\n", i, stage.rank,
+                    stage.layers, format_ms(stage.forward_device), format_ms(stage.backward_device),
+                    format_ms(stage.forward_host), format_ms(stage.backward_host));
+  }
+  text +=
+      fmt::format("message  {}, there after {}\n",
+                  answer.message_bytes < 0 ? "size unknown" : format_bytes(answer.message_bytes),
+                  format_time(answer.message.arrival));
+  const predict::Breakdown& parts = answer.step.breakdown;
+  text += fmt::format("{}  {}, {}: {} ms ({}..{}) without profiler\n",
+                      paint(terminal, Tone::kBold, "step   "), answer.schedule,
+                      counted(answer.micro_batches, "micro-batch"), format_ms(answer.step.step),
+                      format_ms(answer.step.low), format_ms(answer.step.high));
+  text += fmt::format("made of  compute {}, messages {}, host {} ms (rank {})\n",
+                      format_ms(parts.compute), format_ms(parts.communication + parts.waiting),
+                      format_ms(parts.host), answer.step.slowest_rank);
+  return text;
+}
+
+/// Op timelines tell no hosts and no launches: workers and messages as they were, simulated.
+Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuestion& question,
+                                    bool as_json, const Diagnostics& diagnostics) {
+  WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
+  const pipeline::Micro micro_batches =
+      question.micro_batches > 0 ? question.micro_batches : timed.micro_batches;
+  WEFT_ASSIGN(const Nanos step,
+              pipeline::recorded::step_of(timed, question.schedule, micro_batches));
+  if (as_json) {
+    JsonWriter json(2);
+    json.begin_object().field("schema_version", 1).field("command", "pipeline predict");
+    json.field("label", job.run.label).field("schedule", question.schedule);
+    json.field("microbatches", micro_batches).field("step_ms", milliseconds(step));
+    json.key("recorded").begin_object().field("microbatches", timed.micro_batches);
+    json.field("step_ms", milliseconds(timed.measured_step)).end_object();
+    json.key("workers").begin_array();
+    for (std::size_t r = 0; r < timed.workers.size(); ++r) {
+      for (std::size_t s = 0; s < timed.workers[r].size(); ++s) {
+        const pipeline::recorded::WorkerTimes& worker = timed.workers[r][s];
+        json.begin_object().field("rank", worker.rank).field("replica", r).field("stage", s);
+        json.field("forward_ms", milliseconds(worker.forward));
+        json.field("backward_ms", milliseconds(worker.backward)).end_object();
+      }
+    }
+    json.end_array();
+    write_diagnostics(json, diagnostics);
+    return json.end_object().take() + "\n";
+  }
+  std::string text = fmt::format(
+      "{}: {} of {}, {}, {} ms a step\n", job.run.label, counted(timed.workers.size(), "replica"),
+      counted(timed.workers.front().size(), "stage"), counted(timed.micro_batches, "micro-batch"),
+      format_ms(timed.measured_step));
+  text += fmt::format("step     {}, {}: {} ms\n", question.schedule,
+                      counted(micro_batches, "micro-batch"), format_ms(step));
+  return text;
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
+  Arguments arguments = all;
+  arguments.inputs.erase(arguments.inputs.begin());
+  if (arguments.inputs.empty()) {
+    return fail(ErrorCode::kUsage, "which recording? weft pipeline predict RECORDING...");
+  }
+  WEFT_ASSIGN(const ScheduleQuestion question, question_of(arguments));
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
+  const bool as_json = arguments.has("--json");
+  if (job.from_phases) {
+    if (!question.links.empty()) diagnostics.add(kLinksUnused);
+    WEFT_ASSIGN(console.result, answer_timeline(job, question, as_json, diagnostics));
+  } else {
+    Progress progress(console.err);
+    progress.show("replaying");
+    WEFT_ASSIGN(const ScheduleAnswer answer, pipeline::recorded::predict_schedule(job, question));
+    progress.clear();
+    if (!question.links.empty() && !answer.table_fits) diagnostics.add(kLinksUnused);
+    if (!answer.torch_takes_it) diagnostics.add(kTorchRefuses);
+    console.result = as_json ? json_of(job.run.label, answer, diagnostics)
+                             : text_of(job.run.label, answer, console.out);
+  }
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  return ExitCode::kDone;
+}
+
+std::vector<Flag> pipeline_predict_flags() {
+  std::vector<Flag> flags = {
+      {"--microbatches", "N", "of a step; predict: as many as recorded without it",
+       Flag::Value::kWhole},
+      {"--links", "TABLE", "with predict: measured times of messages (docs/formats/links.md)",
+       Flag::Value::kFile, true}};
+  for (Flag& flag : loading_flags()) flags.push_back(std::move(flag));
+  return flags;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline replan TIMELINE`: ways around the slow workers of a production job.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/loading.h"
+#include "cli/pipeline/pipeline.h"
+#include "cli/shell/format.h"
+#include "cli/shell/notes.h"
+#include "weft/base/counted.h"
+#include "weft/base/json/writer.h"
+#include "weft/pipeline/recorded/timeline.h"
+
+namespace weft::cli {
+namespace {
+
+using pipeline::recorded::Division;
+using pipeline::recorded::Replan;
+using pipeline::recorded::Way;
+
+double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
+
+double percent_less(Nanos now, Nanos before) {
+  return 100 * (1 - static_cast<double>(now) / static_cast<double>(std::max<Nanos>(1, before)));
+}
+
+void write_division(JsonWriter& json, const Division& division) {
+  json.key("layers").begin_array();
+  for (const std::int32_t layers : division.layers) json.value(layers);
+  json.end_array().key("microbatches").begin_array();
+  for (const pipeline::Micro micro_batches : division.micro_batches) json.value(micro_batches);
+  json.end_array();
+}
+
+std::string json_of(const std::string& label, const Replan& replan,
+                    const Diagnostics& diagnostics) {
+  JsonWriter json(2);
+  json.begin_object().field("schema_version", 1).field("command", "pipeline replan");
+  json.field("label", label).field("measured_step_ms", milliseconds(replan.measured_step));
+  json.field("step_ms", milliseconds(replan.predicted_step));
+  json.key("recorded").begin_object();
+  write_division(json, replan.recorded);
+  json.end_object().key("slow_worker");
+  if (replan.slow_rank < 0) {
+    json.null();
+  } else {
+    json.begin_object().field("rank", replan.slow_rank).field("replica", replan.slow_replica);
+    json.field("stage", replan.slow_stage).field("slowness", replan.slowness);
+    json.field("step_as_the_others_ms", milliseconds(replan.as_the_others)).end_object();
+  }
+  json.key("heavy_stage");
+  if (replan.heavy_stage < 0) {
+    json.null();
+  } else {
+    json.begin_object().field("stage", replan.heavy_stage);
+    json.field("heaviness", replan.heaviness).end_object();
+  }
+  json.key("ways").begin_array();
+  for (const Way& way : replan.ways) {
+    json.begin_object().field("move", way.name).field("step_ms", milliseconds(way.step));
+    json.field("gain_pct", percent_less(way.step, replan.predicted_step));
+    write_division(json, way.division);
+    json.end_object();
+  }
+  json.end_array();
+  write_diagnostics(json, diagnostics);
+  return json.end_object().take() + "\n";
+}
+
+template <class Number>
+std::string joined(const std::vector<Number>& numbers) {
+  std::string text;
+  for (const Number number : numbers) text += fmt::format("{}{}", text.empty() ? "" : " ", number);
+  return text;
+}
+
+std::string text_of(const std::string& label, const Replan& replan, const Terminal& terminal) {
+  std::string text = fmt::format("{}: {}, {} of {}\n", paint(terminal, Tone::kBold, label),
+                                 counted(replan.recorded.layers.size(), "stage"),
+                                 counted(replan.recorded.micro_batches.size(), "replica"),
+                                 counted(replan.recorded.micro_batches.front(), "micro-batch"));
+  text += fmt::format("step     {} measured, {} simulated ({:+.2f}%)\n",
+                      format_time(replan.measured_step), format_time(replan.predicted_step),
+                      -percent_less(replan.predicted_step, replan.measured_step));
+  if (replan.slow_rank >= 0) {
+    text += fmt::format("slow     rank {} (replica {}, stage {}): {:.2f}x its peers; {} without\n",
+                        replan.slow_rank, replan.slow_replica, replan.slow_stage, replan.slowness,
+                        format_time(replan.as_the_others));
+  }
+  if (replan.heavy_stage >= 0) {
+    text += fmt::format("heavy    stage {}: {:.2f}x the usual stage, in all replicas\n",
+                        replan.heavy_stage, replan.heaviness);
+  }
+  if (replan.ways.empty()) return text + "nothing that could be moved makes the step shorter\n";
+  text += fmt::format("{:<14} {:>9} {:>6}  {:<20} {}\n", "move", "step", "gain", "layers",
+                      "micro-batches");
+  for (const Way& way : replan.ways) {
+    text += fmt::format("{:<14} {:>9} {:>5.1f}%  {:<20} {}\n", way.name, format_time(way.step),
+                        percent_less(way.step, replan.predicted_step), joined(way.division.layers),
+                        joined(way.division.micro_batches));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<ExitCode> run_pipeline_replan(const Arguments& all, Console& console) {
+  Arguments arguments = all;
+  arguments.inputs.erase(arguments.inputs.begin());
+  if (arguments.inputs.empty()) {
+    return fail(ErrorCode::kUsage, "which timeline? weft pipeline replan TIMELINE");
+  }
+  const std::int64_t layers = arguments.whole("--layers").value_or(0);
+  if (arguments.has("--layers") && (layers < 1 || layers > 100'000)) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("--layers: {} is no number from 1 to 100000", layers));
+  }
+  Diagnostics diagnostics;
+  WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
+  WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
+  WEFT_ASSIGN(const Replan replan,
+              pipeline::recorded::replan(timed, static_cast<std::int32_t>(layers), diagnostics));
+  console.result = arguments.has("--json") ? json_of(job.run.label, replan, diagnostics)
+                                           : text_of(job.run.label, replan, console.out);
+  Notes notes(console.err);
+  notes.add(diagnostics);
+  console.notes = notes.text();
+  if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
+  return ExitCode::kDone;
+}
+
+std::vector<Flag> pipeline_replan_flags() {
+  return {{"--layers", "N", "with replan: layers of the whole model", Flag::Value::kWhole}};
+}
+
+}  // namespace weft::cli

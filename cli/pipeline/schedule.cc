@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft pipeline schedule INSTANCES`: the order of micro-batches for given stages.
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+
+#include "cli/loading.h"
+#include "cli/pipeline/pipeline.h"
+#include "cli/shell/interrupt.h"
+#include "weft/base/json/writer.h"
+#include "weft/base/parallel.h"
+#include "weft/pipeline/schedule/families.h"
+#include "weft/pipeline/schedule/gantt.h"
+#include "weft/pipeline/schedule/instances.h"
+#include "weft/pipeline/schedule/list_schedule.h"
+#include "weft/pipeline/schedule/solve.h"
+
+namespace weft::cli {
+namespace {
+
+using pipeline::Pipeline;
+using pipeline::Schedule;
+using pipeline::Solution;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kUsualLimit = 50;  ///< seconds
+constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
+                                  "zb-v",  "dualpipe-v", "zb-auto"};
+
+constexpr const char* kSearched = "searched";
+
+std::int64_t time_limit(const Arguments& arguments) {
+  return arguments.whole("--time-limit").value_or(kUsualLimit);
+}
+
+struct Solved {
+  std::optional<Solution> solution;
+  std::string why_not;  ///< where there is none
+  double milliseconds = 0;
+};
+
+Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
+  const auto begin = Clock::now();
+  pipeline::SolveOptions options;
+  options.stop = [end = begin + std::chrono::seconds(limit)] {
+    return Clock::now() >= end || interrupted();
+  };
+  auto solution = pipeline::solve(pipeline, options);
+  // Half a search is an answer where time was short, but none where it was not wanted any more.
+  if (interrupted()) return fail(ErrorCode::kCancelled, "interrupted");
+  const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+  if (solution) return Solved{std::move(*solution), "", took.count()};
+  if (solution.error().code != ErrorCode::kInfeasible) return tl::unexpected(solution.error());
+  return Solved{std::nullopt, solution.error().message, took.count()};
+}
+
+std::string told(const Pipeline& pipeline, const Solved& solved) {
+  return "instance " + pipeline.name + ": " + solved.why_not;
+}
+
+Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
+  return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
+}
+
+/// In the unit of the file, with its decimals.
+void write_time(JsonWriter& json, const Pipeline& pipeline, Nanos time) {
+  json.raw(print_time(pipeline, time));
+}
+
+/// What known schedules take, those that the placement and the memory allow.
+void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
+  json.key("patterns").begin_object();
+  for (const char* name : kPatterns) {
+    const auto schedule = named_schedule(name, pipeline);
+    if (!schedule) continue;
+    const auto timeline = simulate(pipeline, *schedule);
+    if (!timeline || !fits(pipeline, *timeline)) continue;
+    write_time(json.key(name), pipeline, timeline->makespan);
+  }
+  json.end_object();
+}
+
+std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<Solved>& solved,
+                    const Arguments& arguments) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", 1).field("command", "pipeline schedule");
+  json.key("results").begin_array();
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    json.begin_object().field("name", pipelines[i].name);
+    if (!solved[i].solution) {
+      json.key("makespan").null().key("lower_bound").null().key("gap_pct").null();
+      json.field("proved", false).field("solve_ms", solved[i].milliseconds);
+      json.field("why_not", solved[i].why_not).end_object();
+      continue;
+    }
+    const Solution& solution = *solved[i].solution;
+    write_time(json.key("makespan"), pipelines[i], solution.makespan);
+    write_time(json.key("lower_bound"), pipelines[i], solution.lower_bound);
+    json.field("gap_pct", 100 * solution.gap());
+    json.field("proved", solution.proved()).field("solve_ms", solved[i].milliseconds);
+    if (arguments.has("--patterns")) write_patterns(json, pipelines[i]);
+    if (arguments.has("--orders")) {
+      json.key("orders").begin_array();
+      for (const auto& order : solution.schedule.orders) {
+        json.begin_array();
+        for (const pipeline::Op& op : order) json.value(pipeline::print(op));
+        json.end_array();
+      }
+      json.end_array();
+    }
+    json.end_object();
+  }
+  return json.end_array().end_object().take() + "\n";
+}
+
+std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<Solved>& solved,
+                    bool with_orders, const Terminal& terminal) {
+  Table table({{"pipeline", Align::kLeft, true},
+               {"stages"},
+               {"micro-batches"},
+               {"makespan"},
+               {"bound"},
+               {"gap"}});
+  std::string orders;
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    const std::string stages = std::to_string(pipelines[i].stages.size());
+    const std::string micro_batches = std::to_string(pipelines[i].micro_batches);
+    if (!solved[i].solution) {
+      table.add_row({pipelines[i].name, stages, micro_batches, "none", "", ""});
+      continue;
+    }
+    const Solution& solution = *solved[i].solution;
+    table.add_row({pipelines[i].name, stages, micro_batches,
+                   print_time(pipelines[i], solution.makespan),
+                   print_time(pipelines[i], solution.lower_bound),
+                   solution.proved() ? "none" : fmt::format("{:.2f} %", 100 * solution.gap())});
+    if (with_orders) orders += fmt::format("\n{}\n{}", pipelines[i].name, print(solution.schedule));
+  }
+  return table.print(terminal) + orders;
+}
+
+/// The schedule that was found, and under it one of a fixed pattern where that is asked for.
+Status draw_solution(const Arguments& arguments, Console& console, const Pipeline& pipeline,
+                     const Solution& solution) {
+  std::vector<std::string> titles = {"weft"};
+  std::vector<Schedule> schedules = {solution.schedule};
+  if (arguments.has("--beside")) {
+    titles.push_back(arguments.all("--beside").back());
+    WEFT_ASSIGN(Schedule other, named_schedule(titles.back(), pipeline));
+    schedules.push_back(std::move(other));
+  }
+  std::vector<pipeline::Timeline> timelines;
+  for (const Schedule& schedule : schedules) {
+    WEFT_ASSIGN(pipeline::Timeline timeline, simulate(pipeline, schedule));
+    timelines.push_back(std::move(timeline));
+  }
+  std::vector<pipeline::Drawn> drawn;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const bool too_much = !fits(pipeline, timelines[i]);
+    drawn.push_back({titles[i] + (too_much ? " (more memory than there is)" : ""), &pipeline,
+                     &schedules[i], &timelines[i]});
+  }
+  return draw(arguments, console, drawn, arguments.has("--gantt"));
+}
+
+}  // namespace
+
+Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
+  WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.at(1)));
+  if (!arguments.has("--instance")) return all;
+  const std::string& name = arguments.all("--instance").back();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name == name || std::to_string(i) == name) {
+      return std::vector<Pipeline>{std::move(all[i])};
+    }
+  }
+  return fail(ErrorCode::kUsage,
+              fmt::format("--instance: there is no '{}' in {}", name, arguments.inputs.at(1)));
+}
+
+Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
+                                      const Pipeline& pipeline) {
+  if (name != kSearched) return named_schedule(name, pipeline);
+  const PatientInterrupt patient;
+  WEFT_ASSIGN(Solved solved, solve_one(pipeline, time_limit(arguments)));
+  if (!solved.solution) return fail(ErrorCode::kInfeasible, told(pipeline, solved));
+  return std::move(solved.solution->schedule);
+}
+
+Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console) {
+  if (arguments.inputs.size() != 2) {
+    return fail(ErrorCode::kUsage, "schedule which INSTANCES? (see weft help pipeline)");
+  }
+  const bool draws = arguments.has("--gantt") || arguments.has("--svg");
+  if (arguments.has("--beside") && !draws) {
+    return fail(ErrorCode::kUsage, "--beside needs a picture: --gantt or --svg");
+  }
+  WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen_instances(arguments));
+  if (draws && pipelines.size() != 1) {
+    return fail(ErrorCode::kUsage, fmt::format("a picture shows one of the {} pipelines; pick it "
+                                               "with --instance",
+                                               pipelines.size()));
+  }
+  set_threads(arguments);
+  const PatientInterrupt patient;
+  const std::int64_t limit = time_limit(arguments);
+  std::vector<Result<Solved>> results(pipelines.size(), Solved{});
+  parallel_for(pipelines.size(),
+               [&](std::size_t i) { results[i] = solve_one(pipelines[i], limit); });
+  std::vector<Solved> solved;
+  for (Result<Solved>& result : results) {
+    WEFT_ASSIGN(Solved one, std::move(result));
+    solved.push_back(std::move(one));
+  }
+  console.result = arguments.has("--json")
+                       ? json_of(pipelines, solved, arguments)
+                       : text_of(pipelines, solved, arguments.has("--orders"), console.out);
+  bool all = true;
+  for (std::size_t i = 0; i < solved.size(); ++i) {
+    if (solved[i].solution) continue;
+    all = false;
+    console.notes += paint(console.err, Tone::kBad, "weft: no schedule:") + " " +
+                     told(pipelines[i], solved[i]) + "\n";
+  }
+  if (draws && all)
+    WEFT_TRY(draw_solution(arguments, console, pipelines.front(), *solved.front().solution));
+  return all ? ExitCode::kDone : ExitCode::kAnswerIsNo;
+}
+
+std::vector<std::string> instance_orders() { return {kPatterns.begin(), kPatterns.end()}; }
+
+std::vector<Flag> pipeline_schedule_flags() {
+  return {
+      {"--orders", "", "with schedule: show the order of ops of every device"},
+      {"--patterns", "", "with schedule and --json: what known schedules take, too"},
+      {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
+       Flag::Value::kWhole},
+      {"--instance", "NAME", "with schedule or export: only this one of the file",
+       Flag::Value::kText},
+      {"--gantt", "", "with schedule: draw it, idle time shaded"},
+      {"--svg", "FILE", "with schedule or gantt: the same as a picture", Flag::Value::kFile},
+      {"--beside", "NAME", "with --gantt or --svg: draw this schedule under it, on the same scale",
+       Flag::Value::kChoice, false, instance_orders()}};
+}
+
+}  // namespace weft::cli

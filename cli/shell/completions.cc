@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft completions SHELL`.
+#include "cli/shell/completions.h"
+
+#include "cli/commands.h"
+#include "weft/base/file.h"
+
+namespace weft::cli {
+namespace {
+
+Result<ExitCode> run_completions(const Arguments& arguments, Console& console) {
+  const std::vector<Subcommand> commands = all_commands();
+  const std::string script =
+      arguments.inputs.front() == "bash" ? bash_completions(commands) : zsh_completions(commands);
+  if (arguments.has("-o")) {
+    WEFT_TRY(write_file(arguments.all("-o").back(), script));
+  } else {
+    console.result = script;
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand completions_command() {
+  Subcommand command;
+  command.name = "completions";
+  command.description = "a script that lets bash or zsh complete verbs, flags and values";
+  command.inputs = "SHELL";
+  command.min_inputs = 1;
+  command.max_inputs = 1;
+  command.input_choices = [] { return std::vector<std::string>{"bash", "zsh"}; };
+  command.details =
+      "An installed Weft brings the scripts along. Without installing, let the start file of the "
+      "shell read one, as in the first example; zsh needs compinit before that line.";
+  command.examples = {Example{"weft completions bash", "source <(weft completions bash)"},
+                      Example{"weft completions zsh", "source <(weft completions zsh)"}};
+  command.flags = {{"-o", "FILE", "write the script to a file", Flag::Value::kFile}};
+  command.run = run_completions;
+  return command;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft help [VERB]`, which is also `weft VERB --help`.
+#include "cli/shell/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/shell/format.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr std::size_t kPlainWidth = 100;  ///< where nothing tells how wide the other end is
+
+constexpr std::size_t kLeastBeside = 20;  ///< narrower text is better read below
+constexpr std::size_t kBelow = 6;
+
+std::size_t width_of(const Terminal& terminal) {
+  return terminal.columns > 0 ? static_cast<std::size_t>(terminal.columns) : kPlainWidth;
+}
+
+std::string indented(const std::string& text, std::size_t indent, const Terminal& terminal) {
+  const std::size_t width = width_of(terminal);
+  std::string out;
+  for (const std::string& line : wrap(text, width > indent ? width - indent : 1, 0)) {
+    out += std::string(indent, ' ') + line + "\n";
+  }
+  return out;
+}
+
+/// `left` in a column of its own, `right` beside it or, on a narrow terminal, below it.
+std::string entry(const std::string& left, std::size_t column, const std::string& right,
+                  const Terminal& terminal, Tone tone = Tone::kPlain) {
+  const std::string name = "  " + paint(terminal, tone, left);
+  const std::size_t indent = 2 + column + 2;
+  if (indent + kLeastBeside > width_of(terminal)) {
+    return name + "\n" + indented(right, kBelow, terminal);
+  }
+  std::string out = indented(right, indent, terminal);
+  return out.replace(0, 2 + left.size(), name);
+}
+
+Result<ExitCode> run_help(const Arguments& arguments, Console& console) {
+  const std::vector<Subcommand> commands = all_commands();
+  if (arguments.inputs.empty()) {
+    console.result = overview(commands, console.out);
+  } else {
+    console.result = verb_help(*find_verb(commands, arguments.inputs.front()), console.out);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::string spelled(const Flag& flag) {
+  const std::string names =
+      flag.short_name.empty() ? flag.name : flag.short_name + ", " + flag.name;
+  return flag.value_name.empty() ? names : names + " " + flag.value_name;
+}
+
+std::string usage_line(const Subcommand& command) {
+  if (command.inputs.starts_with("-- ")) {  // nothing may follow the words of another command
+    return fmt::format("weft {} [FLAG]... {}", command.name, command.inputs);
+  }
+  return fmt::format("weft {}{}{} [FLAG]...", command.name, command.inputs.empty() ? "" : " ",
+                     command.inputs);
+}
+
+std::vector<std::string> paragraphs(const Subcommand& command) {
+  std::vector<std::string> found;
+  std::istringstream lines(command.details);
+  bool joins = false;
+  for (std::string line; std::getline(lines, line);) {
+    const bool as_it_is = line.starts_with(' ');
+    if (joins && !as_it_is) {
+      found.back() += " " + line;
+    } else {
+      found.push_back(line);
+    }
+    joins = !as_it_is;
+  }
+  return found;
+}
+
+std::string verb_help(const Subcommand& command, const Terminal& terminal) {
+  const std::size_t width = width_of(terminal);
+  std::string out =
+      wrapped(fmt::format("weft {}: {}", command.name, command.description), width, 2) + "\n";
+  for (const Example& example : command.examples) {
+    out += fmt::format("  {}\n", paint(terminal, Tone::kBold, example.command));
+    out += indented(example.what, kBelow, terminal);
+  }
+  out += fmt::format("\nusage: {}\n", usage_line(command));
+  if (!command.details.empty()) {
+    out += "\n";
+    for (const std::string& text : paragraphs(command)) {
+      out += text.starts_with(' ') ? text + "\n" : wrapped(text, width, 0);
+    }
+  }
+  const std::vector<Flag> flags = flags_of(command);
+  std::size_t column = 0;
+  for (const Flag& flag : flags) column = std::max(column, spelled(flag).size());
+  out += "\nflags\n";
+  for (const Flag& flag : flags) {
+    out += entry(spelled(flag), column, flag.help + (flag.repeatable ? " (repeatable)" : ""),
+                 terminal);
+  }
+  return out;
+}
+
+std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal) {
+  std::string out = wrapped(std::string("weft: ") + kProgramDescription, width_of(terminal), 2);
+  out += "\nusage: weft VERB INPUT... [FLAG]...\n\n";
+  std::size_t column = 0;
+  for (const Subcommand& command : commands) column = std::max(column, command.name.size());
+  for (const Subcommand& command : commands) {
+    out += entry(command.name, column, command.description, terminal, Tone::kBold);
+  }
+  return out + "\n" +
+         wrapped("weft --version tells the version; weft VERB --help the flags of a verb.",
+                 width_of(terminal), 2);
+}
+
+Subcommand help_command() {
+  Subcommand command;
+  command.name = "help";
+  command.description = "help of one verb, with examples";
+  command.inputs = "[VERB]";
+  command.max_inputs = 1;
+  command.input_choices = verb_names;
+  command.examples = {Example{"weft help", "all verbs"},
+                      Example{"weft help replay", "the same as weft replay --help"}};
+  command.run = run_help;
+  return command;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/fit/fitting.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "weft/pipeline/fit/device_sizes.h"
+#include "weft/pipeline/fit/needs.h"
+
+namespace weft::pipeline {
+namespace {
+
+/// Micro-batches that stage `s` of `count` keeps at once, in an order that looks at no limits; 1
+/// where it does.
+Micro alive_in(const std::string& schedule, std::int32_t s, std::int32_t count, Micro micros) {
+  if (schedule == "gpipe") return micros;
+  if (schedule == "zb-h1") return std::min(count, micros);
+  if (schedule == "interleaved") return std::min(count - s, micros);
+  return 1;
+}
+
+bool looks_at_memory(const std::string& schedule) {
+  return schedule != "gpipe" && schedule != "zb-h1" && schedule != "interleaved" &&
+         schedule != "zb-v" && schedule != "dualpipe-v";
+}
+
+constexpr double kRounding = 1e-9;  ///< of sums of bytes
+
+/// Stage by stage from the first layer on, each as long as its devices can hold it.
+class Search {
+ public:
+  /// `schedule`: its order; empty: any. Orders that look at no limits need the number of stages.
+  Search(const Task& task, const FittingLimits& limits, std::int32_t stages, std::string schedule)
+      : task_(task),
+        sizes_(task.cluster),
+        stages_(stages),
+        schedule_(std::move(schedule)),
+        effort_(limits.effort) {
+    const std::int32_t devices = task.cluster.devices, layers = task.chain.size();
+    replicas_ = limits.replicas > 0 ? std::min(limits.replicas, devices) : devices;
+    rest_.assign(static_cast<std::size_t>(layers + 1) * sizes_.count(), 0);
+    for (std::int32_t i = layers; i-- > 0;) {
+      const StageNeed whole = stage_need(task, i, i + 1, 1);
+      const StageNeed least = stage_need(task, i, i + 1, replicas_);
+      for (std::int32_t size = 0; size < sizes_.count(); ++size) {
+        const bool needs = size == 0 || least.state + least.kept > sizes_.memory(size - 1);
+        rest_[at(i, size)] =
+            rest_[at(i + 1, size)] + (needs ? static_cast<double>(whole.state + whole.kept) : 0);
+      }
+    }
+  }
+
+  /// Ever more parts of plans side by side, until all are there or the effort is spent.
+  Fitting run() {
+    Fitting fitting;
+    for (std::size_t width = 1;; width *= 8) {
+      all_ = true;
+      if (const std::int32_t end = go(width); end >= 0) {
+        return {Fit::kFound, stages_of(end)};
+      }
+      if (all_) return {is_exact() ? Fit::kNone : Fit::kUnknown, {}};
+      if (spent_ >= effort_) return fitting;
+    }
+  }
+
+  std::int64_t spent() const { return spent_; }
+
+ private:
+  struct Part {
+    DeviceSizes::Left left;
+    std::int32_t reached = 0;  ///< layers
+    double slack = 0;          ///< memory left beyond what the layers left need
+    std::int32_t parent = -1, size = 0, replicas = 0;
+  };
+  std::size_t at(std::int32_t layer, std::int32_t size) const {
+    return static_cast<std::size_t>(layer) * sizes_.count() + size;
+  }
+
+  /// Layers that only devices of some size and larger ones hold need the room of these. False: they
+  /// have less.
+  bool has_room(Part& part) const {
+    double room = 0;
+    for (std::int32_t size = sizes_.count(); size-- > 0;) {
+      room += static_cast<double>(part.left[size]) * static_cast<double>(sizes_.memory(size));
+      const double need = rest_[at(part.reached, size)];
+      if (need == 0) continue;
+      if (room < (1 - kRounding) * need) return false;
+      part.slack = room - need;
+      if (need == rest_[at(part.reached, 0)]) break;  // smaller ones hold no layer
+    }
+    return true;
+  }
+
+  /// Longer is better only where what a stage keeps does not depend on where it starts.
+  bool is_exact() const { return schedule_.empty() || looks_at_memory(schedule_); }
+
+  std::int32_t go(std::size_t width) {
+    parts_.clear();
+    best_.clear();
+    Part start;
+    start.left = sizes_.all();
+    parts_.push_back(start);
+    std::vector<std::int32_t> level{0};
+    const std::int32_t most =
+        stages_ > 0 ? stages_ : std::min<std::int32_t>(task_.chain.size(), task_.cluster.devices);
+    for (stage_ = 0; stage_ < most && !level.empty(); ++stage_) {
+      next_.clear();
+      if (stages_ > 0) best_.clear();
+      for (const std::int32_t part : level) {
+        if (const std::int32_t end = extend(part); end >= 0) return end;
+        if (spent_ < effort_) continue;
+        all_ = false;
+        return -1;
+      }
+      // Another with the same devices may have reached more since.
+      std::erase_if(next_, [&](std::int32_t p) { return best_.at(parts_[p].left).second != p; });
+      if (next_.size() > width) {
+        all_ = false;
+        std::nth_element(next_.begin(), next_.begin() + static_cast<std::ptrdiff_t>(width),
+                         next_.end(), [&](std::int32_t a, std::int32_t b) {
+                           return std::pair(-parts_[a].slack, a) < std::pair(-parts_[b].slack, b);
+                         });
+        next_.resize(width);
+      }
+      level = next_;
+    }
+    return -1;
+  }
+
+  /// All ways to go on; the part that has all layers, if one does.
+  std::int32_t extend(std::int32_t parent) {
+    const Part part = parts_[parent];
+    const std::int32_t layers = task_.chain.size();
+    const std::int32_t end = stages_ > 0 ? layers - (stages_ - stage_ - 1) : layers;
+    // Whoever gets as far with as many devices of a smaller size leaves more to others.
+    std::vector<std::pair<std::int32_t, std::int32_t>> tried;  // devices, layers
+    std::int32_t from = DeviceSizes::from(part.left, 0);       // of the size and larger ones
+    for (std::int32_t size = 0; size < sizes_.count(); ++size) {
+      if (part.left[size] == 0) continue;
+      const std::int32_t most = std::min(replicas_, from);
+      from -= part.left[size];
+      for (std::int32_t r = 1; r <= most; ++r) {
+        std::int32_t known = part.reached;
+        for (const auto& [devices, layers_there] : tried) {
+          if (devices <= r) known = std::max(known, layers_there);
+        }
+        ++spent_;
+        if (known == end || !fits(part.reached, known + 1, size, most)) break;
+        if (!fits(part.reached, known + 1, size, r)) {
+          r = least_devices(part.reached, known + 1, size, r, most) - 1;
+          continue;
+        }
+        const std::int32_t last = reach(part.reached, known + 1, end, size, r);
+        tried.emplace_back(r, last);
+        const std::int32_t made = push(part, parent, size, r, last);
+        if (made >= 0 && last == layers && (stages_ == 0 || stage_ + 1 == stages_)) return made;
+      }
+    }
+    return -1;
+  }
+
+  /// More than `few` and no more than `most` that hold these layers together.
+  std::int32_t least_devices(std::int32_t first, std::int32_t last, std::int32_t size,
+                             std::int32_t few, std::int32_t most) const {
+    std::int32_t low = few + 1, high = most;
+    while (low < high) {
+      const std::int32_t middle = low + (high - low) / 2;
+      if (fits(first, last, size, middle))
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+
+  bool fits(std::int32_t first, std::int32_t last, std::int32_t size, std::int32_t r) const {
+    const Micro alive =
+        schedule_.empty() ? 1 : alive_in(schedule_, stage_, stages_, task_.micro_batches);
+    return least_need(stage_need(task_, first, last, r), alive) <= sizes_.memory(size);
+  }
+
+  /// The last layer up to `end` that they hold; `sure` is one.
+  std::int32_t reach(std::int32_t first, std::int32_t sure, std::int32_t end, std::int32_t size,
+                     std::int32_t r) const {
+    std::int32_t low = sure, high = end;
+    while (low < high) {
+      const std::int32_t middle = low + (high - low + 1) / 2;
+      if (fits(first, middle, size, r))
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
+  }
+
+  /// The new part, unless as much was reached with the same devices, or the rest cannot be.
+  std::int32_t push(const Part& from, std::int32_t parent, std::int32_t size, std::int32_t r,
+                    std::int32_t last) {
+    spent_ += 8 + sizes_.count() / 4;
+    Part part;
+    part.left = from.left;
+    sizes_.take(part.left, size, r);
+    part.reached = last;
+    part.parent = parent;
+    part.size = size;
+    part.replicas = r;
+    if (!has_room(part)) return -1;
+    const auto made = static_cast<std::int32_t>(parts_.size());
+    const auto [known, is_new] = best_.try_emplace(part.left, last, made);
+    if (!is_new) {
+      if (known->second.first >= last) return -1;
+      known->second = {last, made};
+    }
+    parts_.push_back(std::move(part));
+    next_.push_back(made);
+    return made;
+  }
+
+  std::vector<PlannedStage> stages_of(std::int32_t end) const {
+    std::vector<std::int32_t> way;
+    for (std::int32_t at = end; parts_[at].parent >= 0; at = parts_[at].parent) way.push_back(at);
+    std::reverse(way.begin(), way.end());
+    DeviceSizes::Taker taker(sizes_);
+    std::vector<PlannedStage> stages;
+    std::int32_t first = 0;
+    for (const std::int32_t at : way) {
+      const Part& part = parts_[at];
+      stages.push_back({first, part.reached, taker.take(part.size, part.replicas), false});
+      first = part.reached;
+    }
+    return stages;
+  }
+
+  const Task& task_;
+  DeviceSizes sizes_;
+  std::int32_t stages_, replicas_ = 1;
+  std::string schedule_;
+  std::int64_t effort_, spent_ = 0;
+  /// What layers from one on need, for each size those that no smaller one holds.
+  std::vector<double> rest_;
+  std::int32_t stage_ = 0;  ///< that parts are extended by
+  bool all_ = true;         ///< nothing was left out
+  std::vector<Part> parts_;
+  std::vector<std::int32_t> next_;
+  /// Layers reached with the devices left, and the part that did.
+  std::unordered_map<DeviceSizes::Left, std::pair<std::int32_t, std::int32_t>> best_;
+};
+
+}  // namespace
+
+Fitting fit_stages(const Task& task, const FittingLimits& limits) {
+  const std::int32_t most = std::min(task.chain.size(), task.cluster.devices);
+  const bool any = limits.schedules.empty() ||
+                   std::any_of(limits.schedules.begin(), limits.schedules.end(), looks_at_memory);
+  if (any) return Search(task, limits, limits.stages, "").run();
+  Fitting unknown;
+  for (const std::string& schedule : limits.schedules) {
+    if (schedule == "zb-v" || schedule == "dualpipe-v") continue;  // stages that share devices
+    FittingLimits left = limits;
+    for (std::int32_t stages = 1; stages <= most && left.effort > 0; ++stages) {
+      if (limits.stages > 0 && stages != limits.stages) continue;
+      Search search(task, left, stages, schedule);
+      Fitting fitting = search.run();
+      if (fitting.answer == Fit::kFound) return fitting;
+      left.effort -= search.spent();
+    }
+  }
+  return unknown;
+}
+
+}  // namespace weft::pipeline

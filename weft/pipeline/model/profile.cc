@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/model/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "weft/base/file.h"
+#include "weft/base/utf8.h"
+#include "weft/pipeline/model/profiles/formats.h"
+
+namespace weft::pipeline {
+namespace {
+
+tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
+
+constexpr DiagnosticKind kInputTime{
+    "pipeline-input-time", Severity::kInfo,
+    "the profile counts the time that loading data takes, and so does the plan, as a layer",
+    "--drop-input-time plans as if loaders ran beside the devices"};
+
+using Neighbours = std::vector<std::vector<std::int32_t>>;
+
+/// Layers left over once all that can be ordered is: they lie on cycles or behind them.
+std::vector<std::int32_t> unordered(const Profile& profile) {
+  const Neighbours next = profile.successors();
+  std::vector<std::int32_t> missing(profile.layers.size(), 0), ready;
+  for (const LayerEdge& edge : profile.edges) ++missing[edge.to];
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) ready.push_back(static_cast<std::int32_t>(i));
+  }
+  while (!ready.empty()) {
+    const std::int32_t layer = ready.back();
+    ready.pop_back();
+    for (const std::int32_t to : next[layer]) {
+      if (--missing[to] == 0) ready.push_back(to);
+    }
+  }
+  std::vector<std::int32_t> left;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] > 0) left.push_back(static_cast<std::int32_t>(i));
+  }
+  return left;
+}
+
+/// Sums of times and sizes stay far from what 64 bits hold.
+Status check_sums(const Profile& profile) {
+  constexpr double kMost = 1e17;
+  double times = 0, sizes = 0;
+  for (const Layer& layer : profile.layers) {
+    times += static_cast<double>(layer.forward) + static_cast<double>(layer.backward);
+    for (const Bytes size : {layer.activation, layer.parameters, layer.stash}) {
+      sizes += static_cast<double>(size);
+    }
+    if (times > kMost) {
+      return bad(
+          fmt::format("up to layer '{}' a micro-batch takes {:.3g} s; times are in "
+                      "milliseconds",
+                      layer.id, times * 1e-9));
+    }
+    if (sizes > kMost) {
+      return bad(fmt::format("sizes of layers up to '{}' add up to {:.3g} bytes", layer.id, sizes));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Neighbours Profile::successors() const {
+  Neighbours next(layers.size());
+  for (const LayerEdge& edge : edges) next[edge.from].push_back(edge.to);
+  return next;
+}
+
+Neighbours Profile::predecessors() const {
+  Neighbours before(layers.size());
+  for (const LayerEdge& edge : edges) before[edge.to].push_back(edge.from);
+  return before;
+}
+
+std::vector<std::int32_t> input_layers(const Profile& profile) {
+  const Neighbours before = profile.predecessors();
+  std::vector<std::int32_t> inputs;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const Layer& layer = profile.layers[i];
+    if (layer.name.starts_with("Input") && before[i].empty() && layer.backward == 0 &&
+        layer.parameters == 0) {
+      inputs.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  return inputs;
+}
+
+void note_input_time(const Profile& profile, Diagnostics& diagnostics) {
+  for (const std::int32_t input : input_layers(profile)) {
+    const Layer& layer = profile.layers[input];
+    if (layer.forward == 0) continue;
+    diagnostics.add(kInputTime, fmt::format("{} ({}), {:.3f} ms a micro-batch", layer.id,
+                                            layer.name, static_cast<double>(layer.forward) * 1e-6));
+  }
+}
+
+void drop_input_time(Profile& profile) {
+  for (const std::int32_t input : input_layers(profile)) profile.layers[input].forward = 0;
+}
+
+Status check_profile(Profile& profile) {
+  if (profile.layers.empty()) return bad("there is no layer in it");
+  std::unordered_map<std::string_view, int> ids;
+  for (const Layer& layer : profile.layers) {
+    if (++ids[layer.id] > 1) return bad(fmt::format("layer '{}' is there twice", layer.id));
+    if (layer.forward < 0 || layer.backward < 0 || layer.weight < 0) {
+      return bad(fmt::format("layer '{}' has a negative time; profile it again", layer.id));
+    }
+    if (layer.activation < 0 || layer.parameters < 0 || layer.stash < 0) {
+      return bad(fmt::format("layer '{}' has a negative size", layer.id));
+    }
+    if (layer.weight > layer.backward) {
+      return bad(
+          fmt::format("layer '{}': weight gradients take longer than all of backward", layer.id));
+    }
+  }
+  WEFT_TRY(check_sums(profile));
+  const auto key = [](const LayerEdge& edge) { return std::tie(edge.from, edge.to); };
+  std::set<std::tuple<std::int32_t, std::int32_t>> seen;
+  std::erase_if(profile.edges,
+                [&](const LayerEdge& edge) { return !seen.insert(key(edge)).second; });
+  const std::vector<std::int32_t> left = unordered(profile);
+  if (!left.empty()) {
+    return bad(
+        fmt::format("the layers have a cycle (through or before '{}'); a pipeline needs an "
+                    "order",
+                    profile.layers[left.front()].id));
+  }
+  return {};
+}
+
+std::vector<std::int32_t> linear_order(const Profile& profile) {
+  const Neighbours next = profile.successors(), before = profile.predecessors();
+  std::vector<std::int32_t> missing(profile.layers.size(), 0), readers(profile.layers.size());
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    missing[i] = static_cast<std::int32_t>(before[i].size());
+    readers[i] = static_cast<std::int32_t>(next[i].size());
+  }
+  // Bytes alive after the layer, less those before.
+  const auto growth = [&](std::int32_t layer) {
+    Bytes bytes = next[layer].empty() ? 0 : profile.layers[layer].activation;
+    for (const std::int32_t from : before[layer]) {
+      if (readers[from] == 1) bytes -= profile.layers[from].activation;
+    }
+    return bytes;
+  };
+  std::vector<std::int32_t> order, ready;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    if (missing[i] == 0) ready.push_back(static_cast<std::int32_t>(i));
+  }
+  while (!ready.empty()) {
+    auto best = ready.begin();
+    for (auto at = ready.begin(); at != ready.end(); ++at) {
+      if (std::pair(growth(*at), *at) < std::pair(growth(*best), *best)) best = at;
+    }
+    const std::int32_t layer = *best;
+    ready.erase(best);
+    order.push_back(layer);
+    for (const std::int32_t from : before[layer]) --readers[from];
+    for (const std::int32_t to : next[layer]) {
+      if (--missing[to] == 0) ready.push_back(to);
+    }
+  }
+  return order;
+}
+
+namespace {
+
+Result<Profile> parse_any(std::string_view text, const std::string& name, std::string_view wanted) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return bad("the file is empty");
+  if (text[first] == '{') return profiles::parse_json_profile(text, name);
+  if (profiles::is_chimera(text)) return profiles::parse_chimera(text, wanted);
+  return profiles::parse_pipedream(text);
+}
+
+/// PipeDream calls all of its files graph.txt, in a folder of the model's name.
+std::string title_of(const std::filesystem::path& file) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(file, ignored).parent_path();
+  const bool named_by_folder = file.filename() == "graph.txt" && folder.has_filename();
+  return (named_by_folder ? folder : file).filename().string();
+}
+
+}  // namespace
+
+Result<Profile> parse_profile(std::string_view text, const std::string& name,
+                              std::string_view wanted) {
+  Result<Profile> profile = parse_any(text, name, wanted);
+  Status checked = profile ? check_profile(*profile) : Status(tl::unexpected(profile.error()));
+  if (!checked) {
+    Error error = checked.error();
+    if (error.file.empty()) error.file = name;
+    return tl::unexpected(std::move(error));
+  }
+  profile->name = printable(profile->name.empty() ? title_of(name) : std::move(profile->name));
+  return profile;
+}
+
+Result<Profile> read_profile(const std::string& path) {
+  // As for clusters: FILE#PART. A file whose name has such a mark is found all the same.
+  const std::size_t mark = path.rfind('#');
+  std::error_code ignored;
+  if (mark == std::string::npos || std::filesystem::exists(path, ignored)) {
+    WEFT_ASSIGN(const std::string text, read_file(path));
+    return parse_profile(text, path);
+  }
+  const std::string file = path.substr(0, mark);
+  WEFT_ASSIGN(const std::string text, read_file(file));
+  return parse_profile(text, file, std::string_view(path).substr(mark + 1));
+}
+
+}  // namespace weft::pipeline

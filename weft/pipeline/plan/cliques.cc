@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/plan/cliques.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace weft::pipeline {
+namespace {
+
+constexpr std::int32_t kMostSteps = 20'000;
+
+/// Whether `wanted` of the devices are all joined, one bit a device. True where the search gives
+/// up.
+class CliqueSearch {
+ public:
+  CliqueSearch(std::vector<std::uint64_t> joined, std::int32_t wanted)
+      : joined_(std::move(joined)), wanted_(wanted) {}
+
+  bool found(std::uint64_t candidates, std::int32_t size) {
+    if (size >= wanted_ || ++steps_ > kMostSteps) return true;
+    while (size + std::popcount(candidates) >= wanted_) {
+      const int device = std::countr_zero(candidates);
+      candidates &= candidates - 1;
+      if (found(candidates & joined_[device], size + 1)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<std::uint64_t> joined_;
+  std::int32_t wanted_, steps_ = 0;
+};
+
+std::vector<std::uint64_t> joined_by(const Cluster& cluster, std::int64_t bandwidth) {
+  std::vector<std::uint64_t> joined(cluster.devices, 0);
+  for (std::int32_t i = 0; i < cluster.devices; ++i) {
+    for (std::int32_t j = 0; j < cluster.devices; ++j) {
+      const bool both =
+          cluster.bandwidth_of(i, j) >= bandwidth && cluster.bandwidth_of(j, i) >= bandwidth;
+      if (i != j && both) joined[i] |= std::uint64_t{1} << j;
+    }
+  }
+  return joined;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> clique_bandwidths(const Cluster& cluster) {
+  std::vector<std::int64_t> known = cluster.bandwidth;
+  known.push_back(0);
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  const std::uint64_t all = ~std::uint64_t{0} >> (kMostInClique - cluster.devices);
+  std::vector<std::int64_t> best(cluster.devices + 1, std::numeric_limits<std::int64_t>::max());
+  std::size_t high = known.size() - 1;  // more devices never have more
+  for (std::int32_t r = 2; r <= cluster.devices; ++r) {
+    std::size_t low = 0;
+    while (low < high) {
+      const std::size_t middle = (low + high + 1) / 2;
+      if (CliqueSearch(joined_by(cluster, known[middle]), r).found(all, 0))
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    best[r] = known[low];
+  }
+  return best;
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/rivals/bottleneck.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/pipeline/plan/block_minima.h"
+#include "weft/pipeline/plan/lookahead.h"
+
+namespace weft::pipeline {
+namespace {
+
+class Table {
+ public:
+  Table(const Task& task, const GroupGraph& graph, std::int32_t most)
+      : chain_(task.chain), graph_(graph), most_(most) {
+    const std::size_t cells = static_cast<std::size_t>(most + 1) * chain_.size() * graph.size();
+    best_.assign(cells, kNoPlan);
+    next_.assign(cells, kNoPlan);
+    least_ = BlockMinima(row(most + 1, 0), chain_.size(), kNoPlan);
+    for (std::int32_t stages = 1; stages <= most; ++stages) fill(stages);
+  }
+
+  std::vector<PlannedStage> plan(std::int32_t stages) const {
+    std::int32_t group = -1, layer = 0;
+    for (std::size_t g = 0; g < graph_.size(); ++g) {
+      const auto candidate = static_cast<std::int32_t>(g);
+      if (!graph_[g].first || best_[at(stages, 0, candidate)] == kNoPlan) continue;
+      if (group < 0 || best_[at(stages, 0, candidate)] < best_[at(stages, 0, group)]) {
+        group = candidate;
+      }
+    }
+    std::vector<PlannedStage> plan;
+    for (; group >= 0 && stages > 0; --stages) {
+      const Nanos value = best_[at(stages, layer, group)];
+      const std::int32_t last = end_of(stages, layer, group, value);
+      plan.push_back({layer, last, graph_[group].devices, false});
+      if (stages > 1) group = group_behind(stages, last, group);
+      layer = last;
+    }
+    return plan;
+  }
+
+ private:
+  std::size_t at(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
+    return (static_cast<std::size_t>(stages) * chain_.size() + layer) * graph_.size() + group;
+  }
+  /// By group, then layer: a stage of a group looks for its best end in one row.
+  std::size_t behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
+    return row(stages, group) * chain_.size() + layer;
+  }
+  std::size_t row(std::int32_t stages, std::int32_t group) const {
+    return static_cast<std::size_t>(stages) * graph_.size() + group;
+  }
+  Nanos work(std::int32_t first, std::int32_t last, std::int32_t group) const {
+    const Nanos sum = chain_.forward[last] - chain_.forward[first] + chain_.backward[last] -
+                      chain_.backward[first];
+    return static_cast<Nanos>(graph_[group].cost.work * static_cast<double>(sum));
+  }
+  Nanos channel(const GroupEdge& edge, std::int32_t layer) const {
+    return static_cast<Nanos>((edge.there + edge.back) * static_cast<double>(chain_.cut[layer]));
+  }
+  bool possible(std::int32_t first, std::int32_t last, std::int32_t group) const {
+    return graph_[group].cost.reduce < std::numeric_limits<double>::infinity() ||
+           chain_.parameters[last] == chain_.parameters[first];
+  }
+
+  void fill(std::int32_t stages) {
+    const std::int32_t layers = chain_.size();
+    std::vector<std::int32_t> end(graph_.size(), layers);  // of the stage one layer later
+    for (std::int32_t first = layers - 1; first >= 0; --first) {
+      for (std::size_t g = 0; g < graph_.size(); ++g) {
+        const auto group = static_cast<std::int32_t>(g);
+        Nanos least = kNoPlan;
+        // False where longer stages, which only take longer, need not be looked at.
+        const auto try_end = [&](std::int32_t last) {
+          const Nanos own = work(first, last, group);
+          if (own >= least) return false;
+          if ((last == layers) != (stages == 1) || !possible(first, last, group)) return true;
+          const Nanos rest = stages == 1 ? 0 : next_[behind(stages - 1, last, group)];
+          if (std::max(own, rest) < least) {
+            least = std::max(own, rest);
+            end[g] = last;
+          }
+          return true;
+        };
+        try_end(end[g]);
+        for (std::int32_t last = stages == 1 ? layers : first + 1; last <= layers; ++last) {
+          while (last < layers && least_.least(row(stages - 1, group), last) >= least) {
+            last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);
+          }
+          if (!try_end(last)) break;
+        }
+        best_[at(stages, first, group)] = least;
+      }
+      for (std::size_t g = 0; g < graph_.size(); ++g) {
+        Nanos& least = next_[behind(stages, first, static_cast<std::int32_t>(g))];
+        for (const GroupEdge& edge : graph_[g].next) {
+          least =
+              std::min(least, std::max(channel(edge, first), best_[at(stages, first, edge.to)]));
+        }
+        least_.add(row(stages, static_cast<std::int32_t>(g)), first, least);
+      }
+    }
+  }
+
+  std::int32_t end_of(std::int32_t stages, std::int32_t first, std::int32_t group,
+                      Nanos value) const {
+    if (stages == 1) return chain_.size();
+    for (std::int32_t last = first + 1; last < chain_.size(); ++last) {
+      if (!possible(first, last, group)) continue;
+      const Nanos rest = next_[behind(stages - 1, last, group)];
+      if (std::max(work(first, last, group), rest) == value) return last;
+    }
+    return chain_.size();
+  }
+  std::int32_t group_behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
+    const Nanos value = next_[behind(stages - 1, layer, group)];
+    for (const GroupEdge& edge : graph_[group].next) {
+      if (std::max(channel(edge, layer), best_[at(stages - 1, layer, edge.to)]) == value) {
+        return edge.to;
+      }
+    }
+    return -1;
+  }
+
+  const LayerChain& chain_;
+  const GroupGraph& graph_;
+  std::int32_t most_;
+  std::vector<Nanos> best_;  ///< of so many stages from a layer on, the first on a group
+  std::vector<Nanos> next_;  ///< the same behind a group, with the channel
+  BlockMinima least_;        ///< of next_
+};
+
+}  // namespace
+
+std::vector<std::vector<PlannedStage>> bottleneck_plans(const Task& task, const GroupGraph& graph,
+                                                        std::int32_t most) {
+  const Table table(task, graph, most);
+  std::vector<std::vector<PlannedStage>> plans;
+  for (std::int32_t stages = 1; stages <= most; ++stages) {
+    std::vector<PlannedStage> plan = table.plan(stages);
+    if (static_cast<std::int32_t>(plan.size()) == stages) plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/exports/export.h"
+
+#include "weft/report/exports/perfetto.h"
+#include "weft/report/exports/perfetto_json.h"
+#include "weft/report/exports/table.h"
+#include "weft/report/exports/tables.h"
+#include "weft/report/exports/tracks.h"
+
+namespace weft::report {
+namespace {
+
+constexpr std::string_view kPacked = ".gz";
+constexpr const char* kDefaultTable = "events";
+
+std::string known_formats() {
+  std::string list;
+  for (const ExportFormat& format : export_formats()) {
+    list += (list.empty() ? "" : ", ") + format.name;
+  }
+  return list;
+}
+
+const std::string& table_of(const ExportOptions& options) {
+  static const std::string events = kDefaultTable;
+  return options.table.empty() ? events : options.table;
+}
+
+}  // namespace
+
+const std::vector<ExportFormat>& export_formats() {
+  static const std::vector<ExportFormat> formats = {
+      {"perfetto-json", ".json", "timeline for Perfetto, chrome://tracing and others, as JSON"},
+      {"perfetto", ".pftrace", "timeline for Perfetto in its own format: smaller, opens faster"},
+      {"csv", ".csv", "a table: events, collectives or steps"}};
+  return formats;
+}
+
+Result<ExportFormat> find_format(std::string_view name, const std::string& path) {
+  std::string_view stem = path;
+  if (stem.ends_with(kPacked)) stem.remove_suffix(kPacked.size());
+  for (const ExportFormat& format : export_formats()) {
+    if (name.empty() ? stem.ends_with(format.extension) : name == format.name) return format;
+  }
+  if (name.empty()) {
+    return fail(
+        ErrorCode::kUsage,
+        "the name of the output does not tell its format; name one (" + known_formats() + ")",
+        path);
+  }
+  return fail(ErrorCode::kUsage, "there is no format '" + std::string(name) +
+                                     "' (there are: " + known_formats() + ")");
+}
+
+Status check_options(const ExportOptions& options) {
+  WEFT_TRY(find_format(options.format, ""));
+  if (options.format == "csv") return find_table(table_of(options)).map([](const TableKind*) {});
+  if (!options.table.empty()) {
+    return fail(ErrorCode::kUsage,
+                "a table can be chosen with the format csv only, not with " + options.format);
+  }
+  return {};
+}
+
+Status export_job(const predict::Job& job, const ExportOptions& options, ByteSink& sink) {
+  WEFT_TRY(check_options(options));
+  if (options.format == "csv") {
+    WEFT_ASSIGN(const Table table, make_table(job, table_of(options)));
+    return write_csv(table, sink, options.progress);
+  }
+  const Tracks tracks = make_tracks(job, diagnose::find_critical_path(job));
+  return options.format == "perfetto" ? write_perfetto(tracks, sink, options.progress)
+                                      : write_perfetto_json(tracks, sink, options.progress);
+}
+
+Status export_file(const predict::Job& job, const ExportOptions& options, const std::string& path) {
+  WEFT_ASSIGN(std::unique_ptr<ByteSink> sink, create_file(path));
+  if (path.ends_with(kPacked)) sink = gzip_sink(std::move(sink));
+  WEFT_TRY(export_job(job, options, *sink));
+  return sink->close();
+}
+
+}  // namespace weft::report

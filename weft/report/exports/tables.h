@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a job: its events, who came when to which collective, its steps. All times are
+// nanoseconds on the common clock, from the first event of the job (docs/formats/export.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/predict/job.h"
+#include "weft/report/exports/table.h"
+
+namespace weft::report {
+
+struct TableKind {
+  std::string name;         ///< "events"
+  std::string description;  ///< one line
+  Table (*make)(const predict::Job& job);
+};
+
+const std::vector<TableKind>& table_kinds();
+
+/// An unknown name is an Error (kUsage) that lists the known ones.
+Result<const TableKind*> find_table(std::string_view name);
+Result<Table> make_table(const predict::Job& job, std::string_view name);
+
+Table event_table(const predict::Job& job);
+Table collective_table(const predict::Job& job);
+Table step_table(const predict::Job& job);
+
+}  // namespace weft::report

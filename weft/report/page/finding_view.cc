@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/page/finding_view.h"
+
+#include <algorithm>
+
+namespace weft::report {
+namespace {
+
+using graph::Graph;
+using graph::kNoId;
+using graph::OpId;
+
+/// Part of the step that is shown at least: less shows an op without what is around it.
+constexpr Nanos kLeastShare = 16;
+
+OpId destination(const Graph& graph, graph::EdgeId edge) {
+  const auto next = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), edge);
+  return static_cast<OpId>(next - graph.first_edge.begin() - 1);
+}
+
+/// The op itself, or for a transfer, which is nobody's, the arrival of the rank (any if rank < 0).
+OpId on_rank(const Graph& graph, OpId op, std::int32_t rank) {
+  if (graph.rank(op) >= 0) return rank < 0 || graph.rank(op) == rank ? op : kNoId;
+  const std::uint32_t c = graph.ops.collective[op];
+  if (c == kNoId) return kNoId;
+  for (const OpId arrival : graph.collectives[c].arrivals) {
+    if (rank < 0 || graph.rank(arrival) == rank) return arrival;
+  }
+  return kNoId;
+}
+
+OpId worst_op(const Graph& graph, const diagnose::Finding& finding) {
+  OpId worst = kNoId;
+  Nanos most = 0;
+  const auto offer = [&](OpId op, Nanos lost) {
+    const OpId shown = on_rank(graph, op, finding.rank);
+    if (shown == kNoId || lost <= most || graph.ops.recorded_start[shown] < 0) return;
+    if (finding.step >= 0 && graph.ops.step[op] != finding.step) return;
+    most = lost;
+    worst = shown;
+  };
+  const diagnose::Removal& removal = finding.removal;
+  for (const auto& [op, left] : removal.durations) offer(op, graph.ops.duration[op] - left);
+  for (const auto& [edge, left] : removal.delays) {
+    offer(destination(graph, edge), graph.edges[edge].delay - left);
+  }
+  for (const graph::EdgeId edge : removal.edges) offer(destination(graph, edge), 1);
+  return worst;
+}
+
+/// From the first start to the last end of what was recorded on the rank (any if < 0) in the step.
+FindingView whole_step(const Graph& graph, std::int64_t step, std::int32_t rank) {
+  FindingView view;
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.ops.step[op] != step || graph.ops.recorded_start[op] < 0) continue;
+    if (rank >= 0 && graph.rank(op) != rank) continue;
+    const Nanos start = graph.ops.recorded_start[op];
+    view.start = view.start < 0 ? start : std::min(view.start, start);
+    view.end = std::max(view.end, start + graph.ops.recorded_duration[op]);
+  }
+  return view;
+}
+
+}  // namespace
+
+FindingView find_view(const predict::Job& job, const diagnose::Finding& finding) {
+  const Graph& graph = job.graph;
+  const OpId op = worst_op(graph, finding);
+  if (op == kNoId) {
+    return finding.step < 0 ? FindingView{} : whole_step(graph, finding.step, finding.rank);
+  }
+  const FindingView step = whole_step(graph, graph.ops.step[op], graph.rank(op));
+  const Nanos start = graph.ops.recorded_start[op];
+  const Nanos length = std::max<Nanos>(0, graph.ops.recorded_duration[op]);
+  const Nanos least = (step.end - step.start) / kLeastShare;
+  const Nanos room = std::max(length / 4, (least - length) / 2);
+  return {std::max<Nanos>(0, start - room), start + length + room, op};
+}
+
+}  // namespace weft::report

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/page/links_page.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "weft/base/json/writer.h"
+#include "weft/diagnose/diagnosis.h"
+#include "weft/report/page/html.h"
+
+namespace weft::report {
+namespace {
+
+void write_rows(JsonWriter& json, const std::vector<cost::LinkRow>& rows) {
+  json.key("rows").begin_array();
+  for (const cost::LinkRow& row : rows) {
+    json.begin_object().field("bytes", row.bytes).field("alone", row.alone);
+    json.field("shortest", row.shortest).field("spread", row.spread);
+    json.field("back_to_back", row.back_to_back).field("two_at_once", row.two_at_once);
+    json.field("calls", row.calls).end_object();
+  }
+  json.end_array();
+}
+
+void write_table(JsonWriter& json, const cost::LinkTable& table) {
+  const auto host = [&](std::int32_t rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    return index < table.hosts.size() ? table.hosts[index] : std::string();
+  };
+  json.begin_object().field("collective", cost::link_collective_name(table.collective));
+  json.field("ranks", table.ranks).field("dtype", table.dtype);
+  write_rows(json, table.rows);
+  json.key("pairs").begin_array();
+  for (const cost::LinkPair& pair : table.pairs) {
+    json.begin_object().field("from", pair.from).field("to", pair.to);
+    json.field("from_host", host(pair.from)).field("to_host", host(pair.to));
+    json.field("same_host", pair.same_host);
+    write_rows(json, pair.rows);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_command(JsonWriter& json, const std::string& command, const char* what) {
+  json.begin_object().field("command", command).field("what", what).end_object();
+}
+
+}  // namespace
+
+std::vector<std::string> link_facts(const cost::LinkTable& table) {
+  std::vector<std::string> facts{table.network};
+  if (!table.hosts.empty()) {
+    const std::set<std::string> hosts(table.hosts.begin(), table.hosts.end());
+    facts.push_back(fmt::format("{} ranks on {} host{}", table.hosts.size(), hosts.size(),
+                                hosts.size() == 1 ? "" : "s"));
+  }
+  for (const std::string& fact : {table.backend, table.library, table.device, table.date}) {
+    facts.push_back(fact);
+  }
+  std::erase(facts, "");
+  return facts;
+}
+
+std::string make_links_page(const std::vector<cost::LinkTable>& tables,
+                            const std::vector<std::string>& files, const std::string& version) {
+  std::string inputs, links;
+  for (const std::string& file : files) {
+    inputs += " " + diagnose::shell_word(file);
+    links += " --links " + diagnose::shell_word(file);
+  }
+  JsonWriter json;
+  json.begin_object().field("version", version);
+  json.field("file", fmt::format("{}", fmt::join(files, ", ")));
+  json.key("facts").begin_array();
+  for (const std::string& fact : link_facts(tables.front())) json.value(fact);
+  json.end_array();
+  json.key("tables").begin_array();
+  for (const cost::LinkTable& table : tables) write_table(json, table);
+  json.end_array();
+  json.key("commands").begin_array();
+  write_command(json, "weft replay traces/" + links, "predict a job with these times");
+  write_command(json, "weft info" + inputs, "the same in a few lines");
+  write_command(json, "weft report" + inputs + " -o links.html", "this page");
+  json.end_array().end_object();
+  return render_page({"Weft link tables: " + files.front(), "", json.take(), PageKind::kLinks});
+}
+
+}  // namespace weft::report

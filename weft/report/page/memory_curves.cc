@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/page/memory_curves.h"
+
+#include <algorithm>
+
+#include "weft/base/parallel.h"
+
+namespace weft::report {
+
+sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most) {
+  const std::vector<sim::MemoryPoint>& points = curve.points;
+  if (points.size() <= 2 * most) return curve;
+  sim::MemoryCurve thin{curve.device, curve.source, {points.front()}, curve.peak};
+  const Nanos begin = points.front().time;
+  const Nanos stretch = (points.back().time - begin) / static_cast<Nanos>(most) + 1;
+  for (std::size_t i = 1; i < points.size();) {
+    const Nanos until = begin + ((points[i].time - begin) / stretch + 1) * stretch;
+    std::size_t highest = i, next = i;
+    for (; next < points.size() && points[next].time < until; ++next) {
+      if (points[next].allocated > points[highest].allocated) highest = next;
+    }
+    thin.points.push_back(points[highest]);
+    if (next - 1 != highest) thin.points.push_back(points[next - 1]);
+    i = next;
+  }
+  return thin;
+}
+
+std::vector<RankCurve> memory_curves(const trace::Run& run, std::size_t most,
+                                     std::size_t most_points) {
+  std::vector<std::vector<RankCurve>> by_rank(run.ranks.size());
+  parallel_for(run.ranks.size(), [&](std::size_t r) {
+    for (const sim::MemoryCurve& curve : sim::memory_over_time(run.ranks[r])) {
+      if (curve.device < 0) continue;
+      by_rank[r].push_back({run.ranks[r].rank, thin_curve(curve, most_points)});
+    }
+  });
+  std::vector<RankCurve> all;
+  for (std::vector<RankCurve>& curves : by_rank) {
+    for (RankCurve& each : curves) all.push_back(std::move(each));
+  }
+  if (all.size() <= most) return all;
+  std::stable_sort(all.begin(), all.end(), [](const RankCurve& a, const RankCurve& b) {
+    return a.curve.peak.bytes > b.curve.peak.bytes;
+  });
+  all.resize(most);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const RankCurve& a, const RankCurve& b) { return a.rank < b.rank; });
+  return all;
+}
+
+}  // namespace weft::report

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/timeline/draft.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "weft/diagnose/loading.h"
+#include "weft/trace/match/calls.h"
+
+namespace weft::report {
+namespace {
+
+using trace::EventKind;
+
+bool is_drawn(EventKind kind) {
+  // Syncs repeat what the runtime calls show; allocations have no length.
+  return kind != EventKind::kSync && kind != EventKind::kMemory;
+}
+
+SpanClass class_of(const trace::RankTrace& trace, std::size_t event, bool communication) {
+  if (communication) return SpanClass::kCommunication;
+  const std::string_view name = trace.names.text(trace.events.name[event]);
+  switch (trace.events.kind[event]) {
+    case EventKind::kMemcpy:
+    case EventKind::kMemset:
+      return SpanClass::kMemoryCopy;
+    case EventKind::kRuntime:
+      return SpanClass::kRuntime;
+    case EventKind::kHostOp:
+      return diagnose::names_loading(name) ? SpanClass::kDataLoading : SpanClass::kHostOp;
+    case EventKind::kAnnotation:
+    case EventKind::kGpuAnnotation:
+      return diagnose::names_loading(name) ? SpanClass::kDataLoading : SpanClass::kRange;
+    case EventKind::kOverhead:
+      return SpanClass::kProfiler;
+    case EventKind::kPhase:
+      return trace::kind_from_name(name) == trace::CollectiveKind::kOther
+                 ? SpanClass::kCompute
+                 : SpanClass::kCommunication;
+    default:
+      return SpanClass::kCompute;
+  }
+}
+
+RowGroup group_of(const trace::Lane& lane, EventKind kind) {
+  if (kind == EventKind::kGpuAnnotation) return RowGroup::kRanges;
+  if (kind == EventKind::kPhase) return RowGroup::kTrack;
+  return lane.on_device ? RowGroup::kStream : RowGroup::kHost;
+}
+
+std::string name_of(const trace::Lane& lane, RowGroup group, bool only_profiler) {
+  const std::string number = std::to_string(lane.tid);
+  if (group == RowGroup::kRanges) return "ranges of stream " + number;
+  if (group == RowGroup::kStream) return "stream " + number;
+  // "PP rank 0, TP rank 0, compute": the rank is known without it.
+  if (group == RowGroup::kTrack && !lane.name.empty()) {
+    const std::size_t comma = lane.name.rfind(", ");
+    return comma == std::string::npos ? lane.name : lane.name.substr(comma + 2);
+  }
+  return only_profiler ? "profiler" : "thread " + number;
+}
+
+}  // namespace
+
+RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
+                                 const std::vector<bool>& communication) {
+  const trace::Events& e = trace.events;
+  RankTimeline rank;
+  rank.span_class.resize(e.size());
+  // One timeline lane for each lane of the trace, but annotations above a stream get their own:
+  // they would push its kernels down.
+  std::map<std::pair<RowGroup, std::uint32_t>, std::vector<LaneSpan>> lanes;
+  for (std::uint32_t i = 0; i < e.size(); ++i) {
+    if (!is_drawn(e.kind[i])) continue;
+    rank.span_class[i] = class_of(trace, i, communication[i]);
+    lanes[{group_of(trace.lanes[e.lane[i]], e.kind[i]), e.lane[i]}].push_back(
+        {e.start[i], std::max<Nanos>(e.duration[i], 0), i});
+  }
+  for (auto& [key, spans] : lanes) {
+    const auto [group, trace_lane] = key;
+    const trace::Lane& source = trace.lanes[trace_lane];
+    const bool only_profiler = std::all_of(spans.begin(), spans.end(), [&](const LaneSpan& span) {
+      return e.kind[span.event] == EventKind::kOverhead;
+    });
+    DraftLane lane;
+    lane.lane = {0, group, source.device, name_of(source, group, only_profiler)};
+    lane.trace_lane = trace_lane;
+    group == RowGroup::kHost || group == RowGroup::kRanges ? nest(spans) : stack(spans);
+    for (const LaneSpan& span : spans) {
+      while (lane.rows.size() <= span.depth) {
+        lane.rows.push_back({static_cast<std::uint32_t>(lane.rows.size()), {}, {}});
+      }
+      lane.rows[span.depth].spans.push_back(span);
+    }
+    rank.lanes.push_back(std::move(lane));
+  }
+  // Busy threads above idle ones; streams keep the order of their numbers.
+  std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const auto& a, const auto& b) {
+    const auto key = [&](const DraftLane& lane) {
+      const bool host = lane.lane.group == RowGroup::kHost;
+      std::int64_t spans = 0;
+      for (const DraftRow& row : lane.rows) spans += static_cast<std::int64_t>(row.spans.size());
+      return std::tuple(lane.lane.group, lane.lane.device, host ? -spans : 0,
+                        trace.lanes[lane.trace_lane].tid);
+    };
+    return key(a) < key(b);
+  });
+  return rank;
+}
+
+}  // namespace weft::report

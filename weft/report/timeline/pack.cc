@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/timeline/pack.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/base/json/writer.h"
+#include "weft/base/sink.h"
+#include "weft/report/timeline/base64.h"
+
+namespace weft::report {
+namespace {
+
+/// Numbers of 7 bits a byte, low bits first; the top bit says that more follow.
+class Column {
+ public:
+  void add(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
+    bytes_.push_back(static_cast<char>(value));
+    ++count_;
+  }
+  /// Small numbers of either sign stay small: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...
+  void add_signed(std::int64_t value) {
+    add((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  std::uint64_t count() const { return count_; }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::uint64_t count_ = 0;
+};
+
+/// The difference to the number before, so that what grows slowly stays small.
+class Delta {
+ public:
+  std::int64_t operator()(std::int64_t value) { return value - std::exchange(last_, value); }
+
+ private:
+  std::int64_t last_ = 0;
+};
+
+using Columns = std::vector<std::pair<const char*, Column>>;
+
+/// Labels by how often they are used: the frequent ones get one byte.
+std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
+  std::vector<std::size_t> uses(timeline.labels.size());
+  for (const std::uint32_t label : timeline.spans.label) ++uses[label];
+  std::vector<std::uint32_t> order(timeline.labels.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return uses[a] > uses[b]; });
+  return order;
+}
+
+void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
+                      Columns& columns) {
+  std::vector<std::uint32_t> place(label_order.size());
+  for (std::uint32_t i = 0; i < label_order.size(); ++i) place[label_order[i]] = i;
+  const TimelineSpans& spans = timeline.spans;
+  Column lane, spans_in_row, gap, duration, label, step, count, pause;
+  bool thinned = false;
+  Delta step_delta;
+  for (const TimelineRow& row : timeline.rows) {
+    lane.add(row.lane);
+    spans_in_row.add(row.last - row.first);
+    Nanos last_end = 0;
+    for (std::uint32_t i = row.first; i < row.last; ++i) {
+      gap.add_signed(spans.start[i] - last_end);
+      last_end = spans.end(i);
+      duration.add(static_cast<std::uint64_t>(spans.duration[i]));
+      label.add(place[spans.label[i]]);
+      step.add_signed(step_delta(spans.step[i]));
+      count.add(spans.count[i] - 1);
+      pause.add(static_cast<std::uint64_t>(spans.duration[i] - spans.busy[i]));
+      thinned = thinned || spans.count[i] > 1;
+    }
+  }
+  columns.emplace_back("row.lane", std::move(lane));
+  columns.emplace_back("row.spans", std::move(spans_in_row));
+  columns.emplace_back("span.gap", std::move(gap));
+  columns.emplace_back("span.duration", std::move(duration));
+  columns.emplace_back("span.label", std::move(label));
+  columns.emplace_back("span.step", std::move(step));
+  if (!thinned) return;
+  columns.emplace_back("span.more", std::move(count));
+  columns.emplace_back("span.pause", std::move(pause));
+}
+
+void add_launch_columns(const Timeline& timeline, Columns& columns) {
+  Column call, work;
+  Delta call_delta, work_delta;
+  for (const TimelineLaunch& launch : timeline.launches) {
+    call.add_signed(call_delta(launch.call));
+    work.add_signed(work_delta(launch.work));
+  }
+  columns.emplace_back("launch.call", std::move(call));
+  columns.emplace_back("launch.work", std::move(work));
+}
+
+void add_collective_columns(const Timeline& timeline, Interner& texts, Columns& columns) {
+  Column kind, group, bytes, sequence, arrival, transfer, members, member;
+  Delta arrival_delta, member_delta;
+  for (const TimelineCollective& collective : timeline.collectives) {
+    kind.add(texts.intern(collective.kind));
+    group.add(texts.intern(collective.group));
+    bytes.add_signed(collective.bytes);
+    sequence.add_signed(collective.sequence);
+    arrival.add_signed(arrival_delta(collective.last_arrival));
+    transfer.add_signed(collective.end - collective.last_arrival);
+    members.add(collective.members.size());
+    for (const std::uint32_t span : collective.members) member.add_signed(member_delta(span));
+  }
+  columns.emplace_back("collective.kind", std::move(kind));
+  columns.emplace_back("collective.group", std::move(group));
+  columns.emplace_back("collective.bytes", std::move(bytes));
+  columns.emplace_back("collective.sequence", std::move(sequence));
+  columns.emplace_back("collective.arrival", std::move(arrival));
+  columns.emplace_back("collective.transfer", std::move(transfer));
+  columns.emplace_back("collective.members", std::move(members));
+  columns.emplace_back("member.span", std::move(member));
+}
+
+void add_path_columns(const Timeline& timeline, Columns& columns) {
+  const auto or_minus_one = [](std::uint32_t id) {
+    return id == kNoSpan ? -1 : static_cast<std::int64_t>(id);
+  };
+  Column span, lane, gap, duration, cause;
+  Nanos last_end = 0;
+  for (const TimelinePathPiece& piece : timeline.path) {
+    span.add_signed(or_minus_one(piece.span));
+    lane.add_signed(or_minus_one(piece.lane));
+    gap.add_signed(piece.start - last_end);
+    last_end = piece.end;
+    duration.add(static_cast<std::uint64_t>(piece.end - piece.start));
+    cause.add(static_cast<std::uint64_t>(piece.cause));
+  }
+  columns.emplace_back("path.span", std::move(span));
+  columns.emplace_back("path.lane", std::move(lane));
+  columns.emplace_back("path.gap", std::move(gap));
+  columns.emplace_back("path.duration", std::move(duration));
+  columns.emplace_back("path.cause", std::move(cause));
+}
+
+const char* group_name(RowGroup group) {
+  constexpr const char* kNames[] = {"stream", "track", "ranges", "host"};
+  return kNames[static_cast<std::size_t>(group)];
+}
+
+std::string header(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
+                   const Interner& texts, const Columns& columns) {
+  JsonWriter w;
+  w.begin_object().field("version", 1).field("recorded_spans", timeline.recorded_spans);
+  w.key("classes").begin_array();
+  for (std::size_t c = 0; c < kSpanClasses; ++c) {
+    w.value(span_class_name(static_cast<SpanClass>(c)));
+  }
+  w.end_array().key("causes").begin_array();
+  for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
+    w.value(diagnose::cause_name(static_cast<diagnose::Cause>(c)));
+  }
+  w.end_array().key("labels").begin_array();
+  for (const std::uint32_t label : label_order) {
+    w.value(timeline.names.text(timeline.labels[label].name));
+    w.value(static_cast<int>(timeline.labels[label].span_class));
+  }
+  w.end_array().key("texts").begin_array();
+  for (NameId id = 0; id < texts.size(); ++id) w.value(texts.text(id));
+  w.end_array().key("ranks").begin_array();
+  for (const TimelineRank& rank : timeline.ranks) {
+    w.begin_object().field("rank", rank.rank).field("place", std::string_view(rank.place));
+    w.field("like", rank.like).end_object();
+  }
+  w.end_array().key("lanes").begin_array();
+  for (const TimelineLane& lane : timeline.lanes) {
+    w.begin_object().field("rank", lane.rank).field("group", group_name(lane.group));
+    w.field("device", lane.device).field("name", std::string_view(lane.name)).end_object();
+  }
+  w.end_array().key("steps").begin_array();
+  for (const TimelineStep& step : timeline.steps) {
+    w.begin_object().field("number", step.number).field("start", step.start);
+    w.field("end", step.end).end_object();
+  }
+  w.end_array().key("columns").begin_array();
+  for (const auto& [name, column] : columns) {
+    w.begin_object().field("name", name).field("count", column.count());
+    w.field("bytes", column.bytes().size()).end_object();
+  }
+  w.end_array().end_object();
+  return w.take();
+}
+
+}  // namespace
+
+std::string timeline_bytes(const Timeline& timeline) {
+  const std::vector<std::uint32_t> label_order = labels_by_use(timeline);
+  Columns columns;
+  Interner texts;
+  add_span_columns(timeline, label_order, columns);
+  add_launch_columns(timeline, columns);
+  add_collective_columns(timeline, texts, columns);
+  add_path_columns(timeline, columns);
+  const std::string head = header(timeline, label_order, texts, columns);
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) {
+    bytes.push_back(static_cast<char>(head.size() >> shift));
+  }
+  bytes += head;
+  for (const auto& [name, column] : columns) bytes += column.bytes();
+  return bytes;
+}
+
+std::string pack_timeline(const Timeline& timeline) {
+  std::string packed;
+  const std::unique_ptr<ByteSink> sink = gzip_sink(memory_sink(packed));
+  // Memory cannot fail to be written.
+  WEFT_CHECK(sink->write(timeline_bytes(timeline)));
+  WEFT_CHECK(sink->close());
+  return to_base64(packed);
+}
+
+}  // namespace weft::report

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/report/timeline/rows.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "weft/base/sort_runs.h"
+
+namespace weft::report {
+namespace {
+
+/// Of spans that start together the longest comes first: it is the one around the others.
+void sort_by_start(std::vector<LaneSpan>& spans) {
+  sort_runs(spans, [](const LaneSpan& a, const LaneSpan& b) {
+    return std::tuple(a.start, -a.duration, a.event) < std::tuple(b.start, -b.duration, b.event);
+  });
+}
+
+}  // namespace
+
+void nest(std::vector<LaneSpan>& spans) {
+  sort_by_start(spans);
+  std::vector<Nanos> open;  // ends of the spans around, outermost first
+  for (LaneSpan& span : spans) {
+    while (!open.empty() && open.back() <= span.start) open.pop_back();
+    span.depth = static_cast<std::uint32_t>(open.size());
+    open.push_back(span.end());
+  }
+}
+
+void stack(std::vector<LaneSpan>& spans) {
+  sort_by_start(spans);
+  std::vector<Nanos> row_ends;
+  for (LaneSpan& span : spans) {
+    const auto row = std::find_if(row_ends.begin(), row_ends.end(),
+                                  [&](Nanos end) { return end <= span.start; });
+    span.depth = static_cast<std::uint32_t>(row - row_ends.begin());
+    if (row == row_ends.end()) {
+      row_ends.push_back(span.end());
+    } else {
+      *row = span.end();
+    }
+  }
+}
+
+}  // namespace weft::report

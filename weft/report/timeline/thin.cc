@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "weft/report/timeline/draft.h"
+
+namespace weft::report {
+namespace {
+
+constexpr int kFinest = 10;    ///< 2^10 ns: shorter stretches save next to nothing
+constexpr int kCoarsest = 30;  ///< 2^30 ns: about a second
+
+/// Whether span i may join the one before it: both short, in one stretch of 2^level ns.
+bool joins(const DraftRow& row, const std::vector<bool>& keep, std::size_t i, int level) {
+  const LaneSpan &before = row.spans[i - 1], &span = row.spans[i];
+  const Nanos stretch = Nanos{1} << level;
+  return before.duration < stretch && span.duration < stretch && !keep[before.event] &&
+         !keep[span.event] && (before.start >> level) == (span.start >> level);
+}
+
+std::size_t count_groups(const DraftRow& row, const std::vector<bool>& keep, int level) {
+  std::size_t groups = row.spans.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < row.spans.size(); ++i) groups += !joins(row, keep, i, level);
+  return groups;
+}
+
+void set_groups(DraftRow& row, const std::vector<bool>& keep, int level) {
+  row.groups.assign(1, 0);
+  for (std::size_t i = 1; i < row.spans.size(); ++i) {
+    if (!joins(row, keep, i, level)) row.groups.push_back(static_cast<std::uint32_t>(i));
+  }
+  row.groups.push_back(static_cast<std::uint32_t>(row.spans.size()));
+}
+
+template <class Ranks, class Body>
+void for_rows(Ranks& ranks, bool hosts, const Body& body) {
+  for (auto& rank : ranks) {
+    for (auto& lane : rank.lanes) {
+      if ((lane.lane.group == RowGroup::kHost) != hosts) continue;
+      for (auto& row : lane.rows) body(row, rank.keep);
+    }
+  }
+}
+
+std::size_t count_spans(const std::vector<RankTimeline>& ranks, bool hosts) {
+  std::size_t spans = 0;
+  for_rows(ranks, hosts, [&](const DraftRow& row, const auto&) { spans += row.group_count(); });
+  return spans;
+}
+
+/// Thins hosts or devices to `most`, with the finest level that does; else with the coarsest.
+void thin_to(std::vector<RankTimeline>& ranks, bool hosts, std::size_t most) {
+  if (count_spans(ranks, hosts) <= most) return;
+  int level = kFinest;
+  for (; level < kCoarsest; ++level) {
+    std::size_t left = 0;
+    for_rows(ranks, hosts, [&](const DraftRow& row, const std::vector<bool>& keep) {
+      left += count_groups(row, keep, level);
+    });
+    if (left <= most) break;
+  }
+  for_rows(ranks, hosts,
+           [&](DraftRow& row, const std::vector<bool>& keep) { set_groups(row, keep, level); });
+}
+
+}  // namespace
+
+void thin(std::vector<RankTimeline>& ranks, std::size_t most) {
+  // Hosts keep at least a tenth: a page without any host work would not explain idle devices.
+  const std::size_t devices = count_spans(ranks, false);
+  thin_to(ranks, true, std::max(most / 10, most - std::min(most, devices)));
+  thin_to(ranks, false, most - std::min(most, count_spans(ranks, true)));
+}
+
+}  // namespace weft::report

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cells have nothing to do with each other: each is replayed alone, with the few devices that ever
+// hold it, so that what is kept at a time is small and the whole is linear in cells moved.
+#include "weft/reshard/check/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "weft/reshard/check/cells.h"
+#include "weft/reshard/check/summand_sets.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Boxes of parts as transfers, so that all that happens to a cell is of one form.
+template <class From, class To>
+void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (!layout.holds(part)) continue;
+    for_each_box(layout.region(part), [&](const Box& box) {
+      stage.push_back({from(part), to(part), box, false});
+    });
+  }
+}
+
+/// The boxes of what devices have of their parts of the target, in `last`: from device to team.
+Round contributions(const Layout& target, const Layout& last) {
+  std::vector<std::vector<Part>> held(last.devices());
+  for (Part part = 0; part < last.parts(); ++part) {
+    if (last.holds(part)) held[last.device_of(part)].push_back(part);
+  }
+  Round all;
+  for (Part part = 0; part < target.parts(); ++part) {
+    if (!target.holds(part)) continue;
+    const Device device = target.device_of(part);
+    for (const Part mine : held[device]) {
+      std::vector<Strips> dims;
+      for (std::size_t i = 0; i < target.cuts.size(); ++i) {
+        dims.push_back(intersect(target.cuts[i]->piece(part), last.cuts[i]->piece(mine)));
+      }
+      for_each_box(dims, [&](const Box& box) {
+        all.push_back({device, target.team[device], box, false});
+      });
+    }
+  }
+  return all;
+}
+
+std::size_t teams(const Layout& target) {
+  std::int32_t count = 0;
+  for (const std::int32_t team : target.team) count = std::max(count, team + 1);
+  return static_cast<std::size_t>(count);
+}
+
+/// What is wrong. The first in the order of rounds is told.
+struct Fault {
+  enum Kind : std::size_t { kNotThere, kNoBase, kTwice, kTargetTwice, kTargetLacks } kind;
+  std::size_t stage, item;  ///< of targets: the team
+
+  bool of_target() const { return kind >= kTargetTwice; }
+  /// Within a round everything is sent before anything is put in place; teams come one by one.
+  std::array<std::size_t, 3> order() const {
+    return {stage, of_target() ? item : kind, of_target() ? kind : item};
+  }
+};
+
+class Replay {
+ public:
+  Replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last)
+      : problem_(problem),
+        held_(problem.source.devices(), problem.source.groups),
+        sums_(teams(problem.target), problem.source.groups) {
+    const Layout &source = problem.source, &target = problem.target;
+    add_parts(
+        source, source_, [&](Part part) { return source.group[part]; },
+        [&](Part part) { return source.device_of(part); });
+    if (target.partial()) adds_up_ = contributions(target, last);
+    const auto team = [&](Part part) {
+      const Device device = target.device_of(part);
+      return target.partial() ? target.team[device] : device;
+    };
+    add_parts(
+        target, wanted_, [&](Part part) { return target.device_of(part); }, team);
+    stages_.push_back(&source_);
+    for (const Round& round : rounds) stages_.push_back(&round);
+    stages_.push_back(&adds_up_);
+    stages_.push_back(&wanted_);
+  }
+
+  Status run() {
+    const CellEvents events(problem_.shape.size(), stages_);
+    for (std::size_t cell = 0; cell < events.cells(); ++cell) {
+      held_.start(cell);
+      sums_.start(cell);
+      replay(events.of(cell));
+    }
+    if (fault_) return fail(ErrorCode::kInfeasible, text_of(*fault_));
+    return {};
+  }
+
+ private:
+  /// What happens to a cell in one stage.
+  struct Items {
+    const Round& list;
+    std::size_t stage;
+    std::size_t first;  ///< event of the stage
+    std::span<const std::uint32_t> events;
+
+    std::size_t size() const { return events.size(); }
+    std::size_t item(std::size_t i) const { return events[i] - first; }
+    const Round::Ends& operator[](std::size_t i) const { return list.ends(item(i)); }
+  };
+
+  void replay(std::span<const std::uint32_t> events) {
+    std::size_t first = 0;
+    for (std::size_t stage = 0; stage < stages_.size() && !events.empty(); ++stage) {
+      const Round& list = *stages_[stage];
+      std::size_t count = 0;
+      while (count < events.size() && events[count] < first + list.size()) ++count;
+      if (!run_stage({list, stage, first, events.first(count)})) return;
+      events = events.subspan(count);
+      first += list.size();
+    }
+  }
+
+  /// False where something is wrong.
+  bool run_stage(const Items& items) {
+    if (&items.list == &source_) return start(items);
+    if (&items.list == &adds_up_) return add_up(items);
+    if (&items.list == &wanted_) return arrive(items);
+    return move(items);
+  }
+
+  bool start(const Items& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      // Parts of a device may share a cell: what is there already is no fault.
+      held_.add(parts[i].to, SummandSets::only(parts[i].from));
+    }
+    return true;
+  }
+
+  bool move(const Items& transfers) {
+    sent_.clear();  // as it was before the round
+    held_.forget();
+    for (std::size_t i = 0; i < transfers.size(); ++i) {
+      if (held_.empty(transfers[i].from)) {
+        return is_wrong({Fault::kNotThere, transfers.stage, transfers.item(i)});
+      }
+      sent_.push_back(held_.keep(transfers[i].from));
+    }
+    for (const bool add : {false, true}) {
+      for (std::size_t i = 0; i < transfers.size(); ++i) {
+        if (transfers[i].add != add) continue;
+        const Device to = transfers[i].to;
+        if (!add) {
+          held_.replace(to, sent_[i]);
+        } else if (held_.empty(to)) {
+          return is_wrong({Fault::kNoBase, transfers.stage, transfers.item(i)});
+        } else if (!held_.add(to, sent_[i])) {
+          return is_wrong({Fault::kTwice, transfers.stage, transfers.item(i)});
+        }
+      }
+    }
+    return true;
+  }
+
+  bool add_up(const Items& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!sums_.add(parts[i].to, held_, parts[i].from)) {
+        return is_wrong({Fault::kTargetTwice, stages_.size(), team_of(parts[i])});
+      }
+    }
+    return true;
+  }
+
+  bool arrive(const Items& parts) {
+    SummandSets& sets = problem_.target.partial() ? sums_ : held_;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (!sets.all(parts[i].to)) {
+        return is_wrong({Fault::kTargetLacks, stages_.size(), team_of(parts[i])});
+      }
+    }
+    return true;
+  }
+
+  static std::size_t team_of(const Round::Ends& part) { return static_cast<std::size_t>(part.to); }
+
+  bool is_wrong(const Fault& fault) {
+    if (!fault_ || fault.order() < fault_->order()) fault_ = fault;
+    return false;
+  }
+
+  std::string text_of(const Fault& fault) const {
+    if (fault.of_target()) {
+      Device device = 0;
+      for (const Transfer& part : wanted_) {
+        if (static_cast<std::size_t>(part.to) != fault.item) continue;
+        device = part.from;
+        break;
+      }
+      return "device " + std::to_string(device) + " and those it adds up with " +
+             (fault.kind == Fault::kTargetTwice ? "count a summand twice"
+                                                : "lack a part of the target");
+    }
+    const Transfer transfer = (*stages_[fault.stage])[fault.item];
+    std::string box;
+    for (const Interval& side : transfer.box) {
+      box += (box.empty() ? "" : ", ") + std::to_string(side.low) + ":" + std::to_string(side.high);
+    }
+    const bool sends = fault.kind == Fault::kNotThere;
+    return "round " + std::to_string(fault.stage - 1) + ": device " +
+           std::to_string(sends ? transfer.from : transfer.to) +
+           (sends                          ? " sends [" + box + "], which it does not hold"
+            : fault.kind == Fault::kNoBase ? " adds to [" + box + "], which it does not hold"
+                                           : " adds a summand of [" + box + "] twice");
+  }
+
+  const Problem& problem_;
+  SummandSets held_, sums_;  ///< of devices, of teams
+  Round source_;             ///< its parts, from group to device
+  Round adds_up_;            ///< of a partial target: see contributions()
+  Round wanted_;             ///< parts of the target, from device to team
+  std::vector<const Round*> stages_;
+  std::vector<SummandSets::Kept> sent_;
+  std::optional<Fault> fault_;
+};
+
+}  // namespace
+
+Status replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last) {
+  return Replay(problem, rounds, last).run();
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/host/run_all.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "weft/base/parallel.h"
+#include "weft/reshard/execute/host/ends.h"
+#include "weft/reshard/execute/host/task.h"
+#include "weft/reshard/execute/program/pairing.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+/// Copies are divided for several threads down to this: small beside a cache, large beside the cost
+/// of a task.
+constexpr Bytes kGrain = 1 << 19;
+
+/// Only its memory is used.
+class HostMemory final : public Transport {
+ public:
+  Status round(const Program&, const Turn&, const Buffers&) override { return {}; }
+};
+
+Status check(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
+  if (programs.size() != buffers.size()) {
+    return fail(ErrorCode::kUsage, "as many sets of buffers as programs are needed");
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(check_buffers(programs[i], buffers[i]));
+    if (programs[i].self != static_cast<Device>(i) ||
+        programs[i].fingerprint != programs[0].fingerprint ||
+        programs[i].turns.size() != programs[0].turns.size()) {
+      return fail(ErrorCode::kUsage,
+                  "program " + std::to_string(i) + " is not that of device " + std::to_string(i) +
+                      " for the same arrays, plans and budget as those before it");
+    }
+  }
+  return {};
+}
+
+/// Copies whose parts interleave in one array: in the one they are written to, unless that has them
+/// side by side.
+const std::byte* array_of(const Task& task, const std::byte* source, const std::byte* target) {
+  const std::vector<CopyLoop>& loops = task.copy.loops();
+  return loops.empty() || loops.back().to == task.copy.run_bytes() ? source : target;
+}
+
+void run_together(const std::vector<Task>& tasks) {
+  std::vector<CopyJob> jobs;
+  for (const Task& task : tasks) {
+    if (task.work.rows == nullptr) {
+      jobs.push_back({&task.copy, task.from, task.to});
+    } else {
+      task.run();
+    }
+  }
+  // In the order of the array, so that rows side by side are found.
+  std::sort(jobs.begin(), jobs.end(),
+            [](const CopyJob& x, const CopyJob& y) { return x.to < y.to; });
+  reshard::run_together(jobs);
+}
+
+/// By array, and by which piece of each it is: what one thread does at once.
+struct Groups {
+  std::map<std::pair<const std::byte*, std::size_t>, std::vector<Task>> pieces;
+
+  void add(const Task& task, const std::byte* array) {
+    std::size_t number = 0;
+    for (Task& piece : split(task, kGrain)) pieces[{array, number++}].push_back(std::move(piece));
+  }
+  void run() {
+    std::vector<std::vector<Task>*> all;
+    for (auto& [key, group] : pieces) all.push_back(&group);
+    parallel_for(all.size(), [&](std::size_t i) { run_together(*all[i]); });
+  }
+};
+
+/// In place, regions of both ends differ, and nothing is written that anybody reads: each device
+/// for itself.
+Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
+                         std::size_t number) {
+  std::vector<Status> done(programs.size());
+  const auto run = [&](std::size_t self) -> Status {
+    const Program& program = programs[self];
+    const Turn& turn = program.turns[number];
+    for (const Move& move : turn.moves) {
+      deliver(program, {move.from}, buffers[self], {move.to}, buffers[self], move.add);
+    }
+    Pairing pairing;
+    for (const Message& message : turn.receives) {
+      WEFT_ASSIGN(const Message* sent,
+                  pairing.match(program.self, message, programs[message.peer].turns[number]));
+      deliver(program, sent->regions, buffers[message.peer], message.regions, buffers[self],
+              message.add);
+    }
+    return {};
+  };
+  parallel_for(programs.size(), [&](std::size_t self) { done[self] = run(self); });
+  for (const Status& status : done) WEFT_TRY(status);
+  return {};
+}
+
+Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
+                std::size_t number) {
+  Groups replacing;
+  // What adds goes after all that replaces, and one message of a device after the other, since sums
+  // of rounded numbers depend on their order.
+  std::vector<Groups> adding;
+  const auto add = [&](Groups& groups, const Task& task, const Region& from, const Buffers& source,
+                       const Region& to, const Buffers& target) {
+    groups.add(task, array_of(task, source[from.buffer], target[to.buffer]));
+  };
+  for (std::size_t self = 0; self < programs.size(); ++self) {
+    const Program& program = programs[self];
+    const Turn& turn = program.turns[number];
+    std::size_t adds = 0;
+    for (const Move& move : turn.moves) {
+      add(replacing, make_task(program, move.from, buffers[self], move.to, buffers[self], false),
+          move.from, buffers[self], move.to, buffers[self]);
+    }
+    Pairing pairing;
+    for (const Message& message : turn.receives) {
+      WEFT_ASSIGN(const Message* sent,
+                  pairing.match(program.self, message, programs[message.peer].turns[number]));
+      if (message.add && adding.size() <= adds) adding.emplace_back();
+      Groups& groups = message.add ? adding[adds++] : replacing;
+      for (std::size_t i = 0; i < message.regions.size(); ++i) {
+        const Region &from = sent->regions[i], &to = message.regions[i];
+        add(groups, make_task(program, from, buffers[message.peer], to, buffers[self], message.add),
+            from, buffers[message.peer], to, buffers[self]);
+      }
+    }
+  }
+  replacing.run();
+  for (Groups& groups : adding) groups.run();
+  return {};
+}
+
+}  // namespace
+
+Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
+  WEFT_TRY(check(programs, buffers));
+  HostMemory host;
+  std::vector<Staging> staging;
+  std::vector<Ends> ends;
+  std::vector<Buffers> all;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_ASSIGN(Ends both, Ends::begin(programs[i], buffers[i], host));
+    all.push_back(both.as_they_travel());
+    ends.push_back(std::move(both));
+    WEFT_ASSIGN(Staging memory, Staging::of(host, programs[i].buffers.back()));
+    all[i].push_back(memory.data());
+    staging.push_back(std::move(memory));
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(host.fill_neutral(programs[i], all[i]));
+  }
+  const std::size_t turns = programs.empty() ? 0 : programs[0].turns.size();
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    if (programs[0].in_place.empty()) {
+      WEFT_TRY(run_turn(programs, all, turn));
+      for (std::size_t i = 0; i < programs.size(); ++i) {
+        WEFT_TRY(ends[i].settle(programs[i].turns[turn], all[i]));
+      }
+      continue;
+    }
+    WEFT_TRY(run_turn_in_place(programs, all, turn));
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      WEFT_TRY(host.shuffle(programs[i].turns[turn], all[i]));
+    }
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    WEFT_TRY(host.finish(programs[i], all[i]));
+    WEFT_TRY(ends[i].end());
+  }
+  return Usage{host.take_peak()};
+}
+
+}  // namespace weft::reshard::execute

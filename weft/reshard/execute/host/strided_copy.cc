@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/host/strided_copy.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+#include "weft/reshard/execute/host/copy_rows.h"
+#include "weft/reshard/layout/short_list.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Loops that go on where the loop inside them ends are one loop.
+std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
+  std::erase_if(loops, [](const CopyLoop& loop) { return loop.extent == 1; });
+  // Memory is written in order, since writing out of order costs more than reading so.
+  std::sort(loops.begin(), loops.end(), [](const CopyLoop& a, const CopyLoop& b) {
+    return std::tuple{a.to, a.from, a.extent} > std::tuple{b.to, b.from, b.extent};
+  });
+  std::vector<CopyLoop> found;
+  for (const CopyLoop& loop : loops) {
+    const bool goes_on = !found.empty() && found.back().to == loop.to * loop.extent &&
+                         found.back().from == loop.from * loop.extent;
+    if (goes_on) {
+      found.back() = {found.back().extent * loop.extent, loop.from, loop.to};
+    } else {
+      found.push_back(loop);
+    }
+  }
+  return found;
+}
+
+/// Where in the outer loops a copy is.
+class Walk {
+ public:
+  Walk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
+      : from(first), to(place), loops_(loops), at_(loops.size()) {}
+
+  /// False where there is no next.
+  bool next() {
+    for (std::size_t d = loops_.size(); d > 0; --d) {
+      const CopyLoop& loop = loops_[d - 1];
+      from += loop.from;
+      to += loop.to;
+      if (++at_[d - 1] < loop.extent) return true;
+      from -= loop.from * loop.extent;
+      to -= loop.to * loop.extent;
+      at_[d - 1] = 0;
+    }
+    return false;
+  }
+
+  const std::byte* from;
+  std::byte* to;
+
+ private:
+  std::span<const CopyLoop> loops_;
+  ShortList<std::int64_t, 6> at_;
+};
+
+/// Squares small enough that all lines of both sides stay in the first cache.
+constexpr std::int64_t kTile = 32;
+
+void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Rows rows) {
+  const std::byte* from = rows.from;
+  std::byte* to = rows.to;
+  for (std::int64_t i = 0; i < outer.extent; i += kTile) {
+    for (std::int64_t j = 0; j < inner.extent; j += kTile) {
+      rows.count = std::min(kTile, inner.extent - j);
+      for (std::int64_t k = i; k < std::min(i + kTile, outer.extent); ++k) {
+        rows.from = from + k * outer.from + j * inner.from;
+        rows.to = to + k * outer.to + j * inner.to;
+        copy(rows);
+      }
+    }
+  }
+}
+
+/// The innermost loop again and again.
+void copy_few(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+  Walk walk(outer, rows.from, rows.to);
+  do {
+    rows.from = walk.from;
+    rows.to = walk.to;
+    copy(rows);
+  } while (walk.next());
+}
+
+/// The same, while the rows of later ones are fetched.
+void copy_many(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+  const std::int64_t ahead = 1 + kSoonBytes / rows.bytes;
+  // Rows closer than a line are fetched anyway.
+  const bool asks = rows.from_step >= 64 || rows.from_step <= -64;
+  Walk now(outer, rows.from, rows.to), later = now;
+  bool more = true;
+  for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
+  const std::int64_t count = rows.count;
+  do {
+    // The last rows of a long loop ask for the first ones of the next.
+    const std::int64_t alone = std::max<std::int64_t>(0, count - ahead);
+    rows = {now.from, rows.from_step, now.to, rows.to_step, rows.bytes, alone, nullptr};
+    if (asks) rows.soon = now.from + ahead * rows.from_step;
+    if (alone > 0) copy(rows);
+    rows.from += alone * rows.from_step;
+    rows.to += alone * rows.to_step;
+    rows.count = count - alone;
+    rows.soon = asks && more ? later.from : nullptr;
+    copy(rows);
+    if (more) more = later.next();
+  } while (now.next());
+}
+
+}  // namespace
+
+StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std::int64_t all)
+    : run_(element), bytes_(element), all_(all) {
+  for (const CopyLoop& loop : loops) bytes_ *= loop.extent;
+  if (bytes_ <= 0) {
+    bytes_ = 0;
+    return;
+  }
+  loops_ = joined(std::move(loops));
+  if (!loops_.empty() && loops_.back().from == element && loops_.back().to == element) {
+    run_ *= loops_.back().extent;
+    loops_.pop_back();
+  }
+  if (loops_.size() < 2 || run_ >= 64) return;
+  // The loop that lies closest where the array is read goes next to the innermost one.
+  const auto closest = std::min_element(
+      loops_.begin(), loops_.end(),
+      [](const CopyLoop& a, const CopyLoop& b) { return std::abs(a.from) < std::abs(b.from); });
+  crossed_ = closest + 1 != loops_.end();
+  if (crossed_) std::rotate(closest, closest + 1, loops_.end() - 1);
+}
+
+void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* from,
+                            std::byte* to) const {
+  const CopyLoop once{1, 0, 0};
+  const CopyLoop& inner = loops.empty() ? once : loops.back();
+  const std::int64_t all = std::max(all_, bytes_);
+  const CopyRows copy = choose_copy_rows(run_, inner.to, all, available_vectors());
+  Rows rows{from, inner.from, to, inner.to, run_, inner.extent, nullptr};
+  if (!crossed_) {
+    const std::span<const CopyLoop> outer = loops.first(loops.empty() ? 0 : loops.size() - 1);
+    bytes_ > kSoonBytes ? copy_many(outer, copy, rows) : copy_few(outer, copy, rows);
+  } else {
+    Walk walk(loops.first(loops.size() - 2), from, to);
+    do {
+      rows.from = walk.from;
+      rows.to = walk.to;
+      copy_tiles(loops[loops.size() - 2], inner, copy, rows);
+    } while (walk.next());
+  }
+  // Waits for all that was written, also into lines that others have to give away before.
+  if (all >= kStreamed) finish_copies();
+}
+
+void StridedCopy::run(const std::byte* from, std::byte* to) const {
+  if (bytes_ > 0) run_loops(loops_, from, to);
+}
+
+void StridedCopy::run_share(const std::byte* from, std::byte* to, std::int64_t share,
+                            std::int64_t shares) const {
+  if (bytes_ == 0) return;
+  std::vector<CopyLoop> loops = loops_;
+  if (loops.empty()) loops = {{1, 0, 0}};
+  CopyLoop& outermost = loops.front();
+  const std::int64_t begin = outermost.extent * share / shares;
+  outermost.extent = outermost.extent * (share + 1) / shares - begin;
+  if (outermost.extent == 0) return;
+  run_loops(loops, from + begin * outermost.from, to + begin * outermost.to);
+}
+
+namespace {
+
+/// Whether the rows of b go where those of a end.
+bool goes_on(const CopyJob& a, const CopyJob& b) {
+  return b.to == a.to + a.copy->run_bytes() && a.copy->run_bytes() == b.copy->run_bytes() &&
+         a.copy->loops() == b.copy->loops();
+}
+
+/// How many jobs at the front fill rows side by side, and are worth it: too large for a cache, with
+/// lines that would be written in parts if one job came after the other.
+std::size_t count_woven(std::span<const CopyJob> jobs) {
+  const StridedCopy& copy = *jobs.front().copy;
+  if (copy.run_bytes() < kWeavable || copy.loops().empty()) return 1;
+  std::size_t count = 1;
+  while (count < jobs.size() && goes_on(jobs[count - 1], jobs[count])) ++count;
+  return copy.bytes() * static_cast<std::int64_t>(count) < kStreamed ? 1 : count;
+}
+
+/// Rows of all jobs in turns. Where those of the innermost loop go on where the last ones ended
+/// they are one stream, else one a turn.
+void weave(std::span<const CopyJob> jobs) {
+  const StridedCopy& copy = *jobs.front().copy;
+  const std::span<const CopyLoop> loops = copy.loops();
+  const CopyLoop& inner = loops.back();
+  const std::int64_t row = copy.run_bytes() * static_cast<std::int64_t>(jobs.size());
+  const std::int64_t streamed = inner.to == row ? inner.extent : 1;
+  const Vectors vectors = available_vectors();
+  std::vector<const std::byte*> from(jobs.size());
+  Walk walk(loops.first(loops.size() - 1), jobs.front().from, jobs.front().to);
+  do {
+    for (std::int64_t first = 0; first < inner.extent; first += streamed) {
+      const std::int64_t at = walk.from - jobs.front().from + first * inner.from;
+      for (std::size_t i = 0; i < jobs.size(); ++i) from[i] = jobs[i].from + at;
+      copy_woven_rows({from, inner.from, walk.to + first * inner.to, copy.run_bytes(), streamed},
+                      vectors);
+    }
+  } while (walk.next());
+  finish_copies();
+}
+
+/// A slice of each at a time.
+void run_in_slices(std::span<const CopyJob> jobs) {
+  // More than the second cache holds and far less than the third; shorter slices spend more time
+  // where nothing has been asked for yet.
+  constexpr std::int64_t kSlice = 2 << 20;
+  std::int64_t bytes = 0;
+  for (const CopyJob& job : jobs) bytes += job.copy->bytes();
+  const std::int64_t shares = std::max<std::int64_t>(1, bytes / kSlice);
+  for (std::int64_t share = 0; share < shares; ++share) {
+    for (const CopyJob& job : jobs) job.copy->run_share(job.from, job.to, share, shares);
+  }
+}
+
+}  // namespace
+
+void run_together(std::span<const CopyJob> jobs) {
+  std::vector<CopyJob> others;
+  while (!jobs.empty()) {
+    const std::size_t woven = count_woven(jobs);
+    if (woven > 1) {
+      weave(jobs.first(woven));
+    } else {
+      others.push_back(jobs.front());
+    }
+    jobs = jobs.subspan(woven);
+  }
+  run_in_slices(others);
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/program/chunks.h"
+
+#include <algorithm>
+
+#include "weft/reshard/execute/program/region.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+constexpr Bytes kLongestAlone = 256 << 20;
+
+}  // namespace
+
+Chunk Chunks::next() {
+  const Message& message = messages_[message_];
+  Chunk chunk{message.peer, message.add, 0, {}};
+  if (goes_alone(message)) {
+    take(message, kLongestAlone, chunk);
+  } else {
+    while (region_ < message.regions.size() && !goes_alone(message) &&
+           take(message, longest_, chunk)) {
+    }
+  }
+  if (region_ == message.regions.size()) {
+    ++message_;
+    region_ = 0;
+  }
+  return chunk;
+}
+
+bool Chunks::goes_alone(const Message& message) const {
+  const Region& region = message.regions[region_];
+  return alone_ > 0 && region.direct && !message.add && region.bytes() >= alone_;
+}
+
+bool Chunks::take(const Message& message, Bytes longest, Chunk& chunk) {
+  const Region& region = message.regions[region_];
+  const std::int64_t all = region.bytes() / region.element;
+  const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
+  if (end == element_) return false;
+  for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));
+  chunk.bytes += (end - element_) * region.element;
+  element_ = end;
+  if (element_ == all) {
+    ++region_;
+    element_ = 0;
+  }
+  return true;
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/program/mail.h"
+
+#include <algorithm>
+
+namespace weft::reshard::execute {
+namespace {
+
+/// Whether the product of `dims` lies side by side in a part that holds it.
+bool dense_in(const Layout& layout, Part part, const std::vector<Strips>& dims) {
+  // From the inside out: whole dimensions, then a part of one, then single indices.
+  bool whole = true;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    const Strips& strips = layout.cuts[i]->piece(part);
+    if (!covers(strips, dims[i])) return true;  // it cannot lie there
+    const std::int64_t length = reshard::length(dims[i]);
+    if (!whole && length > 1) return false;
+    // Of strips, one may be part of another only as a whole.
+    if (length != reshard::length(strips)) {
+      if (dims[i].size() > 1) return false;
+      whole = false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Address address_of(const Piece& piece, Device self, Device devices) {
+  const bool send = piece.from == self;
+  return {send, piece.add, (piece.to - piece.from + devices) % devices,
+          send ? piece.to : piece.from};
+}
+
+void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
+  for (const auto& [address, regions] : mail) {
+    std::vector<Message>& list = address.send ? turn.sends : turn.receives;
+    Message message{address.peer, address.add, 0, {}};
+    const auto finish = [&] {
+      if (!message.regions.empty()) list.push_back(std::move(message));
+      message = {address.peer, address.add, 0, {}};
+    };
+    for (const Region& whole : regions) {
+      for (Region& region : limit > 0 ? cut(whole, limit) : std::vector<Region>{whole}) {
+        if (limit > 0 && message.bytes + region.bytes() > limit) finish();
+        message.bytes += region.bytes();
+        message.regions.push_back(joined(std::move(region)));
+      }
+    }
+    finish();
+  }
+}
+
+Status check_count(const std::vector<Mail>& mail, Bytes limit, Bytes budget) {
+  constexpr Bytes kMostMessages = 1 << 22;
+  Bytes all = 0;
+  for (const Mail& turn : mail) {
+    for (const auto& [address, regions] : turn) {
+      for (const Region& region : regions) all += region.bytes();
+    }
+  }
+  if (limit == 0 || all / limit <= kMostMessages) return {};
+  return fail(ErrorCode::kInfeasible,
+              "a budget of " + std::to_string(budget) + " bytes cuts " + std::to_string(all) +
+                  " bytes of a device into " + std::to_string(all / limit) +
+                  " messages; allow at least " +
+                  std::to_string(budget + 4 * (all / kMostMessages + 1 - limit)));
+}
+
+std::int64_t elements_before(const Layout& layout, Part part) {
+  std::int64_t before = 0;
+  const Device device = layout.device_of(part);
+  if (part != device && layout.holds(device)) before += layout.elements(device);
+  for (Part other = layout.devices(); other < part; ++other) {
+    if (layout.device_of(other) == device && layout.holds(other)) before += layout.elements(other);
+  }
+  return before;
+}
+
+std::vector<Strips> shared_region(const Layout& from, Part a, const Layout& to, Part b) {
+  std::vector<Strips> dims;
+  for (std::size_t i = 0; i < from.cuts.size(); ++i) {
+    dims.push_back(intersect(from.cuts[i]->piece(a), to.cuts[i]->piece(b)));
+  }
+  return dims;
+}
+
+std::vector<Region> agreed_regions(const Course& course, const Place& place,
+                                   const std::vector<Strips>& dims,
+                                   const std::vector<Device>& devices) {
+  std::vector<std::vector<Span>> spans(dims.size());
+  for (std::size_t dim = 0; dim < dims.size(); ++dim) {
+    std::vector<const Strips*> parts{&place.dims[dim]};
+    if (dims[dim].size() > 2) {
+      for (const Device device : devices) {
+        course.for_each_storage(device, [&](const Layout& layout, Part part) {
+          parts.push_back(&layout.cuts[dim]->piece(part));
+        });
+      }
+      std::erase_if(parts, [&](const Strips* part) { return !covers(*part, dims[dim]); });
+    }
+    spans[dim] = spans_of(dims[dim], parts);
+    if (spans[dim].empty()) return {};
+  }
+  std::vector<Region> regions;
+  std::vector<std::size_t> at(dims.size(), 0);
+  std::vector<Span> product(dims.size());
+  for (;;) {
+    for (std::size_t i = 0; i < dims.size(); ++i) product[i] = spans[i][at[i]];
+    regions.push_back(region_in(place, product));
+    std::size_t dim = dims.size();
+    while (dim > 0 && ++at[dim - 1] == spans[dim - 1].size()) at[--dim] = 0;
+    if (dim == 0) return regions;
+  }
+}
+
+bool lies_dense(const Course& course, const std::vector<Strips>& dims,
+                const std::vector<Device>& devices) {
+  bool dense = true;
+  for (const Device device : devices) {
+    course.for_each_storage(device, [&](const Layout& layout, Part part) {
+      dense = dense && dense_in(layout, part, dims);
+    });
+  }
+  return dense;
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/execute/tcp/tcp_lane.h"
+
+#include <algorithm>
+
+#include "weft/reshard/execute/program/region.h"
+
+namespace weft::reshard::execute {
+namespace {
+
+/// Shorter regions are packed, also where they lie side by side: a system call costs more.
+constexpr Bytes kAlone = 1 << 14;
+
+bool passes_alone(const Region& region, bool add) {
+  return !add && region.dense() && region.bytes() >= kAlone;
+}
+
+/// As many bytes of a block, in order.
+Region in_block(const Region& region, Bytes offset) {
+  return {
+      0, region.array, offset, region.element, {{region.bytes() / region.element, region.element}}};
+}
+
+/// alone(region) for those that go alone, packed(regions) for as many others as a block holds.
+template <class Alone, class Packed>
+void divide(const Message& message, Bytes block_bytes, const Alone& alone, const Packed& packed) {
+  std::vector<Region> waiting;
+  Bytes bytes = 0;
+  const auto flush = [&] {
+    if (!waiting.empty()) packed(waiting, bytes);
+    waiting.clear();
+    bytes = 0;
+  };
+  for (const Region& whole : message.regions) {
+    if (passes_alone(whole, message.add)) {
+      flush();
+      alone(whole);
+      continue;
+    }
+    for (Region& region : cut(whole, block_bytes)) {
+      if (bytes + region.bytes() > block_bytes) flush();
+      bytes += region.bytes();
+      waiting.push_back(std::move(region));
+    }
+  }
+  flush();
+}
+
+}  // namespace
+
+bool needs_block(const Message& message) {
+  return std::any_of(message.regions.begin(), message.regions.end(),
+                     [&](const Region& region) { return !passes_alone(region, message.add); });
+}
+
+void Lane::send(const Program& program, const Message& message, const Buffers& buffers,
+                std::byte* block, Bytes block_bytes) {
+  divide(
+      message, block_bytes,
+      [&](const Region& region) {
+        pieces_.push_back({buffers[region.buffer] + region.offset, region.bytes(), {}, kReplaces});
+      },
+      [&](const std::vector<Region>& regions, Bytes bytes) {
+        Piece piece{block, bytes, {}, kReplaces};
+        Bytes at = 0;
+        for (const Region& region : regions) {
+          piece.tasks.push_back(
+              make_task(program, region, buffers, in_block(region, at), {block}, false));
+          at += region.bytes();
+        }
+        pieces_.push_back(std::move(piece));
+      });
+}
+
+void Lane::receive(const Program& program, const Message& message, std::int64_t number,
+                   const Buffers& buffers, std::byte* block, Bytes block_bytes) {
+  divide(
+      message, block_bytes,
+      [&](const Region& region) {
+        pieces_.push_back({buffers[region.buffer] + region.offset, region.bytes(), {}, kReplaces});
+      },
+      [&](const std::vector<Region>& regions, Bytes bytes) {
+        Piece piece{block, bytes, {}, message.add ? number : kReplaces};
+        Bytes at = 0;
+        for (const Region& region : regions) {
+          piece.tasks.push_back(
+              make_task(program, in_block(region, at), {block}, region, buffers, message.add));
+          at += region.bytes();
+        }
+        pieces_.push_back(std::move(piece));
+      });
+}
+
+Lane::Bit Lane::to_send() {
+  Piece& piece = pieces_[next_];
+  if (!packed_) {
+    for (const Task& task : piece.tasks) task.run();
+    packed_ = true;
+  }
+  return {piece.memory + done_, static_cast<std::size_t>(piece.bytes - done_)};
+}
+
+Lane::Bit Lane::to_receive() const {
+  const Piece& piece = pieces_[next_];
+  return {piece.memory + done_, static_cast<std::size_t>(piece.bytes - done_)};
+}
+
+void Lane::received(std::size_t bytes) {
+  const Piece& piece = pieces_[next_];
+  if (done_ + static_cast<Bytes>(bytes) == piece.bytes) {
+    for (const Task& task : piece.tasks) task.run();
+  }
+  advance(bytes);
+}
+
+void Lane::advance(std::size_t bytes) {
+  done_ += static_cast<Bytes>(bytes);
+  if (done_ == pieces_[next_].bytes) {
+    ++next_;
+    done_ = 0;
+    packed_ = false;
+  }
+}
+
+}  // namespace weft::reshard::execute

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Box algebra: intervals, sets of them along one dimension, and boxes of an array. Everything
+// counts elements.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/reshard/layout/short_list.h"
+
+namespace weft::reshard {
+
+/// Half open: low is in, high is not. Empty where high <= low.
+struct Interval {
+  std::int64_t low = 0, high = 0;
+
+  std::int64_t length() const { return std::max<std::int64_t>(0, high - low); }
+  bool empty() const { return high <= low; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// One interval a dimension of the array; a scalar has the box without dimensions, of volume 1.
+using Box = ShortList<Interval, 4>;
+/// A part of one dimension: sorted intervals that neither touch nor overlap, none of them empty.
+using Strips = ShortList<Interval, 1>;
+
+inline Interval intersect(const Interval& a, const Interval& b) {
+  return {std::max(a.low, b.low), std::min(a.high, b.high)};
+}
+
+std::int64_t volume(std::span<const Interval> box);
+std::int64_t length(const Strips& strips);
+
+/// Sorted and joined, without empty ones.
+Strips strips_of(Strips intervals);
+Strips intersect(const Strips& a, const Strips& b);
+/// length(intersect(a, b)), without making it.
+std::int64_t common_length(const Strips& a, const Strips& b);
+/// Whether every element of `part` is in `whole`.
+bool covers(const Strips& whole, const Strips& part);
+
+/// take(box) for every box of the product of `dims`, in row-major order.
+template <class Take>
+void for_each_box(const std::vector<Strips>& dims, const Take& take) {
+  ShortList<std::size_t, 4> at(dims.size());
+  Box box(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i].empty()) return;
+    box[i] = dims[i].front();
+  }
+  for (;;) {
+    take(box);
+    std::size_t dim = dims.size();
+    for (; dim > 0 && ++at[dim - 1] == dims[dim - 1].size(); --dim) {
+      at[dim - 1] = 0;
+      box[dim - 1] = dims[dim - 1].front();
+    }
+    if (dim == 0) return;
+    box[dim - 1] = dims[dim - 1][at[dim - 1]];
+  }
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/layout/cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <numeric>
+
+#include "weft/base/file.h"
+#include "weft/base/json/document.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Pieces of a block-cyclic array, into which edges of both ends divide it: what can be replayed.
+constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
+
+tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
+
+const JsonValue& member(const JsonValue& value, std::string_view name) {
+  static const JsonValue kNothing;
+  const JsonValue* found = value.find(name);
+  return found ? *found : kNothing;
+}
+
+/// What is odd inside a field is told with its name; what no layout can be is a sentence of its
+/// own.
+template <class T>
+Result<T> inside(std::string_view field, Result<T> value) {
+  if (value || value.error().code != ErrorCode::kBadInput) return value;
+  return fail(value.error().code, std::string(field) + ": " + value.error().message);
+}
+
+/// As it stands in the file, to be quoted.
+std::string quoted(const JsonValue& value) {
+  switch (value.kind) {
+    case JsonKind::kString:
+      return "'" + value.text + "'";
+    case JsonKind::kNumber:
+      return value.text;
+    case JsonKind::kArray:
+      return "a list";
+    case JsonKind::kObject:
+      return "an object";
+    default:
+      return "no number";
+  }
+}
+
+Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
+  if (!value.is_array()) return bad(std::string("'") + what + "' is no list of numbers");
+  constexpr double kBeyond = 9223372036854775808.0;
+  std::vector<std::int64_t> numbers;
+  for (const JsonValue& item : value.items) {
+    const auto number = item.as_whole();
+    if (!number || *number < 0) {
+      const bool large = item.as_double().value_or(0) >= kBeyond;
+      return bad(std::string("'") + what + "' has " + quoted(item) +
+                 " where a whole number from 0 on is due" + (large ? ", below 2^63" : ""));
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+/// [low, high) of one dimension.
+Result<Interval> parse_interval(const JsonValue& value, const char* what) {
+  WEFT_ASSIGN(const auto bounds, integers(value, what));
+  if (bounds.size() != 2 || bounds[0] > bounds[1]) {
+    std::string text;
+    for (const std::int64_t bound : bounds) {
+      text += (text.empty() ? "" : ", ") + std::to_string(bound);
+    }
+    return bad(std::string("'") + what + "' has [" + text + "] where [low, high) is due");
+  }
+  return Interval{bounds[0], bounds[1]};
+}
+
+Result<Mesh> parse_mesh(const JsonValue& value) {
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  const JsonValue& axes = member(value, "axes");
+  if (!axes.is_array()) return bad("'axes' is no list");
+  for (const JsonValue& axis : axes.items) {
+    if (axis.items.size() != 2 || !axis.items[0].is_string()) {
+      return bad("'axes' has an entry that is not [name, size]");
+    }
+    const auto size = axis.items[1].as_whole();
+    if (!size) {
+      return bad("'axes' has " + quoted(axis.items[1]) + " as the size of '" + axis.items[0].text +
+                 "', which is a whole number from 1 to " + std::to_string(Mesh::kMostDevices));
+    }
+    sizes.emplace_back(axis.items[0].text, *size);
+  }
+  std::vector<std::int64_t> devices;
+  if (value.find("devices")) {
+    WEFT_ASSIGN(devices, integers(member(value, "devices"), "devices"));
+  }
+  return make_mesh(sizes, std::move(devices));
+}
+
+Result<std::string> parse_reduction(const JsonValue& value) {
+  constexpr std::string_view kKnown[] = {"sum", "prod", "min", "max", "avg"};
+  if (value.is_string() && std::count(std::begin(kKnown), std::end(kKnown), value.text) > 0) {
+    return value.text;
+  }
+  return bad("'partial' has " + quoted(value) + ", which is none of sum, prod, min, max, avg");
+}
+
+/// A layout over a mesh; `reduction`: of its summands, empty where it has none.
+Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) {
+  Sharding sharding;
+  WEFT_ASSIGN(sharding.mesh, inside("mesh", parse_mesh(member(value, "mesh"))));
+  const JsonValue& dims = member(value, "dims");
+  if (!dims.is_array()) return bad("'dims' is no list");
+  for (const JsonValue& dim : dims.items) {
+    sharding.dims.emplace_back();
+    if (!dim.is_array()) return bad("'dims' has " + quoted(dim) + " where a list of axes is due");
+    for (const JsonValue& axis : dim.items) {
+      if (!axis.is_string()) {
+        return bad("'dims' has " + quoted(axis) + " where the name of an axis is due");
+      }
+      WEFT_ASSIGN(Axis parsed, inside("dims", sharding.mesh.axis(axis.text)));
+      sharding.dims.back().push_back(std::move(parsed));
+    }
+  }
+  const JsonValue& partial = member(value, "partial");
+  if (!partial.is_object() && partial.kind != JsonKind::kNull) {
+    return bad("'partial' is no object that names the reduction of each axis");
+  }
+  for (std::size_t i = 0; i < partial.keys.size(); ++i) {
+    WEFT_ASSIGN(Axis parsed, inside("partial", sharding.mesh.axis(partial.keys[i])));
+    WEFT_ASSIGN(const std::string name, parse_reduction(partial.items[i]));
+    if (!reduction.empty() && reduction != name) {
+      return fail(ErrorCode::kInfeasible,
+                  "two different reductions (" + reduction + " and " + name +
+                      ") in one partial layout: undefined without an order of reduction");
+    }
+    reduction = name;
+    sharding.partial.push_back(std::move(parsed));
+  }
+  return sharding;
+}
+
+/// Of both sides.
+Result<std::string> one_reduction(const std::string& from, const std::string& to) {
+  if (!from.empty() && !to.empty() && from != to) {
+    return fail(ErrorCode::kInfeasible,
+                "two different reductions (" + from + " of the source, " + to +
+                    " of the target): reduce to an array without summands in between");
+  }
+  return from.empty() ? to : from;
+}
+
+Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
+  const auto rule = split_rule(member(value, "split_rule").text);
+  if (!rule) return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+  std::string from_reduction, to_reduction;
+  WEFT_ASSIGN(const Sharding from,
+              inside("src", parse_sharding(member(value, "src"), from_reduction)));
+  WEFT_ASSIGN(const Sharding to, inside("dst", parse_sharding(member(value, "dst"), to_reduction)));
+  WEFT_ASSIGN(Problem problem, make_problem(shape, 1, from, to, *rule));
+  WEFT_ASSIGN(problem.reduction, one_reduction(from_reduction, to_reduction));
+  return problem;
+}
+
+/// One box a device.
+Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
+  if (!value.is_array()) return bad("'boxes' is no list");
+  std::vector<std::vector<Box>> boxes;
+  for (const JsonValue& item : value.items) {
+    Box box;
+    for (const JsonValue& side : item.items) {
+      WEFT_ASSIGN(const Interval interval, parse_interval(side, "boxes"));
+      box.push_back(interval);
+      const bool fits = box.size() <= shape.size() && interval.high <= shape[box.size() - 1];
+      if (!fits) return bad("a box reaches beyond the array");
+    }
+    if (box.size() != shape.size()) return bad("a box has a side in each dimension");
+    boxes.emplace_back();
+    if (volume(box) > 0) boxes.back().push_back(std::move(box));
+  }
+  if (static_cast<std::int64_t>(boxes.size()) > Mesh::kMostDevices) return bad("too many boxes");
+  return boxes;
+}
+
+constexpr std::int64_t kMostOfGrid = 1024;
+
+Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shape) {
+  BlockCyclic deal;
+  WEFT_ASSIGN(const auto block, integers(member(value, "block"), "block"));
+  WEFT_ASSIGN(const auto grid, integers(member(value, "grid"), "grid"));
+  WEFT_ASSIGN(const auto source, integers(member(value, "src"), "src"));
+  if (block.size() != 2 || grid.size() != 2 || source.size() != 2 || shape.size() != 2) {
+    return bad("a block-cyclic layout has two dimensions");
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto wrong = [](const char* field, std::int64_t number, const std::string& due) {
+      return bad(std::string("'") + field + "' has " + std::to_string(number) + " where " + due +
+                 " is due");
+    };
+    if (block[i] < 1) return wrong("block", block[i], "a size from 1 on");
+    if (grid[i] < 1 || grid[i] > kMostOfGrid) {
+      return wrong("grid", grid[i], "a size from 1 to " + std::to_string(kMostOfGrid));
+    }
+    if (source[i] >= grid[i]) {
+      return wrong("src", source[i],
+                   "a place in the grid from 0 to " + std::to_string(grid[i] - 1));
+    }
+    deal.block[i] = block[i];
+    deal.grid[i] = grid[i];
+    deal.source[i] = source[i];
+  }
+  const JsonValue& order = member(value, "order");
+  if (order.kind != JsonKind::kNull && order.text != "R" && order.text != "C") {
+    return bad("'order' is " + quoted(order) + ", and neither R (row-major) nor C (column-major)");
+  }
+  deal.row_major = order.text != "C";
+  return deal;
+}
+
+std::vector<std::int64_t> count_up(std::size_t devices) {
+  std::vector<std::int64_t> ids(devices);
+  for (std::size_t i = 0; i < devices; ++i) ids[i] = static_cast<std::int64_t>(i);
+  return ids;
+}
+
+Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
+  WEFT_ASSIGN(auto from, inside("src", parse_boxes(member(member(value, "src"), "boxes"), shape)));
+  WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
+  const std::size_t devices = std::max(from.size(), to.size());
+  if (devices == 0) return bad("there are no boxes");
+  from.resize(devices);
+  to.resize(devices);
+  Problem problem;
+  problem.shape = shape;
+  problem.devices = count_up(devices);
+  problem.source = layout_of_boxes(shape, from);
+  problem.target = layout_of_boxes(shape, to);
+  return problem;
+}
+
+/// Blocks of one element would make an array into as many pieces.
+Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCyclic& to) {
+  double pieces = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto blocks = [&](double size) {
+      return std::ceil(static_cast<double>(shape[i]) / size);
+    };
+    const auto one = static_cast<double>(from.block[i]), other = static_cast<double>(to.block[i]);
+    const double both = one / static_cast<double>(std::gcd(from.block[i], to.block[i])) * other;
+    pieces *= blocks(one) + blocks(other) - blocks(both);
+  }
+  if (pieces <= static_cast<double>(kMostPieces)) return {};
+  return bad("'block' of both ends divides the array into more than " +
+             std::to_string(kMostPieces) + " pieces, which are the most; give larger blocks");
+}
+
+Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& shape) {
+  WEFT_ASSIGN(const BlockCyclic from,
+              inside("src", parse_block_cyclic(member(value, "src"), shape)));
+  WEFT_ASSIGN(const BlockCyclic to, inside("dst", parse_block_cyclic(member(value, "dst"), shape)));
+  WEFT_TRY(check_pieces(shape, from, to));
+  const auto devices =
+      static_cast<Device>(std::max(from.grid[0] * from.grid[1], to.grid[0] * to.grid[1]));
+  Problem problem;
+  problem.shape = shape;
+  problem.devices = count_up(devices);
+  problem.source = layout_of(shape, from, devices);
+  problem.target = layout_of(shape, to, devices);
+  return problem;
+}
+
+/// One end of a ragged case: ranges of the flattened array by rank, or a layout over a mesh.
+struct RaggedEnd {
+  std::vector<std::vector<Box>> boxes;
+  std::optional<Sharding> type;
+
+  std::vector<std::int64_t> devices() const {
+    return type ? type->mesh.devices : count_up(boxes.size());
+  }
+};
+
+Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
+  RaggedEnd end;
+  if (value.find("mesh")) {
+    std::string reduction;
+    WEFT_ASSIGN(end.type, parse_sharding(value, reduction));
+    WEFT_TRY(check_sharding(*end.type, shape.size()));
+    if (!end.type->partial.empty()) return bad("a ragged case has no summands");
+    return end;
+  }
+  Box whole;
+  for (const std::int64_t size : shape) whole.push_back({0, size});
+  const JsonValue& ranges = member(value, "ranges");
+  if (!ranges.is_array()) return bad("an end of a ragged case has 'ranges' or 'mesh'");
+  if (static_cast<std::int64_t>(ranges.items.size()) > Mesh::kMostDevices) {
+    return bad("too many ranges");
+  }
+  for (const JsonValue& item : ranges.items) {
+    WEFT_ASSIGN(const Interval range, parse_interval(item, "ranges"));
+    if (range.high > volume(whole)) return bad("a range reaches beyond the flattened array");
+    end.boxes.push_back(flat_range(whole, range.low, range.high));
+  }
+  return end;
+}
+
+Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
+  WEFT_ASSIGN(const RaggedEnd from, inside("src", parse_ragged_end(member(value, "src"), shape)));
+  WEFT_ASSIGN(const RaggedEnd to, inside("dst", parse_ragged_end(member(value, "dst"), shape)));
+  const auto rule = split_rule(member(value, "split_rule").text);
+  if (!rule && (from.type || to.type)) {
+    return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+  }
+  Problem problem;
+  problem.shape = shape;
+  for (const RaggedEnd* end : {&from, &to}) {
+    const auto devices = end->devices();
+    problem.devices.insert(problem.devices.end(), devices.begin(), devices.end());
+  }
+  std::sort(problem.devices.begin(), problem.devices.end());
+  problem.devices.erase(std::unique(problem.devices.begin(), problem.devices.end()),
+                        problem.devices.end());
+  const auto universe = static_cast<Device>(problem.devices.size());
+  if (universe == 0) return bad("there are no ranges");
+  const auto layout = [&](const RaggedEnd& end) {
+    const std::vector<Device> numbers = dense(problem.devices, end.devices());
+    if (end.type) return layout_of(shape, *end.type, *rule, numbers, universe);
+    std::vector<std::vector<Box>> boxes(universe);
+    for (std::size_t i = 0; i < numbers.size(); ++i) boxes[numbers[i]] = end.boxes[i];
+    return layout_of_boxes(shape, boxes);
+  };
+  problem.source = layout(from);
+  problem.target = layout(to);
+  problem.source_type = from.type;
+  problem.target_type = to.type;
+  return problem;
+}
+
+Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
+  if (!value.is_object()) return bad("a case is an object with 'kind', 'shape', 'src' and 'dst'");
+  const std::string& kind = member(value, "kind").text;
+  if (kind != "mesh" && kind != "boxes" && kind != "ragged" && kind != "block_cyclic") {
+    return bad("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
+  }
+  WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
+  WEFT_TRY(inside("shape", check_shape(shape)));
+  const std::string& dtype = member(value, "dtype").text;
+  const std::string& to_dtype = value.find("to_dtype") ? member(value, "to_dtype").text : dtype;
+  Result<Problem> problem = kind == "mesh"     ? parse_mesh_case(value, shape)
+                            : kind == "boxes"  ? parse_boxes_case(value, shape)
+                            : kind == "ragged" ? parse_ragged_case(value, shape)
+                                               : parse_block_cyclic_case(value, shape);
+  if (!problem) return problem;
+  problem->id = id;
+  WEFT_TRY(set_types(*problem, dtype, to_dtype));
+  WEFT_TRY(check_source(problem->source));
+  return problem;
+}
+
+}  // namespace
+
+Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name) {
+  const Result<JsonValue> file = parse_json(text, name);
+  constexpr auto kExpected = "no case file, which is JSON with a list 'cases' of problems";
+  if (!file) {
+    return fail(file.error().code, std::string(kExpected) + ": " + file.error().message, name);
+  }
+  const JsonValue* list = file->find("cases");
+  if (!list || !list->is_array()) return fail(ErrorCode::kBadInput, kExpected, name);
+  std::vector<Case> cases;
+  std::map<std::string, std::size_t> numbers;  // of ids, from 1
+  for (const JsonValue& value : list->items) {
+    const std::size_t number = cases.size() + 1;
+    const std::string& told = member(value, "id").text;
+    const std::string id = told.empty() ? "case " + std::to_string(number) : told;
+    Result<Problem> problem = parse_problem(value, id);
+    const auto [first, fresh] = numbers.emplace(id, number);
+    if (!fresh) {
+      problem = bad("'id' is that of case " + std::to_string(first->second) +
+                    " of the file as well: plans are told apart by it");
+    }
+    const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
+    cases.push_back({id, size, std::move(problem)});
+  }
+  return cases;
+}
+
+Result<std::vector<Case>> read_cases(const std::string& path) {
+  WEFT_ASSIGN(const std::string text, read_file(path));
+  return parse_cases(text, path);
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/round/measured_link.h"
+
+#include <algorithm>
+
+namespace weft::reshard {
+namespace {
+
+using graph::CollectiveKind;
+
+/// The table of that kind with most ranks, or with two where `pair`.
+const cost::LinkTable* pick(const std::vector<cost::LinkTable>& tables, CollectiveKind kind) {
+  const cost::LinkTable* found = nullptr;
+  const bool pair = kind == CollectiveKind::kSendRecv;
+  for (const cost::LinkTable& table : tables) {
+    if (table.collective != kind || (pair && table.ranks != 2)) continue;
+    if (!found || table.ranks > found->ranks) found = &table;
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<Link> link_of(const std::vector<cost::LinkTable>& tables) {
+  const cost::LinkTable* table = pick(tables, CollectiveKind::kAllToAll);
+  if (!table) table = pick(tables, CollectiveKind::kSendRecv);
+  if (!table) {
+    return fail(ErrorCode::kUsage,
+                "neither all_to_all nor send_recv of two ranks is in the table; measure them with "
+                "weft calibrate --collectives all_to_all,send_recv");
+  }
+  Link link;
+  link.step = table->latency() * 1000;
+  link.bandwidth = 1;
+  for (const cost::LinkRow& row : table->rows) {
+    // Of an all-to-all a rank keeps its own share.
+    const bool all = table->collective == CollectiveKind::kAllToAll;
+    const Bytes received = all ? row.bytes / table->ranks * (table->ranks - 1) : row.bytes;
+    const double rate = static_cast<double>(received) / static_cast<double>(row.time) * 1e9;
+    link.bandwidth = std::max(link.bandwidth, static_cast<std::int64_t>(rate));
+  }
+  return link;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/round/traffic.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "weft/base/check.h"
+#include "weft/reshard/round/joining.h"
+#include "weft/reshard/round/nodes.h"
+
+namespace weft::reshard {
+namespace {
+
+/// Of a round that has been made, which is in the order of receivers, then senders.
+Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
+  Traffic sum;
+  std::map<std::int32_t, std::int64_t> into_node;
+  std::int64_t received = 0, peers = 0;  // of the receiver at hand
+  for (std::size_t i = 0; i < round.size(); ++i) {
+    const Round::Ends &ends = round.ends(i), &before = round.ends(i == 0 ? 0 : i - 1);
+    const bool fresh = i == 0 || before.to != ends.to;
+    if (fresh) received = peers = 0;
+    peers += fresh || before.from != ends.from ? 1 : 0;
+    const std::int64_t elements = volume(round.box(i));
+    received += elements;
+    sum.recv_total += elements;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, peers);
+    if (node_of.empty() || node_of[ends.from] == node_of[ends.to]) continue;
+    std::int64_t& into = into_node[node_of[ends.to]];
+    into += elements;
+    sum.node_recv_max = std::max(sum.node_recv_max, into);
+  }
+  return sum;
+}
+
+bool all_there(const Layout& layout) {
+  std::int32_t any = 0;  // kAbsent is negative, all others are not
+  for (const std::int32_t group : layout.group) any |= group;
+  return any >= 0;
+}
+
+/// Where all devices want the same number of elements out of the same number of shards, without
+/// summands: most rounds of a search. nullopt for others.
+std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetings& meetings,
+                                    std::vector<std::int64_t>* received) {
+  if (from.groups > 1 || to.groups > 1) return std::nullopt;
+  if (!all_there(from) || !all_there(to)) return std::nullopt;
+  std::int64_t wanted = 1, met = 1, same = 1;
+  Product others;  // kept, of dimensions that are cut differently
+  bool differ = false;
+  for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
+    const std::int64_t every = to.cuts[dim]->every;
+    if (every < 0) return std::nullopt;
+    wanted *= every;
+    if (from.cuts[dim] == to.cuts[dim]) {
+      same *= every;
+      continue;
+    }
+    const Overlap& overlap = meetings.overlap(from.cuts[dim], to.cuts[dim]);
+    if (overlap.every_met < 0) return std::nullopt;
+    met *= overlap.every_met;
+    others.multiply(overlap.common);
+    differ = true;
+  }
+  // What a device keeps of those dimensions at least, and all together.
+  const Device devices = to.devices();
+  std::int64_t least = 1, sum = devices;
+  if (differ) {
+    const std::int64_t* kept = others.values(devices, meetings.room()[0]);
+    least = kept[0];
+    sum = 0;
+    for (Device device = 0; device < devices; ++device) {
+      least = std::min(least, kept[device]);
+      sum += kept[device];
+    }
+  }
+  if (received != nullptr) {
+    const std::int64_t* kept = others.values(devices, meetings.room()[0]);
+    for (Device device = 0; device < devices; ++device) {
+      (*received)[device] = wanted - kept[device] * same;
+    }
+  }
+  least *= same;
+  if (least == wanted) return Traffic{};
+  return Traffic{wanted - least, wanted * devices - sum * same, met - (least > 0 ? 1 : 0), 0};
+}
+
+/// Without summands, where all devices have a part. All numbers are by device: what it
+/// keeps, wants, and from how many shards it comes.
+Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted, const std::int64_t* met,
+                      Device devices, std::vector<std::int64_t>* received_by) {
+  Traffic sum;
+  for (Device device = 0; device < devices; ++device) {
+    const std::int64_t received = wanted[device] - kept[device];
+    const std::int64_t peers = met[device] - (kept[device] > 0 ? 1 : 0);
+    if (received_by != nullptr) (*received_by)[device] = received;
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, received > 0 ? peers : 0);
+  }
+  return sum;
+}
+
+/// Likewise for all others; `met` are shards of one group.
+Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t* kept,
+                       const std::int64_t* wanted, const std::int64_t* met,
+                       std::vector<std::int64_t>* received_by) {
+  const Joining joining(from, to);
+  Traffic sum;
+  for (Device device = 0; device < to.devices(); ++device) {
+    const std::int32_t group = to.group[device], before = from.group[device];
+    const std::int64_t part = wanted[device];
+    if (group == Layout::kAbsent || part == 0) continue;
+    const bool has_own = before != Layout::kAbsent && joining.leads_to[before] == group;
+    const std::int64_t own = has_own ? kept[device] : 0;
+    const std::int64_t joins = joining.joins[group];
+    const std::int64_t received = part * joins - own;
+    if (received == 0) continue;
+    if (received_by != nullptr) (*received_by)[device] = received;
+    sum.recv_total += received;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.peers_max = std::max(sum.peers_max, met[device] * joins - (own > 0 ? 1 : 0));
+  }
+  return sum;
+}
+
+/// Of a grid, with one part a device at both ends, but for what comes into nodes.
+Traffic traffic_of_devices(const Layout& from, const Layout& to, Meetings& meetings,
+                           std::vector<std::int64_t>* received) {
+  if (const auto even = even_traffic(from, to, meetings, received)) return *even;
+  // What devices keep, want, and take from how many shards of one group.
+  Product keep, want, meet;
+  for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
+    multiply(want, *to.cuts[dim]);
+    if (from.cuts[dim] == to.cuts[dim]) {
+      multiply(keep, *to.cuts[dim]);
+      continue;
+    }
+    const Overlap& overlap = meetings.overlap(from.cuts[dim], to.cuts[dim]);
+    keep.multiply(overlap.common);
+    if (overlap.every_met >= 0) {
+      meet.multiply(overlap.every_met);
+    } else {
+      meet.multiply(overlap.met_of);
+    }
+  }
+  Meetings::Room& room = meetings.room();
+  const Device devices = to.devices();
+  const std::int64_t* kept = keep.values(devices, room[0]);
+  const std::int64_t* wanted = want.values(devices, room[1]);
+  const std::int64_t* met = meet.values(devices, room[2]);
+  const bool plain = from.groups == 1 && to.groups == 1 && all_there(from) && all_there(to);
+  return plain ? plain_traffic(kept, wanted, met, devices, received)
+               : summed_traffic(from, to, kept, wanted, met, received);
+}
+
+}  // namespace
+
+Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings,
+                std::vector<std::int64_t>* received) {
+  WEFT_CHECK(exchangeable(from, to));
+  if (!from.further.empty() || !to.further.empty() || !from.grid) {
+    if (received != nullptr) *received = reshard::received(from, to);
+    return measure(exchange(from, to, meetings), meetings.node_of());
+  }
+  if (received != nullptr) received->assign(to.devices(), 0);
+  Traffic sum = traffic_of_devices(from, to, meetings, received);
+  if (sum.recv_max > 0 && !meetings.node_of().empty()) {
+    sum.node_recv_max = into_nodes(from, to, meetings);
+  }
+  return sum;
+}
+
+}  // namespace weft::reshard

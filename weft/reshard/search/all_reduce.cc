@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/all_reduce.h"
+
+#include <algorithm>
+
+namespace weft::reshard {
+
+Way AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over) {
+  const LayoutPtr reduced = layouts_.layout(whole);
+  Way best;
+  const auto consider = [&](Way way) {
+    if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
+  };
+  const std::int64_t ranks = divisor(factored_.factors, over);
+  const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
+  for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
+    if (best.layout && best.traffic.recv_max <= ideal) break;
+    if (whole.frames[dim] != Frame::kPlain) continue;
+    Type scattered = whole;
+    for (const Factor factor : over) scattered.dims[dim].push_back(factor);
+    consider(through(from, layouts_.layout(scattered), reduced));
+  }
+  if (!best.layout || best.traffic.recv_max > ideal) {
+    if (auto way = flat(from, reduced, whole, over)) consider(std::move(*way));
+  }
+  return best;
+}
+
+/// Through equal shares of the flattened parts. Where there are no nodes these are not made, of
+/// which there are many: what comes follows from their sizes, and senders are as many as ranks,
+/// or a few more where copies share the sending. nullopt where parts cannot be flattened.
+std::optional<Way> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
+                                    const FactorList& over) {
+  if (!problem_.node_of.empty()) {
+    const LayoutPtr between = layouts_.flattened(whole, over);
+    if (!between) return std::nullopt;
+    return through(from, between, to);
+  }
+  if (!std::all_of(to->cuts.begin(), to->cuts.end(), [](const auto& cut) { return cut->single; })) {
+    return std::nullopt;
+  }
+  priced_ += 2;
+  const std::int64_t ranks = divisor(factored_.factors, over);
+  Traffic sum{0, 0, 2 * (ranks - 1), 0};
+  for (Device device = 0; device < to->devices(); ++device) {
+    if (!to->holds(device)) continue;
+    const std::int64_t part = to->elements(device);
+    const std::int64_t share = layouts_.flat_range_of(part, over, device).length();
+    const std::int64_t received = (ranks - 1) * share + part - share;
+    sum.recv_max = std::max(sum.recv_max, received);
+    sum.recv_total += received;
+  }
+  return Way{to, nullptr, sum, true};
+}
+
+Way AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
+  const Traffic down = traffic(*from, *between, meetings_, &received_down_);
+  const Traffic up = traffic(*between, *to, meetings_, &received_up_);
+  priced_ += 2;
+  // Where devices differ in both, it may not be the same one that receives most.
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < received_up_.size(); ++i) {
+    most = std::max(most, received_down_[i] + received_up_[i]);
+  }
+  return {to,
+          between,
+          {most, down.recv_total + up.recv_total, down.peers_max + up.peers_max,
+           down.node_recv_max + up.node_recv_max},
+          false};
+}
+
+void AllReduces::make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over,
+                           bool copies, Way& way) {
+  way.between = layouts_.flattened(whole, over);
+  way.flat = false;
+  if (copies) way.traffic = through(from, way.between, way.layout).traffic;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/bounds.h"
+
+#include <algorithm>
+
+#include "weft/reshard/round/exchange.h"
+#include "weft/reshard/round/nodes.h"
+
+namespace weft::reshard {
+
+std::vector<std::int64_t> lacking(const Layout& from, const Layout& to) {
+  std::vector<std::int64_t> lacks(to.devices(), 0);
+  // Of a partial target a device may hold as little as nothing: others can hold its summand.
+  if (to.partial()) return lacks;
+  // Of a partial source it has one group at best; the sum of the others must come from elsewhere.
+  if (!from.partial()) lacks = kept(from, to);
+  for (std::int64_t& own : lacks) own = -own;
+  for (Part part = 0; part < to.parts(); ++part) {
+    if (to.group[part] != Layout::kAbsent) lacks[to.device_of(part)] += to.elements(part);
+  }
+  return lacks;
+}
+
+std::int64_t least_received(const Layout& from, const Layout& to) {
+  const std::vector<std::int64_t> lacks = lacking(from, to);
+  const std::int64_t most = lacks.empty() ? 0 : *std::max_element(lacks.begin(), lacks.end());
+  if (!from.partial() || to.partial()) return most;
+  const std::int64_t count = elements(to.shape);
+  std::int64_t wanted = 0;  // by all devices together
+  for (const std::int64_t lack : lacks) wanted += lack;
+  const std::int64_t total = (from.groups - 1) * count + std::max<std::int64_t>(0, wanted - count);
+  const std::int64_t devices = std::max(1, to.devices());
+  return std::max(most, (total + devices - 1) / devices);
+}
+
+Bounds bounds(const Problem& problem) {
+  Bounds bounds;
+  for (const std::int64_t received : lacking(problem.source, problem.target)) {
+    bounds.recv_total += received;
+  }
+  bounds.recv_max = least_received(problem.source, problem.target);
+  Meetings meetings(problem.node_of);
+  bounds.node_recv_max = node_lacks(problem.source, problem.target, meetings);
+  bounds.memory = std::max(problem.source.largest(), problem.target.largest());
+  return bounds;
+}
+
+}  // namespace weft::reshard

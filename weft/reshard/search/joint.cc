@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/joint.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <type_traits>
+
+namespace weft::reshard {
+namespace {
+
+std::int32_t rounds_of(const std::vector<Passage>& passages) {
+  std::int32_t most = -1;
+  for (const Passage& passage : passages) {
+    for (const std::int32_t round : passage.round) most = std::max(most, round);
+  }
+  return most + 1;
+}
+
+Device devices_of(const std::vector<Passage>& passages) {
+  return passages.empty() ? 0 : passages.front().problem->source.devices();
+}
+
+/// Who holds what each part of a layout holds.
+class Holders {
+ public:
+  explicit Holders(const Layout& layout) : shard_of_(layout.parts(), -1) {
+    std::map<std::vector<std::int32_t>, std::int32_t> shards;
+    for (Part part = 0; part < layout.parts(); ++part) {
+      if (!layout.holds(part)) continue;
+      std::vector<std::int32_t> key = {layout.group[part]};
+      for (const auto& cut : layout.cuts) key.push_back(cut->slot_of[part]);
+      const auto next = static_cast<std::int32_t>(devices_.size());
+      const auto [found, fresh] = shards.emplace(std::move(key), next);
+      if (fresh) devices_.emplace_back();
+      shard_of_[part] = found->second;
+      devices_[found->second].push_back(layout.device_of(part));
+    }
+  }
+
+  const std::vector<Device>& of(Part part) const { return devices_[shard_of_[part]]; }
+  bool several() const {
+    return std::any_of(devices_.begin(), devices_.end(),
+                       [](const auto& list) { return list.size() > 1; });
+  }
+
+ private:
+  std::vector<std::int32_t> shard_of_;
+  std::vector<std::vector<Device>> devices_;
+};
+
+/// A piece that several devices could send.
+struct Choice {
+  Piece* piece;
+  Bytes bytes;
+  std::vector<Device> holders;
+};
+
+/// The device that has least to send, of the receiver's node if there is any.
+Device least_loaded(const Choice& choice, const std::vector<std::int32_t>& node_of,
+                    const std::vector<Bytes>& sent) {
+  const auto cost = [&](Device device) {
+    const bool far = !node_of.empty() && node_of[device] != node_of[choice.piece->to];
+    return std::tuple{far, sent[device], device};
+  };
+  return *std::min_element(choice.holders.begin(), choice.holders.end(),
+                           [&](Device a, Device b) { return cost(a) < cost(b); });
+}
+
+/// take(array, way) for every way on which something moves.
+template <class Take>
+void for_each_way(const std::vector<Passage>& passages, const Take& take) {
+  for (std::size_t array = 0; array < passages.size(); ++array) {
+    for (std::size_t way = 0; way < passages[array].round.size(); ++way) {
+      if (passages[array].round[way] >= 0) take(array, way);
+    }
+  }
+}
+
+/// The layout with its devices numbered anew among more of them. `number`: by old device.
+Layout renumbered(const Layout& layout, const std::vector<Device>& number, Device universe) {
+  Layout wide = layout;
+  const auto more = static_cast<std::size_t>(universe - layout.devices());
+  const auto spread = [&](const auto& by_device, const auto& missing) {
+    auto list = std::decay_t<decltype(by_device)>(by_device.size() + more, missing);
+    for (Part part = 0; part < static_cast<Part>(by_device.size()); ++part) {
+      const bool first = part < layout.devices();
+      list[first ? number[part] : part + static_cast<Part>(more)] = by_device[part];
+    }
+    return list;
+  };
+  for (auto& cut : wide.cuts) {
+    std::vector<Strips> pieces;
+    for (Part part = 0; part < layout.parts(); ++part) pieces.push_back(cut->piece(part));
+    cut = std::make_shared<Cut>(make_cut(spread(pieces, Strips{})));
+  }
+  wide.group = spread(layout.group, Layout::kAbsent);
+  if (!layout.team.empty()) wide.team = spread(layout.team, Layout::kAbsent);
+  for (Device& device : wide.further) device = number[device];
+  return wide;
+}
+
+}  // namespace
+
+void share_devices(std::vector<Problem>& problems) {
+  std::vector<std::int64_t> devices;
+  for (const Problem& problem : problems) {
+    devices.insert(devices.end(), problem.devices.begin(), problem.devices.end());
+  }
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  for (Problem& problem : problems) {
+    if (problem.devices == devices) continue;
+    const std::vector<Device> number = dense(devices, problem.devices);
+    const auto universe = static_cast<Device>(devices.size());
+    problem.source = renumbered(problem.source, number, universe);
+    problem.target = renumbered(problem.target, number, universe);
+    problem.devices = devices;
+    problem.node_of.clear();
+  }
+}
+
+Passage make_passage(const Problem& problem, const Plan& plan) {
+  Passage passage{&problem, {&problem.source}, {}};
+  std::int32_t round = 0;
+  for (const Step& step : plan.steps) {
+    for (const LayoutPtr& layout : step.layouts) {
+      passage.layouts.push_back(layout.get());
+      passage.round.push_back(step.traffic.recv_total > 0 ? round++ : -1);
+    }
+  }
+  return passage;
+}
+
+bool senders_to_choose(const std::vector<Passage>& passages) {
+  bool found = false;
+  for_each_way(passages, [&](std::size_t array, std::size_t way) {
+    found = found || Holders(*passages[array].layouts[way]).several();
+  });
+  return found;
+}
+
+JointPieces joint_pieces(const std::vector<Passage>& passages) {
+  JointPieces all(passages.size());
+  for (std::size_t i = 0; i < passages.size(); ++i) all[i].resize(passages[i].round.size());
+  const auto rounds = static_cast<std::size_t>(rounds_of(passages));
+  std::vector<std::vector<Bytes>> sent(rounds, std::vector<Bytes>(devices_of(passages), 0));
+  std::vector<std::vector<Choice>> choices(rounds);
+  for_each_way(passages, [&](std::size_t array, std::size_t way) {
+    const Passage& passage = passages[array];
+    const Layout &from = *passage.layouts[way], &to = *passage.layouts[way + 1];
+    const std::int32_t round = passage.round[way];
+    Meetings meetings(passage.problem->node_of);
+    all[array][way] = pieces(from, to, meetings);
+    const Holders holders(from);
+    for (Piece& piece : all[array][way]) {
+      const Bytes bytes =
+          passage.problem->item_size * common_elements(from, piece.from_part, to, piece.to_part);
+      const std::vector<Device>& list = holders.of(piece.from_part);
+      if (list.size() == 1) {
+        sent[round][piece.from] += bytes;
+      } else {
+        choices[round].push_back({&piece, bytes, list});
+      }
+    }
+  });
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::stable_sort(choices[round].begin(), choices[round].end(),
+                     [](const Choice& a, const Choice& b) { return a.bytes > b.bytes; });
+    for (const Choice& choice : choices[round]) {
+      choice.piece->from = least_loaded(choice, passages.front().problem->node_of, sent[round]);
+      sent[round][choice.piece->from] += choice.bytes;
+    }
+  }
+  return all;
+}
+
+JointLoads joint_loads(const std::vector<Passage>& passages, const JointPieces& pieces) {
+  const Device devices = devices_of(passages);
+  JointLoads loads{std::vector<Bytes>(devices, 0), std::vector<Bytes>(devices, 0), 0, 0};
+  for (std::int32_t round = 0; round < rounds_of(passages); ++round) {
+    std::vector<Bytes> sent(devices, 0), received(devices, 0);
+    for_each_way(passages, [&](std::size_t array, std::size_t way) {
+      const Passage& passage = passages[array];
+      if (passage.round[way] != round) return;
+      for (const Piece& piece : pieces[array][way]) {
+        const Bytes bytes =
+            passage.problem->item_size * common_elements(*passage.layouts[way], piece.from_part,
+                                                         *passage.layouts[way + 1], piece.to_part);
+        sent[piece.from] += bytes;
+        received[piece.to] += bytes;
+      }
+    });
+    for (Device device = 0; device < devices; ++device) {
+      loads.sent[device] += sent[device];
+      loads.received[device] += received[device];
+    }
+    if (devices == 0) continue;
+    loads.sent_max += *std::max_element(sent.begin(), sent.end());
+    loads.received_max += *std::max_element(received.begin(), received.end());
+  }
+  return loads;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/moves.h"
+
+#include <algorithm>
+
+namespace weft::reshard {
+namespace {
+
+/// The list in the order of `order`, which has all of it.
+FactorList sorted_like(const FactorList& order, const FactorList& list) {
+  FactorList sorted;
+  for (const Factor factor : order) {
+    if (list.has(factor)) sorted.push_back(factor);
+  }
+  return sorted;
+}
+
+bool within(const FactorList& list, const FactorList& whole) {
+  return std::all_of(list.begin(), list.end(), [&](Factor factor) { return whole.has(factor); });
+}
+
+/// Puts a dimension into the frame of an end; plain where that is the same.
+void set_frame(Type& type, std::size_t dim, Frame frame, const FactorList& order) {
+  FactorList& list = type.dims[dim];
+  list = sorted_like(order, list);
+  const bool first_ones = std::equal(list.begin(), list.end(), order.begin());
+  type.frames[dim] = first_ones ? Frame::kPlain : frame;
+}
+
+FactorList without(const FactorList& list, const FactorList& others) {
+  FactorList rest;
+  for (const Factor factor : list) {
+    if (!others.has(factor)) rest.push_back(factor);
+  }
+  return rest;
+}
+
+FactorList joined(FactorList first, const FactorList& second) {
+  first.append(second.begin(), second.end());
+  return first;
+}
+
+/// Types without repetition.
+class Collector {
+ public:
+  Collector(TypeNumber start, TypeNumbers& numbers) : numbers_(numbers), seen_(numbers.size()) {
+    seen_[start] = true;
+  }
+  void add(const Type& type) {
+    const TypeNumber number = numbers_.of(type);
+    if (seen_.size() < numbers_.size()) seen_.resize(numbers_.size());
+    if (seen_[number]) return;
+    seen_[number] = true;
+    list_.push_back(number);
+  }
+  std::vector<TypeNumber> take() { return std::move(list_); }
+
+ private:
+  TypeNumbers& numbers_;
+  std::vector<char> seen_;  ///< by number
+  std::vector<TypeNumber> list_;
+};
+
+/// What a type becomes without a factor: the rest cuts anew, or stays in the frame of an end.
+std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
+  Type rest = type;
+  rest.partial.remove(factor);
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    if (!rest.dims[dim].remove(factor)) continue;
+    std::vector<Type> found;
+    for (const auto& [frame, end] :
+         {std::pair{Frame::kSource, &factored.from}, std::pair{Frame::kTarget, &factored.to}}) {
+      const FactorList& order = end->dims[dim];
+      const bool framed = type.frames[dim] == frame ||
+                          (type.frames[dim] == Frame::kPlain && within(type.dims[dim], order) &&
+                           sorted_like(order, type.dims[dim]) == type.dims[dim]);
+      if (end->side != type.side || !framed) continue;
+      Type strided = rest;
+      set_frame(strided, dim, frame, order);
+      found.push_back(std::move(strided));
+    }
+    rest.frames[dim] = Frame::kPlain;
+    found.push_back(std::move(rest));
+    return found;
+  }
+  return {rest};
+}
+
+/// One factor to every other place: gathers, slices, all-to-alls, reduce-scatters.
+void move_one(const FactoredProblem& factored, const Type& type, Factor factor, Collector& found) {
+  for (const Type& rest : removals(factored, type, factor)) {
+    found.add(rest);
+    for (std::size_t dim = 0; dim < rest.dims.size(); ++dim) {
+      for (std::size_t at = 0; at <= rest.dims[dim].size(); ++at) {
+        if (rest.frames[dim] != Frame::kPlain) break;
+        Type next = rest;
+        next.dims[dim].insert(next.dims[dim].begin() + static_cast<std::ptrdiff_t>(at), factor);
+        found.add(next);
+      }
+      const FactorList& order = factored.to.dims[dim];
+      if (rest.side == factored.to.side && rest.frames[dim] != Frame::kSource &&
+          order.has(factor) && within(rest.dims[dim], order)) {
+        Type next = rest;
+        next.dims[dim].push_back(factor);
+        set_frame(next, dim, Frame::kTarget, order);
+        found.add(next);
+      }
+    }
+  }
+}
+
+/// Permutes of two factors, of which one may be unused.
+void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
+  Type next = type;
+  bool cuts = false;
+  for (std::size_t dim = 0; dim < next.dims.size(); ++dim) {
+    for (Factor& factor : next.dims[dim]) {
+      if (factor != a && factor != b) continue;
+      if (next.frames[dim] != Frame::kPlain) return;
+      factor = factor == a ? b : a;
+      cuts = true;
+    }
+  }
+  if (cuts) found.add(next);
+}
+
+/// The target, and with some of its copies still cut: by one factor, and by the first few.
+void arrive(const FactoredProblem& factored, const Type& target, Collector& found) {
+  found.add(target);
+  const FactorList free = unused(factored.factors, target);
+  for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
+    Type all = target;
+    for (const Factor factor : free) {
+      Type one = target;
+      one.dims[dim].push_back(factor);
+      found.add(one);
+      all.dims[dim].push_back(factor);
+      found.add(all);
+    }
+  }
+  for (const Type& place : stopovers(factored)) found.add(place);
+}
+
+/// Summands scattered over a dimension: those of all factors, or of those within nodes.
+void scatter(const Type& type, const FactorList& over, Collector& found) {
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    if (type.frames[dim] != Frame::kPlain) continue;
+    Type scattered = type;
+    for (const Factor factor : over) {
+      scattered.dims[dim].push_back(factor);
+      scattered.partial.remove(factor);
+    }
+    found.add(scattered);
+  }
+}
+
+/// Everything that can be sliced off towards the target at once, for nothing.
+void slice_all(const FactoredProblem& factored, const Type& type, Collector& found) {
+  if (type.side != factored.to.side) return;
+  const FactorList free = unused(factored.factors, type);
+  Type next = type;
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    const FactorList& order = factored.to.dims[dim];
+    if (type.frames[dim] == Frame::kSource || !within(type.dims[dim], order)) continue;
+    for (const Factor factor : order) {
+      if (free.has(factor)) next.dims[dim].push_back(factor);
+    }
+    set_frame(next, dim, Frame::kTarget, order);
+  }
+  found.add(next);
+}
+
+}  // namespace
+
+std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
+                              TypeNumbers& numbers) {
+  const Factors& factors = factored.factors;
+  const Type type = numbers[from];  // a copy: new ones are coming
+  Collector found(from, numbers);
+  Type target = factored.to;
+  target.partial.clear();
+  arrive(factored, target, found);
+  slice_all(factored, type, found);
+  scatter(type, type.partial, found);
+  scatter(type, common(type.partial, factors.near), found);
+  const FactorList& side = factors.sides[type.side];
+  for (const Factor factor : side) {
+    move_one(factored, type, factor, found);
+    if (type.partial.has(factor)) continue;
+    for (const Factor other : side) {
+      if (other > factor && !type.partial.has(other)) swap_two(type, factor, other, found);
+    }
+  }
+  return found.take();
+}
+
+std::vector<Type> stopovers(const FactoredProblem& factored) {
+  const FactorList& near_ones = factored.factors.near;
+  if (near_ones.empty()) return {};
+  Type target = factored.to;
+  target.partial.clear();
+  const FactorList copies = common(unused(factored.factors, target), near_ones);
+  const FactorList all = common(factored.factors.sides[target.side], near_ones);
+  Type between = target;
+  for (FactorList& list : between.dims) list = without(list, near_ones);
+  std::vector<Type> places;
+  for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
+    places.push_back(target);
+    places.back().dims[dim].append(copies.begin(), copies.end());
+    places.push_back(between);
+    places.back().dims[dim].append(all.begin(), all.end());
+  }
+  if (factored.from.side != target.side) return places;
+  Type inside = target, outside = target;
+  for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
+    inside.dims[dim] =
+        joined(without(factored.from.dims[dim], near_ones), common(target.dims[dim], near_ones));
+    outside.dims[dim] =
+        joined(without(target.dims[dim], near_ones), common(factored.from.dims[dim], near_ones));
+  }
+  places.push_back(std::move(inside));
+  places.push_back(std::move(outside));
+  return places;
+}
+
+bool arrived(const FactoredProblem& factored, const Type& type) {
+  const Type& target = factored.to;
+  if (type.side != target.side) return false;
+  const auto adds = [&](Factor factor) { return target.partial.has(factor); };
+  if (!std::all_of(type.partial.begin(), type.partial.end(), adds)) return false;
+  for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+    const FactorList &list = type.dims[dim], &wanted = target.dims[dim];
+    if (type.frames[dim] != Frame::kPlain || list.size() < wanted.size() ||
+        !std::equal(wanted.begin(), wanted.end(), list.begin())) {
+      return false;
+    }
+    if (!std::all_of(list.begin() + static_cast<std::ptrdiff_t>(wanted.size()), list.end(), adds)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/planner.h"
+
+#include <algorithm>
+
+#include "weft/reshard/search/bounds.h"
+#include "weft/reshard/search/factors.h"
+#include "weft/reshard/search/moves.h"
+#include "weft/reshard/search/normal_form.h"
+#include "weft/reshard/search/relay.h"
+#include "weft/reshard/search/search.h"
+
+namespace weft::reshard {
+namespace {
+
+constexpr std::int64_t kLeastRounds = 60;
+
+/// About a millisecond at 64 devices. The fewer devices, the smaller their parts and the more there
+/// is to gain from fewer messages, and the more rounds can be looked at.
+std::int64_t affordable_rounds(const Problem& problem, const TypeLayouts& layouts) {
+  constexpr std::int64_t kMost = 20'000, kWork = 2'000'000;
+  const auto devices = static_cast<std::int64_t>(problem.devices.size());
+  std::int64_t work = kWork;
+  if (!problem.node_of.empty()) {
+    // What comes into nodes takes about as long again, and longer where nodes are no grids.
+    const bool grids = layouts.node_grid(0) && layouts.node_grid(1);
+    work = grids ? kWork * 2 / 5 : kWork / 6;
+  }
+  return std::clamp(work / std::max<std::int64_t>(1, devices * devices), kLeastRounds, kMost);
+}
+
+/// Whether the array may rest wherever it does between two rounds of the plan.
+bool rests_well(const Plan& plan, const PlannerOptions& options) {
+  if (!options.may_rest) return true;
+  const Layout* before = nullptr;
+  for (const Step& step : plan.steps) {
+    for (const LayoutPtr& layout : step.layouts) {
+      if (before != nullptr && !options.may_rest(*before)) return false;
+      before = layout.get();
+    }
+  }
+  return true;
+}
+
+/// The one that is cheapest to go to and on from in a step each. Others hardly ever lead to the
+/// cheapest plan.
+std::optional<Type> best_stopover(const Problem& problem, const FactoredProblem& factored,
+                                  TypeLayouts& layouts, const Link& link, Meetings& meetings) {
+  const LayoutPtr from = layouts.layout(factored.from);
+  std::optional<Type> best;
+  Picos least = 0;
+  for (const Type& place : stopovers(factored)) {
+    const LayoutPtr layout = layouts.layout(place);
+    const Picos cost = price(link, traffic(*from, *layout, meetings), problem.item_size) +
+                       price(link, traffic(*layout, problem.target, meetings), problem.item_size);
+    if (best && cost >= least) continue;
+    best = place;
+    least = cost;
+  }
+  return best;
+}
+
+Picos least_time(const Problem& problem, const Bounds& least, const Link& link) {
+  if (least.recv_max == 0) return 0;
+  return least_price(link, {least.recv_max, 0, 1, least.node_recv_max}, problem.item_size);
+}
+
+}  // namespace
+
+Picos least_time(const Problem& problem, const Link& link) {
+  return least_time(problem, bounds(problem), link);
+}
+
+Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
+  Meetings meetings(problem.node_of);
+  const Bounds least = bounds(problem);
+  // What is between may be wider than the larger end: summands are, if their sum is to be cast.
+  const std::int64_t memory =
+      std::min(least.memory, least_peak_bytes(problem) / std::max<Bytes>(1, problem.item_size));
+  std::optional<Plan> best;
+  const auto offer = [&](std::optional<Plan> plan) {
+    if (plan && (!best || plan->time < best->time) && rests_well(*plan, options)) {
+      best = std::move(plan);
+    }
+  };
+  const std::optional<FactoredProblem> factored = factor(problem);
+  if (!problem.target.partial()) offer(direct_plan(problem, factored, options.link, meetings));
+  if (best && (options.direct || best->time <= least_time(problem, least, options.link)))
+    return *best;
+  if (factored) {
+    SearchLimits limits;
+    limits.memory = memory;
+    limits.may_rest = options.may_rest;
+    TypeLayouts layouts(problem, *factored);
+    limits.rounds =
+        options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem, layouts);
+    offer(normal_plan(problem, *factored, layouts, options.link, meetings));
+    if (best) limits.bar = best->time;
+    const bool summands = problem.source.partial() || problem.target.partial();
+    if (options.link.node_bandwidth > 0 && !summands) {
+      if (const auto place = best_stopover(problem, *factored, layouts, options.link, meetings)) {
+        SearchLimits part = limits;
+        part.rounds = std::max(kLeastRounds, limits.rounds * 2 / 5);
+        limits.rounds -= part.rounds;
+        offer(search_through(*place, problem, *factored, layouts, options.link, part, meetings));
+        limits.rounds = std::max(kLeastRounds, limits.rounds + part.rounds);
+        if (best) limits.bar = best->time;
+      }
+    }
+    offer(search(problem, *factored, layouts, options.link, limits, meetings));
+  }
+  if (best && !options.direct && options.link.message > 0) {
+    offer(relay_plan(problem, options.link, memory, best->time, meetings));
+  }
+  if (!best) {
+    return fail(ErrorCode::kInfeasible,
+                "no way to a partial target: the axes of the meshes share no factors");
+  }
+  return *best;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/relay.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <random>
+
+namespace weft::reshard {
+namespace {
+
+constexpr Device kMostDevices = 16;
+constexpr int kMostRounds = 4;  ///< in which one can hear of that many
+
+/// What one device has of what another shall have.
+struct Errand {
+  Device from = 0, to = 0;
+  std::int64_t elements = 0;
+  std::vector<Box> boxes;
+};
+
+bool single_copies(const Layout& layout) {
+  std::int64_t held = 0;
+  for (Part part = 0; part < layout.parts(); ++part) {
+    if (layout.group[part] != Layout::kAbsent) held += layout.elements(part);
+  }
+  return !layout.partial() && held == elements(layout.shape);
+}
+
+std::vector<Errand> errands_of(const Layout& from, const Layout& to) {
+  std::vector<Errand> errands;
+  for (Part a = 0; a < from.parts(); ++a) {
+    for (Part b = 0; b < to.parts(); ++b) {
+      if (!from.holds(a) || !to.holds(b) || common_elements(from, a, to, b) == 0) continue;
+      std::vector<Strips> shared;
+      for (std::size_t dim = 0; dim < from.cuts.size(); ++dim) {
+        shared.push_back(intersect(from.cuts[dim]->piece(a), to.cuts[dim]->piece(b)));
+      }
+      Errand errand{from.device_of(a), to.device_of(b), common_elements(from, a, to, b), {}};
+      for_each_box(shared, [&](const Box& box) { errand.boxes.push_back(box); });
+      errands.push_back(std::move(errand));
+    }
+  }
+  return errands;
+}
+
+/// Who listens to whom, round by round, and what that makes each device hold.
+struct Relay {
+  using Row = std::array<Device, kMostDevices>;
+  Device devices = 0;
+  int rounds = 0;
+  std::array<Row, kMostRounds> listens_to{};
+  /// Bit s: has heard of device s before the round.
+  std::array<std::array<std::uint32_t, kMostDevices>, kMostRounds + 1> heard{};
+  std::array<std::array<std::int64_t, kMostDevices>, kMostRounds> load{};
+
+  void listen() {
+    for (Device d = 0; d < devices; ++d) heard[0][d] = 1u << d;
+    for (int round = 0; round < rounds; ++round) {
+      for (Device d = 0; d < devices; ++d) {
+        heard[round + 1][d] = heard[round][d] | heard[round][listens_to[round][d]];
+      }
+    }
+  }
+
+  /// Where an errand is before each round, by going back from its end; false: nobody tells it.
+  template <class At>
+  bool trace(const Errand& errand, const At& at) const {
+    Device place = errand.to;
+    if ((heard[rounds][place] >> errand.from & 1) == 0) return false;
+    for (int round = rounds; round-- > 0;) {
+      if ((heard[round][place] >> errand.from & 1) == 0) place = listens_to[round][place];
+      at(round, place);
+    }
+    return true;
+  }
+
+  /// Elements that do not arrive, and those that do not fit; 0: this is a plan.
+  std::int64_t faults(const std::vector<Errand>& errands, std::int64_t memory) {
+    listen();
+    for (auto& row : load) row.fill(0);
+    std::int64_t sum = 0;
+    for (const Errand& errand : errands) {
+      const bool told =
+          trace(errand, [&](int round, Device place) { load[round][place] += errand.elements; });
+      if (!told) sum += 2 * errand.elements;
+    }
+    for (int round = 1; round < rounds; ++round) {
+      for (Device d = 0; d < devices; ++d) {
+        sum += std::max<std::int64_t>(0, load[round][d] - memory);
+      }
+    }
+    return sum;
+  }
+};
+
+/// Threshold accepting: starts from everybody listening to whom is 1, 2, 4, ... away, changes one
+/// at a time, and takes a change for the worse the less easily the longer it tries.
+bool improve(Relay& relay, const std::vector<Errand>& errands, std::int64_t memory) {
+  constexpr int kTrials = 60'000, kPeriod = 5'000;
+  constexpr std::uint32_t kWorse = 5;  // shares of the largest errand's elements, at first
+  std::int64_t largest = 1;
+  for (const Errand& errand : errands) largest = std::max(largest, errand.elements);
+  std::mt19937 random(1);
+  const auto below = [&](std::int64_t limit) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(limit));
+  };
+  std::int64_t faults = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    if (trial % kPeriod == 0) {
+      for (int round = 0; round < relay.rounds; ++round) {
+        for (Device d = 0; d < relay.devices; ++d) {
+          const Device other = d ^ (1 << round);
+          relay.listens_to[round][d] = other < relay.devices ? other : d;
+        }
+      }
+      faults = relay.faults(errands, memory);
+    }
+    if (faults == 0) return true;
+    const auto round = static_cast<int>(below(relay.rounds));
+    const auto who = static_cast<Device>(below(relay.devices));
+    // Of three, the one that knows most of what is new.
+    Device& listens_to = relay.listens_to[round][who];
+    const Device before = listens_to;
+    int most = -1;
+    for (int i = 0; i < 3; ++i) {
+      const auto other = static_cast<Device>(below(relay.devices));
+      const int known = std::popcount(relay.heard[round][who] | relay.heard[round][other]);
+      if (known > most) {
+        most = known;
+        listens_to = other;
+      }
+    }
+    const std::int64_t worse =
+        below(1 + kWorse * (kPeriod - trial % kPeriod) / kPeriod) * largest / 3;
+    const std::int64_t now = relay.faults(errands, memory);
+    if (now <= faults + worse) {
+      faults = now;
+    } else {
+      listens_to = before;
+      relay.listen();
+    }
+  }
+  return false;
+}
+
+Plan plan_of(const Relay& relay, const std::vector<Errand>& errands, const Problem& problem,
+             const Link& link, Meetings& meetings) {
+  std::vector<std::vector<std::vector<Box>>> boxes(relay.rounds,
+                                                   std::vector<std::vector<Box>>(relay.devices));
+  for (const Errand& errand : errands) {
+    relay.trace(errand, [&](int round, Device place) {
+      std::vector<Box>& list = boxes[round][place];
+      list.insert(list.end(), errand.boxes.begin(), errand.boxes.end());
+    });
+  }
+  Plan plan;
+  LayoutPtr at = std::make_shared<Layout>(problem.source);
+  for (int round = 1; round <= relay.rounds; ++round) {
+    const LayoutPtr next = std::make_shared<Layout>(
+        round < relay.rounds ? layout_of_boxes(problem.shape, boxes[round]) : problem.target);
+    plan.steps.push_back({Op::kExchange, {next}, traffic(*at, *next, meetings)});
+    at = next;
+  }
+  settle(plan, problem, link);
+  return plan;
+}
+
+}  // namespace
+
+std::optional<Plan> relay_plan(const Problem& problem, const Link& link, std::int64_t memory,
+                               Picos bar, Meetings& meetings) {
+  const auto devices = static_cast<Device>(problem.devices.size());
+  if (devices > kMostDevices || !problem.node_of.empty()) return std::nullopt;
+  if (!single_copies(problem.source) || !single_copies(problem.target)) return std::nullopt;
+  const std::vector<Errand> errands = errands_of(problem.source, problem.target);
+  std::array<std::uint32_t, kMostDevices> wanted{};
+  for (const Errand& errand : errands) wanted[errand.to] |= 1u << errand.from | 1u << errand.to;
+  int sources = 1;
+  for (const std::uint32_t set : wanted) sources = std::max(sources, std::popcount(set));
+  Relay relay;
+  relay.devices = devices;
+  relay.rounds = std::bit_width(static_cast<unsigned>(sources - 1));
+  if (relay.rounds < 2 || price(link, relay.rounds, relay.rounds, 0) >= bar) return std::nullopt;
+  if (!improve(relay, errands, memory)) return std::nullopt;
+  Plan plan = plan_of(relay, errands, problem, link, meetings);
+  if (plan.time >= bar || plan.peak > memory) return std::nullopt;
+  return plan;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/reshard/search/search.h"
+
+#include <algorithm>
+#include <bit>
+#include <queue>
+#include <tuple>
+
+#include "weft/reshard/round/nodes.h"
+#include "weft/reshard/search/all_reduce.h"
+#include "weft/reshard/search/bounds.h"
+#include "weft/reshard/search/collectives.h"
+#include "weft/reshard/search/moves.h"
+
+namespace weft::reshard {
+namespace {
+
+struct State {
+  TypeNumber type = 0;
+  Way way;          ///< from the parent
+  Picos cost = 0;   ///< of the whole way here
+  Picos bound = 0;  ///< on the way from here
+  std::int32_t parent = -1;
+  bool done = false;
+};
+
+/// Messages one after the other that it takes at least to hear from `peers` others: each round that
+/// brings m messages multiplies by m + 1 of whom a device can have heard.
+std::int64_t messages_at_least(std::int64_t peers) {
+  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(peers)));
+}
+
+/// What any rounds cost that bring devices what they lack, out of the parts of so many others.
+Picos least_to_come(const Link& link, Traffic lacks, Bytes item_size) {
+  lacks.peers_max = messages_at_least(lacks.peers_max);
+  return least_price(link, lacks, item_size);
+}
+
+class Search {
+ public:
+  Search(const Problem& problem, const FactoredProblem& factored, TypeLayouts& layouts,
+         const Link& link, const SearchLimits& limits, Meetings& meetings)
+      : problem_(problem),
+        factored_(factored),
+        link_(link),
+        limits_(limits),
+        meetings_(meetings),
+        layouts_(layouts),
+        types_(layouts.numbers()),
+        all_reduces_(problem, factored, layouts, meetings),
+        best_(limits.bar) {}
+
+  std::optional<Plan> run() {
+    if (!layouts_.consistent()) return std::nullopt;
+    State start;
+    start.type = types_.of(factored_.from);
+    start.way.layout = layouts_.layout(start.type);
+    add(std::move(start));
+    while (!open_.empty() && limits_.rounds > priced()) {
+      const auto [estimate, left, index] = open_.top();
+      open_.pop();
+      if (estimate >= best_) break;
+      if (states_[index].done || estimate != states_[index].cost + states_[index].bound) continue;
+      states_[index].done = true;
+      expand(index);
+    }
+    if (best_from_ < 0) return std::nullopt;
+    return plan();
+  }
+  std::int64_t priced() const { return priced_ + all_reduces_.priced(); }
+
+ private:
+  /// Prices the way from a new state to the end, both exactly (in one round) and from below.
+  void add(State state) {
+    const auto index = static_cast<std::int32_t>(states_.size());
+    if (problem_.target.partial()) {
+      if (fits_target(state)) offer(state.cost, index, {});
+    } else {
+      const Traffic rest = traffic(*state.way.layout, problem_.target, meetings_);
+      ++priced_;
+      state.bound = lower_bound(state, rest);
+      offer(state.cost + price(link_, rest, problem_.item_size), index, rest);
+    }
+    known(state.type).state = index;
+    if (state.cost + state.bound < best_) {
+      open_.emplace(state.cost + state.bound, state.bound, index);
+    }
+    states_.push_back(std::move(state));
+  }
+
+  Picos lower_bound(const State& state, const Traffic& rest) {
+    if (rest.recv_max == 0) return 0;
+    const std::int64_t least =
+        state.way.layout->partial() ? least_of_sums(*state.way.layout) : rest.recv_max;
+    std::int64_t into_node = 0;
+    if (link_.node_bandwidth > 0) {
+      into_node = node_lacks(*state.way.layout, *layouts_.layout(factored_.to), meetings_);
+    }
+    return least_to_come(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
+  }
+
+  /// least_received() of a partial layout, for which nothing but its number of groups matters.
+  std::int64_t least_of_sums(const Layout& layout) {
+    for (const auto& [groups, least] : least_of_sums_) {
+      if (groups == layout.groups) return least;
+    }
+    least_of_sums_.emplace_back(layout.groups, least_received(layout, problem_.target));
+    return least_of_sums_.back().second;
+  }
+
+  /// Whether what every device holds lies within its part of the partial target.
+  bool fits_target(const State& state) const {
+    if (!arrived(factored_, types_[state.type])) return false;
+    for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
+      for (Device device = 0; device < problem_.target.devices(); ++device) {
+        if (!covers(problem_.target.cuts[dim]->piece(device),
+                    state.way.layout->cuts[dim]->piece(device))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The way through a state and from there straight to the target.
+  void offer(Picos cost, std::int32_t from, const Traffic& rest) {
+    if (cost >= best_) return;
+    best_ = cost;
+    best_from_ = from;
+    best_rest_ = rest;
+  }
+
+  /// In one round from a state to a type.
+  void go(std::int32_t index, TypeNumber next) {
+    const std::int32_t before = known(next).state;
+    if (before >= 0 && states_[before].cost <= states_[index].cost) return;
+    if (!fits(next)) return;
+    const LayoutPtr layout = layouts_.layout(next);
+    const Traffic round = traffic(*states_[index].way.layout, *layout, meetings_);
+    ++priced_;
+    relax(index, next, {layout, nullptr, round, false});
+  }
+
+  void expand(std::int32_t index) {
+    if (problem_.target.partial()) {
+      // Straight there, with the summands that stay such; others are added on the way.
+      Type end = factored_.to;
+      end.partial = common(types_[states_[index].type].partial, end.partial);
+      go(index, types_.of(end));
+    }
+    for (const TypeNumber next : moves(factored_, states_[index].type, types_)) {
+      if (priced() >= limits_.rounds) return;
+      go(index, next);
+    }
+    const FactorList all = types_[states_[index].type].partial;
+    for (const Factor factor : all) reduce(index, {factor});
+    const FactorList near = common(all, factored_.factors.near);
+    if (near.size() > 1 && near.size() < all.size()) reduce(index, near);
+    if (all.size() > 1) reduce(index, all);
+  }
+
+  /// What is known of a type.
+  struct Known {
+    std::int32_t state = -1;
+    enum class Fits : std::int8_t { kUnknown, kNo, kYes } fits = Fits::kUnknown;
+  };
+  Known& known(TypeNumber type) {
+    if (known_.size() < types_.size()) known_.resize(types_.size());
+    return known_[type];
+  }
+
+  /// Whether the array may rest there.
+  bool fits(TypeNumber type) {
+    Known::Fits& fits = known(type).fits;
+    if (fits == Known::Fits::kUnknown) {
+      const bool may = least_part(types_[type]) <= limits_.memory &&
+                       layouts_.layout(type)->largest() <= limits_.memory &&
+                       (!limits_.may_rest || limits_.may_rest(*layouts_.layout(type)));
+      fits = may ? Known::Fits::kYes : Known::Fits::kNo;
+    }
+    return fits == Known::Fits::kYes;
+  }
+
+  /// The largest part has at least this many elements: one of n cut by k has n / k.
+  std::int64_t least_part(const Type& type) const {
+    std::int64_t part = 1;
+    for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
+      const std::int64_t cut_by = divisor(factored_.factors, type.dims[dim]);
+      part *= (problem_.shape[dim] + cut_by - 1) / cut_by;
+    }
+    return part;
+  }
+
+  void reduce(std::int32_t index, const FactorList& over) {
+    Type whole = types_[states_[index].type];
+    for (const Factor factor : over) whole.partial.remove(factor);
+    Way way = all_reduces_.cheapest(states_[index].way.layout, whole, over);
+    if (way.layout) relax(index, types_.of(whole), std::move(way));
+  }
+
+  /// Takes the way to a type if it is better than what is known.
+  void relax(std::int32_t parent, TypeNumber type, Way way) {
+    const Picos cost = states_[parent].cost + price(link_, way.traffic, problem_.item_size);
+    const std::int32_t index = known(type).state;
+    if (cost >= best_ || (index >= 0 && cost >= states_[index].cost)) return;
+    State fresh;
+    State& state = index < 0 ? fresh : states_[index];
+    const Picos less = state.cost - cost;
+    state.type = type;
+    state.way = std::move(way);
+    state.cost = cost;
+    state.parent = parent;
+    state.done = false;
+    if (index < 0) return add(std::move(fresh));
+    // The best way through it, if it is that, gets cheaper as well.
+    if (best_from_ == index) best_ -= less;
+    open_.emplace(cost + state.bound, state.bound, index);
+  }
+
+  Plan plan() {
+    const Factors& factors = factored_.factors;
+    Plan plan;
+    for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
+      State& state = states_[at];
+      const State& parent = states_[state.parent];
+      if (state.way.flat) make_flat(parent, state);
+      Step step{Op::kAllReduce, {state.way.between, state.way.layout}, state.way.traffic};
+      if (!state.way.between) {
+        step.op = recognise(factors, types_[parent.type], types_[state.type], state.way.traffic);
+        step.layouts = {state.way.layout};
+      }
+      plan.steps.push_back(std::move(step));
+    }
+    std::reverse(plan.steps.begin(), plan.steps.end());
+    const State& end = states_[best_from_];
+    if (problem_.target.partial()) {
+      Step step = make_partial();
+      // Where all is there as it shall be, there is nothing to fill in.
+      const bool filled = same_distribution(*step.layouts[0], *end.way.layout) &&
+                          same_regions(*end.way.layout, problem_.target);
+      if (!filled) plan.steps.push_back(std::move(step));
+    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.way.layout, problem_.target)) {
+      const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
+      plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
+    }
+    settle(plan, problem_, link_);
+    return plan;
+  }
+
+  static bool same_regions(const Layout& a, const Layout& b) {
+    for (Part part = 0; part < a.parts(); ++part) {
+      if (a.region(part) != b.region(part)) return false;
+    }
+    return a.parts() == b.parts();
+  }
+
+  /// What the search did without.
+  void make_flat(const State& parent, State& state) {
+    FactorList over = types_[parent.type].partial;
+    for (const Factor factor : types_[state.type].partial) over.remove(factor);
+    const bool copies = !unused(factored_.factors, types_[parent.type]).empty();
+    const Type whole = types_[state.type];
+    all_reduces_.make_flat(parent.way.layout, whole, over, copies, state.way);
+  }
+
+  /// Copies along a partial axis of the target are one summand and zeros: the first device keeps
+  /// it.
+  Step make_partial() const {
+    const State& end = states_[best_from_];
+    auto layout = std::make_shared<Layout>(*end.way.layout);
+    layout->node_grid = false;
+    const FactorList free = unused(factored_.factors, types_[end.type]);
+    for (const Factor factor : factored_.to.partial) {
+      if (!free.has(factor)) continue;
+      for (Device device = 0; device < layout->devices(); ++device) {
+        if (factored_.factors.digit[factor][device] > 0) layout->group[device] = Layout::kAbsent;
+      }
+    }
+    return {Op::kMakePartial, {std::move(layout)}, {}};
+  }
+
+  const Problem& problem_;
+  const FactoredProblem& factored_;
+  const Link& link_;
+  const SearchLimits& limits_;
+  Meetings& meetings_;
+  TypeLayouts& layouts_;
+  TypeNumbers& types_;
+  AllReduces all_reduces_;
+
+  std::vector<State> states_;
+  std::vector<Known> known_;                                          ///< by type
+  std::vector<std::pair<std::int32_t, std::int64_t>> least_of_sums_;  ///< by number of groups
+  /// Estimate, how much of it is still ahead, state: of equal ones, the nearest to the end.
+  using Open = std::tuple<Picos, Picos, std::int32_t>;
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
+  std::int64_t priced_ = 0;
+
+  Picos best_;
+  std::int32_t best_from_ = -1;
+  Traffic best_rest_;  ///< from there to the target
+};
+
+}  // namespace
+
+std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
+                           TypeLayouts& layouts, const Link& link, SearchLimits& limits,
+                           Meetings& meetings) {
+  Search search(problem, factored, layouts, link, limits, meetings);
+  auto plan = search.run();
+  limits.rounds -= std::min(limits.rounds, search.priced());
+  return plan;
+}
+
+std::optional<Plan> search_through(const Type& place, const Problem& problem,
+                                   const FactoredProblem& factored, TypeLayouts& layouts,
+                                   const Link& link, SearchLimits& limits, Meetings& meetings) {
+  const LayoutPtr layout = layouts.layout(place);
+  if (problem.source.partial() || problem.target.partial() || !layouts.consistent() ||
+      layout->largest() > limits.memory || (limits.may_rest && !limits.may_rest(*layout))) {
+    return std::nullopt;
+  }
+  const LayoutPtr stops[3] = {layouts.layout(factored.from), layout, layouts.layout(factored.to)};
+  Picos least[2];
+  for (int i = 0; i < 2; ++i) {
+    const Layout &from = *stops[i], &to = *stops[i + 1];
+    Traffic lacks = traffic(from, to, meetings);
+    lacks.node_recv_max = node_lacks(from, to, meetings);
+    least[i] = least_to_come(link, lacks, problem.item_size);
+  }
+  Problem ways[2] = {problem, problem};
+  FactoredProblem types[2] = {factored, factored};
+  ways[0].target = ways[1].source = *layout;
+  types[0].to = types[1].from = place;
+  Plan whole;
+  for (int i = 0; i < 2; ++i) {
+    SearchLimits rest = limits;
+    if (i == 0) rest.rounds /= 2;
+    rest.bar = limits.bar - (i == 0 ? least[1] : whole.time);
+    if (least[i] >= rest.bar) return std::nullopt;
+    TypeLayouts own(ways[i], types[i], &layouts);
+    limits.rounds -= rest.rounds;
+    const auto plan = search(ways[i], types[i], own, link, rest, meetings);
+    limits.rounds += rest.rounds;
+    if (!plan) return std::nullopt;
+    whole.time += plan->time;
+    whole.steps.insert(whole.steps.end(), plan->steps.begin(), plan->steps.end());
+  }
+  settle(whole, problem, link);
+  return whole;
+}
+
+}  // namespace weft::reshard

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/clock/problem.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "weft/base/median.h"
+
+namespace weft::trace {
+namespace {
+
+// Device clocks of one host differ by tens of microseconds after the profilers' conversion.
+constexpr double kHostJitter = 100e3;
+// Clocks further apart were not set by the same time; what is nearer may be the way of a message.
+constexpr Nanos kFarApart = kSecond;
+constexpr double kLeastApart = 1e6;
+// Stamps of transfers are no better than the calls around them.
+constexpr double kLeastTie = 1e3;
+
+Nanos end_of(const Run& run, const Member& m) {
+  return run.ranks[m.rank].events.end(m.event) + (run.ranks[m.rank].epoch - run.ranks[0].epoch);
+}
+
+using RankPair = std::pair<std::uint32_t, std::uint32_t>;
+
+// A server answers one worker after the other: what they exchange with it does not end together.
+bool is_exchange(const Match& match) { return match.kind == CollectiveKind::kPushPull; }
+
+// For pairs of ranks that meet in a match: end on the first minus end on the second.
+std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
+                                                   const std::vector<Match>& matches,
+                                                   bool exchanges) {
+  std::map<RankPair, std::vector<Nanos>> result;
+  for (const Match& match : matches) {
+    if (is_exchange(match) != exchanges) continue;
+    for (std::size_t k = 1; k < match.members.size(); ++k) {
+      Member a = match.members[0];
+      Member b = match.members[k];
+      if (a.rank > b.rank) std::swap(a, b);
+      if (a.rank != b.rank) result[{a.rank, b.rank}].push_back(end_of(run, a) - end_of(run, b));
+    }
+  }
+  return result;
+}
+
+// Widest tree first: each rank takes its first guess from the neighbour it meets most often.
+void guess_offsets(const Run& run, const std::vector<Match>& matches,
+                   const std::vector<ClockTie>& ties, ClockObservations& out) {
+  const std::size_t ranks = run.ranks.size();
+  std::vector<std::vector<std::tuple<std::size_t, std::uint32_t, Nanos>>> edges(ranks);
+  for (auto& [pair, list] : differences(run, matches, false)) {
+    const Nanos add_to_second = median(list);
+    edges[pair.first].emplace_back(list.size(), pair.second, add_to_second);
+    edges[pair.second].emplace_back(list.size(), pair.first, -add_to_second);
+  }
+  // Ranks that meet in no match: what they sent each other has to do.
+  std::map<RankPair, std::vector<Nanos>> tied;
+  for (const ClockTie& tie : ties) tied[{tie.first, tie.second}].push_back(tie.middle());
+  for (auto& [pair, list] : tied) {
+    const Nanos add_to_second = median(list);
+    edges[pair.first].emplace_back(1, pair.second, add_to_second);
+    edges[pair.second].emplace_back(1, pair.first, -add_to_second);
+  }
+  // Those that only exchange with the same servers: unless clocks are far apart they may as well
+  // agree.
+  for (auto& [pair, list] : differences(run, matches, true)) {
+    const Nanos apart = median(list);
+    const Nanos add_to_second = std::abs(apart) < kFarApart ? 0 : apart;
+    edges[pair.first].emplace_back(0, pair.second, add_to_second);
+    edges[pair.second].emplace_back(0, pair.first, -add_to_second);
+    out.exchanged.push_back({pair.first, pair.second, std::abs(apart - add_to_second)});
+  }
+  // Ranks of one host that never meet: their clocks are taken to agree.
+  std::map<std::string, std::uint32_t> first_on_host;
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    if (run.ranks[r].host.empty()) continue;
+    auto [at, fresh] = first_on_host.emplace(run.ranks[r].host, r);
+    if (fresh) continue;
+    edges[r].emplace_back(0, at->second, 0);
+    edges[at->second].emplace_back(0, r, 0);
+  }
+  std::vector<bool> seen(ranks, false);
+  out.guess.assign(ranks, 0);
+  out.tied.assign(ranks, false);
+  out.problem.fixed.assign(ranks, false);
+  for (std::uint32_t root = 0; root < ranks; ++root) {
+    if (seen[root]) continue;
+    out.problem.fixed[root] = true;
+    // Ordered by meetings, then by rank: the same tree everywhere.
+    using Edge = std::tuple<std::size_t, std::int64_t, std::uint32_t, Nanos>;
+    std::priority_queue<Edge> queue;
+    queue.emplace(std::numeric_limits<std::size_t>::max(), 0, root, 0);
+    while (!queue.empty()) {
+      const auto [meetings, order, rank, guess] = queue.top();
+      queue.pop();
+      if (seen[rank]) continue;
+      seen[rank] = true;
+      out.guess[rank] = guess;
+      out.tied[rank] = root == 0;
+      for (const auto& [count, other, add] : edges[rank]) {
+        if (!seen[other])
+          queue.emplace(count, -static_cast<std::int64_t>(other), other, guess + add);
+      }
+    }
+  }
+}
+
+bool ends_together(CollectiveKind kind) {
+  return kind != CollectiveKind::kBroadcast && kind != CollectiveKind::kReduce &&
+         kind != CollectiveKind::kGather && kind != CollectiveKind::kScatter;
+}
+
+// Calls that repeat from step to step share their size and their place in the step, and with it how
+// much they are disturbed.
+using NoiseKey = std::tuple<CollectiveKind, std::string, Bytes, bool>;
+NoiseKey noise_key(const Match& match) {
+  return {match.kind, match.group, match.bytes, match.bytes_back != 0};
+}
+
+class Builder {
+ public:
+  Builder(const Run& run, ClockObservations& out) : run_(run), out_(out) {}
+
+  void add(const Match& match) {
+    if (match.members.size() < 2 || is_exchange(match)) return;
+    const auto noise =
+        noises_.emplace(noise_key(match), static_cast<std::uint32_t>(noises_.size()));
+    ClockObservation o;
+    o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+    o.count = static_cast<std::uint32_t>(match.members.size());
+    o.noise = noise.first->second;
+    std::vector<Member> members = match.members;
+    // In a broadcast the root may leave early: believed only where nothing better is there.
+    if (!ends_together(match.kind)) o.scale = kHostJitter * 10;
+    if (match.is_message()) describe_message(match, members, o);
+    for (const Member& m : members) {
+      add_sample(m.rank, end_of(run_, m), run_.ranks[m.rank].events.duration[m.event]);
+    }
+    out_.problem.observations.push_back(o);
+  }
+
+  /// Anything within the bounds will do, the middle best.
+  void add(const ClockTie& tie) {
+    ClockObservation o;
+    o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+    o.count = 2;
+    o.scale = std::max(kLeastTie, static_cast<double>(tie.high - tie.low) / 4);
+    o.hard = true;
+    const Nanos at = tie.at - run_.ranks[0].epoch;
+    add_sample(tie.first, at, 0);
+    add_sample(tie.second, at - tie.middle(), 0);
+    out_.problem.observations.push_back(o);
+  }
+
+  void add_hosts() {
+    std::map<std::string, std::vector<std::uint32_t>> hosts;
+    for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
+      if (!run_.ranks[r].host.empty()) hosts[run_.ranks[r].host].push_back(r);
+    }
+    for (const auto& [host, ranks] : hosts) {
+      if (ranks.size() < 2) continue;
+      ClockObservation o;
+      o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+      o.count = static_cast<std::uint32_t>(ranks.size());
+      o.scale = kHostJitter;
+      for (const std::uint32_t r : ranks) {
+        ClockSample s;
+        s.clock = r;
+        s.end = static_cast<double>(out_.guess[r]);
+        out_.problem.samples.push_back(s);
+        out_.duration.push_back(0);
+      }
+      out_.problem.observations.push_back(o);
+    }
+  }
+
+  /// Clocks that nothing else ties are as they are, give or take what answers come apart.
+  void add_exchanges() {
+    for (const auto& [first, second, apart] : out_.exchanged) {
+      ClockObservation o;
+      o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
+      o.count = 2;
+      o.scale = std::max(kLeastApart, static_cast<double>(apart));
+      for (const std::uint32_t r : {first, second}) {
+        ClockSample s;
+        s.clock = r;
+        s.end = 0;
+        out_.problem.samples.push_back(s);
+        out_.duration.push_back(0);
+      }
+      out_.problem.observations.push_back(o);
+    }
+  }
+
+  void finish() {
+    out_.problem.noises = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(noises_.size()));
+    out_.problem.pairs = static_cast<std::uint32_t>(pairs_.size());
+  }
+
+ private:
+  void add_sample(std::uint32_t rank, Nanos end, Nanos duration) {
+    ClockSample s;
+    s.clock = rank;
+    s.end = static_cast<double>(end + out_.guess[rank] - out_.origin);
+    s.place = s.end / out_.half_span;
+    out_.problem.samples.push_back(s);
+    out_.duration.push_back(static_cast<double>(duration));
+  }
+
+  // The receiver lags behind the sender. Of an exchange the one that came late (the shorter of the
+  // two) finds its data waiting and ends first, the more so the longer the other had waited; that
+  // is seen in durations, which need no clock.
+  void describe_message(const Match& match, std::vector<Member>& members, ClockObservation& o) {
+    if (members[0].rank > members[1].rank) std::swap(members[0], members[1]);
+    const auto pair = std::tuple(members[0].rank, members[1].rank, match.bytes_back != 0);
+    o.pair = static_cast<std::int32_t>(
+        pairs_.emplace(pair, static_cast<std::uint32_t>(pairs_.size())).first->second);
+    if (match.bytes_back == 0) {
+      o.one_way = true;
+      o.lag = members[0] == match.members[1] ? 1 : -1;
+      return;
+    }
+    auto duration = [&](const Member& m) {
+      return static_cast<double>(run_.ranks[m.rank].events.duration[m.event]);
+    };
+    const double a = duration(members[0]);
+    const double b = duration(members[1]);
+    o.lag = std::clamp((a - b) / std::max(1.0, std::min(a, b)), -1.0, 1.0);
+  }
+
+  const Run& run_;
+  ClockObservations& out_;
+  std::map<NoiseKey, std::uint32_t> noises_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::uint32_t> pairs_;
+};
+
+}  // namespace
+
+ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
+                                 const std::vector<ClockTie>& ties) {
+  ClockObservations out;
+  out.problem.clocks = static_cast<std::uint32_t>(run.ranks.size());
+  out.problem.with_rate.assign(run.ranks.size(), false);
+  guess_offsets(run, matches, ties, out);
+  Nanos first = std::numeric_limits<Nanos>::max();
+  Nanos last = std::numeric_limits<Nanos>::min();
+  for (const Match& match : matches) {
+    if (match.members.size() < 2) continue;
+    for (const Member& m : match.members) {
+      const Nanos end = end_of(run, m) + out.guess[m.rank];
+      first = std::min(first, end);
+      last = std::max(last, end);
+    }
+  }
+  for (const ClockTie& tie : ties) {
+    const Nanos at = tie.at - run.ranks[0].epoch + out.guess[tie.first];
+    first = std::min(first, at);
+    last = std::max(last, at);
+  }
+  if (first <= last) {
+    out.origin = first + (last - first) / 2;
+    out.half_span = std::max(1.0, static_cast<double>(last - first) / 2);
+  }
+  Builder builder(run, out);
+  for (const Match& match : matches) builder.add(match);
+  for (const ClockTie& tie : ties) builder.add(tie);
+  builder.add_hosts();
+  builder.add_exchanges();
+  builder.finish();
+  return out;
+}
+
+}  // namespace weft::trace

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/chrome_events.h"
+
+#include <string>
+
+namespace weft::trace {
+namespace {
+
+constexpr DiagnosticKind kDamaged{"damaged-json", Severity::kDataLoss,
+                                  "the text stops being JSON; reading went on at the next event",
+                                  "copy the file again; names with unescaped quotes do this too"};
+
+}  // namespace
+
+void report_damage(const JsonScanner& scanner, const ByteSource& source, Diagnostics& diagnostics) {
+  diagnostics.add(kDamaged, source.name() + ": byte " + std::to_string(scanner.offset()));
+}
+
+}  // namespace weft::trace

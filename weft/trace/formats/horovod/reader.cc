@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/horovod/reader.h"
+
+#include "weft/base/json/scanner.h"
+#include "weft/trace/clock/check.h"
+#include "weft/trace/formats/chrome_events.h"
+#include "weft/trace/formats/horovod/ranks.h"
+#include "weft/trace/formats/horovod/timeline.h"
+#include "weft/trace/formats/json_repairs.h"
+#include "weft/trace/runs/file_name.h"
+
+namespace weft::trace {
+namespace {
+
+constexpr DiagnosticKind kNoArrivals{
+    "horovod-arrivals-unknown", Severity::kInfo,
+    "collectives that do not tell when each rank was ready, so that no rank can be called late",
+    "record on rank 0 with HOROVOD_CACHE_CAPACITY=0: the response cache hides the ready marks"};
+constexpr DiagnosticKind kUnfinished{
+    "unfinished-spans", Severity::kInfo, "work that begins and never ends was left out",
+    "usual for the last step: what is not yet written when the job ends is lost"};
+constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
+                                    "ends without a beginning were left out",
+                                    "the file lacks its head, or two jobs wrote into it"};
+constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
+                                 "events without a usable time were left out",
+                                 "the file is damaged; copy it again"};
+
+class HorovodReader final : public Reader {
+ public:
+  const char* name() const override { return "horovod"; }
+  const char* description() const override {
+    return "Horovod timelines (HOROVOD_TIMELINE): who was ready when, and the collectives";
+  }
+
+  int recognise(std::string_view head) const override {
+    const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
+    // Horovod writes no categories; a profile of a Horovod job that names its work has them.
+    if (!has("\"ph\"") || has("\"cat\"")) return 0;
+    if (has("\"start_time_since_epoch_in_micros\"") || has("\"NEGOTIATE_")) return 94;
+    return has("\"CYCLE_START\"") && has("\"process_sort_index\"") ? 70 : 0;
+  }
+
+  Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
+                                      Diagnostics& diagnostics) const override {
+    JsonScanner scanner(source);
+    horovod::Timeline timeline;
+    std::int64_t entries = 0;
+    bool last_whole = true;
+    const auto read_one = [&] {
+      ChromeEvent event;
+      horovod::Timeline::Args args;
+      last_whole = read_chrome_event(scanner, event, [&] {
+        read_chrome_args(scanner, [&](std::string_view key) { read_arg(scanner, key, args); });
+      });
+      if (!last_whole) return;
+      ++entries;
+      timeline.add(event, args);
+    };
+    ChromeWalk walk(scanner, source, options, read_one, [&](std::string_view) { scanner.skip(); });
+    WEFT_TRY(walk.run(diagnostics));
+
+    const std::vector<horovod::Response> responses = timeline.responses();
+    if (responses.empty()) {
+      return fail(ErrorCode::kBadInput,
+                  "no collective in this timeline comes to its end; let the job run for some "
+                  "steps before it is stopped",
+                  source.name(), scanner.offset());
+    }
+    const std::int32_t named = rank_from_name(source.name());
+    horovod::RankTraces made = horovod::make_ranks(timeline, responses, named);
+    diagnostics.add(kNoArrivals, source.name(), made.unknown_arrivals);
+    diagnostics.add(kUnfinished, source.name(), timeline.unfinished());
+    diagnostics.add(kUnmatched, source.name(), timeline.unmatched());
+    diagnostics.add(kNoTime, source.name(), timeline.without_time());
+    // Horovod leaves the list open; only an entry that is cut short is a loss.
+    const bool open_end = scanner.cut() && last_whole && !source.truncated();
+    report_repairs(scanner, source, diagnostics, open_end ? OpenEnd::kUsual : OpenEnd::kLoss);
+    for (RankTrace& trace : made.ranks) {
+      trace.file = source.name();
+      trace.format = name();
+      trace.facts.total_events = entries;
+      if (!open_end && (scanner.cut() || source.truncated())) trace.cut_at = scanner.offset();
+    }
+    // All ranks of a file are on one clock, so they keep one beginning.
+    if (made.ranks.size() == 1) WEFT_TRY(check_clock(made.ranks.front(), diagnostics));
+    return std::move(made.ranks);
+  }
+
+ private:
+  static void read_arg(JsonScanner& scanner, std::string_view key, horovod::Timeline::Args& args) {
+    if (key == "name") {
+      args.name = scanner.string();
+    } else if (key == "dtype") {
+      args.dtype = scanner.string();
+    } else if (key == "shape") {
+      args.shape = scanner.string();
+    } else if (key == "start_time_since_epoch_in_micros") {
+      scanner.integer(args.epoch_micros);
+    } else {
+      scanner.skip();
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_horovod_reader() { return std::make_unique<HorovodReader>(); }
+
+}  // namespace weft::trace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns the entries of a Kineto file, one after the other, into the columns of a RankTrace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/trace/events.h"
+#include "weft/trace/formats/kineto/raw_event.h"
+
+namespace weft::trace::kineto {
+
+/// What was seen but could not be kept.
+struct Losses {
+  std::int64_t without_time = 0;
+  std::int64_t negative_duration = 0;
+  std::map<std::string, std::int64_t> unknown_categories;
+};
+
+class Collector {
+ public:
+  explicit Collector(RankTrace& trace) : trace_(trace) {}
+
+  void add(const RawEvent& event);
+  /// Names lanes, sorts steps, sets the process and the facts that follow from the events.
+  void finish();
+
+  const Losses& losses() const { return losses_; }
+  /// The rank that collective calls name as their own, or -1.
+  std::int32_t rank_seen() const { return rank_seen_; }
+  std::int32_t largest_group() const { return largest_group_; }
+
+ private:
+  struct LaneKey {
+    bool on_device = false;
+    std::int64_t pid = 0;
+    std::int64_t tid = 0;
+    bool operator==(const LaneKey&) const = default;
+  };
+  struct LaneKeyHash {
+    std::size_t operator()(const LaneKey& key) const;
+  };
+
+  void add_complete(const RawEvent& event);
+  void add_memory(const RawEvent& event);
+  void add_flow(const RawEvent& event);
+  void add_metadata(const RawEvent& event);
+  void add_step(const RawEvent& event, std::uint32_t lane, Nanos start, Nanos duration);
+
+  std::uint32_t lane_of(const RawEvent& event, bool on_device);
+  std::uint32_t host_detail(const RawEvent& event);
+  std::uint32_t kernel_detail(const RawEvent& event);
+  std::uint32_t sync_detail(const RawEvent& event);
+  std::uint32_t collective_of(const RawEvent& event);
+  void note_group(const RawEvent& event);
+  NameId shape_of(const RawEvent& event);
+  void push(EventKind kind, const RawEvent& event, std::uint32_t lane, Nanos start, Nanos duration,
+            std::uint32_t detail);
+
+  RankTrace& trace_;
+  std::unordered_map<LaneKey, std::uint32_t, LaneKeyHash> lanes_;
+  LaneKey last_key_;
+  std::uint32_t last_lane_ = kNone;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> lane_names_;
+  std::map<std::string, ProcessGroup, std::less<>> groups_;
+  std::string scratch_;
+  std::int32_t rank_seen_ = -1;
+  std::int32_t largest_group_ = -1;
+  Losses losses_;
+};
+
+}  // namespace weft::trace::kineto

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/kineto/kineto.h"
+
+#include "weft/base/json/scanner.h"
+#include "weft/trace/clock/check.h"
+#include "weft/trace/formats/chrome_events.h"
+#include "weft/trace/formats/json_repairs.h"
+#include "weft/trace/formats/kineto/collector.h"
+#include "weft/trace/formats/kineto/file_facts.h"
+#include "weft/trace/formats/kineto/raw_event.h"
+#include "weft/trace/runs/file_name.h"
+
+namespace weft::trace {
+namespace {
+
+using kineto::Collector;
+using kineto::FileFacts;
+using kineto::RawEvent;
+
+constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
+                                 "events without a usable start or duration were left out",
+                                 "the profiler wrote NaN or nothing; a newer PyTorch may help"};
+constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
+                                   "negative durations were taken as 0",
+                                   "the profiler's clock went backwards; record again"};
+constexpr DiagnosticKind kCategory{"unknown-category", Severity::kInfo,
+                                   "events of categories Weft does not use were left out",
+                                   "nothing needs to be done"};
+constexpr DiagnosticKind kImplausible{
+    "implausible-rank", Severity::kWarning,
+    "a rank beyond the size of its job, or a job of over a million ranks, was taken as unknown",
+    "correct distributedInfo in the file, or put the rank into the file name"};
+
+class FileReading {
+ public:
+  FileReading(ByteSource& source, const ReadOptions& options)
+      : source_(source), options_(options), scanner_(source), collector_(trace_) {}
+
+  Result<RankTrace> run(Diagnostics& diagnostics) {
+    ChromeWalk walk(
+        scanner_, source_, options_, [&] { read_one_event(); },
+        [&](std::string_view key) { kineto::read_fact(scanner_, key, facts_); });
+    WEFT_TRY(walk.run(diagnostics));
+    if (trace_.facts.total_events == 0) {
+      return fail(ErrorCode::kBadInput,
+                  scanner_.cut() ? "the file ends before its first event; copy it again or let the "
+                                   "profiler finish writing"
+                                 : "the file holds no events; it may be an empty profile: check "
+                                   "that the profiler's schedule recorded a step",
+                  source_.name(), scanner_.offset());
+    }
+    collector_.finish();
+    apply_facts();
+    report(diagnostics);
+    if (scanner_.cut() || source_.truncated()) trace_.cut_at = scanner_.offset();
+    if (trace_.events.size() == 0) {
+      return fail(ErrorCode::kBadInput,
+                  "none of the events is one of the PyTorch profiler; name a file that "
+                  "torch.profiler exported",
+                  source_.name());
+    }
+    WEFT_TRY(check_clock(trace_, diagnostics));
+    return std::move(trace_);
+  }
+
+ private:
+  // An entry that is cut or broken inside is not counted: half of it may be missing.
+  void read_one_event() {
+    RawEvent event;
+    if (kineto::read_event(scanner_, event)) collector_.add(event);
+  }
+
+  void apply_facts() {
+    trace_.file = source_.name();
+    trace_.format = "kineto";
+    trace_.epoch = facts_.base_time;
+    trace_.devices = std::move(facts_.devices);
+    trace_.facts.shapes |= facts_.shapes;
+    trace_.facts.stacks |= facts_.stacks;
+    trace_.facts.memory_events |= facts_.memory;
+    if (!facts_.groups.empty()) trace_.groups = std::move(facts_.groups);
+    const WorkerName worker = worker_from_name(source_.name());
+    trace_.host = facts_.host.empty() ? worker.host : facts_.host;
+    if (worker.pid >= 0) trace_.process = worker.pid;
+    trace_.world = facts_.world;
+    trace_.rank = facts_.rank;
+    if (trace_.rank < 0) guess_rank();
+  }
+
+  // Left unknown if nothing tells: only beside the other files can a number be given.
+  void guess_rank() {
+    for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
+                                     rank_from_name(facts_.trace_name)}) {
+      if (trace_.rank < 0 && guess < kineto::kLargestWorld) trace_.rank = guess;
+    }
+    if (trace_.world < 0 && collector_.largest_group() > 0 &&
+        collector_.largest_group() <= kineto::kLargestWorld) {
+      trace_.world = collector_.largest_group();
+    }
+  }
+
+  void report(Diagnostics& diagnostics) const {
+    report_repairs(scanner_, source_, diagnostics);
+    if (facts_.implausible) diagnostics.add(kImplausible, source_.name());
+    const kineto::Losses& losses = collector_.losses();
+    diagnostics.add(kNoTime, source_.name(), losses.without_time);
+    diagnostics.add(kNegative, source_.name(), losses.negative_duration);
+    for (const auto& [category, count] : losses.unknown_categories) {
+      diagnostics.add(kCategory, source_.name() + ": \"" + category + "\"", count);
+    }
+  }
+
+  ByteSource& source_;
+  const ReadOptions& options_;
+  JsonScanner scanner_;
+  RankTrace trace_;
+  Collector collector_;
+  FileFacts facts_;
+};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+class KinetoReader : public Reader {
+ public:
+  const char* name() const override { return "kineto"; }
+  const char* description() const override {
+    return "PyTorch profiler (Kineto) JSON, 2021 to 2026, CUDA and ROCm";
+  }
+
+  int recognise(std::string_view head) const override {
+    const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
+    if (start == std::string_view::npos) return 0;
+    if (head[start] == '{') {
+      if (contains(head, "\"deviceProperties\"") || contains(head, "\"distributedInfo\""))
+        return 95;
+      if (contains(head, "\"traceEvents\"")) return 60;
+      return 0;
+    }
+    // A bare list of events is Kineto's only if it has Kineto's categories.
+    if (head[start] != '[' || !contains(head, "\"ph\"")) return 0;
+    for (const char* mark : {"\"cpu_op\"", "\"cuda_runtime\"", "\"Operator\"", "\"kernel\""}) {
+      if (contains(head, mark)) return 80;
+    }
+    return 0;
+  }
+
+  Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
+                                      Diagnostics& diagnostics) const override {
+    FileReading reading(source, options);
+    WEFT_ASSIGN(RankTrace trace, reading.run(diagnostics));
+    std::vector<RankTrace> traces;
+    traces.push_back(std::move(trace));
+    return traces;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Reader> make_kineto_reader() { return std::make_unique<KinetoReader>(); }
+
+}  // namespace weft::trace

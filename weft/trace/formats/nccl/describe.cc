@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/nccl/describe.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "weft/trace/match/calls.h"
+
+namespace weft::trace::nccl {
+namespace {
+
+struct Dtype {
+  std::string_view nccl, weft;
+};
+
+constexpr Dtype kDtypes[] = {{"ncclInt8", "Char"},
+                             {"ncclChar", "Char"},
+                             {"ncclUint8", "Byte"},
+                             {"ncclInt32", "Int"},
+                             {"ncclInt", "Int"},
+                             {"ncclUint32", "UInt32"},
+                             {"ncclInt64", "Long"},
+                             {"ncclUint64", "UInt64"},
+                             {"ncclFloat16", "Half"},
+                             {"ncclHalf", "Half"},
+                             {"ncclFloat32", "Float"},
+                             {"ncclFloat", "Float"},
+                             {"ncclFloat64", "Double"},
+                             {"ncclDouble", "Double"},
+                             {"ncclBfloat16", "BFloat16"},
+                             {"ncclFloat8e4m3", "Float8_e4m3fn"},
+                             {"ncclFloat8e5m2", "Float8_e5m2"}};
+
+std::string_view dtype_name(std::string_view nccl) {
+  if (nccl.empty()) return "Byte";
+  const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                                   [&](const Dtype& d) { return d.nccl == nccl; });
+  return found == std::end(kDtypes) ? nccl : found->weft;
+}
+
+std::string_view function_name(std::string_view function, CollectiveKind kind) {
+  if (kind == CollectiveKind::kOther) return function;
+  if (kind != CollectiveKind::kSendRecv) return to_text(kind);
+  return function.find("end") != std::string_view::npos ? "send" : "recv";
+}
+
+// A sum over the group, -1 where it is not known or does not fit.
+std::int64_t of_all(std::int64_t count, std::int64_t size) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
+  if (count < 0 || size <= 0 || count > kMost / size) return -1;
+  return count * size;
+}
+
+}  // namespace
+
+CollectiveDetail describe(Interner& names, const ApiCall& call) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
+  const CollectiveKind kind = kind_from_name(call.function);
+  const std::int64_t count = call.count > kMost ? -1 : std::max<std::int64_t>(call.count, -1);
+  const std::int64_t all = of_all(count, call.group_size);
+  CollectiveDetail detail;
+  detail.name = names.intern(function_name(call.function, kind));
+  detail.dtype = names.intern(dtype_name(call.dtype));
+  detail.group = names.intern(call.group);
+  detail.sequence = std::max<std::int64_t>(call.sequence, -1);
+  if (call.group_size > 0 && call.group_size <= std::numeric_limits<std::int32_t>::max()) {
+    detail.group_size = static_cast<std::int32_t>(call.group_size);
+  }
+  detail.in_elements = detail.out_elements = count;
+  switch (kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kGather:
+      detail.out_elements = all;
+      break;
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kScatter:
+      detail.in_elements = all;
+      // The part of one rank must not pass for the whole.
+      if (all < 0) detail.out_elements = -1;
+      break;
+    case CollectiveKind::kAllToAll:
+      detail.in_elements = detail.out_elements = all;
+      break;
+    case CollectiveKind::kSendRecv: {
+      const bool send = names.text(detail.name) == "send";
+      detail.src = send ? call.self : call.peer;
+      detail.dst = send ? call.peer : call.self;
+      break;
+    }
+    default:
+      break;
+  }
+  return detail;
+}
+
+}  // namespace weft::trace::nccl

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/packed/packed.h"
+#include "weft/trace/fuzz_checks.h"
+
+/// Any bytes are a trace that keeps all promises, or an Error. Nobody guesses checksums, so they
+/// are not asked for; what is read packs and reads back.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weft;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  Diagnostics diagnostics;
+  const auto trace =
+      trace::unpack(bytes, "r0.weft", diagnostics, trace::packed::Checksums::kIgnore);
+  if (!trace) {
+    WEFT_CHECK(!trace.error().message.empty());
+    return 0;
+  }
+  trace::check_indices(*trace);
+  const auto again = trace::unpack(trace::pack(*trace), "r0.weft", diagnostics);
+  WEFT_CHECK(again && again->events.start == trace->events.start &&
+             again->names.size() == trace->names.size() &&
+             again->collectives.size() == trace->collectives.size());
+  return 0;
+}

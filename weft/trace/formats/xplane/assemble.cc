@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/formats/xplane/assemble.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "weft/base/decimal.h"
+#include "weft/trace/formats/xplane/rank_columns.h"
+#include "weft/trace/formats/xplane/receives.h"
+
+namespace weft::trace::xplane {
+namespace {
+
+constexpr DiagnosticKind kNameless{
+    "xplane-nameless-event", Severity::kDataLoss,
+    "events whose name the file does not hold were left out",
+    "the names stand behind the events: copy the file again, or let the profiler finish writing"};
+constexpr DiagnosticKind kBadTime{"event-without-time", Severity::kDataLoss,
+                                  "events without a usable start or duration were left out",
+                                  "record again; a newer version of the framework may help"};
+constexpr DiagnosticKind kRepeats{
+    "xplane-derived-line", Severity::kInfo,
+    "lines that only repeat, under other names, what other lines of the device hold were left out",
+    "nothing needs to be done"};
+
+/// Keeps sums and differences of times well inside 64 bits.
+constexpr std::int64_t kLatestPs = std::int64_t{1} << 61;
+constexpr Nanos kLatest = 4'000'000'000 * kSecond;
+/// Times beyond are dates, not distances from the start of the profile.
+constexpr Nanos kDate = 500'000'000 * kSecond;
+
+bool is_device_plane(const RawPlane& plane) {
+  return plane.name.starts_with("/device:") && !plane.name.starts_with("/device:CUSTOM");
+}
+
+bool is_host_plane(const RawPlane& plane) {
+  return plane.name == "/host:CPU" || plane.name == "/host:CUPTI" ||
+         plane.name == "/host:ROCTRACER" || plane.name == "/host:TPU-runtime" ||
+         plane.name == "/host:python-tracer";
+}
+
+/// "/device:GPU:3" and "/device:TPU:3 SparseCore 1" both are device 3.
+std::int32_t device_number(std::string_view plane) {
+  plane.remove_prefix(std::min(plane.find_last_of(':') + 1, plane.size()));
+  const auto number = parse_int(plane.substr(0, plane.find(' ')));
+  return number && *number >= 0 && *number < (1 << 20) ? static_cast<std::int32_t>(*number) : 0;
+}
+
+/// "fusion.3" of "%fusion.3 = f32[8]{0} fusion(...)"; other names as they are.
+std::string_view instruction_name(std::string_view text) {
+  if (text.find(" = ") == std::string_view::npos) return text;
+  return text.substr(text.front() == '%' ? 1 : 0, text.find(" = ") - (text.front() == '%' ? 1 : 0));
+}
+
+/// TensorFlow names an op "scope/name:Type"; empty if the text is no such name. Its services name
+/// what they were asked for likewise, and answer once that is over: no work of their own.
+std::string_view op_type(std::string_view text) {
+  if (text.starts_with("EagerService:")) return {};
+  const std::size_t colon = text.find(':');
+  const bool is_op = colon != std::string_view::npos && text.find("::") == std::string_view::npos &&
+                     text.find(' ') == std::string_view::npos;
+  return is_op ? text.substr(colon + 1) : std::string_view();
+}
+
+/// "scope/CollectiveReduceV2:CollectiveReduceV2", of TensorFlow's collectives on host threads.
+bool is_host_collective(const DecodedEvent& event) {
+  return op_type(event.text).starts_with("Collective");
+}
+
+/// A thread that has run a collective goes on, inside the same event, with what waited for it.
+constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
+constexpr std::string_view kPartOfRing = "CollectiveAdapterImpl::TempChunk";
+constexpr Bytes kLargest = Bytes{1} << 40;
+constexpr std::string_view kCollectiveGroup = "CollectiveExecutor::CompleteParams";
+
+/// What a line of a device plane holds.
+enum class LineUse { kWork, kAsyncWork, kSteps, kModules, kDerived };
+
+class Assembly {
+ public:
+  Assembly(const RawSpace& space, const std::string& file, Diagnostics& diagnostics)
+      : space_(space), file_(file), diagnostics_(diagnostics) {}
+
+  std::vector<RankTrace> run() {
+    find_devices();
+    for (const RawPlane& plane : space_.planes) {
+      if (is_device_plane(plane) && !plane.lines.empty()) add_device_plane(plane);
+    }
+    for (const RawPlane& plane : space_.planes) {
+      if (is_host_plane(plane)) add_host_plane(plane);
+    }
+    receives_.finish(ranks_.begin()->second);
+    report();
+    std::vector<RankTrace> traces;
+    for (auto& [device, rank] : ranks_) {
+      rank.finish(host_steps_);
+      RankTrace& trace = rank.trace();
+      if (trace.events.size() == 0) continue;
+      trace.file = file_;
+      trace.format = "xplane";
+      trace.host = space_.hosts.empty() ? std::string() : space_.hosts.front();
+      trace.process = process_;
+      trace.counts_devices = true;
+      trace.epoch = epoch_;
+      trace.facts.total_events = rank.seen();
+      trace.facts.python_events = rank.python_events();
+      traces.push_back(std::move(trace));
+    }
+    return traces;
+  }
+
+ private:
+  void find_devices() {
+    bool dates = false;
+    Nanos start = 0;
+    for (const RawPlane& plane : space_.planes) {
+      const StatIds ids(plane);
+      for (const RawStat& fact : plane.facts) {
+        if (fact.name == ids.process_id) process_ = fact.value;
+        if (fact.name == ids.profile_start_time) start = fact.value;
+      }
+      for (const RawLine& line : plane.lines) dates = dates || line.timestamp_ns > kDate;
+      if (is_device_plane(plane) && !plane.lines.empty()) add_rank(device_number(plane.name));
+      if (!is_host_plane(plane)) continue;
+      for (const RawStat& stat : plane.stats) {
+        // XLA's CPU devices have no plane of their own.
+        if (stat.name == ids.device_ordinal && stat.kind == RawStat::Kind::kNumber &&
+            stat.value >= 0 && stat.value < (1 << 20)) {
+          ordinals_.insert(static_cast<std::int32_t>(stat.value));
+        }
+      }
+    }
+    if (!dates && start > 0 && start < kLatest) epoch_ = start;
+    cpu_devices_ = ranks_.empty() && !ordinals_.empty();
+    if (cpu_devices_) {
+      for (const std::int32_t ordinal : ordinals_) add_rank(ordinal);
+    }
+    if (ranks_.empty()) add_rank(0);
+    for (auto& [device, rank] : ranks_) rank.set_device_count(ranks_.size());
+  }
+
+  void add_rank(std::int32_t device) { ranks_.try_emplace(device, device, space_.collectives); }
+
+  LineUse use_of(const RawPlane& plane, const RawLine& line, bool has_streams) const {
+    if (line.name == "Steps") return LineUse::kSteps;
+    if (line.name == "XLA Modules") return LineUse::kModules;
+    if (line.name.starts_with("Stream #")) return LineUse::kWork;
+    if (has_streams) return LineUse::kDerived;
+    if (line.name == "Async XLA Ops") return LineUse::kAsyncWork;
+    if (line.name == "XLA Ops" || line.name == "Sparse Core Ops") return LineUse::kWork;
+    // Older and other devices name their lines as they like.
+    const bool has_ops = std::any_of(plane.lines.begin(), plane.lines.end(),
+                                     [](const RawLine& l) { return l.name == "XLA Ops"; });
+    return has_ops ? LineUse::kDerived : LineUse::kWork;
+  }
+
+  void add_device_plane(const RawPlane& plane) {
+    const StatIds ids(plane);
+    RankColumns& rank = ranks_.at(device_number(plane.name));
+    rank.describe_device(plane, ids);
+    const auto any = [&](auto&& test) {
+      return std::any_of(plane.lines.begin(), plane.lines.end(), test);
+    };
+    const bool has_streams = any([](const RawLine& l) { return l.name.starts_with("Stream #"); });
+    const bool has_async = any([](const RawLine& l) { return l.name == "Async XLA Ops"; });
+    for (std::size_t l = 0; l < plane.lines.size(); ++l) {
+      const RawLine& line = plane.lines[l];
+      const LineUse use = use_of(plane, line, has_streams);
+      if (use == LineUse::kDerived) {
+        diagnostics_.add(kRepeats, plane.name + ", \"" + line.name + "\"");
+        continue;
+      }
+      const std::uint32_t lane = rank.lane(true, plane.name, line);
+      for (std::size_t e = line.first_event; e < plane.line_end(l); ++e) {
+        const auto event = decode(plane, line, e, ids);
+        if (!event) continue;
+        if (use == LineUse::kSteps) {
+          rank.add_device_step(*event, lane);
+        } else if (use == LineUse::kModules) {
+          rank.add(EventKind::kGpuAnnotation, *event, lane, kNone);
+        } else {
+          rank.add_work(*event, lane, use == LineUse::kAsyncWork, has_async || has_streams);
+          if (event->correlation != 0) device_of_[event->correlation] = rank.device();
+        }
+      }
+    }
+  }
+
+  void add_host_plane(const RawPlane& plane) {
+    const StatIds ids(plane);
+    for (std::size_t l = 0; l < plane.lines.size(); ++l) {
+      const RawLine& line = plane.lines[l];
+      std::set<std::int32_t> devices;
+      for (std::size_t e = line.first_event; e < plane.line_end(l); ++e) {
+        const auto found = device_of_.find(correlation_of(plane, e, ids));
+        if (found != device_of_.end()) devices.insert(found->second);
+      }
+      RankColumns& home =
+          devices.size() == 1 ? ranks_.at(*devices.begin()) : ranks_.begin()->second;
+      std::vector<DecodedEvent> events;
+      for (std::size_t e = line.first_event; e < plane.line_end(l); ++e) {
+        if (const auto event = decode(plane, line, e, ids)) events.push_back(*event);
+      }
+      bound_collectives(events);
+      receives_.add_thread(events);
+      for (const DecodedEvent& event : events) add_host_event(plane, line, event, home);
+    }
+  }
+
+  /// Ends collectives of a host thread where what comes after them begins, and tells how many take
+  /// part, and on how many bytes: a ring has a buffer for each part of the array that it receives,
+  /// which are all but one of as many parts as there are members.
+  static void bound_collectives(std::vector<DecodedEvent>& events) {
+    std::vector<Nanos> done;
+    std::map<std::int64_t, std::int64_t> sizes;
+    for (const DecodedEvent& event : events) {
+      if (event.name == kCollectiveDone) done.push_back(event.start);
+      if (event.name == kCollectiveGroup) sizes[event.group_key] = event.group_size;
+    }
+    std::sort(done.begin(), done.end());
+    for (DecodedEvent& event : events) {
+      if (!is_host_collective(event)) continue;
+      const auto next = std::lower_bound(done.begin(), done.end(), event.start);
+      if (next != done.end() && *next < event.end()) event.duration = *next - event.start;
+      const auto size = sizes.find(event.group_key);
+      if (size == sizes.end()) continue;
+      event.group_size = size->second;
+      const Bytes buffers = buffers_of(events, event);
+      if (event.group_size > 1 && event.group_size < (1 << 20) && buffers > 0) {
+        event.moved_bytes = buffers / (event.group_size - 1) * event.group_size;
+      }
+    }
+  }
+
+  static Bytes buffers_of(const std::vector<DecodedEvent>& events, const DecodedEvent& collective) {
+    Bytes sum = 0;
+    for (const DecodedEvent& event : events) {
+      const bool own = event.allocates == kPartOfRing && event.start >= collective.start &&
+                       event.start < collective.end();
+      if (own && event.requested_bytes > 0 && event.requested_bytes < kLargest) {
+        sum = std::min(kLargest, sum + event.requested_bytes);
+      }
+    }
+    return sum;
+  }
+
+  void add_host_event(const RawPlane& plane, const RawLine& line, const DecodedEvent& event,
+                      RankColumns& home) {
+    if (event.name.starts_with('$')) return home.count_python();
+    if (cpu_devices_ && !event.instruction.empty() && ranks_.contains(event.device_ordinal)) {
+      RankColumns& rank = ranks_.at(event.device_ordinal);
+      return rank.add_work(event, rank.cpu_lane(), false, true);
+    }
+    const auto launched = device_of_.find(event.correlation);
+    RankColumns& rank = launched == device_of_.end() ? home : ranks_.at(launched->second);
+    const std::uint32_t lane = rank.lane(false, plane.name, line);
+    if (event.step >= 0) {
+      host_steps_.push_back({event.step, event.root, line, event.start, event.end()});
+      return rank.add(EventKind::kAnnotation, event, lane, kNone);
+    }
+    const std::string_view type = op_type(event.text);
+    if (is_host_collective(event)) return rank.add_host_collective(event, lane, type);
+    const bool framework_op = !type.empty();
+    const EventKind kind = event.correlation != 0 ? EventKind::kRuntime
+                           : framework_op         ? EventKind::kHostOp
+                                                  : EventKind::kAnnotation;
+    rank.add(kind, event, lane, kNone);
+  }
+
+  static std::uint32_t correlation_of(const RawPlane& plane, std::size_t event,
+                                      const StatIds& ids) {
+    for (std::size_t s = plane.events[event].first_stat; s < plane.stats_end(event); ++s) {
+      if (plane.stats[s].name == ids.correlation_id) return to_correlation(plane.stats[s].value);
+    }
+    return 0;
+  }
+
+  std::optional<DecodedEvent> decode(const RawPlane& plane, const RawLine& line, std::size_t index,
+                                     const StatIds& ids) {
+    const RawEvent& raw = plane.events[index];
+    const auto name = plane.event_names.find(raw.metadata);
+    if (name == plane.event_names.end()) {
+      ++nameless_;
+      return std::nullopt;
+    }
+    if (raw.offset_ps < 0 || raw.offset_ps > kLatestPs || raw.duration_ps < 0 ||
+        raw.duration_ps > kLatestPs || line.timestamp_ns < 0 || line.timestamp_ns > kLatest) {
+      ++without_time_;
+      return std::nullopt;
+    }
+    DecodedEvent event = decode_stats(plane, index, ids);
+    event.text = name->second.name;
+    event.name = name->second.display.empty() ? instruction_name(event.text)
+                                              : std::string_view(name->second.display);
+    // Both ends are rounded the same way, so that neighbours stay neighbours.
+    event.start = line.timestamp_ns + raw.offset_ps / 1000;
+    event.duration = line.timestamp_ns + (raw.offset_ps + raw.duration_ps) / 1000 - event.start;
+    return event;
+  }
+
+  void report() {
+    if (nameless_ > 0) diagnostics_.add(kNameless, file_, nameless_);
+    if (without_time_ > 0) diagnostics_.add(kBadTime, file_, without_time_);
+  }
+
+  const RawSpace& space_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  std::map<std::int32_t, RankColumns> ranks_;        ///< by device
+  std::set<std::int32_t> ordinals_;                  ///< that host events name
+  std::map<std::uint32_t, std::int32_t> device_of_;  ///< by correlation
+  std::vector<HostStep> host_steps_;
+  Receives receives_;
+  bool cpu_devices_ = false;
+  std::int64_t process_ = -1;
+  Nanos epoch_ = 0;
+  std::int64_t nameless_ = 0;
+  std::int64_t without_time_ = 0;
+};
+
+}  // namespace
+
+std::vector<RankTrace> assemble(const RawSpace& space, const std::string& file,
+                                Diagnostics& diagnostics) {
+  return Assembly(space, file, diagnostics).run();
+}
+
+}  // namespace weft::trace::xplane

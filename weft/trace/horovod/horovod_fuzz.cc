@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "weft/trace/fuzz_checks.h"
-#include "weft/trace/horovod/reader.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  weft::trace::check_reader(*weft::trace::make_horovod_reader(), data, size, "timeline.json");
-  return 0;
-}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/trace/runs/job_facts.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "weft/base/file.h"
+#include "weft/base/json/document.h"
+
+namespace weft::trace {
+namespace {
+
+constexpr std::string_view kEnding = ".job.json";
+/// Facts are some hundred bytes, and a number for each step of the job.
+constexpr std::uintmax_t kLargest = 16 << 20;
+
+/// "traces/r0.kineto.json.gz" -> "traces/r0.job.json".
+std::filesystem::path facts_beside(const RankTrace& trace) {
+  const std::filesystem::path file(trace.file);
+  const std::string name = file.filename().string();
+  return file.parent_path() / (name.substr(0, name.find('.')) + std::string(kEnding));
+}
+
+}  // namespace
+
+bool is_job_facts(const std::string& file) { return file.ends_with(kEnding); }
+
+bool has_job_facts(const RankTrace& trace) {
+  std::error_code ignored;
+  return std::filesystem::exists(facts_beside(trace), ignored);
+}
+
+void add_job_facts(RankTrace& trace) {
+  if (!trace.host.empty() && trace.process >= 0) return;
+  const std::filesystem::path facts = facts_beside(trace);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(facts, error);
+  if (error || size > kLargest) return;
+  const Result<std::string> text = read_file(facts.string());
+  if (!text) return;
+  const Result<JsonValue> job = parse_json(*text, facts.string());
+  if (!job) return;
+  const JsonValue* host = job->find("host");
+  const JsonValue* process = job->find("pid");
+  if (trace.host.empty() && host != nullptr && host->is_string()) trace.host = host->text;
+  if (trace.process < 0 && process != nullptr) trace.process = process->as_int().value_or(-1);
+}
+
+}  // namespace weft::trace
