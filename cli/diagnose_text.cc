@@ -25,7 +25,7 @@ double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-std::string wrapped(const Terminal& terminal, const std::string& text, std::size_t indent) {
+std::string wrapped_for(const Terminal& terminal, const std::string& text, std::size_t indent) {
   std::string out;
   for (const std::string& line : wrap(text, static_cast<std::size_t>(terminal.columns), indent)) {
     out += line + "\n";
@@ -140,8 +140,8 @@ std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
     }
     return text;
   };
-  return wrapped(terminal,
-                 fmt::format("critical path: {}; {}", largest(ranks, 3), largest(causes, 3)), 2);
+  return wrapped_for(
+      terminal, fmt::format("critical path: {}; {}", largest(ranks, 3), largest(causes, 3)), 2);
 }
 
 std::string memory_line(const Diagnosis& diagnosis) {
@@ -190,11 +190,11 @@ std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::str
   }
   std::string out = table.print(terminal);
   const std::size_t rest = diagnosis.findings.size() - most;
-  return out + wrapped(terminal,
-                       fmt::format("gains overlap and do not add up{}; what to do: {}",
-                                   rest > 0 ? fmt::format("; {} more with --all", rest) : "",
-                                   diagnose::show_command(inputs, 1)),
-                       2);
+  return out + wrapped_for(terminal,
+                           fmt::format("gains overlap and do not add up{}; what to do: {}",
+                                       rest > 0 ? fmt::format("; {} more with --all", rest) : "",
+                                       diagnose::show_command(inputs, 1)),
+                           2);
 }
 
 /// What a host call puts on the device tells more than that it launches something.
@@ -267,7 +267,7 @@ std::string op_table(const predict::Job& job, const Finding& finding, const Term
 std::string diagnosis_text(const Diagnosis& diagnosis, const std::vector<std::string>& inputs,
                            bool everything, const Terminal& terminal) {
   std::string out = headline(diagnosis, terminal);
-  out += wrapped(terminal, diagnosis.verdict, 2);
+  out += wrapped_for(terminal, diagnosis.verdict, 2);
   out += rank_table(diagnosis, everything, terminal);
   out += path_line(diagnosis, terminal);
   out += memory_line(diagnosis);
@@ -281,20 +281,20 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
   std::string out = paint(terminal, Tone::kBold,
                           fmt::format("{}. {}: {}", index + 1, finding.kind, finding.title)) +
                     "\n";
-  out += wrapped(terminal, finding.what, 0);
-  out += wrapped(terminal,
-                 fmt::format("gain:    {} ms of {} ms ({:.1f} %), by replay without it",
-                             format_ms(finding.gain), format_ms(diagnosis.step),
-                             percent(finding.gain, diagnosis.step)),
-                 9);
+  out += wrapped_for(terminal, finding.what, 0);
+  out += wrapped_for(terminal,
+                     fmt::format("gain:    {} ms of {} ms ({:.1f} %), by replay without it",
+                                 format_ms(finding.gain), format_ms(diagnosis.step),
+                                 percent(finding.gain, diagnosis.step)),
+                     9);
   if (const std::string where = place(finding); !where.empty()) {
-    out += wrapped(
+    out += wrapped_for(
         terminal,
         fmt::format("where:   most on {} ({} ms a step there); {}", where, format_ms(finding.time),
                     name_ranks({finding.ranks.begin(), finding.ranks.end()})),
         9);
   }
-  out += wrapped(terminal, "advice:  " + finding.advice, 9);
+  out += wrapped_for(terminal, "advice:  " + finding.advice, 9);
   if (!finding.what_if.empty()) {
     std::string command = "weft replay";
     for (const std::string& input : inputs) command += " " + diagnose::shell_word(input);

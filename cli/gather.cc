@@ -19,16 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A hidden folder beside the result, on the same disk, gone at the end.
-class Stage {
+class HiddenFolder {
  public:
-  explicit Stage(const std::string& folder)
+  explicit HiddenFolder(const std::string& folder)
       : path_(fs::path(folder) / fmt::format(".gather-{}", ::getpid())) {}
-  ~Stage() {
+  ~HiddenFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
+  HiddenFolder(const HiddenFolder&) = delete;
+  HiddenFolder& operator=(const HiddenFolder&) = delete;
 
   Result<std::string> make(std::size_t number) const {
     const fs::path folder = path_ / std::to_string(number);
@@ -44,7 +44,8 @@ class Stage {
   fs::path path_;
 };
 
-Result<record::Gathered> fetch(const std::string& source, const Stage& stage, std::size_t number) {
+Result<record::Gathered> fetch(const std::string& source, const HiddenFolder& stage,
+                               std::size_t number) {
   if (!record::is_remote(source)) return record::Gathered{source, source};
   WEFT_ASSIGN(const std::string folder, stage.make(number));
   const std::vector<std::string> command = record::fetch_command(source, folder);
@@ -68,7 +69,7 @@ Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
   const std::string& folder = arguments.all("-o").back();
   std::vector<record::Gathered> sources;
   {
-    const Stage stage(folder);
+    const HiddenFolder stage(folder);
     for (const std::string& input : arguments.inputs) {
       WEFT_ASSIGN(record::Gathered source, fetch(input, stage, sources.size()));
       sources.push_back(std::move(source));

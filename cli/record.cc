@@ -20,7 +20,7 @@
 namespace weft::cli {
 namespace {
 
-Result<record::Request> read_request(const Arguments& arguments) {
+Result<record::Request> read_record_request(const Arguments& arguments) {
   if (!arguments.has("-o")) {
     return fail(ErrorCode::kUsage, "-o DIR is missing: the folder to record into");
   }
@@ -120,7 +120,7 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
 }
 
 Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
-  WEFT_ASSIGN(const record::Request request, read_request(arguments));
+  WEFT_ASSIGN(const record::Request request, read_record_request(arguments));
   const record::Parts parts = record::find_own_parts();
   if (parts.bootstrap.empty()) {
     return fail(ErrorCode::kUnavailable,

@@ -36,14 +36,14 @@ Result<std::vector<std::int64_t>> parse_steps(const std::vector<std::string>& va
   return steps;
 }
 
-struct Request {
+struct ReplayRequest {
   std::vector<std::string> questions;
   predict::PredictOptions options;
 };
 
 /// Everything but the traces, so that a mistyped table or plan does not cost the time of loading.
-Result<Request> read_request(const Arguments& arguments) {
-  Request request;
+Result<ReplayRequest> read_replay_request(const Arguments& arguments) {
+  ReplayRequest request;
   WEFT_ASSIGN(request.options.steps, parse_steps(arguments.all("--steps")));
   WEFT_ASSIGN(request.options.links, cost::read_links(arguments.all("--links")));
   for (const std::string& path : arguments.all("--plan")) {
@@ -66,7 +66,7 @@ Status save_plan(const Arguments& arguments, const predict::PredictOptions& opti
 }
 
 Result<ExitCode> run_replay(const Arguments& arguments, Console& console) {
-  WEFT_ASSIGN(Request request, read_request(arguments));
+  WEFT_ASSIGN(ReplayRequest request, read_replay_request(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);

@@ -19,7 +19,7 @@ using predict::RankSummary;
 using predict::ReplaySummary;
 using predict::StepPrediction;
 
-constexpr std::size_t kRanksShown = 8;
+constexpr std::size_t kRanksReplayed = 8;
 constexpr std::size_t kStepsShown = 4;  ///< one less where there is a column for the prediction
 constexpr std::size_t kLabel = 11;      ///< characters: "stragglers" and a blank
 constexpr const char* kBucket = "ddp.bucket_mb=";
@@ -82,14 +82,14 @@ std::vector<std::string> summed_cells(const RankSummary& rank) {
 
 /// Which ranks get a row: all while they are few, else one of each kind.
 std::vector<FoldedRank> rows_of(const ReplaySummary& summary, bool everything) {
-  if (everything || summary.ranks.size() <= kRanksShown) return each_rank(summary.ranks.size());
+  if (everything || summary.ranks.size() <= kRanksReplayed) return each_rank(summary.ranks.size());
   std::vector<std::vector<double>> figures;
   for (const RankSummary& rank : summary.ranks) {
     figures.push_back(
         {static_cast<double>(rank.mean_baseline), static_cast<double>(rank.mean_predicted)});
     for (const Nanos step : rank.recorded) figures.back().push_back(static_cast<double>(step));
   }
-  return rare_and_common(fold_ranks(figures), kRanksShown);
+  return rare_and_common(fold_ranks(figures), kRanksReplayed);
 }
 
 std::string rank_table(const ReplaySummary& summary, bool everything, const Terminal& terminal) {

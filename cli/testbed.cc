@@ -130,10 +130,10 @@ Status change(Cluster& cluster, const Arguments& arguments) {
 
 /// The cluster of one run: one that is up, with its links and speeds changed for the time, or one
 /// of its own, which goes when this does.
-class Stage {
+class ClusterOfRun {
  public:
-  static Result<Stage> set(Cluster cluster, const Arguments& arguments) {
-    Stage stage;
+  static Result<ClusterOfRun> set(Cluster cluster, const Arguments& arguments) {
+    ClusterOfRun stage;
     if (cluster.kind == testbed::Kind::kOneGpu) {
       WEFT_TRY(change(cluster, arguments));
       stage.cluster_ = std::move(cluster);
@@ -164,8 +164,8 @@ class Stage {
     stage.cluster_ = std::move(cluster);
     return stage;
   }
-  Stage(Stage&&) = default;
-  Stage& operator=(Stage&&) = default;
+  ClusterOfRun(ClusterOfRun&&) = default;
+  ClusterOfRun& operator=(ClusterOfRun&&) = default;
 
   const Cluster& cluster() const { return cluster_; }
 
@@ -175,7 +175,7 @@ class Stage {
   }
 
  private:
-  Stage() = default;
+  ClusterOfRun() = default;
 
   Cluster cluster_;
   std::optional<Cluster> usual_;
@@ -187,7 +187,7 @@ Result<ExitCode> run(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const testbed::JobOptions options, read_job(arguments));
   WEFT_ASSIGN(Cluster cluster, described(arguments.inputs[1]));
   const PatientInterrupt patient(kSignalsToEnd);
-  WEFT_ASSIGN(Stage stage, Stage::set(std::move(cluster), arguments));
+  WEFT_ASSIGN(ClusterOfRun stage, ClusterOfRun::set(std::move(cluster), arguments));
   testbed::RunOptions how;
   how.grace = arguments.whole("--grace").value_or(5) * kSecond;
   how.interrupts = interrupt_count;

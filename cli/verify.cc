@@ -9,24 +9,22 @@
 namespace weft::cli {
 namespace {
 
-using pipeline::verify::Finding;
-
 Result<ExitCode> run_verify(const Arguments& arguments, Console& console) {
-  WEFT_ASSIGN(const std::vector<Finding> findings,
+  WEFT_ASSIGN(const std::vector<pipeline::verify::Finding> findings,
               pipeline::verify::verify_plan(arguments.inputs.front()));
   bool right = true;
-  for (const Finding& finding : findings) right &= finding.right;
+  for (const pipeline::verify::Finding& finding : findings) right &= finding.right;
   if (arguments.has("--json")) {
     JsonWriter json;
     json.begin_object().field("schema_version", 1).field("command", "verify");
     json.field("right", right).key("findings").begin_array();
-    for (const Finding& finding : findings) {
+    for (const pipeline::verify::Finding& finding : findings) {
       json.begin_object().field("about", finding.about).field("right", finding.right);
       json.field("says", finding.says).end_object();
     }
     console.result = json.end_array().end_object().take() + "\n";
   } else {
-    for (const Finding& finding : findings) {
+    for (const pipeline::verify::Finding& finding : findings) {
       const std::string verdict = finding.right ? "right" : paint(console.out, Tone::kBad, "WRONG");
       console.result += fmt::format("{:<9} {}  {}\n", finding.about, verdict, finding.says);
     }

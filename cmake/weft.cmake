@@ -21,6 +21,24 @@ if(WEFT_SANITIZE)
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
 endif()
 
+# Compiles the sources of each folder as one: they include the same headers and use the same
+# templates, so a whole build takes a third of the time. Names in anonymous namespaces must
+# therefore differ within a folder. -DWEFT_UNITY=OFF compiles every file alone; each must be able to.
+function(weft_compile_by_folder target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${target}_${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
+
+# For rooms that never run for long, such as the text of a report: half the time to compile.
+function(weft_compile_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # weft_room(trace SOURCES a.cc b.cc ROOMS base PRIVATE fmt::fmt)
 function(weft_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;PRIVATE" ${ARGN})
@@ -28,6 +46,7 @@ function(weft_room name)
   target_include_directories(weft_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   list(TRANSFORM ARG_ROOMS PREPEND weft_)
   target_link_libraries(weft_${name} PUBLIC ${ARG_ROOMS} PRIVATE weft_flags ${ARG_PRIVATE})
+  weft_compile_by_folder(weft_${name})
 endfunction()
 
 # weft_test(graph SOURCES text_test.cc ROOMS graph sim): one test program, labelled by its room.

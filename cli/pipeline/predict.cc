@@ -9,6 +9,7 @@
 #include "cli/shell/progress.h"
 #include "weft/base/counted.h"
 #include "weft/base/json/writer.h"
+#include "weft/base/milliseconds.h"
 #include "weft/pipeline/recorded/predict.h"
 #include "weft/pipeline/recorded/timeline.h"
 
@@ -31,9 +32,7 @@ constexpr DiagnosticKind kTorchRefuses{"predict-torch-refuses", Severity::kWarni
                                        "multiple of the rounds that there are of "
                                        "as many as ranks (interleaved)"};
 
-double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
-
-Result<ScheduleQuestion> question_of(const Arguments& arguments) {
+Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
   ScheduleQuestion question;
   question.schedule = value_or(arguments, "--schedule", "1f1b");
   const std::int64_t micro_batches = arguments.whole("--microbatches").value_or(0);
@@ -157,7 +156,7 @@ Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
   if (arguments.inputs.empty()) {
     return fail(ErrorCode::kUsage, "which recording? weft pipeline predict RECORDING...");
   }
-  WEFT_ASSIGN(const ScheduleQuestion question, question_of(arguments));
+  WEFT_ASSIGN(const ScheduleQuestion question, schedule_question_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   const bool as_json = arguments.has("--json");

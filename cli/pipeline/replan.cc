@@ -10,6 +10,7 @@
 #include "cli/shell/notes.h"
 #include "weft/base/counted.h"
 #include "weft/base/json/writer.h"
+#include "weft/base/milliseconds.h"
 #include "weft/pipeline/recorded/timeline.h"
 
 namespace weft::cli {
@@ -18,8 +19,6 @@ namespace {
 using pipeline::recorded::Division;
 using pipeline::recorded::Replan;
 using pipeline::recorded::Way;
-
-double milliseconds(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 double percent_less(Nanos now, Nanos before) {
   return 100 * (1 - static_cast<double>(now) / static_cast<double>(std::max<Nanos>(1, before)));

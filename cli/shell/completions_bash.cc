@@ -9,7 +9,8 @@ namespace {
 // bash splits words at = and : (COMP_WORDBREAKS), and so would tear KEY=VALUE and rank:2.compute
 // apart. The line is therefore split again here, and from what is offered the part is taken away
 // that bash holds for finished.
-constexpr const char* kHead = R"(# Completion of weft for bash, written by: weft completions bash
+constexpr const char* kBashHead =
+    R"(# Completion of weft for bash, written by: weft completions bash
 _weft() {
   local line=${COMP_LINE:0:COMP_POINT} verb="" prefix="" index
   local -a words offer=() flags=()
@@ -31,7 +32,7 @@ constexpr const char* kMiddle = R"(    *)
       case $verb in
 )";
 
-constexpr const char* kTail = R"(      esac
+constexpr const char* kBashTail = R"(      esac
       [[ $word == -* ]] && offer=("${flags[@]}")
       [[ ${#offer[@]} -eq 0 && $word != -* ]] && return
       ;;
@@ -96,7 +97,7 @@ std::string verb_case(const std::string& verb, const std::vector<Flag>& flags,
 }  // namespace
 
 std::string bash_completions(const std::vector<Subcommand>& commands) {
-  std::string out = kHead;
+  std::string out = kBashHead;
   std::vector<std::string> verbs;
   for (const Subcommand& command : commands) {
     verbs.push_back(command.name);
@@ -109,7 +110,7 @@ std::string bash_completions(const std::vector<Subcommand>& commands) {
                      command.input_choices ? command.input_choices() : std::vector<std::string>{},
                      command.first_input_only);
   }
-  return out + kTail;
+  return out + kBashTail;
 }
 
 }  // namespace weft::cli

@@ -6,7 +6,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr const char* kHead = R"(#compdef weft
+constexpr const char* kZshHead = R"(#compdef weft
 # Completion of weft for zsh, written by: weft completions zsh
 _weft() {
   local context state line curcontext=$curcontext
@@ -14,7 +14,7 @@ _weft() {
 )";
 
 // The file serves as an autoloaded function (its name is _weft then) and can be sourced.
-constexpr const char* kTail = R"(      esac
+constexpr const char* kZshTail = R"(      esac
       ;;
   esac
 }
@@ -87,7 +87,7 @@ std::string input_spec(const Subcommand& command) {
 }  // namespace
 
 std::string zsh_completions(const std::vector<Subcommand>& commands) {
-  std::string out = kHead;
+  std::string out = kZshHead;
   out += "  _arguments -C";
   for (const Flag& flag : program_flags()) out += flag_specs(flag);
   out += " \\\n            '1:verb:->verb' '*:: :->rest'\n";
@@ -102,7 +102,7 @@ std::string zsh_completions(const std::vector<Subcommand>& commands) {
     for (const Flag& flag : flags_of(command)) out += flag_specs(flag);
     out += input_spec(command) + "\n          ;;\n";
   }
-  return out + kTail;
+  return out + kZshTail;
 }
 
 }  // namespace weft::cli

@@ -40,6 +40,16 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(file), byte});
 }
 
+/// A file or argument is not what it should be.
+inline tl::unexpected<Error> bad_input(std::string message) {
+  return fail(ErrorCode::kBadInput, std::move(message));
+}
+
+/// The request makes no sense, or this input cannot answer it.
+inline tl::unexpected<Error> usage_error(std::string message) {
+  return fail(ErrorCode::kUsage, std::move(message));
+}
+
 }  // namespace weft
 
 /// Returns the error of a Status-like expression, if it has one.

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kMark = "weft-calibrate ";
 constexpr std::int64_t kProtocol = 1;
-constexpr std::int64_t kMostRanks = 1 << 24;
-constexpr double kMostMicros = 1e12;
+constexpr std::int64_t kMostMeasuredRanks = 1 << 24;
+constexpr double kLongestMeasuredMicros = 1e12;
 
 std::int64_t whole(const JsonValue& event, std::string_view name, std::int64_t missing = -1) {
   const JsonValue* value = event.find(name);
@@ -36,7 +36,7 @@ std::vector<std::string> texts(const JsonValue& event, std::string_view name) {
 /// 0 where there is none.
 Nanos time_of(const JsonValue* micros) {
   const double time = micros ? micros->as_double().value_or(0) : 0;
-  return time > 0 && time <= kMostMicros ? std::llround(time * 1e3) : 0;
+  return time > 0 && time <= kLongestMeasuredMicros ? std::llround(time * 1e3) : 0;
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ bool Calibration::take_sample(const JsonValue& event) {
   const std::int64_t from = whole(event, "from"), to = whole(event, "to");
   const JsonValue* alone = event.find("alone_us");
   const auto world = static_cast<std::int64_t>(facts_.hosts.size());
-  if (!kind || ranks < 2 || ranks > kMostRanks || bytes <= 0 || !alone || from >= world ||
+  if (!kind || ranks < 2 || ranks > kMostMeasuredRanks || bytes <= 0 || !alone || from >= world ||
       to >= world) {
     return false;
   }

@@ -8,7 +8,7 @@
 namespace weft::diagnose {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kComparisonSchema = 1;
 
 void write_side(JsonWriter& json, const char* name, const std::string& label, std::size_t ranks,
                 Nanos step) {
@@ -32,7 +32,7 @@ void write_ops(JsonWriter& json, const char* name, const std::vector<OpChange>& 
 std::string comparison_json(const Comparison& comparison, std::optional<double> limit,
                             const Diagnostics& diagnostics) {
   JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion).field("command", "diff");
+  json.begin_object().field("schema_version", kComparisonSchema).field("command", "diff");
   write_side(json, "before", comparison.before_label, comparison.before_ranks,
              comparison.before_step);
   write_side(json, "after", comparison.after_label, comparison.after_ranks, comparison.after_step);

@@ -8,7 +8,7 @@
 namespace weft::diagnose {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kDiagnosisSchema = 1;
 
 /// Ranks, steps and the like are -1 where there is none.
 template <class Number>
@@ -149,7 +149,7 @@ void write_collectives(JsonWriter& json, const predict::Job& job, const Diagnosi
 std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, const Diagnostics& diagnostics) {
   JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion);
+  json.begin_object().field("schema_version", kDiagnosisSchema);
   json.field("command", "diagnose").field("label", diagnosis.label);
   json.field("world", diagnosis.world).field("verdict", diagnosis.verdict);
   json.key("steps").begin_array();

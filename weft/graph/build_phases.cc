@@ -30,7 +30,7 @@ constexpr DiagnosticKind kLonelyMember{
     "phase-partner-missing", Severity::kWarning,
     "a message or collective lacks members; it starts without them",
     "check that every worker of the job is in the timeline"};
-constexpr DiagnosticKind kContradicted{
+constexpr DiagnosticKind kContradictedOrder{
     "phase-order-contradicted", Severity::kWarning,
     "work began long before what it should wait for was over; that dependency was dropped",
     "check that the clocks of the hosts agree, and that the job runs a synchronous pipeline"};
@@ -285,7 +285,7 @@ void Assembler::add_edges(const std::vector<Work>& works, const Schedule& schedu
     if (source.entry == kNoId || destination.entry == kNoId) continue;
     if (source.end - destination.start > kContradiction) {
       diagnostics_.add(
-          kContradicted,
+          kContradictedOrder,
           fmt::format("{} before {} on rank {}, step {}", names().text(works[d.destination].name),
                       names().text(works[d.source].name),
                       layout_.seats[works[d.source].worker].rank, works[d.source].detail.step));

@@ -11,7 +11,7 @@
 namespace weft::graph {
 namespace {
 
-constexpr DiagnosticKind kContradicted{
+constexpr DiagnosticKind kContradictedWait{
     "contradicted-edge", Severity::kInfo,
     "a dependency that the conventions of the framework suggest, but the recorded times exclude; "
     "left out",
@@ -61,7 +61,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (OpId op = 1; op < graph.size(); ++op) {
     if (!has_source[op]) edges.push_back({0, op, EdgeKind::kOrder, true, 0});
   }
-  if (contradicted > 0) diagnostics.add(kContradicted, {}, contradicted);
+  if (contradicted > 0) diagnostics.add(kContradictedWait, {}, contradicted);
   if (overlapping > 0) diagnostics.add(kOverlap, {}, overlapping);
 
   // The usual delay of each kind of edge, from the ops whose start only one edge can explain.

@@ -20,20 +20,20 @@ namespace {
 constexpr Nanos kLeastSilence = 500 * kMicrosecond;
 /// A blocked thread goes on this soon after the device is done.
 constexpr Nanos kWakeUp = 150 * kMicrosecond;
-constexpr Nanos kClockTolerance = 2 * kMicrosecond;
+constexpr Nanos kStreamClockTolerance = 2 * kMicrosecond;
 /// One coincidence proves nothing where kernels end all the time: this many do, of long silences.
 constexpr std::size_t kLeastRepeats = 3;
 constexpr double kMostly = 0.8;
 constexpr Nanos kLongSilence = 5 * kMillisecond;
 
 /// Device work of one stream in the order of issue, and what of it ends last up to each.
-struct Stream {
+struct IssuedStream {
   std::vector<Nanos> issued;
   std::vector<OpId> last_to_end;
 };
 
-std::vector<Stream> streams_of(const RankDraft& draft) {
-  std::vector<Stream> streams(draft.lanes.size());
+std::vector<IssuedStream> streams_of(const RankDraft& draft) {
+  std::vector<IssuedStream> streams(draft.lanes.size());
   std::vector<OpId> ops;
   for (const OpId id : draft.op_of_event) {
     if (id != kNoId) ops.push_back(id);
@@ -41,7 +41,7 @@ std::vector<Stream> streams_of(const RankDraft& draft) {
   std::stable_sort(ops.begin(), ops.end(),
                    [&](OpId a, OpId b) { return draft.ops[a].issued < draft.ops[b].issued; });
   for (const OpId id : ops) {
-    Stream& stream = streams[draft.ops[id].lane];
+    IssuedStream& stream = streams[draft.ops[id].lane];
     stream.issued.push_back(draft.ops[id].issued);
     const bool later = stream.last_to_end.empty() ||
                        draft.ops[stream.last_to_end.back()].end() < draft.ops[id].end();
@@ -99,16 +99,17 @@ Silence longest_silence(const std::vector<Nanos>& signs, Nanos from, Nanos to) {
 }
 
 /// The work with which a stream ran dry just before the silence ended.
-OpId ran_dry(const RankDraft& draft, const std::vector<Stream>& streams, const Silence& silence) {
+OpId ran_dry(const RankDraft& draft, const std::vector<IssuedStream>& streams,
+             const Silence& silence) {
   OpId found = kNoId;
-  for (const Stream& stream : streams) {
+  for (const IssuedStream& stream : streams) {
     const auto after = std::lower_bound(stream.issued.begin(), stream.issued.end(), silence.begin);
     if (after == stream.issued.begin()) continue;
     const OpId last =
         stream.last_to_end[static_cast<std::size_t>(after - stream.issued.begin() - 1)];
     const Nanos end = draft.ops[last].end();
-    const bool fits =
-        end > silence.begin && end >= silence.end - kWakeUp && end <= silence.end + kClockTolerance;
+    const bool fits = end > silence.begin && end >= silence.end - kWakeUp &&
+                      end <= silence.end + kStreamClockTolerance;
     if (fits && (found == kNoId || draft.ops[found].end() < end)) found = last;
   }
   return found;
@@ -116,7 +117,7 @@ OpId ran_dry(const RankDraft& draft, const std::vector<Stream>& streams, const S
 
 /// The work that ended last before the silence did, of what had been issued before it began.
 OpId ended_last(const RankDraft& draft, const std::vector<OpId>& by_end, const Silence& silence) {
-  auto it = std::upper_bound(by_end.begin(), by_end.end(), silence.end + kClockTolerance,
+  auto it = std::upper_bound(by_end.begin(), by_end.end(), silence.end + kStreamClockTolerance,
                              [&](Nanos time, OpId op) { return time < draft.ops[op].end(); });
   while (it != by_end.begin()) {
     const OpId op = *--it;
@@ -156,7 +157,7 @@ void add_repeated(RankDraft& draft, const std::vector<Unexplained>& silences) {
 }  // namespace
 
 void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft) {
-  const std::vector<Stream> streams = streams_of(draft);
+  const std::vector<IssuedStream> streams = streams_of(draft);
   const SignsOfLife signs(trace);
   std::vector<OpId> by_end;
   for (const OpId id : draft.op_of_event) {

@@ -13,10 +13,10 @@ namespace weft::graph {
 namespace {
 
 /// An op's place: ops of different steps at the same place do the same work.
-struct Place {
+struct CopyPlace {
   LaneId lane;
   std::uint32_t index;
-  bool operator<(const Place& o) const {
+  bool operator<(const CopyPlace& o) const {
     return std::pair{lane, index} < std::pair{o.lane, o.index};
   }
 };
@@ -235,7 +235,7 @@ class Unroller {
   GraphBuilder builder_;
   OpId begin_ = 0;
   std::vector<OpId> origin_;
-  std::vector<Place> place_;
+  std::vector<CopyPlace> place_;
   std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;
   std::map<std::int64_t, std::vector<OpId>> in_step_;
   std::map<std::int64_t, Boundary> boundaries_;  ///< by the earlier step

@@ -15,12 +15,10 @@ namespace {
 constexpr int kVersion = 1;
 /// Cells that all devices together have to do with when a plan is replayed, at most.
 constexpr std::int64_t kMostCells = std::int64_t{1} << 27;
-constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
-
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
+constexpr std::int64_t kMostPlanPieces = std::int64_t{1} << 24;
 
 template <class T>
-void write_numbers(JsonWriter& json, const char* name, const std::vector<T>& numbers) {
+void write_number_list(JsonWriter& json, const char* name, const std::vector<T>& numbers) {
   json.key(name).begin_array();
   for (const T number : numbers) json.value(static_cast<std::int64_t>(number));
   json.end_array();
@@ -38,9 +36,9 @@ void write_array(JsonWriter& json, const PlannedArray& array) {
   if (!problem.dtype.empty()) json.field("dtype", problem.dtype);
   if (problem.cast) json.field("to_dtype", problem.cast->to);
   if (!problem.reduction.empty()) json.field("reduction", problem.reduction);
-  write_numbers(json, "shape", problem.shape);
-  write_numbers(json, "devices", problem.devices);
-  if (!problem.node_of.empty()) write_numbers(json, "node_of", problem.node_of);
+  write_number_list(json, "shape", problem.shape);
+  write_number_list(json, "devices", problem.devices);
+  if (!problem.node_of.empty()) write_number_list(json, "node_of", problem.node_of);
   write_link(json, array.link);
   json.field("predicted_us", static_cast<double>(array.plan.time) / 1e6);
   std::vector<const Layout*> layouts = {&problem.source, &problem.target};
@@ -56,7 +54,7 @@ void write_array(JsonWriter& json, const PlannedArray& array) {
       numbers.push_back(static_cast<std::size_t>(known - layouts.begin()));
       if (known == layouts.end()) layouts.push_back(layout.get());
     }
-    write_numbers(json, "layouts", numbers);
+    write_number_list(json, "layouts", numbers);
     json.end_object();
   }
   json.end_array().key("layouts").begin_array();
@@ -73,14 +71,14 @@ Result<std::int64_t> whole_field(const JsonValue& value, const char* name, std::
   const JsonValue* found = value.find(name);
   const auto number = found != nullptr ? found->as_whole() : std::nullopt;
   if (!number || *number < low || *number > std::int64_t{1} << 56) {
-    return bad(std::string("'") + name + "' is no number of at least " + std::to_string(low));
+    return bad_input(std::string("'") + name + "' is no number of at least " + std::to_string(low));
   }
   return *number;
 }
 
 Result<Link> parse_link(const JsonValue& value) {
   const JsonValue* found = value.find("link");
-  if (found == nullptr) return bad("'link' is missing");
+  if (found == nullptr) return bad_input("'link' is missing");
   Link link;
   WEFT_ASSIGN(link.step, whole_field(*found, "step_ps", 0));
   WEFT_ASSIGN(link.message, whole_field(*found, "message_ps", 0));
@@ -88,7 +86,8 @@ Result<Link> parse_link(const JsonValue& value) {
   WEFT_ASSIGN(link.node_bandwidth, whole_field(*found, "node_bandwidth", 0));
   // Prices are added up in 64 bits.
   constexpr Picos kLongest = 1'000'000'000'000'000;
-  if (link.step > kLongest || link.message > kLongest) return bad("a step may cost 1000 s at most");
+  if (link.step > kLongest || link.message > kLongest)
+    return bad_input("a step may cost 1000 s at most");
   return link;
 }
 
@@ -96,11 +95,11 @@ Status parse_types(const JsonValue& value, Problem& problem) {
   problem.reduction = text_field(value, "reduction");
   const std::string dtype = text_field(value, "dtype"), to = text_field(value, "to_dtype");
   WEFT_ASSIGN(const Bytes size, whole_field(value, "itemsize", 1));
-  if (size > 16) return bad("elements have 16 bytes at most");
+  if (size > 16) return bad_input("elements have 16 bytes at most");
   problem.item_size = size;
   if (dtype.empty()) return {};
   WEFT_TRY(set_types(problem, dtype, to.empty() ? dtype : to));
-  return problem.item_size == size ? Status{} : bad("'itemsize' is not that of the types");
+  return problem.item_size == size ? Status{} : bad_input("'itemsize' is not that of the types");
 }
 
 Status parse_devices(const JsonValue& value, Problem& problem) {
@@ -110,11 +109,11 @@ Status parse_devices(const JsonValue& value, Problem& problem) {
   const auto unsorted = std::adjacent_find(problem.devices.begin(), problem.devices.end(),
                                            [](auto a, auto b) { return a >= b; });
   if (count == 0 || count > Mesh::kMostDevices || unsorted != problem.devices.end()) {
-    return bad("'devices' are numbers in order, each once");
+    return bad_input("'devices' are numbers in order, each once");
   }
   if (value.find("node_of") == nullptr) return {};
   WEFT_ASSIGN(const auto nodes, parse_numbers(value.find("node_of"), "node_of", 0, count));
-  if (nodes.size() != problem.devices.size()) return bad("'node_of' has an entry a device");
+  if (nodes.size() != problem.devices.size()) return bad_input("'node_of' has an entry a device");
   problem.node_of.assign(nodes.begin(), nodes.end());
   return {};
 }
@@ -124,7 +123,7 @@ Result<Op> parse_op(const std::string& name) {
                       Op::kReduceScatter, Op::kAllReduce, Op::kExchange, Op::kMakePartial}) {
     if (op_name(op) == name) return op;
   }
-  return bad("a step is '" + name + "', which this Weft does not know");
+  return bad_input("a step is '" + name + "', which this Weft does not know");
 }
 
 /// An Error where checking the plan would take more than memory and patience: files may come from
@@ -139,11 +138,12 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
           edges[dim].insert(edges[dim].end(), {strip.low, strip.high});
       }
       const auto slots = static_cast<std::int64_t>(layout->cuts[dim]->slots.size());
-      if (slots > kMostPieces / combinations) return bad("the pieces are too many to be checked");
+      if (slots > kMostPlanPieces / combinations)
+        return bad_input("the pieces are too many to be checked");
       combinations *= std::max<std::int64_t>(1, slots);
     }
     if (!layout->grid && layout->parts() > 1 << 15) {
-      return bad("there are too many parts that are no grid");
+      return bad_input("there are too many parts that are no grid");
     }
   }
   for (auto& list : edges) {
@@ -164,7 +164,7 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
         of_part *= inside;
       }
       cells += of_part;
-      if (cells > kMostCells) return bad("the pieces are too small to be checked");
+      if (cells > kMostCells) return bad_input("the pieces are too small to be checked");
     }
   }
   return {};
@@ -192,7 +192,7 @@ Traffic traffic_through(const Layout& from, const std::vector<LayoutPtr>& layout
 Result<std::vector<LayoutPtr>> parse_layouts(const JsonValue& value, const Problem& problem) {
   const JsonValue* list = value.find("layouts");
   if (list == nullptr || list->items.size() < 2) {
-    return bad("'layouts' has the source, the target, and what is between");
+    return bad_input("'layouts' has the source, the target, and what is between");
   }
   std::vector<LayoutPtr> layouts;
   for (const JsonValue& item : list->items) {
@@ -207,7 +207,7 @@ Result<std::vector<LayoutPtr>> parse_layouts(const JsonValue& value, const Probl
 Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
                          const std::vector<LayoutPtr>& layouts) {
   const JsonValue* steps = value.find("steps");
-  if (steps == nullptr || !steps->is_array()) return bad("'steps' is no list");
+  if (steps == nullptr || !steps->is_array()) return bad_input("'steps' is no list");
   Plan plan;
   Meetings meetings(problem.node_of);
   const Layout* at = &problem.source;
@@ -216,12 +216,12 @@ Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
     Step step;
     WEFT_ASSIGN(step.op, parse_op(text_field(item, "op")));
     WEFT_ASSIGN(const auto numbers, parse_numbers(item.find("layouts"), "layouts", 0, most));
-    if (numbers.empty()) return bad("a step leads to no layout");
+    if (numbers.empty()) return bad_input("a step leads to no layout");
     const Layout* next = at;
     for (const std::int64_t number : numbers) {
       step.layouts.push_back(layouts[number]);
       if (!exchangeable(*next, *layouts[number])) {
-        return bad("a step parts summands that were added up");
+        return bad_input("a step parts summands that were added up");
       }
       next = layouts[number].get();
     }
@@ -245,10 +245,10 @@ Result<PlannedArray> parse_array(const JsonValue& value) {
   WEFT_TRY(parse_types(value, problem));
   WEFT_TRY(check_source(problem.source));
   if (problem.target.partial() && problem.target.team.empty()) {
-    return bad("a partial target has a 'team'");
+    return bad_input("a partial target has a 'team'");
   }
   if (!problem.target.partial() && !exchangeable(problem.source, problem.target)) {
-    return bad("source and target have different summands");
+    return bad_input("source and target have different summands");
   }
   WEFT_ASSIGN(array.link, parse_link(value));
   WEFT_ASSIGN(array.plan, parse_steps(value, problem, layouts));

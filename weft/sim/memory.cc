@@ -162,12 +162,12 @@ std::vector<Node> autograd_nodes(const trace::RankTrace& trace) {
 
 std::vector<MemoryCurve> from_shapes(const trace::RankTrace& trace) {
   const trace::Events& events = trace.events;
-  struct Change {
+  struct SizeChange {
     Nanos time;
     Bytes bytes;
     std::uint32_t lane;
   };
-  std::vector<Change> changes;
+  std::vector<SizeChange> changes;
   for (const Node& node : autograd_nodes(trace)) {
     const Bytes bytes = trace.host_ops[events.detail[node.forward]].input_bytes;
     changes.push_back({events.start[node.forward], bytes, events.lane[node.forward]});
@@ -175,13 +175,13 @@ std::vector<MemoryCurve> from_shapes(const trace::RankTrace& trace) {
   }
   if (changes.empty()) return {};
   std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.time < b.time; });
+                   [](const SizeChange& a, const SizeChange& b) { return a.time < b.time; });
   MemoryCurve curve;
   curve.device = main_device(trace);
   curve.source = MemorySource::kEstimatedFromShapes;
   std::vector<std::uint32_t> lanes;
   Bytes level = 0;
-  for (const Change& change : changes) {
+  for (const SizeChange& change : changes) {
     level += change.bytes;
     curve.points.push_back({change.time, level, -1});
     lanes.push_back(change.lane);

@@ -15,7 +15,7 @@ using graph::Graph;
 using graph::OpId;
 using graph::OpKind;
 
-constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+constexpr Nanos kNotStarted = std::numeric_limits<Nanos>::max();
 
 enum class State { kWaiting, kRunning, kDone };
 
@@ -35,7 +35,7 @@ class Clockwork {
       while (end_what_is_due() || start_what_is_ready()) {
       }
       const Nanos next = next_event();
-      if (next == kNever) break;
+      if (next == kNotStarted) break;
       work_until(next);
     }
     for (State state : state_) WEFT_CHECK(state == State::kDone);
@@ -46,7 +46,7 @@ class Clockwork {
   Nanos ready_time(OpId op) const {
     Nanos ready = 0;
     for (const graph::Edge& edge : graph_.in_edges(op)) {
-      if (state_[edge.source] != State::kDone) return kNever;
+      if (state_[edge.source] != State::kDone) return kNotStarted;
       ready = std::max(ready, times_.end[edge.source] + edge.delay);
     }
     return ready;
@@ -104,7 +104,7 @@ class Clockwork {
   }
 
   Nanos next_event() const {
-    Nanos next = kNever;
+    Nanos next = kNotStarted;
     for (OpId op = 0; op < graph_.size(); ++op) {
       if (state_[op] == State::kRunning) next = std::min(next, due(op));
       if (state_[op] == State::kWaiting) next = std::min(next, ready_time(op));

@@ -15,7 +15,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kRounding = 1e-9;  ///< of sums of bytes
+constexpr double kSlackRounding = 1e-9;  ///< of sums of bytes
 /// Up to so many devices any number of them may form a group; of more, a few or a power of two.
 constexpr std::int32_t kAnyNumber = 8;
 
@@ -223,7 +223,7 @@ class Packer {
       const Bytes own = is_open ? memory - pack.state - pack.stages.back().state : 0;
       if (last < layers && std::max(largest, own) < rest.largest) continue;
       choice.slack = room + (is_open ? static_cast<double>(memory - need) : 0) - rest.state;
-      if (choice.slack < -kRounding * rest.state) continue;
+      if (choice.slack < -kSlackRounding * rest.state) continue;
       std::vector<Choice>& choices = reached_[last];
       choices.push_back(choice);
       if (choices.size() < 256 * width_) continue;

@@ -13,8 +13,6 @@
 namespace weft::pipeline {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 std::optional<std::int64_t> scaled(const JsonValue& value, int digits) {
   return value.is_number() ? parse_scaled(value.text, digits) : std::nullopt;
 }
@@ -26,14 +24,14 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
 }
 
 tl::unexpected<Error> uncountable(const char* what, const JsonValue& value) {
-  return bad(fmt::format("'{}' holds {}, more than can be counted", what, value.text));
+  return bad_input(fmt::format("'{}' holds {}, more than can be counted", what, value.text));
 }
 
 /// A number for all pairs, or a row a device.
 Status read_matrix(const JsonValue& value, const char* what, int digits, std::int32_t devices,
                    std::vector<std::int64_t>& out) {
   const auto wrong = [&] {
-    return bad(
+    return bad_input(
         fmt::format("'{}' is neither a number nor {} rows of {} numbers", what, devices, devices));
   };
   const auto count = static_cast<std::size_t>(devices);
@@ -61,14 +59,14 @@ template <class T, class Read>
 Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, Read read) {
   const bool all = value.is_number();
   if (!all && value.items.size() != out.size()) {
-    return bad(
+    return bad_input(
         fmt::format("'{}' is neither a number nor one for each of {} devices", what, out.size()));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     const JsonValue& item = all ? value : value.items[i];
     const auto number = read(item);
     if (!number && item.is_number()) return uncountable(what, item);
-    if (!number) return bad(fmt::format("'{}' holds something that is no number", what));
+    if (!number) return bad_input(fmt::format("'{}' holds something that is no number", what));
     out[i] = *number;
   }
   return {};
@@ -76,7 +74,7 @@ Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, 
 
 Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
   std::vector<std::int32_t> side;
-  const auto wrong = [] { return bad("'between' of a shared link is two lists of devices"); };
+  const auto wrong = [] { return bad_input("'between' of a shared link is two lists of devices"); };
   if (!value.is_array() || value.items.empty()) return wrong();
   for (const JsonValue& item : value.items) {
     const auto device = whole(item);
@@ -93,12 +91,12 @@ Result<Cluster> read_cluster(const JsonValue& value) {
   const JsonValue* devices = value.find("devices");
   const auto count = devices ? whole(*devices) : std::nullopt;
   if (!count || *count < 1 || *count > Cluster::kMostDevices) {
-    return bad(fmt::format("'devices' is no number from 1 to {}", Cluster::kMostDevices));
+    return bad_input(fmt::format("'devices' is no number from 1 to {}", Cluster::kMostDevices));
   }
   Cluster cluster = uniform_cluster(static_cast<std::int32_t>(*count), 0);
   if (const JsonValue* name = value.find("name")) cluster.name = printable(name->text);
   const JsonValue* bandwidth = value.find("bandwidth");
-  if (!bandwidth && *count > 1) return bad("'bandwidth' is missing");
+  if (!bandwidth && *count > 1) return bad_input("'bandwidth' is missing");
   if (bandwidth) {
     WEFT_TRY(read_matrix(*bandwidth, "bandwidth", 0, cluster.devices, cluster.bandwidth));
   }
@@ -121,14 +119,15 @@ Result<Cluster> read_cluster(const JsonValue& value) {
                        [](const JsonValue& item) { return scaled(item, 0); }));
   }
   if (const JsonValue* shared = value.find("shared_links")) {
-    if (!shared->is_array()) return bad("'shared_links' is no list");
+    if (!shared->is_array()) return bad_input("'shared_links' is no list");
     for (const JsonValue& item : shared->items) {
       SharedLink link;
       const JsonValue* between = item.find("between");
       const JsonValue* rate = item.find("bytes_per_s");
       const auto bytes = rate ? scaled(*rate, 0) : std::nullopt;
       if (!between || between->items.size() != 2 || !bytes) {
-        return bad("a shared link is {\"between\": [[devices], [devices]], \"bytes_per_s\": N}");
+        return bad_input(
+            "a shared link is {\"between\": [[devices], [devices]], \"bytes_per_s\": N}");
       }
       WEFT_ASSIGN(link.one, read_side(between->items[0]));
       WEFT_ASSIGN(link.other, read_side(between->items[1]));
@@ -150,13 +149,13 @@ std::string_view name_of(const JsonValue& value) {
 Result<Cluster> choose(const JsonValue& root, const std::string& file, std::string_view wanted) {
   const JsonValue* list = root.find("clusters");
   std::vector<const JsonValue*> clusters;
-  if (list && !list->is_array()) return bad("'clusters' is no list");
+  if (list && !list->is_array()) return bad_input("'clusters' is no list");
   if (list) {
     for (const JsonValue& item : list->items) clusters.push_back(&item);
   } else {
     clusters.push_back(&root);
   }
-  if (clusters.empty()) return bad("its list of clusters is empty");
+  if (clusters.empty()) return bad_input("its list of clusters is empty");
   if (clusters.size() == 1 && wanted.empty()) return read_cluster(*clusters.front());
   std::vector<std::string_view> names;
   for (const JsonValue* cluster : clusters) {
@@ -197,7 +196,8 @@ Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables) {
       std::find_if(tables.begin(), tables.end(),
                    [](const cost::LinkTable& table) { return !table.pairs.empty(); });
   if (measured == tables.end()) {
-    return bad("no table has pairs; measure them with weft calibrate --collectives send_recv");
+    return bad_input(
+        "no table has pairs; measure them with weft calibrate --collectives send_recv");
   }
   std::int32_t devices = 0;
   for (const cost::LinkPair& pair : measured->pairs) {

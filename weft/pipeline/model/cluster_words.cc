@@ -65,8 +65,6 @@ struct Draft {
   Nanos latency = 0;
 };
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kUsage, std::move(what)); }
-
 /// "8x", "8" before "devices" or "hosts".
 std::optional<std::int64_t> count_of(std::string_view word) {
   if (word.ends_with('x')) word.remove_suffix(1);
@@ -99,9 +97,9 @@ Status take_device_word(Draft& draft, std::string_view text) {
   else if (word == "nvlink" || word == "nvswitch")
     draft.nvlink = true;
   else if (parse_link_rate(word))
-    return bad(fmt::format("a comma is missing before '{}'", text));
+    return usage_error(fmt::format("a comma is missing before '{}'", text));
   else if (!word.starts_with("device") && !word.starts_with("gpu"))
-    return bad(
+    return usage_error(
         fmt::format("'{}' is no device that Weft knows ({}); write '8 devices, 50GB/s' for "
                     "others",
                     text, known_kinds()));
@@ -128,7 +126,7 @@ std::optional<int> latency_digits(std::string_view part) {
 Status take_latency(Draft& draft, std::string_view part, int digits) {
   const auto latency = parse_scaled(part.substr(0, part.size() - 2), digits);
   if (!latency || *latency < 0) {
-    return bad(fmt::format("'{}' is no latency; write 5us or 0.5us", part));
+    return usage_error(fmt::format("'{}' is no latency; write 5us or 0.5us", part));
   }
   draft.latency = *latency;
   return {};
@@ -138,7 +136,7 @@ Status take_latency(Draft& draft, std::string_view part, int digits) {
 Status take_memory(Draft& draft, std::string_view part) {
   const auto memory = parse_bytes(part);
   if (!memory || *memory < 1) {
-    return bad(fmt::format("'{}' is no memory; write 80GB, 512MB or 1.5GiB", part));
+    return usage_error(fmt::format("'{}' is no memory; write 80GB, 512MB or 1.5GiB", part));
   }
   draft.memory = *memory;
   return {};
@@ -169,14 +167,15 @@ Status take_part(Draft& draft, std::string_view part) {
     return take_latency(draft, amount, *digits);
   }
   if (amount.ends_with('B')) return take_memory(draft, amount);
-  if (words.size() < 2) return bad(fmt::format("'{}' is no part of a cluster", part));
+  if (words.size() < 2) return usage_error(fmt::format("'{}' is no part of a cluster", part));
   const auto count = count_of(words.front());
   if (!count) {
-    return bad(fmt::format("'{}' is no number from 1 to {}", words.front(), Cluster::kMostDevices));
+    return usage_error(
+        fmt::format("'{}' is no number from 1 to {}", words.front(), Cluster::kMostDevices));
   }
   const std::string second = lower(words[1]);
   if (second.starts_with("host") || second.starts_with("node")) {
-    if (words.size() > 2) return bad(fmt::format("'{}' is no number of hosts", part));
+    if (words.size() > 2) return usage_error(fmt::format("'{}' is no number of hosts", part));
     draft.hosts = *count;
     return {};
   }
@@ -188,24 +187,25 @@ Status take_part(Draft& draft, std::string_view part) {
 /// NVLink where the devices have it, PCIe else, unless a rate says more.
 Status join_devices(Draft& draft) {
   if (draft.kind && draft.nvlink && draft.kind->nvlink == 0) {
-    return bad(fmt::format("{} has no NVLink; write '{}x {}', which are joined by PCIe",
-                           upper(draft.kind->name), draft.per_host, upper(draft.kind->name)));
+    return usage_error(fmt::format("{} has no NVLink; write '{}x {}', which are joined by PCIe",
+                                   upper(draft.kind->name), draft.per_host,
+                                   upper(draft.kind->name)));
   }
   if (draft.kind && draft.inside == 0) {
     draft.inside = draft.pcie || draft.kind->nvlink == 0 ? draft.kind->pcie : draft.kind->nvlink;
   }
   if (draft.hosts > 1 && draft.between == 0 && !draft.kind) std::swap(draft.between, draft.inside);
   if (draft.hosts > 1 && draft.between == 0) {
-    return bad(fmt::format("nothing joins the {} hosts; add the rate of their NICs, such as 400Gb",
-                           draft.hosts));
+    return usage_error(fmt::format(
+        "nothing joins the {} hosts; add the rate of their NICs, such as 400Gb", draft.hosts));
   }
   if (draft.hosts == 1 && draft.between > 0) {
-    return bad(
+    return usage_error(
         "the rate of a NIC joins hosts, and there is one; add how many there are, such as "
         "4 hosts (a memory ends in a large B, as 80GB)");
   }
   if (draft.inside == 0 && draft.per_host > 1) {
-    return bad("nothing joins the devices of a host; add a rate, such as 12.5GB/s");
+    return usage_error("nothing joins the devices of a host; add a rate, such as 12.5GB/s");
   }
   return {};
 }
@@ -213,9 +213,9 @@ Status join_devices(Draft& draft) {
 Result<Draft> read_words(std::string_view text) {
   Draft draft;
   for (const std::string_view part : split(text, ',')) WEFT_TRY(take_part(draft, part));
-  if (draft.per_host == 0) return bad("it does not say how many devices there are");
+  if (draft.per_host == 0) return usage_error("it does not say how many devices there are");
   if (draft.per_host * draft.hosts > Cluster::kMostDevices) {
-    return bad(fmt::format("there are more than {} devices", Cluster::kMostDevices));
+    return usage_error(fmt::format("there are more than {} devices", Cluster::kMostDevices));
   }
   WEFT_TRY(join_devices(draft));
   return draft;
@@ -269,7 +269,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
   if (!words) {
     // What does not begin with a number was meant to be a file.
     const bool numbered = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
-    return bad(
+    return usage_error(
         fmt::format("'{}' describes no cluster{}: {}; as in '8x H100 nvlink, 4 hosts, 400Gb' "
                     "or '4 devices, 12.5GB/s'",
                     text, numbered ? "" : ", and there is no such file", words.error().message));

@@ -9,7 +9,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMost = 1e17;                             ///< nanoseconds or bytes: three years
+constexpr double kMostOfPlan = 1e17;                       ///< nanoseconds or bytes: three years
 constexpr auto kLongest = static_cast<double>(1LL << 42);  ///< of one op: more than an hour
 
 tl::unexpected<Error> absurd(std::string what) {
@@ -24,7 +24,7 @@ Status check_work(const Task& task) {
       std::minmax_element(task.cluster.speed.begin(), task.cluster.speed.end());
   const double step = static_cast<double>(chain.forward.back() + chain.backward.back()) / *slowest *
                       task.micro_batches;
-  if (!(step <= kMost)) {
+  if (!(step <= kMostOfPlan)) {
     return absurd(
         fmt::format("a step would take {:.3g} s on the slowest device; times of layers "
                     "are in milliseconds, speeds around 1",
@@ -55,7 +55,7 @@ Status check_links(const Task& task) {
       static_cast<double>(*std::max_element(task.chain.cut.begin(), task.chain.cut.end()));
   const auto gradients = static_cast<double>(task.chain.parameters.back());
   const double time = per_byte * std::max(2.0 * task.micro_batches * message, 2 * gradients);
-  if (time > kMost) {
+  if (time > kMostOfPlan) {
     return absurd(fmt::format(
         "{:.3g} bytes would take {:.3g} s over the slowest link, which has "
         "{} bytes a second; leave it out (0)",
@@ -63,7 +63,7 @@ Status check_links(const Task& task) {
   }
   const Nanos latency = *std::max_element(task.cluster.latency.begin(), task.cluster.latency.end());
   const double times = 2.0 * std::max<double>(task.cluster.devices, task.micro_batches);
-  if (static_cast<double>(latency) * times > kMost) {
+  if (static_cast<double>(latency) * times > kMostOfPlan) {
     return absurd(fmt::format("a latency of {:.3g} s makes no sense; they are in microseconds",
                               seconds(static_cast<double>(latency))));
   }
@@ -75,10 +75,11 @@ Status check_memory(const Task& task) {
       static_cast<double>(task.state_factor) * static_cast<double>(task.chain.parameters.back());
   const double kept =
       static_cast<double>(task.micro_batches) * static_cast<double>(task.chain.stash.back());
-  if (state <= kMost && kept <= kMost) return {};
-  return absurd(fmt::format("{} would take {:.3g} bytes",
-                            state > kMost ? "parameters and their state" : "all micro-batches",
-                            std::max(state, kept)));
+  if (state <= kMostOfPlan && kept <= kMostOfPlan) return {};
+  return absurd(
+      fmt::format("{} would take {:.3g} bytes",
+                  state > kMostOfPlan ? "parameters and their state" : "all micro-batches",
+                  std::max(state, kept)));
 }
 
 }  // namespace

@@ -7,33 +7,32 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr Nanos kLongest = Nanos{1} << 42;
+constexpr Nanos kLongestOp = Nanos{1} << 42;
 /// All times, or all changes of memory, together: far from what 64 bits hold.
 constexpr double kMostInAll = 1e17;
 constexpr std::int64_t kMostOps = std::int64_t{1} << 24;
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 Status check_time(Nanos time, const std::string& what) {
-  if (time < 0) return bad(what + " is negative");
-  if (time > kLongest) return bad(what + " is too long; use a coarser unit");
+  if (time < 0) return bad_input(what + " is negative");
+  if (time > kLongestOp) return bad_input(what + " is too long; use a coarser unit");
   return {};
 }
 
 Status check_stage(const Stage& stage, const std::string& name) {
-  if (stage.device < 0) return bad(name + " has no device");
+  if (stage.device < 0) return bad_input(name + " has no device");
   WEFT_TRY(check_time(stage.forward, "the forward time of " + name));
   WEFT_TRY(check_time(stage.input, "the backward time of " + name));
   WEFT_TRY(check_time(stage.weight, "the time for weight gradients of " + name));
   WEFT_TRY(check_time(stage.all_reduce, "the all-reduce of " + name));
   for (const LinkId link : stage.reduce_links) {
-    if (link < 0) return bad("the all-reduce of " + name + " has no link");
+    if (link < 0) return bad_input("the all-reduce of " + name + " has no link");
   }
   for (const Bytes change : {stage.forward_memory, stage.input_memory, stage.weight_memory}) {
-    if (change > kLongest || change < -kLongest) return bad("the memory of " + name + " is absurd");
+    if (change > kLongestOp || change < -kLongestOp)
+      return bad_input("the memory of " + name + " is absurd");
   }
   if (stage.forward_memory + stage.input_memory + stage.weight_memory > 0) {
-    return bad(name + " never frees all memory that a micro-batch takes");
+    return bad_input(name + " never frees all memory that a micro-batch takes");
   }
   return {};
 }
@@ -42,7 +41,7 @@ Status check_transfer(const Transfer& transfer, const std::string& name) {
   WEFT_TRY(check_time(transfer.time, "the transfer " + name));
   WEFT_TRY(check_time(transfer.latency, "the latency " + name));
   for (const LinkId link : transfer.links) {
-    if (link < 0) return bad("the transfer " + name + " has no link");
+    if (link < 0) return bad_input("the transfer " + name + " has no link");
   }
   return {};
 }
@@ -61,10 +60,10 @@ Status check_sums(const Pipeline& pipeline) {
         boundary.backward.latency);
   }
   if (times * pipeline.micro_batches > kMostInAll) {
-    return bad("all times together are too long; use a coarser unit");
+    return bad_input("all times together are too long; use a coarser unit");
   }
   if (memory * pipeline.micro_batches > kMostInAll) {
-    return bad("all memory together is too large; use a coarser unit");
+    return bad_input("all memory together is too large; use a coarser unit");
   }
   return {};
 }
@@ -73,8 +72,8 @@ Status check_sums(const Pipeline& pipeline) {
 Status check_memory(const Pipeline& pipeline) {
   if (pipeline.memory_limits.empty()) return {};
   if (static_cast<DeviceId>(pipeline.memory_limits.size()) != pipeline.devices()) {
-    return bad("there are " + std::to_string(pipeline.memory_limits.size()) +
-               " memory limits for " + std::to_string(pipeline.devices()) + " devices");
+    return bad_input("there are " + std::to_string(pipeline.memory_limits.size()) +
+                     " memory limits for " + std::to_string(pipeline.devices()) + " devices");
   }
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     const Stage& stage = pipeline.stages[s];
@@ -113,20 +112,20 @@ LinkId Pipeline::links() const {
 }
 
 Status check(const Pipeline& pipeline) {
-  if (pipeline.stages.empty()) return bad("there are no stages");
-  if (pipeline.micro_batches < 1) return bad("there are no micro-batches");
+  if (pipeline.stages.empty()) return bad_input("there are no stages");
+  if (pipeline.micro_batches < 1) return bad_input("there are no micro-batches");
   const auto ops = static_cast<std::int64_t>(pipeline.stages.size()) * pipeline.micro_batches * 3;
-  if (ops > kMostOps) return bad("there are too many ops");
+  if (ops > kMostOps) return bad_input("there are too many ops");
   if (pipeline.boundaries.size() + 1 != pipeline.stages.size()) {
-    return bad(std::to_string(pipeline.stages.size()) + " stages have " +
-               std::to_string(pipeline.stages.size() - 1) + " boundaries, not " +
-               std::to_string(pipeline.boundaries.size()));
+    return bad_input(std::to_string(pipeline.stages.size()) + " stages have " +
+                     std::to_string(pipeline.stages.size() - 1) + " boundaries, not " +
+                     std::to_string(pipeline.boundaries.size()));
   }
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     WEFT_TRY(check_stage(pipeline.stages[s], "stage " + std::to_string(s)));
   }
   if (pipeline.devices() > static_cast<DeviceId>(kMostOps))
-    return bad("a device has an absurd number");
+    return bad_input("a device has an absurd number");
   for (std::size_t s = 0; s < pipeline.boundaries.size(); ++s) {
     const std::string names = std::to_string(s) + " and " + std::to_string(s + 1);
     WEFT_TRY(check_transfer(pipeline.boundaries[s].forward, "between stages " + names));

@@ -16,8 +16,6 @@
 namespace weft::pipeline {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 constexpr DiagnosticKind kInputTime{
     "pipeline-input-time", Severity::kInfo,
     "the profile counts the time that loading data takes, and so does the plan, as a layer",
@@ -57,13 +55,14 @@ Status check_sums(const Profile& profile) {
       sizes += static_cast<double>(size);
     }
     if (times > kMost) {
-      return bad(
+      return bad_input(
           fmt::format("up to layer '{}' a micro-batch takes {:.3g} s; times are in "
                       "milliseconds",
                       layer.id, times * 1e-9));
     }
     if (sizes > kMost) {
-      return bad(fmt::format("sizes of layers up to '{}' add up to {:.3g} bytes", layer.id, sizes));
+      return bad_input(
+          fmt::format("sizes of layers up to '{}' add up to {:.3g} bytes", layer.id, sizes));
     }
   }
   return {};
@@ -110,18 +109,18 @@ void drop_input_time(Profile& profile) {
 }
 
 Status check_profile(Profile& profile) {
-  if (profile.layers.empty()) return bad("there is no layer in it");
+  if (profile.layers.empty()) return bad_input("there is no layer in it");
   std::unordered_map<std::string_view, int> ids;
   for (const Layer& layer : profile.layers) {
-    if (++ids[layer.id] > 1) return bad(fmt::format("layer '{}' is there twice", layer.id));
+    if (++ids[layer.id] > 1) return bad_input(fmt::format("layer '{}' is there twice", layer.id));
     if (layer.forward < 0 || layer.backward < 0 || layer.weight < 0) {
-      return bad(fmt::format("layer '{}' has a negative time; profile it again", layer.id));
+      return bad_input(fmt::format("layer '{}' has a negative time; profile it again", layer.id));
     }
     if (layer.activation < 0 || layer.parameters < 0 || layer.stash < 0) {
-      return bad(fmt::format("layer '{}' has a negative size", layer.id));
+      return bad_input(fmt::format("layer '{}' has a negative size", layer.id));
     }
     if (layer.weight > layer.backward) {
-      return bad(
+      return bad_input(
           fmt::format("layer '{}': weight gradients take longer than all of backward", layer.id));
     }
   }
@@ -132,7 +131,7 @@ Status check_profile(Profile& profile) {
                 [&](const LayerEdge& edge) { return !seen.insert(key(edge)).second; });
   const std::vector<std::int32_t> left = unordered(profile);
   if (!left.empty()) {
-    return bad(
+    return bad_input(
         fmt::format("the layers have a cycle (through or before '{}'); a pipeline needs an "
                     "order",
                     profile.layers[left.front()].id));
@@ -180,7 +179,7 @@ namespace {
 Result<Profile> parse_any(std::string_view text, const std::string& name, std::string_view wanted) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return bad("the file is empty");
+  if (first == std::string_view::npos) return bad_input("the file is empty");
   if (text[first] == '{') return profiles::parse_json_profile(text, name);
   if (profiles::is_chimera(text)) return profiles::parse_chimera(text, wanted);
   return profiles::parse_pipedream(text);

@@ -8,10 +8,10 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::infinity();
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 /// Times the speed that a stage needs; between two of them it is given the first and as quick as
 /// with the second.
-constexpr std::array<double, 8> kMore = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNothing};
+constexpr std::array<double, 8> kMore = {1, 1.1, 1.25, 1.5, 2, 3, 6, kUnlimited};
 /// What each of them leaves of a time.
 constexpr std::array<double, 8> kLess = {1,       1 / 1.1, 1 / 1.25, 1 / 1.5,
                                          1 / 2.0, 1 / 3.0, 1 / 6.0,  0};
@@ -61,13 +61,13 @@ class Capacity {
     const std::int32_t groups = static_cast<std::int32_t>(speed_.size()) - 1;
     const std::int32_t most = std::min(stages_ > 0 ? stages_ : layers_, groups);
     limit_ = speed_[most];
-    used_.assign(cells(), kNothing);
+    used_.assign(cells(), kUnlimited);
     used_[0] = 0;
     if (any_number) return add_stages(limit_);
     for (std::int32_t stage = 1; stage <= most; ++stage) {
       // From here on more stages have no more speed: one table holds them all.
       if (stages_ == 0 && speed_[stage] >= limit_) return add_stages(speed_[stage]);
-      next_.assign(cells(), kNothing);
+      next_.assign(cells(), kUnlimited);
       if (add_stage(used_, next_, stages_ == 0 || stage == stages_ ? speed_[stage] : -1)) {
         return true;
       }
@@ -86,7 +86,7 @@ class Capacity {
     for (std::int32_t first = 0; first < layers_; ++first) {
       const double path = micros_ * (path_.back() - path_[first]);
       const double work = micros_ * (work_.back() - work_[first]);
-      double least = kNothing;  // who waits longer must have used less
+      double least = kUnlimited;  // who waits longer must have used less
       for (std::int32_t wait = 0; wait < waits_; ++wait) {
         const double used = before[static_cast<std::size_t>(first) * waits_ + wait];
         if (used >= least) continue;
@@ -137,7 +137,7 @@ class Capacity {
       if (need * cost.work <= 1 + kTolerance) return need;
     }
     r = replicas_.size();
-    return kNothing;
+    return kUnlimited;
   }
 
   const std::vector<GroupCost>& replicas_;

@@ -11,10 +11,10 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
 
-double per_byte(std::int64_t bandwidth) {
-  return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
+double group_per_byte(std::int64_t bandwidth) {
+  return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kUnreachable;
 }
 
 /// Of the smallest device; 0: no limit.
@@ -36,7 +36,7 @@ std::vector<SharedCounts> shared_counts(const Cluster& cluster,
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::int32_t>(i);
   for (const SharedLink& link : cluster.shared) {
     SharedCounts sums{std::vector<double>(order.size() + 1, 0),
-                      std::vector<double>(order.size() + 1, 0), per_byte(link.bandwidth)};
+                      std::vector<double>(order.size() + 1, 0), group_per_byte(link.bandwidth)};
     for (const std::int32_t device : link.one) sums.one[place[device] + 1] = 1;
     for (const std::int32_t device : link.other) sums.other[place[device] + 1] = 1;
     std::partial_sum(sums.one.begin(), sums.one.end(), sums.one.begin());
@@ -84,7 +84,7 @@ class OrderedBuilder {
     latency_back_.assign(count_, 0);
     double inside = 0;
     Nanos inside_latency = 0;
-    double slowest = kNever;
+    double slowest = kUnreachable;
     for (std::int32_t end = begin; end < begin + largest_ && end < count_; ++end) {
       for (std::int32_t i = begin; i < end; ++i) {
         inside = std::max({inside, back_cost(end, i), there_cost(end, i)});
@@ -121,7 +121,7 @@ class OrderedBuilder {
   }
 
   double there_cost(std::int32_t i, std::int32_t x) const {
-    return per_byte(cluster_.bandwidth_of(order_[i], order_[x]));
+    return group_per_byte(cluster_.bandwidth_of(order_[i], order_[x]));
   }
   double back_cost(std::int32_t i, std::int32_t x) const { return there_cost(x, i); }
 
@@ -149,7 +149,7 @@ class OrderedBuilder {
         edge.there = std::max({edge.there, out, in});
         edge.back = std::max({edge.back, out, in});
       }
-      if (edge.there < kNever && edge.back < kNever) group.next.push_back(edge);
+      if (edge.there < kUnreachable && edge.back < kUnreachable) group.next.push_back(edge);
     }
   }
 
@@ -216,7 +216,7 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
         if (to < 0) continue;
         GroupEdge edge = channels[static_cast<std::size_t>(set) * (all + 1) + next];
         edge.to = to;
-        if (edge.there < kNever && edge.back < kNever) graph[from].next.push_back(edge);
+        if (edge.there < kUnreachable && edge.back < kUnreachable) graph[from].next.push_back(edge);
       }
     }
   }
@@ -261,7 +261,7 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
       group.replicas = r;
       group.cost.work = 1 / (r * speed[r - 1]);
       if (r > 1) {
-        group.cost.reduce = 2.0 * (r - 1) / r * per_byte(among[r]);
+        group.cost.reduce = 2.0 * (r - 1) / r * group_per_byte(among[r]);
         group.cost.reduce_latency = 2 * (r - 1) * latency;
       }
       group.memory = memory[r - 1];
@@ -274,9 +274,9 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
       Group& group = graph[first_of[begin] + r - 1];
       for (std::int32_t next = 1; next <= largest && begin + r + next <= count; ++next) {
         const double pairs = static_cast<double>(r) * next;
-        const double there = per_byte(std::min(out[next], in[r])) / pairs;
-        const double back = per_byte(std::min(out[r], in[next])) / pairs;
-        if (there == kNever || back == kNever) continue;
+        const double there = group_per_byte(std::min(out[next], in[r])) / pairs;
+        const double back = group_per_byte(std::min(out[r], in[next])) / pairs;
+        if (there == kUnreachable || back == kUnreachable) continue;
         group.next.push_back({first_of[begin + r] + next - 1, there, back, 2 * latency});
       }
     }

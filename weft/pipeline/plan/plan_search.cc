@@ -7,14 +7,14 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr Nanos kNothing = -kNoPlan;
+constexpr Nanos kNoSlope = -kNoPlan;
 
 /// A part of a plan: all stages up to `layer`, and the group of the next one. Complete where
 /// `layer` is the number of layers.
 struct Label {
   Nanos bound = kNoPlan;
   Nanos known = 0;         ///< what the stages take already, whatever follows
-  Nanos slope = kNothing;  ///< the step is at least this and what the rest is busy
+  Nanos slope = kNoSlope;  ///< the step is at least this and what the rest is busy
   Nanos head = 0;          ///< until the first micro-batch reaches the next stage
   std::int32_t parent = -1, layer = 0, group = 0, left = 0;
 };

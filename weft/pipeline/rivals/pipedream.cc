@@ -30,12 +30,12 @@ std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel
 
 /// A square of nanoseconds over pairs of ideals; column j of row i is what lies in j behind i - 1,
 /// row 0 is what lies in j.
-using Table = std::vector<double>;
+using Costs = std::vector<double>;
 
 /// One level. Everything is in nanoseconds.
 class Level {
  public:
-  Level(const Ideals& ideals, const Table& below, PipedreamLevel level, std::int32_t inside)
+  Level(const Ideals& ideals, const Costs& below, PipedreamLevel level, std::int32_t inside)
       : ideals_(ideals),
         below_(below),
         count_(ideals.size()),
@@ -134,18 +134,18 @@ class Level {
   }
 
   const Ideals& ideals_;
-  const Table& below_;
+  const Costs& below_;
   std::size_t count_;
   std::int32_t machines_;
   double inside_;
   double per_byte_;
-  Table stages_;  ///< a square for each number of replicas
-  Table best_;    ///< a row for each number of machines
+  Costs stages_;  ///< a square for each number of replicas
+  Costs best_;    ///< a row for each number of machines
 };
 
-Table compute_times(const Ideals& ideals) {
+Costs compute_times(const Ideals& ideals) {
   const std::size_t count = ideals.size();
-  Table times((count + 1) * count, kNever);
+  Costs times((count + 1) * count, kNever);
   for (std::size_t j = 0; j < count; ++j) {
     times[j] = static_cast<double>(ideals.compute[j]);
     for (std::size_t i = 0; i < j; ++i) {
@@ -220,7 +220,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
     }
     return answer;
   }
-  std::vector<Table> tables{compute_times(ideals)};
+  std::vector<Costs> tables{compute_times(ideals)};
   std::vector<Level> solvers;
   tables.reserve(levels.size() + 1);
   double bottleneck = 0;
@@ -230,7 +230,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
       bottleneck = solvers.back().solve_row(0).back();
       break;
     }
-    Table next;
+    Costs next;
     next.reserve((count + 1) * count);
     for (std::size_t row = 0; row <= count; ++row) {
       const std::vector<double> values = solvers.back().solve_row(row);

@@ -13,8 +13,6 @@
 namespace weft::pipeline {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 /// 5 and 5.0, but not 5.5.
@@ -69,9 +67,9 @@ class Fields {
 
   Result<std::int64_t> number(std::string_view name) const {
     const JsonValue* value = object_.find(name);
-    if (!value) return bad(quoted(name) + " is missing");
+    if (!value) return bad_input(quoted(name) + " is missing");
     const auto found = whole(*value);
-    if (!found) return bad(quoted(name) + " is no whole number");
+    if (!found) return bad_input(quoted(name) + " is no whole number");
     return *found;
   }
 
@@ -79,24 +77,24 @@ class Fields {
   Result<std::vector<std::int64_t>> numbers(std::string_view name, std::size_t count,
                                             int decimals) const {
     const JsonValue* value = object_.find(name);
-    if (!value) return bad(quoted(name) + " is missing");
+    if (!value) return bad_input(quoted(name) + " is missing");
     const auto scaled = [&](const JsonValue& item) {
       const bool exact = item.is_number() && decimals_of(item.text) <= decimals;
       return exact ? parse_scaled(item.text, decimals) : std::nullopt;
     };
     if (!value->is_array()) {
       const auto all = scaled(*value);
-      if (!all) return bad(quoted(name) + " is no number that fits");
+      if (!all) return bad_input(quoted(name) + " is no number that fits");
       return std::vector<std::int64_t>(count, *all);
     }
     if (value->items.size() != count) {
-      return bad(quoted(name) + " has " + std::to_string(value->items.size()) + " numbers, not " +
-                 std::to_string(count));
+      return bad_input(quoted(name) + " has " + std::to_string(value->items.size()) +
+                       " numbers, not " + std::to_string(count));
     }
     std::vector<std::int64_t> list;
     for (const JsonValue& item : value->items) {
       const auto found = scaled(item);
-      if (!found) return bad(quoted(name) + " has something else than numbers that fit");
+      if (!found) return bad_input(quoted(name) + " has something else than numbers that fit");
       list.push_back(*found);
     }
     return list;
@@ -112,7 +110,7 @@ class Fields {
       if (time >= 0) continue;
       Pipeline unit;
       unit.decimals = time_decimals_;
-      return bad(quoted(name) + " has a negative time, " + print_time(unit, time));
+      return bad_input(quoted(name) + " has a negative time, " + print_time(unit, time));
     }
     return list;
   }
@@ -122,11 +120,11 @@ class Fields {
     constexpr std::int64_t kMost = 1 << 16;
     if (has("P")) {
       WEFT_ASSIGN(const std::int64_t count, number("P"));
-      if (count < 1 || count > kMost) return bad("'P' is no number of stages");
+      if (count < 1 || count > kMost) return bad_input("'P' is no number of stages");
       return static_cast<std::size_t>(count);
     }
     const JsonValue* forward = object_.find("f");
-    if (!forward || !forward->is_array()) return bad("'P' is missing, the number of stages");
+    if (!forward || !forward->is_array()) return bad_input("'P' is missing, the number of stages");
     return forward->items.size();
   }
 
@@ -153,7 +151,8 @@ Status read_memory(const Fields& fields, Pipeline& pipeline) {
   }
   if (!fields.has("cap_F")) return {};
   WEFT_ASSIGN(const std::int64_t fit, fields.number("cap_F"));
-  if (fit < 0 || fit > (std::int64_t{1} << 40)) return bad("'cap_F' is no number of forwards");
+  if (fit < 0 || fit > (std::int64_t{1} << 40))
+    return bad_input("'cap_F' is no number of forwards");
   for (Stage& stage : pipeline.stages) {
     stage.forward_memory = 2;
     stage.input_memory = stage.weight_memory = -1;
@@ -163,11 +162,11 @@ Status read_memory(const Fields& fields, Pipeline& pipeline) {
 }
 
 Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
-  if (!value.is_object()) return bad("it is no object");
+  if (!value.is_object()) return bad_input("it is no object");
   const Fields fields(value);
   WEFT_ASSIGN(const std::size_t stages, fields.stages());
   WEFT_ASSIGN(const std::int64_t micros, fields.number("M"));
-  if (micros < 1 || micros > (1 << 22)) return bad("'M' is no number of micro-batches");
+  if (micros < 1 || micros > (1 << 22)) return bad_input("'M' is no number of micro-batches");
   WEFT_ASSIGN(const auto forward, fields.times("f", stages));
   WEFT_ASSIGN(const auto input, fields.times("b", stages));
   WEFT_ASSIGN(const auto weight, fields.times("w", stages));
@@ -183,7 +182,7 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
     WEFT_ASSIGN(const auto devices, fields.numbers("device", stages, 0));
     for (std::size_t s = 0; s < stages; ++s) {
       if (devices[s] < 0 || devices[s] >= static_cast<std::int64_t>(stages)) {
-        return bad("'device' has a number that is none of a device: they count from 0");
+        return bad_input("'device' has a number that is none of a device: they count from 0");
       }
       pipeline.stages[s].device = static_cast<DeviceId>(devices[s]);
     }

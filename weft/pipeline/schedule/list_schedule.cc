@@ -11,7 +11,7 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr Nanos kUnknown = -1;
+constexpr Nanos kNotYet = -1;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 
 }  // namespace
@@ -24,8 +24,8 @@ void ListScheduler::load(const Pipeline& pipeline, const Taste& taste, Nanos lim
   const std::size_t stages = pipeline.stages.size();
   const auto devices = static_cast<std::size_t>(pipeline.devices());
   const auto micros = static_cast<std::size_t>(pipeline.micro_batches);
-  input_there_.assign(stages * micros, kUnknown);
-  gradient_there_.assign(stages * micros, kUnknown);
+  input_there_.assign(stages * micros, kNotYet);
+  gradient_there_.assign(stages * micros, kNotYet);
   std::fill_n(input_there_.begin(), micros, 0);
   lanes_.resize(stages);
   devices_.assign(devices, {});
@@ -122,11 +122,11 @@ void ListScheduler::start_best(DeviceId at, Nanos now) {
     const Lane& lane = lanes_[s];
     const std::size_t row = static_cast<std::size_t>(s) * micros;
     const Nanos gradient =
-        lane.done[1] < lane.done[0] ? gradient_there_[row + lane.done[1]] : kUnknown;
-    Nanos input = lane.done[0] < micros ? input_there_[row + lane.done[0]] : kUnknown;
-    if (input != kUnknown && !(is_lean(s) && forward_fits(device, s))) input = kUnknown;
-    const bool forward_ready = input != kUnknown && input <= now;
-    const bool gradient_ready = gradient != kUnknown && gradient <= now;
+        lane.done[1] < lane.done[0] ? gradient_there_[row + lane.done[1]] : kNotYet;
+    Nanos input = lane.done[0] < micros ? input_there_[row + lane.done[0]] : kNotYet;
+    if (input != kNotYet && !(is_lean(s) && forward_fits(device, s))) input = kNotYet;
+    const bool forward_ready = input != kNotYet && input <= now;
+    const bool gradient_ready = gradient != kNotYet && gradient <= now;
     if (taste_.forwards_first ? forward_ready : gradient_ready) {
       best = s;
       best_kind = taste_.forwards_first ? Kind::kForward : gradient_kind();
@@ -136,8 +136,8 @@ void ListScheduler::start_best(DeviceId at, Nanos now) {
       best = s;
       best_kind = forward_ready ? Kind::kForward : gradient_kind();
     }
-    if (!forward_ready && input != kUnknown) next_arrival = std::min(next_arrival, input);
-    if (!gradient_ready && gradient != kUnknown) next_arrival = std::min(next_arrival, gradient);
+    if (!forward_ready && input != kNotYet) next_arrival = std::min(next_arrival, input);
+    if (!gradient_ready && gradient != kNotYet) next_arrival = std::min(next_arrival, gradient);
   }
   if (best < 0 && halves_) {
     best = weight_to_run(device, now, next_arrival);

@@ -8,7 +8,7 @@ namespace weft::pipeline {
 namespace {
 
 constexpr Nanos kDead = -1;
-constexpr Nanos kNever = std::numeric_limits<Nanos>::max() / 4;
+constexpr Nanos kNoTime = std::numeric_limits<Nanos>::max() / 4;
 
 /// Counts up in the order of the states, skipping counts that break precedence or memory.
 class States {
@@ -172,15 +172,15 @@ bool Sweep::run(const Chains& chains, const Machine& machine, const Orders& orde
     side.release.assign(windows.release.begin() + at,
                         windows.release.begin() + at + windows.length);
     side.due.assign(windows.due.begin() + at, windows.due.begin() + at + windows.length);
-    side.new_release.assign(length, kNever);
+    side.new_release.assign(length, kNoTime);
     side.new_due.assign(length, kDead);
   }
   visited_ += static_cast<std::int64_t>(alive.size() * sides_.size());
-  for (const StateId state : alive) earliest_[state] = kNever;
+  for (const StateId state : alive) earliest_[state] = kNoTime;
   const bool possible = forwards(orders, alive) && backwards(orders, alive);
   std::size_t kept = 0;
   for (const StateId state : alive) {
-    if (possible && earliest_[state] != kNever && latest_[state] != kDead) alive[kept++] = state;
+    if (possible && earliest_[state] != kNoTime && latest_[state] != kDead) alive[kept++] = state;
     earliest_[state] = kDead;
   }
   if (!possible) return false;
@@ -199,7 +199,7 @@ bool Sweep::forwards(const Orders& orders, const std::vector<StateId>& alive) {
   earliest_[0] = 0;
   for (const StateId state : alive) {
     const Nanos now = earliest_[state];
-    if (now == kNever) continue;
+    if (now == kNoTime) continue;
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const StateId next = orders.next(state, i);
       if (next < 0 || earliest_[next] == kDead) continue;
@@ -208,15 +208,15 @@ bool Sweep::forwards(const Orders& orders, const std::vector<StateId>& alive) {
       if (end <= sides_[i].due[k] && end < earliest_[next]) earliest_[next] = end;
     }
   }
-  return earliest_[orders.last()] != kNever;
+  return earliest_[orders.last()] != kNoTime;
 }
 
 /// The latest time to be in each state and still end all that follows in time.
 bool Sweep::backwards(const Orders& orders, const std::vector<StateId>& alive) {
   for (auto at = alive.rbegin(); at != alive.rend(); ++at) {
     const StateId state = *at;
-    latest_[state] = state == orders.last() ? kNever : kDead;
-    if (earliest_[state] == kNever) continue;
+    latest_[state] = state == orders.last() ? kNoTime : kDead;
+    if (earliest_[state] == kNoTime) continue;
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const StateId next = orders.next(state, i);
       if (next < 0 || earliest_[next] == kDead || latest_[next] == kDead) continue;

@@ -9,8 +9,6 @@
 namespace weft::pipeline {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 std::optional<Op> parse_op(std::string_view word) {
   constexpr std::string_view kLetters = "FIWB";
   const auto at = word.find_first_of(kLetters);
@@ -31,21 +29,21 @@ Status check(const Pipeline& pipeline, const Schedule& schedule) {
   const auto stages = static_cast<StageId>(pipeline.stages.size());
   const Micro micros = pipeline.micro_batches;
   if (static_cast<DeviceId>(schedule.orders.size()) != pipeline.devices()) {
-    return bad("the schedule has " + std::to_string(schedule.orders.size()) + " devices, not " +
-               std::to_string(pipeline.devices()));
+    return bad_input("the schedule has " + std::to_string(schedule.orders.size()) +
+                     " devices, not " + std::to_string(pipeline.devices()));
   }
   std::vector<std::array<bool, 4>> seen(static_cast<std::size_t>(stages) * micros);
   for (std::size_t device = 0; device < schedule.orders.size(); ++device) {
     for (const Op& op : schedule.orders[device]) {
       if (op.stage < 0 || op.stage >= stages || op.micro < 0 || op.micro >= micros) {
-        return bad("there is no op " + print(op));
+        return bad_input("there is no op " + print(op));
       }
       if (pipeline.stages[op.stage].device != static_cast<DeviceId>(device)) {
-        return bad(print(op) + " does not belong on device " + std::to_string(device));
+        return bad_input(print(op) + " does not belong on device " + std::to_string(device));
       }
       bool& mark = seen[static_cast<std::size_t>(op.stage) * micros + op.micro]
                        [static_cast<std::size_t>(op.kind)];
-      if (mark) return bad(print(op) + " comes twice");
+      if (mark) return bad_input(print(op) + " comes twice");
       mark = true;
     }
   }
@@ -53,10 +51,10 @@ Status check(const Pipeline& pipeline, const Schedule& schedule) {
     for (Micro micro = 0; micro < micros; ++micro) {
       const auto& [forward, input, weight, whole] =
           seen[static_cast<std::size_t>(stage) * micros + micro];
-      if (!forward) return bad(print(Op{stage, Kind::kForward, micro}) + " is missing");
+      if (!forward) return bad_input(print(Op{stage, Kind::kForward, micro}) + " is missing");
       if (whole ? input || weight : !(input && weight)) {
-        return bad("micro-batch " + std::to_string(micro) + " of stage " + std::to_string(stage) +
-                   " needs its gradients once: B, or I and W");
+        return bad_input("micro-batch " + std::to_string(micro) + " of stage " +
+                         std::to_string(stage) + " needs its gradients once: B, or I and W");
       }
     }
   }
@@ -87,7 +85,7 @@ Result<Schedule> parse_schedule(std::string_view text) {
       if (line.empty()) break;
       const std::string_view word = line.substr(0, line.find_first_of(" ,\t\r"));
       const auto op = parse_op(word);
-      if (!op) return bad("'" + std::string(word) + "' is no op; write 0F0, 0I0, 0W0 or 0B0");
+      if (!op) return bad_input("'" + std::string(word) + "' is no op; write 0F0, 0I0, 0W0 or 0B0");
       schedule.orders.back().push_back(*op);
       line.remove_prefix(word.size());
     }

@@ -8,7 +8,7 @@
 namespace weft::pipeline::verify {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoCapacity = std::numeric_limits<double>::infinity();
 constexpr double kTolerance = 1e-12;  ///< of quotients
 constexpr std::size_t kMostLayers = 256;
 constexpr int kMostTries = 20'000;
@@ -95,7 +95,7 @@ std::vector<Best> best_devices(const PlanData& plan) {
     if (plan.most_replicas > 0 && r > plan.most_replicas) break;
     Best one{r * speed[r - 1], 0, 0};
     if (r > 1) {
-      const double rate = among[r] > 0 ? 1e9 / static_cast<double>(among[r]) : kNever;
+      const double rate = among[r] > 0 ? 1e9 / static_cast<double>(among[r]) : kNoCapacity;
       one.reduce = 2.0 * (r - 1) / r * rate;
       one.latency = static_cast<double>(2 * (r - 1) * latency);
     }
@@ -116,7 +116,7 @@ double speed_needed(const std::vector<Best>& best, double step, double waited,
     const double need = std::max(micros * path / (step - waited), micros * work / left);
     if (need <= best[i].speed * (1 + kTolerance)) return need;
   }
-  return kNever;
+  return kNoCapacity;
 }
 
 }  // namespace
@@ -159,10 +159,10 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
   const std::size_t fixed = static_cast<std::size_t>(plan.fixed_stages);
   const std::size_t most = std::min(fixed > 0 ? fixed : layers, speed.size() - 1);
   using Row = std::vector<double>;
-  std::vector<Row> used(layers, Row(waits, kNever));
+  std::vector<Row> used(layers, Row(waits, kNoCapacity));
   used[0][0] = 0;
   for (std::size_t stage = 1; stage <= most; ++stage) {
-    std::vector<Row> next(layers, Row(waits, kNever));
+    std::vector<Row> next(layers, Row(waits, kNoCapacity));
     for (std::size_t first = 0; first < layers; ++first) {
       for (std::int32_t wait = 0; wait < waits; ++wait) {
         const double so_far = used[first][wait], waited = wait * one_wait;
@@ -181,7 +181,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
             break;
           }
           // It may have more than it needs, from each of these up to the next.
-          const double more[] = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNever};
+          const double more[] = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNoCapacity};
           for (int i = 0; i < 7 && so_far + more[i] * need <= speed[most]; ++i) {
             const double passed = path > 0 ? path / (more[i + 1] * need) : 0;
             const auto then = std::min<std::int64_t>(

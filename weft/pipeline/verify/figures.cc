@@ -7,10 +7,10 @@
 #include <cmath>
 #include <tuple>
 
+#include "weft/base/milliseconds.h"
+
 namespace weft::pipeline::verify {
 namespace {
-
-double ms(Nanos time) { return static_cast<double>(time) * 1e-6; }
 
 /// A nanosecond off is wrong; what another program made of the last digit of a double is not.
 bool same(double told, double is) { return std::abs(told - is) <= 1e-14 * std::abs(is); }
@@ -23,8 +23,8 @@ std::string wrong_of_stage(const PlanData& plan, std::size_t s, const StageTimes
       {"backward_ms", told.backward_ms, times.input + times.weight},
       {"all_reduce_ms", told.all_reduce_ms, times.reduce}};
   for (const auto& [name, says, is] : all) {
-    if (!same(says, ms(is))) {
-      return fmt::format("{} of stage {} is {}, and should be {}", name, s, says, ms(is));
+    if (!same(says, milliseconds(is))) {
+      return fmt::format("{} of stage {} is {}, and should be {}", name, s, says, milliseconds(is));
     }
   }
   if (told.sends != sends) {
@@ -103,9 +103,9 @@ std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held) {
                                          static_cast<double>(plan.step)
                                    : 0;
   const std::tuple<const char*, double, double> all[] = {
-      {"step_ms", told.step_ms, ms(plan.step)},
-      {"lower_bound_ms", told.bound_ms, ms(plan.bound)},
-      {"one_stage_bound_ms", told.one_stage_bound_ms, ms(plan.one_stage_bound)},
+      {"step_ms", told.step_ms, milliseconds(plan.step)},
+      {"lower_bound_ms", told.bound_ms, milliseconds(plan.bound)},
+      {"one_stage_bound_ms", told.one_stage_bound_ms, milliseconds(plan.one_stage_bound)},
       {"gap_pct", told.gap_pct, gap}};
   for (const auto& [name, says, is] : all) {
     if (!same(says, is)) return fmt::format("{} is {}, and should be {}", name, says, is);

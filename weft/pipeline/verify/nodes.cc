@@ -10,7 +10,7 @@
 namespace weft::pipeline::verify {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
 constexpr std::int32_t kMostSets = 10, kMostSetLayers = 100;
 
 bool alike(const PlanData& plan) {
@@ -57,7 +57,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
     }
   }
   std::vector<Node> nodes(count);
-  std::vector<Edge> channels(sets * sets, Edge{0, kNever, kNever, 0, 0});
+  std::vector<Edge> channels(sets * sets, Edge{0, kUnreachable, kUnreachable, 0, 0});
   for (std::size_t a = 1; a < sets; ++a) {
     for (std::size_t b = 1; b < sets; ++b) {
       if ((a & b) != 0) continue;
@@ -84,7 +84,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
         if (!allowed(plan, static_cast<std::int32_t>(members[next].size()))) continue;
         Edge edge = channels[set * sets + next];
         edge.to = index[(used | set) * sets + next];
-        if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
+        if (edge.there < kUnreachable && edge.back < kUnreachable) node.next.push_back(edge);
       }
     }
   }
@@ -123,7 +123,7 @@ std::vector<Node> count_nodes(const PlanData& plan) {
   std::sort(memory.rbegin(), memory.rend());
   std::replace(memory.begin(), memory.end(), std::numeric_limits<Bytes>::max(), Bytes{0});
   const auto rate = [](std::int64_t bandwidth) {
-    return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
+    return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kUnreachable;
   };
   const auto side = static_cast<std::size_t>(count) + 1;
   std::vector<Node> nodes(side * side);
@@ -143,7 +143,7 @@ std::vector<Node> count_nodes(const PlanData& plan) {
         const Edge edge{static_cast<std::size_t>(used + r) * side + next,
                         rate(std::min(out[next], in[r])) / pairs,
                         rate(std::min(out[r], in[next])) / pairs, latency, latency};
-        if (edge.there < kNever && edge.back < kNever) node.next.push_back(edge);
+        if (edge.there < kUnreachable && edge.back < kUnreachable) node.next.push_back(edge);
       }
     }
   }

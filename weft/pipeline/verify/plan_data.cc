@@ -32,10 +32,10 @@ std::optional<std::int64_t> digits(std::string_view text) {
 class Reader {
  public:
   const JsonValue& member(const JsonValue& of, const char* name) {
-    static const JsonValue kNone;
+    static const JsonValue kMissing;
     const JsonValue* value = of.find(name);
     if (!value) wrong(name);
-    return value ? *value : kNone;
+    return value ? *value : kMissing;
   }
   std::int64_t number(const JsonValue& of, const char* name) {
     const auto value = whole(member(of, name));

@@ -7,14 +7,13 @@
 
 #include "weft/base/counted.h"
 #include "weft/base/file.h"
+#include "weft/base/milliseconds.h"
 #include "weft/pipeline/verify/bound.h"
 #include "weft/pipeline/verify/figures.h"
 #include "weft/pipeline/verify/times.h"
 
 namespace weft::pipeline::verify {
 namespace {
-
-double ms(Nanos time) { return static_cast<double>(time) * 1e-6; }
 
 Finding layers(const PlanData& plan) {
   if (!plan.misplaced.empty()) return {"layers", false, plan.misplaced};
@@ -113,7 +112,8 @@ Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
 /// To the nanosecond: bounds that differ must look different.
 Finding unproved(Nanos claimed, Nanos sure) {
   return {"bound", false,
-          fmt::format("{:.6f} ms are not proved, {:.6f} are", ms(claimed), ms(sure))};
+          fmt::format("{:.6f} ms are not proved, {:.6f} are", milliseconds(claimed),
+                      milliseconds(sure))};
 }
 
 Finding bound(const PlanData& plan) {
@@ -133,9 +133,10 @@ Finding bound(const PlanData& plan) {
         return {"bound", true,
                 fmt::format("no plan can take less than {:.3f} ms, none with one stage a device "
                             "less than {:.3f}",
-                            ms(plan.bound), ms(plan.one_stage_bound))};
+                            milliseconds(plan.bound), milliseconds(plan.one_stage_bound))};
       }
-      return {"bound", true, fmt::format("no plan can take less than {:.3f} ms", ms(plan.bound))};
+      return {"bound", true,
+              fmt::format("no plan can take less than {:.3f} ms", milliseconds(plan.bound))};
     case BoundCheck::Answer::kFails:
       return unproved(plan.one_stage_bound, check.least);
     case BoundCheck::Answer::kTooMany:
@@ -143,7 +144,7 @@ Finding bound(const PlanData& plan) {
   }
   return {"bound", false,
           fmt::format("too many plans to go through; {:.6f} ms are certain, {:.6f} claimed",
-                      ms(check.least), ms(plan.one_stage_bound))};
+                      milliseconds(check.least), milliseconds(plan.one_stage_bound))};
 }
 
 }  // namespace
@@ -159,9 +160,9 @@ Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::
   }
   const bool same = replayed->step == plan.step;
   findings.push_back({"time", same,
-                      same ? fmt::format("a step takes {:.3f} ms", ms(plan.step))
-                           : fmt::format("a step takes {:.6f} ms, not {:.6f}", ms(replayed->step),
-                                         ms(plan.step))});
+                      same ? fmt::format("a step takes {:.3f} ms", milliseconds(plan.step))
+                           : fmt::format("a step takes {:.6f} ms, not {:.6f}",
+                                         milliseconds(replayed->step), milliseconds(plan.step))});
   const std::vector<Bytes> held = held_by_groups(plan, *replayed);
   findings.push_back(memory(plan, held));
   findings.push_back(bound(plan));

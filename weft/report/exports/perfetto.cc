@@ -16,9 +16,9 @@ using protozero::pbf_writer;
 std::uint64_t interned_id(NameId id) { return std::uint64_t{id} + 1; }
 
 /// All packets are of one sequence; ids of tracks are processes, then tracks, then curves, from 1.
-class Writer {
+class ProtobufWriter {
  public:
-  Writer(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
+  ProtobufWriter(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
       : tracks_(tracks), out_(sink), progress_(progress) {}
 
   Status write() {
@@ -211,7 +211,7 @@ class Writer {
 }  // namespace
 
 Status write_perfetto(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress) {
-  return Writer(tracks, sink, progress).write();
+  return ProtobufWriter(tracks, sink, progress).write();
 }
 
 }  // namespace weft::report

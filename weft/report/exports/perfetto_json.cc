@@ -33,9 +33,9 @@ void append_time(std::string& out, Nanos time) {
   out.append(decimals, sizeof decimals);
 }
 
-class Writer {
+class ChromeWriter {
  public:
-  Writer(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
+  ChromeWriter(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
       : tracks_(tracks),
         out_(sink),
         progress_(progress),
@@ -189,7 +189,7 @@ class Writer {
 }  // namespace
 
 Status write_perfetto_json(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress) {
-  return Writer(tracks, sink, progress).write();
+  return ChromeWriter(tracks, sink, progress).write();
 }
 
 }  // namespace weft::report

@@ -33,7 +33,7 @@ void write_stages(JsonWriter& json, const ReadPlan& plan, const Scheduled& sched
   json.end_array();
 }
 
-void write_command(JsonWriter& json, const std::string& command, const char* what) {
+void write_plan_command(JsonWriter& json, const std::string& command, const char* what) {
   json.begin_object().field("command", command).field("what", what).end_object();
 }
 
@@ -67,11 +67,11 @@ Result<std::string> make_plan_page(const std::vector<std::string>& files,
   write_charts(json, charts);
   json.key("commands").begin_array();
   const std::string first = diagnose::shell_word(files.front());
-  write_command(json, "weft verify " + first, "stages, time, memory and bound, by other code");
-  write_command(json, "weft pipeline export " + first + " --to torch-csv -o schedule.csv",
-                "for torch.distributed.pipelining");
-  write_command(json, "weft pipeline gantt" + inputs, "the same in a terminal");
-  write_command(json, "weft report" + inputs + " -o plan.html", "this page");
+  write_plan_command(json, "weft verify " + first, "stages, time, memory and bound, by other code");
+  write_plan_command(json, "weft pipeline export " + first + " --to torch-csv -o schedule.csv",
+                     "for torch.distributed.pipelining");
+  write_plan_command(json, "weft pipeline gantt" + inputs, "the same in a terminal");
+  write_plan_command(json, "weft report" + inputs + " -o plan.html", "this page");
   json.end_array().end_object();
   return render_page({"Weft plan: " + files.front(), "", json.take(), PageKind::kPlan});
 }

@@ -43,7 +43,7 @@ class Delta {
   std::int64_t last_ = 0;
 };
 
-using Columns = std::vector<std::pair<const char*, Column>>;
+using NamedColumns = std::vector<std::pair<const char*, Column>>;
 
 /// Labels by how often they are used: the frequent ones get one byte.
 std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
@@ -57,7 +57,7 @@ std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
 }
 
 void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
-                      Columns& columns) {
+                      NamedColumns& columns) {
   std::vector<std::uint32_t> place(label_order.size());
   for (std::uint32_t i = 0; i < label_order.size(); ++i) place[label_order[i]] = i;
   const TimelineSpans& spans = timeline.spans;
@@ -90,7 +90,7 @@ void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>
   columns.emplace_back("span.pause", std::move(pause));
 }
 
-void add_launch_columns(const Timeline& timeline, Columns& columns) {
+void add_launch_columns(const Timeline& timeline, NamedColumns& columns) {
   Column call, work;
   Delta call_delta, work_delta;
   for (const TimelineLaunch& launch : timeline.launches) {
@@ -101,7 +101,7 @@ void add_launch_columns(const Timeline& timeline, Columns& columns) {
   columns.emplace_back("launch.work", std::move(work));
 }
 
-void add_collective_columns(const Timeline& timeline, Interner& texts, Columns& columns) {
+void add_collective_columns(const Timeline& timeline, Interner& texts, NamedColumns& columns) {
   Column kind, group, bytes, sequence, arrival, transfer, members, member;
   Delta arrival_delta, member_delta;
   for (const TimelineCollective& collective : timeline.collectives) {
@@ -124,7 +124,7 @@ void add_collective_columns(const Timeline& timeline, Interner& texts, Columns& 
   columns.emplace_back("member.span", std::move(member));
 }
 
-void add_path_columns(const Timeline& timeline, Columns& columns) {
+void add_path_columns(const Timeline& timeline, NamedColumns& columns) {
   const auto or_minus_one = [](std::uint32_t id) {
     return id == kNoSpan ? -1 : static_cast<std::int64_t>(id);
   };
@@ -151,7 +151,7 @@ const char* group_name(RowGroup group) {
 }
 
 std::string header(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
-                   const Interner& texts, const Columns& columns) {
+                   const Interner& texts, const NamedColumns& columns) {
   JsonWriter w;
   w.begin_object().field("version", 1).field("recorded_spans", timeline.recorded_spans);
   w.key("classes").begin_array();
@@ -197,7 +197,7 @@ std::string header(const Timeline& timeline, const std::vector<std::uint32_t>& l
 
 std::string timeline_bytes(const Timeline& timeline) {
   const std::vector<std::uint32_t> label_order = labels_by_use(timeline);
-  Columns columns;
+  NamedColumns columns;
   Interner texts;
   add_span_columns(timeline, label_order, columns);
   add_launch_columns(timeline, columns);

@@ -16,8 +16,6 @@ namespace {
 /// Pieces of a block-cyclic array, into which edges of both ends divide it: what can be replayed.
 constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 const JsonValue& member(const JsonValue& value, std::string_view name) {
   static const JsonValue kNothing;
   const JsonValue* found = value.find(name);
@@ -49,15 +47,15 @@ std::string quoted(const JsonValue& value) {
 }
 
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
-  if (!value.is_array()) return bad(std::string("'") + what + "' is no list of numbers");
+  if (!value.is_array()) return bad_input(std::string("'") + what + "' is no list of numbers");
   constexpr double kBeyond = 9223372036854775808.0;
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
     const auto number = item.as_whole();
     if (!number || *number < 0) {
       const bool large = item.as_double().value_or(0) >= kBeyond;
-      return bad(std::string("'") + what + "' has " + quoted(item) +
-                 " where a whole number from 0 on is due" + (large ? ", below 2^63" : ""));
+      return bad_input(std::string("'") + what + "' has " + quoted(item) +
+                       " where a whole number from 0 on is due" + (large ? ", below 2^63" : ""));
     }
     numbers.push_back(*number);
   }
@@ -72,7 +70,7 @@ Result<Interval> parse_interval(const JsonValue& value, const char* what) {
     for (const std::int64_t bound : bounds) {
       text += (text.empty() ? "" : ", ") + std::to_string(bound);
     }
-    return bad(std::string("'") + what + "' has [" + text + "] where [low, high) is due");
+    return bad_input(std::string("'") + what + "' has [" + text + "] where [low, high) is due");
   }
   return Interval{bounds[0], bounds[1]};
 }
@@ -80,15 +78,16 @@ Result<Interval> parse_interval(const JsonValue& value, const char* what) {
 Result<Mesh> parse_mesh(const JsonValue& value) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   const JsonValue& axes = member(value, "axes");
-  if (!axes.is_array()) return bad("'axes' is no list");
+  if (!axes.is_array()) return bad_input("'axes' is no list");
   for (const JsonValue& axis : axes.items) {
     if (axis.items.size() != 2 || !axis.items[0].is_string()) {
-      return bad("'axes' has an entry that is not [name, size]");
+      return bad_input("'axes' has an entry that is not [name, size]");
     }
     const auto size = axis.items[1].as_whole();
     if (!size) {
-      return bad("'axes' has " + quoted(axis.items[1]) + " as the size of '" + axis.items[0].text +
-                 "', which is a whole number from 1 to " + std::to_string(Mesh::kMostDevices));
+      return bad_input("'axes' has " + quoted(axis.items[1]) + " as the size of '" +
+                       axis.items[0].text + "', which is a whole number from 1 to " +
+                       std::to_string(Mesh::kMostDevices));
     }
     sizes.emplace_back(axis.items[0].text, *size);
   }
@@ -104,7 +103,8 @@ Result<std::string> parse_reduction(const JsonValue& value) {
   if (value.is_string() && std::count(std::begin(kKnown), std::end(kKnown), value.text) > 0) {
     return value.text;
   }
-  return bad("'partial' has " + quoted(value) + ", which is none of sum, prod, min, max, avg");
+  return bad_input("'partial' has " + quoted(value) +
+                   ", which is none of sum, prod, min, max, avg");
 }
 
 /// A layout over a mesh; `reduction`: of its summands, empty where it has none.
@@ -112,13 +112,14 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   Sharding sharding;
   WEFT_ASSIGN(sharding.mesh, inside("mesh", parse_mesh(member(value, "mesh"))));
   const JsonValue& dims = member(value, "dims");
-  if (!dims.is_array()) return bad("'dims' is no list");
+  if (!dims.is_array()) return bad_input("'dims' is no list");
   for (const JsonValue& dim : dims.items) {
     sharding.dims.emplace_back();
-    if (!dim.is_array()) return bad("'dims' has " + quoted(dim) + " where a list of axes is due");
+    if (!dim.is_array())
+      return bad_input("'dims' has " + quoted(dim) + " where a list of axes is due");
     for (const JsonValue& axis : dim.items) {
       if (!axis.is_string()) {
-        return bad("'dims' has " + quoted(axis) + " where the name of an axis is due");
+        return bad_input("'dims' has " + quoted(axis) + " where the name of an axis is due");
       }
       WEFT_ASSIGN(Axis parsed, inside("dims", sharding.mesh.axis(axis.text)));
       sharding.dims.back().push_back(std::move(parsed));
@@ -126,7 +127,7 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   }
   const JsonValue& partial = member(value, "partial");
   if (!partial.is_object() && partial.kind != JsonKind::kNull) {
-    return bad("'partial' is no object that names the reduction of each axis");
+    return bad_input("'partial' is no object that names the reduction of each axis");
   }
   for (std::size_t i = 0; i < partial.keys.size(); ++i) {
     WEFT_ASSIGN(Axis parsed, inside("partial", sharding.mesh.axis(partial.keys[i])));
@@ -154,7 +155,7 @@ Result<std::string> one_reduction(const std::string& from, const std::string& to
 
 Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   const auto rule = split_rule(member(value, "split_rule").text);
-  if (!rule) return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+  if (!rule) return bad_input("'split_rule' is none of ceil_flat, ceil_nested, balanced");
   std::string from_reduction, to_reduction;
   WEFT_ASSIGN(const Sharding from,
               inside("src", parse_sharding(member(value, "src"), from_reduction)));
@@ -166,7 +167,7 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
 
 /// One box a device.
 Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
-  if (!value.is_array()) return bad("'boxes' is no list");
+  if (!value.is_array()) return bad_input("'boxes' is no list");
   std::vector<std::vector<Box>> boxes;
   for (const JsonValue& item : value.items) {
     Box box;
@@ -174,13 +175,14 @@ Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const 
       WEFT_ASSIGN(const Interval interval, parse_interval(side, "boxes"));
       box.push_back(interval);
       const bool fits = box.size() <= shape.size() && interval.high <= shape[box.size() - 1];
-      if (!fits) return bad("a box reaches beyond the array");
+      if (!fits) return bad_input("a box reaches beyond the array");
     }
-    if (box.size() != shape.size()) return bad("a box has a side in each dimension");
+    if (box.size() != shape.size()) return bad_input("a box has a side in each dimension");
     boxes.emplace_back();
     if (volume(box) > 0) boxes.back().push_back(std::move(box));
   }
-  if (static_cast<std::int64_t>(boxes.size()) > Mesh::kMostDevices) return bad("too many boxes");
+  if (static_cast<std::int64_t>(boxes.size()) > Mesh::kMostDevices)
+    return bad_input("too many boxes");
   return boxes;
 }
 
@@ -192,12 +194,12 @@ Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shap
   WEFT_ASSIGN(const auto grid, integers(member(value, "grid"), "grid"));
   WEFT_ASSIGN(const auto source, integers(member(value, "src"), "src"));
   if (block.size() != 2 || grid.size() != 2 || source.size() != 2 || shape.size() != 2) {
-    return bad("a block-cyclic layout has two dimensions");
+    return bad_input("a block-cyclic layout has two dimensions");
   }
   for (std::size_t i = 0; i < 2; ++i) {
     const auto wrong = [](const char* field, std::int64_t number, const std::string& due) {
-      return bad(std::string("'") + field + "' has " + std::to_string(number) + " where " + due +
-                 " is due");
+      return bad_input(std::string("'") + field + "' has " + std::to_string(number) + " where " +
+                       due + " is due");
     };
     if (block[i] < 1) return wrong("block", block[i], "a size from 1 on");
     if (grid[i] < 1 || grid[i] > kMostOfGrid) {
@@ -213,7 +215,8 @@ Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shap
   }
   const JsonValue& order = member(value, "order");
   if (order.kind != JsonKind::kNull && order.text != "R" && order.text != "C") {
-    return bad("'order' is " + quoted(order) + ", and neither R (row-major) nor C (column-major)");
+    return bad_input("'order' is " + quoted(order) +
+                     ", and neither R (row-major) nor C (column-major)");
   }
   deal.row_major = order.text != "C";
   return deal;
@@ -229,7 +232,7 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto from, inside("src", parse_boxes(member(member(value, "src"), "boxes"), shape)));
   WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
-  if (devices == 0) return bad("there are no boxes");
+  if (devices == 0) return bad_input("there are no boxes");
   from.resize(devices);
   to.resize(devices);
   Problem problem;
@@ -252,8 +255,8 @@ Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCycl
     pieces *= blocks(one) + blocks(other) - blocks(both);
   }
   if (pieces <= static_cast<double>(kMostPieces)) return {};
-  return bad("'block' of both ends divides the array into more than " +
-             std::to_string(kMostPieces) + " pieces, which are the most; give larger blocks");
+  return bad_input("'block' of both ends divides the array into more than " +
+                   std::to_string(kMostPieces) + " pieces, which are the most; give larger blocks");
 }
 
 Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& shape) {
@@ -287,19 +290,19 @@ Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
     std::string reduction;
     WEFT_ASSIGN(end.type, parse_sharding(value, reduction));
     WEFT_TRY(check_sharding(*end.type, shape.size()));
-    if (!end.type->partial.empty()) return bad("a ragged case has no summands");
+    if (!end.type->partial.empty()) return bad_input("a ragged case has no summands");
     return end;
   }
   Box whole;
   for (const std::int64_t size : shape) whole.push_back({0, size});
   const JsonValue& ranges = member(value, "ranges");
-  if (!ranges.is_array()) return bad("an end of a ragged case has 'ranges' or 'mesh'");
+  if (!ranges.is_array()) return bad_input("an end of a ragged case has 'ranges' or 'mesh'");
   if (static_cast<std::int64_t>(ranges.items.size()) > Mesh::kMostDevices) {
-    return bad("too many ranges");
+    return bad_input("too many ranges");
   }
   for (const JsonValue& item : ranges.items) {
     WEFT_ASSIGN(const Interval range, parse_interval(item, "ranges"));
-    if (range.high > volume(whole)) return bad("a range reaches beyond the flattened array");
+    if (range.high > volume(whole)) return bad_input("a range reaches beyond the flattened array");
     end.boxes.push_back(flat_range(whole, range.low, range.high));
   }
   return end;
@@ -310,7 +313,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(const RaggedEnd to, inside("dst", parse_ragged_end(member(value, "dst"), shape)));
   const auto rule = split_rule(member(value, "split_rule").text);
   if (!rule && (from.type || to.type)) {
-    return bad("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+    return bad_input("'split_rule' is none of ceil_flat, ceil_nested, balanced");
   }
   Problem problem;
   problem.shape = shape;
@@ -322,7 +325,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   problem.devices.erase(std::unique(problem.devices.begin(), problem.devices.end()),
                         problem.devices.end());
   const auto universe = static_cast<Device>(problem.devices.size());
-  if (universe == 0) return bad("there are no ranges");
+  if (universe == 0) return bad_input("there are no ranges");
   const auto layout = [&](const RaggedEnd& end) {
     const std::vector<Device> numbers = dense(problem.devices, end.devices());
     if (end.type) return layout_of(shape, *end.type, *rule, numbers, universe);
@@ -338,10 +341,11 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
 }
 
 Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
-  if (!value.is_object()) return bad("a case is an object with 'kind', 'shape', 'src' and 'dst'");
+  if (!value.is_object())
+    return bad_input("a case is an object with 'kind', 'shape', 'src' and 'dst'");
   const std::string& kind = member(value, "kind").text;
   if (kind != "mesh" && kind != "boxes" && kind != "ragged" && kind != "block_cyclic") {
-    return bad("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
+    return bad_input("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
   }
   WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
   WEFT_TRY(inside("shape", check_shape(shape)));
@@ -377,8 +381,8 @@ Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& 
     Result<Problem> problem = parse_problem(value, id);
     const auto [first, fresh] = numbers.emplace(id, number);
     if (!fresh) {
-      problem = bad("'id' is that of case " + std::to_string(first->second) +
-                    " of the file as well: plans are told apart by it");
+      problem = bad_input("'id' is that of case " + std::to_string(first->second) +
+                          " of the file as well: plans are told apart by it");
     }
     const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
     cases.push_back({id, size, std::move(problem)});

@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::int64_t kMostParts = 1 << 22;
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 template <class T>
 void write_numbers(JsonWriter& json, const char* name, const std::vector<T>& numbers) {
   json.key(name).begin_array();
@@ -20,13 +18,13 @@ void write_numbers(JsonWriter& json, const char* name, const std::vector<T>& num
 
 /// Sorted, neither touching nor overlapping nor empty, within the dimension.
 Result<Strips> parse_strips(const JsonValue& value, std::int64_t size) {
-  if (!value.is_array()) return bad("a piece of a dimension is a list of [low, high)");
+  if (!value.is_array()) return bad_input("a piece of a dimension is a list of [low, high)");
   Strips strips;
   std::int64_t past = -1;
   for (const JsonValue& item : value.items) {
     WEFT_ASSIGN(const auto sides, parse_numbers(&item, "pieces", 0, size));
     if (sides.size() != 2 || sides[0] <= past || sides[1] <= sides[0]) {
-      return bad("the strips of a piece are [low, high), in order and apart");
+      return bad_input("the strips of a piece are [low, high), in order and apart");
     }
     past = sides[1];
     strips.push_back({sides[0], sides[1]});
@@ -37,7 +35,7 @@ Result<Strips> parse_strips(const JsonValue& value, std::int64_t size) {
 Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_t size,
                                              std::int64_t parts) {
   const JsonValue* pieces = value.find("pieces");
-  if (pieces == nullptr || !pieces->is_array()) return bad("a dimension has 'pieces'");
+  if (pieces == nullptr || !pieces->is_array()) return bad_input("a dimension has 'pieces'");
   std::vector<Strips> slots;
   for (const JsonValue& item : pieces->items) {
     WEFT_ASSIGN(Strips strips, parse_strips(item, size));
@@ -46,7 +44,7 @@ Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_
   const auto most = static_cast<std::int64_t>(slots.size()) - 1;
   WEFT_ASSIGN(const auto of_part, parse_numbers(value.find("of_part"), "of_part", 0, most));
   if (static_cast<std::int64_t>(of_part.size()) != parts) {
-    return bad("'of_part' has a piece for each part");
+    return bad_input("'of_part' has a piece for each part");
   }
   std::vector<Strips> piece_of_part;
   for (const std::int64_t slot : of_part) piece_of_part.push_back(slots[slot]);
@@ -88,15 +86,16 @@ std::vector<T> narrowed(const std::vector<std::int64_t>& numbers) {
 Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const char* what,
                                                 std::int64_t low, std::int64_t high) {
   if (value == nullptr || !value->is_array()) {
-    return bad(std::string("'") + what + "' is no list of numbers");
+    return bad_input(std::string("'") + what + "' is no list of numbers");
   }
   std::vector<std::int64_t> numbers;
   numbers.reserve(value->items.size());
   for (const JsonValue& item : value->items) {
     const auto number = item.as_whole();
     if (!number || *number < low || *number > high) {
-      return bad(std::string("'") + what + "' holds '" + item.text + "', which is no number from " +
-                 std::to_string(low) + " to " + std::to_string(high));
+      return bad_input(std::string("'") + what + "' holds '" + item.text +
+                       "', which is no number from " + std::to_string(low) + " to " +
+                       std::to_string(high));
     }
     numbers.push_back(*number);
   }
@@ -135,11 +134,11 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   layout.shape = shape;
   WEFT_ASSIGN(const auto summands,
               parse_numbers(value.find("group_of_summand"), "group_of_summand", 0, kMostParts));
-  if (summands.empty()) return bad("'group_of_summand' is empty");
+  if (summands.empty()) return bad_input("'group_of_summand' is empty");
   const std::set<std::int64_t> known(summands.begin(), summands.end());
   const std::int64_t last_group = *known.rbegin();
   if (last_group + 1 != static_cast<std::int64_t>(known.size())) {
-    return bad("a group has no summands");
+    return bad_input("a group has no summands");
   }
   layout.group_of_summand = narrowed<std::int32_t>(summands);
   layout.groups = static_cast<std::int32_t>(last_group + 1);
@@ -153,17 +152,18 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   }
   const auto parts = static_cast<std::int64_t>(groups.size());
   if (parts > kMostParts || parts != devices + static_cast<std::int64_t>(layout.further.size())) {
-    return bad("'group' has an entry for each device, and for each of 'further'");
+    return bad_input("'group' has an entry for each device, and for each of 'further'");
   }
   if (value.find("team") != nullptr) {
     WEFT_ASSIGN(const auto team,
                 parse_numbers(value.find("team"), "team", Layout::kAbsent, devices - 1));
-    if (static_cast<Device>(team.size()) != devices) return bad("'team' has an entry a device");
+    if (static_cast<Device>(team.size()) != devices)
+      return bad_input("'team' has an entry a device");
     layout.team = narrowed<std::int32_t>(team);
   }
   const JsonValue* dims = value.find("dims");
   if (dims == nullptr || dims->items.size() != shape.size()) {
-    return bad("'dims' has an entry for each dimension of the array");
+    return bad_input("'dims' has an entry for each dimension of the array");
   }
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     WEFT_ASSIGN(auto cut, parse_cut(dims->items[dim], shape[dim], parts));

@@ -20,7 +20,7 @@ constexpr DiagnosticKind kLent{
     "ranks take no steps of their own; those that their chief marked were taken, by its clock",
     "nothing needs to be done, unless the clocks of the hosts are far apart"};
 
-std::filesystem::path folder_of(const RankTrace& trace) {
+std::filesystem::path folder_of_service(const RankTrace& trace) {
   return std::filesystem::path(trace.file).parent_path();
 }
 
@@ -117,7 +117,7 @@ void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services) {
   std::vector<RankTrace> left;
   for (RankTrace& service : services) {
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& r) {
-      return folder_of(r.ranks.front()) == folder_of(service);
+      return folder_of_service(r.ranks.front()) == folder_of_service(service);
     });
     service.rank = -1;
     (run == runs.end() ? left : run->services).push_back(std::move(service));

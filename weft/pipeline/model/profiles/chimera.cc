@@ -15,8 +15,6 @@ constexpr double kMegabyte = 1 << 20;
 /// output), each as large as the output of the block.
 constexpr double kOutputsInABlock = 9;
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -59,7 +57,7 @@ Result<Layer> block_of(const Columns& row) {
   for (const Field& field : fields) {
     const auto number = row.number(field.name);
     if (!number || !(*number >= 0) || *number * field.unit > 1e18) {
-      return bad(fmt::format("column '{}' has no number that makes sense", field.name));
+      return bad_input(fmt::format("column '{}' has no number that makes sense", field.name));
     }
     *field.into = std::llround(*number * field.unit);
   }
@@ -84,7 +82,7 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     if (lines[i].empty()) continue;
     const Columns row(names, split(lines[i], ','));
     const auto here = row.number("bs");
-    if (!here) return bad(fmt::format("line {} has no 'bs' that is a number", i + 1));
+    if (!here) return bad_input(fmt::format("line {} has no 'bs' that is a number", i + 1));
     sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", *here);
     if (!size || !blocks || *here != static_cast<double>(*size)) continue;
     if (*blocks < 1 || *blocks > kMostBlocks) break;
@@ -97,7 +95,7 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     }
     return profile;
   }
-  if (sizes.empty()) return bad("the table has no sizes");
+  if (sizes.empty()) return bad_input("the table has no sizes");
   return fail(ErrorCode::kUsage,
               fmt::format("this table tells of one block: write FILE#SIZExBLOCKS, as #8x24 for 24 "
                           "of them and micro-batches of 8 samples; it has {}",

@@ -11,29 +11,27 @@
 namespace weft::pipeline::profiles {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
 /// The number times 10^digits; `missing` where the field is not there, if that may be.
-Result<std::int64_t> scaled(const JsonValue& layer, const std::string& id, const char* field,
-                            int digits, std::optional<std::int64_t> missing = std::nullopt) {
+Result<std::int64_t> layer_number(const JsonValue& layer, const std::string& id, const char* field,
+                                  int digits, std::optional<std::int64_t> missing = std::nullopt) {
   const JsonValue* value = layer.find(field);
   if (!value && missing) return *missing;
   const auto number =
       value && value->is_number() ? parse_scaled(value->text, digits) : std::nullopt;
   if (number) return *number;
   if (value && value->is_number()) {
-    return bad(
+    return bad_input(
         fmt::format("layer '{}': '{}' is {}, more than can be counted", id, field, value->text));
   }
-  return bad(fmt::format("layer '{}' has no '{}' that is a number", id, field));
+  return bad_input(fmt::format("layer '{}' has no '{}' that is a number", id, field));
 }
 
 /// Milliseconds of our own profiles, or nanoseconds of plans.
 Result<Nanos> time_of(const JsonValue& layer, const std::string& id, const std::string& what,
                       std::optional<Nanos> missing = std::nullopt) {
   const std::string nanos = what + "_ns";
-  if (layer.find(nanos)) return scaled(layer, id, nanos.c_str(), 0);
-  return scaled(layer, id, (what + "_ms").c_str(), 6, missing);
+  if (layer.find(nanos)) return layer_number(layer, id, nanos.c_str(), 0);
+  return layer_number(layer, id, (what + "_ms").c_str(), 6, missing);
 }
 
 std::string text_of(const JsonValue* value, std::string otherwise) {
@@ -41,16 +39,16 @@ std::string text_of(const JsonValue* value, std::string otherwise) {
 }
 
 Result<Layer> layer_of(const JsonValue& value, std::size_t position) {
-  if (!value.is_object()) return bad(fmt::format("layer {} is no object", position));
+  if (!value.is_object()) return bad_input(fmt::format("layer {} is no object", position));
   Layer layer;
   layer.name = text_of(value.find("name"), fmt::format("layer {}", position));
   layer.id = text_of(value.find("id"), value.find("name") ? layer.name : std::to_string(position));
   WEFT_ASSIGN(layer.forward, time_of(value, layer.id, "forward"));
   WEFT_ASSIGN(layer.backward, time_of(value, layer.id, "backward"));
   WEFT_ASSIGN(layer.weight, time_of(value, layer.id, "weight", 0));
-  WEFT_ASSIGN(layer.activation, scaled(value, layer.id, "activation_bytes", 0, 0));
-  WEFT_ASSIGN(layer.parameters, scaled(value, layer.id, "parameter_bytes", 0, 0));
-  WEFT_ASSIGN(layer.stash, scaled(value, layer.id, "stash_bytes", 0, layer.activation));
+  WEFT_ASSIGN(layer.activation, layer_number(value, layer.id, "activation_bytes", 0, 0));
+  WEFT_ASSIGN(layer.parameters, layer_number(value, layer.id, "parameter_bytes", 0, 0));
+  WEFT_ASSIGN(layer.stash, layer_number(value, layer.id, "stash_bytes", 0, layer.activation));
   return layer;
 }
 
@@ -72,17 +70,18 @@ Result<Profile> own(const JsonValue& root, const JsonValue& layers) {
     make_chain(profile);
     return profile;
   }
-  if (!edges->is_array()) return bad("'edges' is no list; leave it out for a chain of layers");
+  if (!edges->is_array())
+    return bad_input("'edges' is no list; leave it out for a chain of layers");
   std::unordered_map<std::string_view, std::int32_t> index;
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     index.emplace(profile.layers[i].id, static_cast<std::int32_t>(i));
   }
   for (const JsonValue& edge : edges->items) {
-    if (edge.items.size() != 2) return bad("an edge is [id, id]: from one layer to the next");
+    if (edge.items.size() != 2) return bad_input("an edge is [id, id]: from one layer to the next");
     const auto from = index.find(edge.items[0].text), to = index.find(edge.items[1].text);
     if (from == index.end() || to == index.end()) {
-      return bad(fmt::format("an edge names '{}', and there is no such layer",
-                             edge.items[from == index.end() ? 0 : 1].text));
+      return bad_input(fmt::format("an edge names '{}', and there is no such layer",
+                                   edge.items[from == index.end() ? 0 : 1].text));
     }
     profile.edges.push_back({from->second, to->second});
   }
@@ -101,10 +100,10 @@ Result<Profile> spp(const JsonValue& root) {
       const auto number =
           facts[f].is_number() ? parse_scaled(facts[f].text, f < 2 ? 3 : 0) : std::nullopt;
       if (!number && facts[f].is_number()) {
-        return bad(
+        return bad_input(
             fmt::format("layer '{}': {} is more than can be counted", layer.id, facts[f].text));
       }
-      if (!number) return bad(fmt::format("layer '{}': four numbers are due", layer.id));
+      if (!number) return bad_input(fmt::format("layer '{}': four numbers are due", layer.id));
       *fields[f] = *number;
     }
     layer.stash = layer.activation;
@@ -128,7 +127,7 @@ Result<Profile> parse_json_profile(std::string_view text, const std::string& nam
   bool fours = !root.items.empty();
   for (const JsonValue& item : root.items) fours &= item.is_array() && item.items.size() == 4;
   if (root.is_object() && fours) return spp(root);
-  return bad("this JSON is no profile: it has no list 'layers' (docs/formats/pipeline.md)");
+  return bad_input("this JSON is no profile: it has no list 'layers' (docs/formats/pipeline.md)");
 }
 
 }  // namespace weft::pipeline::profiles

@@ -12,14 +12,12 @@
 namespace weft::pipeline::profiles {
 namespace {
 
-tl::unexpected<Error> bad(std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); }
-
-Result<std::int64_t> scaled(const JsonValue& node, const std::string& id, const char* field,
-                            int digits) {
+Result<std::int64_t> node_number(const JsonValue& node, const std::string& id, const char* field,
+                                 int digits) {
   const JsonValue* value = node.find(field);
   const auto number =
       value && value->is_number() ? parse_scaled(value->text, digits) : std::nullopt;
-  if (!number) return bad(fmt::format("node '{}' has no '{}' that is a number", id, field));
+  if (!number) return bad_input(fmt::format("node '{}' has no '{}' that is a number", id, field));
   return *number;
 }
 
@@ -46,21 +44,22 @@ Result<std::vector<NodeEdge>> edges_of(const JsonValue& root, const char* bytes_
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string id = text_of(nodes[i], "id");
     if (id.empty() || !number.emplace(id, i).second) {
-      return bad(fmt::format("node {} has no 'id' of its own", i));
+      return bad_input(fmt::format("node {} has no 'id' of its own", i));
     }
   }
   std::vector<NodeEdge> edges;
   const JsonValue* list = root.find("edges");
-  if (!list || !list->is_array()) return bad("'edges' is missing, a list");
+  if (!list || !list->is_array()) return bad_input("'edges' is missing, a list");
   for (const JsonValue& item : list->items) {
     const auto from = number.find(text_of(item, "sourceId"));
     const auto to = number.find(text_of(item, "destId"));
     if (from == number.end() || to == number.end()) {
-      return bad("an edge has a 'sourceId' or 'destId' that is no node");
+      return bad_input("an edge has a 'sourceId' or 'destId' that is no node");
     }
     const JsonValue* size = item.find(bytes_field);
     const auto bytes = size && size->is_number() ? parse_scaled(size->text, 0) : Bytes{0};
-    if (!bytes || *bytes < 0) return bad(fmt::format("an edge has no '{}' of bytes", bytes_field));
+    if (!bytes || *bytes < 0)
+      return bad_input(fmt::format("an edge has no '{}' of bytes", bytes_field));
     edges.push_back({from->second, to->second, *bytes});
   }
   return edges;
@@ -95,12 +94,12 @@ Result<Profile> parse_dnn_partitioning(const JsonValue& root) {
     is_backward[i] = is_set(nodes[i], "isBackwardNode");
     if (!is_backward[i]) has_forward[layer_of[i]] = true;
     Layer& layer = profile.layers[layer_of[i]];
-    WEFT_ASSIGN(const Nanos time, scaled(nodes[i], id, "fpgaLatency", 6));
-    WEFT_ASSIGN(const Bytes size, scaled(nodes[i], id, "size", 0));
-    if (time < 0) return bad(fmt::format("node '{}' has a negative time", id));
+    WEFT_ASSIGN(const Nanos time, node_number(nodes[i], id, "fpgaLatency", 6));
+    WEFT_ASSIGN(const Bytes size, node_number(nodes[i], id, "size", 0));
+    if (time < 0) return bad_input(fmt::format("node '{}' has a negative time", id));
     if (!add(is_backward[i] ? layer.backward : layer.forward, time) ||
         (!is_backward[i] && !add(layer.stash, size))) {
-      return bad(fmt::format("node '{}' is too large", id));
+      return bad_input(fmt::format("node '{}' is too large", id));
     }
   }
   // What a node puts out goes to all its readers once.
@@ -113,7 +112,8 @@ Result<Profile> parse_dnn_partitioning(const JsonValue& root) {
     profile.edges.push_back({layer_of[edge.from], layer_of[edge.to]});
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!add(profile.layers[layer_of[i]].activation, output[i])) return bad("sizes are too large");
+    if (!add(profile.layers[layer_of[i]].activation, output[i]))
+      return bad_input("sizes are too large");
   }
   return profile;
 }
@@ -129,15 +129,15 @@ Result<Profile> parse_piper(const JsonValue& root) {
     const JsonValue* ways = node.find("TMPCs");
     const JsonValue* alone = ways ? ways->find("1") : nullptr;
     if (!alone || alone->items.empty()) {
-      return bad(fmt::format("node '{}' has no 'TMPCs' for one device", layer.id));
+      return bad_input(fmt::format("node '{}' has no 'TMPCs' for one device", layer.id));
     }
     // The first way is the plain one; others recompute.
     const JsonValue& plain = alone->items.front();
-    WEFT_ASSIGN(const Nanos time, scaled(plain, layer.id, "timePerSample", 9));
+    WEFT_ASSIGN(const Nanos time, node_number(plain, layer.id, "timePerSample", 9));
     layer.forward = time / 3;
     layer.backward = time - layer.forward;
-    WEFT_ASSIGN(layer.parameters, scaled(plain, layer.id, "parameterSize", 0));
-    WEFT_ASSIGN(layer.stash, scaled(plain, layer.id, "memoryUsageA", 0));
+    WEFT_ASSIGN(layer.parameters, node_number(plain, layer.id, "parameterSize", 0));
+    WEFT_ASSIGN(layer.stash, node_number(plain, layer.id, "memoryUsageA", 0));
     profile.layers.push_back(std::move(layer));
   }
   for (const NodeEdge& edge : edges) {

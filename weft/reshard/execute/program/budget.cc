@@ -44,9 +44,9 @@ std::vector<SlabSums> slab_sums(const std::vector<Course>& courses, Bytes most, 
   for (std::size_t i = 0; i < courses.size(); ++i) {
     if (casting(courses[i]) == 0) continue;
     const Bytes item = courses[i].problem->item_size;
-    constexpr Bytes kAlign = 16;
+    constexpr Bytes kRestAlign = 16;
     all[i].slabs = Slabs(courses[i].problem->target, std::max<Bytes>(1, most / item));
-    all[i].offset = (rests + kAlign - 1) / kAlign * kAlign;
+    all[i].offset = (rests + kRestAlign - 1) / kRestAlign * kRestAlign;
     rests = all[i].offset + all[i].slabs->elements() * item;
   }
   return all;

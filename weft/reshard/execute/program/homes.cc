@@ -10,7 +10,7 @@ namespace {
 using Where = Home::Where;
 
 /// Staging blocks begin at multiples of this, so that elements of all types are aligned.
-constexpr Bytes kAlign = 16;
+constexpr Bytes kHomeAlign = 16;
 
 bool within(const Layout& inner, Part a, const Layout& outer, Part b) {
   return common_elements(inner, a, outer, b) == inner.elements(a);
@@ -235,7 +235,7 @@ Bytes arrange(const std::vector<Block*>& blocks) {
     block->offset = 0;
     for (const Block* other : alive) {
       if (block->offset + block->bytes <= other->offset) break;
-      const Bytes end = (other->offset + other->bytes + kAlign - 1) / kAlign * kAlign;
+      const Bytes end = (other->offset + other->bytes + kHomeAlign - 1) / kHomeAlign * kHomeAlign;
       block->offset = std::max(block->offset, end);
     }
     all = std::max(all, block->offset + block->bytes);

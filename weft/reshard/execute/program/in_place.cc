@@ -43,10 +43,10 @@ class Free {
 };
 
 /// What one device does for one array.
-class Author {
+class InPlaceAuthor {
  public:
-  Author(const Course& course, Device self, std::int32_t array, std::int32_t staging,
-         Bytes staging_offset)
+  InPlaceAuthor(const Course& course, Device self, std::int32_t array, std::int32_t staging,
+                Bytes staging_offset)
       : course_(course),
         self_(self),
         array_(array),
@@ -374,8 +374,8 @@ Result<Program> program_of(Device self, const Itinerary& way_of, const std::vect
   std::vector<Mail> mail(way_of.turns);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Course& course = way_of.courses[i];
-    const Author author(course, self, static_cast<std::int32_t>(i),
-                        static_cast<std::int32_t>(2 * arrays.size()), way_of.offsets[i]);
+    const InPlaceAuthor author(course, self, static_cast<std::int32_t>(i),
+                               static_cast<std::int32_t>(2 * arrays.size()), way_of.offsets[i]);
     std::size_t turn = 0;
     for (std::size_t way = 0; way < course.ways.size(); ++way) {
       author.write(way, way_of.legs[i][way], turn, program.turns, mail);

@@ -12,7 +12,7 @@ namespace weft::reshard::execute {
 namespace {
 
 /// Stagings begin at multiples of this, so that elements of all types are aligned.
-constexpr Bytes kAlign = 64;
+constexpr Bytes kStagingAlign = 64;
 
 /// Where the buffers of one device are among those of its process.
 struct Shift {
@@ -36,22 +36,22 @@ struct Shift {
   }
 };
 
-struct Mail {
+struct MergedMail {
   Device from = 0, to = 0;  ///< devices
   Message message;          ///< between processes
 };
 
 /// In the order that program.h promises, of processes. Between two of them what replaces comes
 /// first, then by devices, so that both have the same order.
-void put_in_order(std::vector<Mail>& mail, Device self, Device processes, bool sends,
+void put_in_order(std::vector<MergedMail>& mail, Device self, Device processes, bool sends,
                   std::vector<Message>& messages) {
-  const auto key = [&](const Mail& item) {
+  const auto key = [&](const MergedMail& item) {
     const Device ahead = sends ? item.message.peer - self : self - item.message.peer;
     return std::tuple{(ahead + processes) % processes, item.message.add, item.from, item.to};
   };
   std::stable_sort(mail.begin(), mail.end(),
-                   [&](const Mail& a, const Mail& b) { return key(a) < key(b); });
-  for (Mail& item : mail) messages.push_back(std::move(item.message));
+                   [&](const MergedMail& a, const MergedMail& b) { return key(a) < key(b); });
+  for (MergedMail& item : mail) messages.push_back(std::move(item.message));
 }
 
 /// One round of all devices of the process.
@@ -98,8 +98,8 @@ class Round {
   /// Messages inside the process, in order, by who sends and who receives them.
   using Here = std::map<std::pair<Device, Device>, std::vector<Message>>;
 
-  void add(Message message, Device from, Device to, const Shift& shift, std::vector<Mail>& others,
-           Here& here) {
+  void add(Message message, Device from, Device to, const Shift& shift,
+           std::vector<MergedMail>& others, Here& here) {
     shift.apply_all(message.regions);
     message.peer = process_of_[static_cast<std::size_t>(message.peer)];
     if (message.peer == self_) {
@@ -123,7 +123,7 @@ class Round {
   const std::vector<std::int32_t>& process_of_;
   Device self_;
   Turn result_;
-  std::vector<Mail> sends_, receives_;
+  std::vector<MergedMail> sends_, receives_;
   Here sent_here_, received_here_;
 };
 
@@ -144,7 +144,7 @@ Result<Program> merge_programs(const std::vector<Program>& programs,
     WEFT_CHECK(program.fingerprint == first.fingerprint);
     const auto before = static_cast<std::int32_t>(merged.elements.size());
     shifts.push_back({before, 2 * arrays, shared, staging});
-    staging += (program.buffers.back() + kAlign - 1) / kAlign * kAlign;
+    staging += (program.buffers.back() + kStagingAlign - 1) / kStagingAlign * kStagingAlign;
     merged.buffers.insert(merged.buffers.end(), program.buffers.begin(), program.buffers.end() - 1);
     merged.elements.insert(merged.elements.end(), program.elements.begin(), program.elements.end());
     std::vector<Region> neutral = program.neutral;

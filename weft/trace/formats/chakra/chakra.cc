@@ -18,12 +18,12 @@ using chakra::Node;
 using chakra::NodeType;
 using chakra::Schedule;
 
-constexpr DiagnosticKind kCut{"cut-file", Severity::kDataLoss,
-                              "the file ends too early; the nodes before the end were used",
-                              "copy it again, or convert it again"};
-constexpr DiagnosticKind kDamaged{"damaged-message", Severity::kDataLoss,
-                                  "parts that could not be decoded were left out",
-                                  "copy the file again, or convert it again"};
+constexpr DiagnosticKind kCutGraph{"cut-file", Severity::kDataLoss,
+                                   "the file ends too early; the nodes before the end were used",
+                                   "copy it again, or convert it again"};
+constexpr DiagnosticKind kDamagedMessage{"damaged-message", Severity::kDataLoss,
+                                         "parts that could not be decoded were left out",
+                                         "copy the file again, or convert it again"};
 constexpr DiagnosticKind kScheduled{
     "chakra-scheduled", Severity::kInfo,
     "the execution graph has no times of its own; every node starts once what it follows is over",
@@ -51,7 +51,7 @@ constexpr DiagnosticKind kTooLong{"event-without-time", Severity::kDataLoss,
 
 /// Of a start, and of all durations together: keeps sums of times inside 64 bits.
 constexpr std::uint64_t kLatestMicros = 4'000'000'000'000'000;
-constexpr std::int64_t kNodesBetweenProgress = 4096;
+constexpr std::int64_t kChakraNodesBetweenProgress = 4096;
 constexpr std::int32_t kMostRanks = 1 << 24;
 
 std::int32_t to_rank(std::int64_t value) {
@@ -98,7 +98,7 @@ class FileReading {
         total_micros_ += node->duration_micros;
         nodes_.push_back(std::move(*node));
       }
-      if (options_.progress && trace_.facts.total_events % kNodesBetweenProgress == 0 &&
+      if (options_.progress && trace_.facts.total_events % kChakraNodesBetweenProgress == 0 &&
           !options_.progress(stream_.offset())) {
         return fail(ErrorCode::kCancelled, "interrupted", source_.name());
       }
@@ -231,12 +231,12 @@ class FileReading {
   void report() {
     const std::string& file = source_.name();
     if (stream_.cut() || stream_.broken()) {
-      diagnostics_.add(kCut, file + ": byte " + std::to_string(stream_.offset()));
+      diagnostics_.add(kCutGraph, file + ": byte " + std::to_string(stream_.offset()));
     }
     const auto add = [&](const DiagnosticKind& kind, std::int64_t count) {
       if (count > 0) diagnostics_.add(kind, file, count);
     };
-    add(kDamaged, damaged_);
+    add(kDamagedMessage, damaged_);
     add(kTooLong, too_long_);
     add(kScheduled, plan_.computed ? 1 : 0);
     add(kNoLength, without_length_);

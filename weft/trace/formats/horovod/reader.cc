@@ -22,9 +22,9 @@ constexpr DiagnosticKind kUnfinished{
 constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
                                     "ends without a beginning were left out",
                                     "the file lacks its head, or two jobs wrote into it"};
-constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
-                                 "events without a usable time were left out",
-                                 "the file is damaged; copy it again"};
+constexpr DiagnosticKind kEventWithoutTime{"event-without-time", Severity::kDataLoss,
+                                           "events without a usable time were left out",
+                                           "the file is damaged; copy it again"};
 
 class HorovodReader final : public Reader {
  public:
@@ -72,7 +72,7 @@ class HorovodReader final : public Reader {
     diagnostics.add(kNoArrivals, source.name(), made.unknown_arrivals);
     diagnostics.add(kUnfinished, source.name(), timeline.unfinished());
     diagnostics.add(kUnmatched, source.name(), timeline.unmatched());
-    diagnostics.add(kNoTime, source.name(), timeline.without_time());
+    diagnostics.add(kEventWithoutTime, source.name(), timeline.without_time());
     // Horovod leaves the list open; only an entry that is cut short is a loss.
     const bool open_end = scanner.cut() && last_whole && !source.truncated();
     report_repairs(scanner, source, diagnostics, open_end ? OpenEnd::kUsual : OpenEnd::kLoss);

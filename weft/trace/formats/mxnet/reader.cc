@@ -18,9 +18,9 @@ constexpr DiagnosticKind kUnfinished{"unfinished-spans", Severity::kInfo,
 constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
                                     "ends without a beginning were left out",
                                     "the file lacks a part; dump the profile again"};
-constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
-                                 "events without a usable time were left out",
-                                 "the file is damaged; copy it again"};
+constexpr DiagnosticKind kSpanWithoutTime{"event-without-time", Severity::kDataLoss,
+                                          "events without a usable time were left out",
+                                          "the file is damaged; copy it again"};
 
 class MxnetReader final : public Reader {
  public:
@@ -79,7 +79,7 @@ class MxnetReader final : public Reader {
     report_repairs(scanner, source, diagnostics);
     diagnostics.add(kUnfinished, source.name(), collector.unfinished());
     diagnostics.add(kUnmatched, source.name(), collector.unmatched());
-    diagnostics.add(kNoTime, source.name(), collector.without_time());
+    diagnostics.add(kSpanWithoutTime, source.name(), collector.without_time());
     WEFT_TRY(check_clock(trace, diagnostics));
     return traces;
   }

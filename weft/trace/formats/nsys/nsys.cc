@@ -22,9 +22,9 @@ using nsys::StepCandidate;
 using nsys::StepSort;
 using nsys::Workers;
 
-constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
-                                 "events without a usable start or duration were left out",
-                                 "export the recording again with a current nsys"};
+constexpr DiagnosticKind kRowWithoutTime{"event-without-time", Severity::kDataLoss,
+                                         "events without a usable start or duration were left out",
+                                         "export the recording again with a current nsys"};
 constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
                                    "negative durations were taken as 0",
                                    "the profiler's clock went backwards; record again"};
@@ -167,7 +167,7 @@ class NsysReader final : public Reader {
  private:
   static void report(const nsys::Losses& losses, const std::string& file,
                      Diagnostics& diagnostics) {
-    diagnostics.add(kNoTime, file, losses.without_time);
+    diagnostics.add(kRowWithoutTime, file, losses.without_time);
     diagnostics.add(kNegative, file, losses.negative);
     diagnostics.add(kOpen, file, losses.open_ranges);
     diagnostics.add(kStrangers, file, losses.strangers);

@@ -13,7 +13,7 @@ constexpr std::int64_t kStartEnd = 60;
 
 enum Column { kStart, kEnd, kType, kThread, kText, kTextId, kJson, kJsonId };
 
-std::uint32_t last_index(std::size_t size) { return static_cast<std::uint32_t>(size - 1); }
+std::uint32_t last_range_index(std::size_t size) { return static_cast<std::uint32_t>(size - 1); }
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
   std::uint32_t entry = kNone;
   if (detail.sequence >= 0 || detail.input_dims != 0 || detail.collective != kNone) {
     trace.host_ops.push_back(detail);
-    entry = last_index(trace.host_ops.size());
+    entry = last_range_index(trace.host_ops.size());
   }
   const bool is_op = range.is_op || detail.collective != kNone;
   trace.events.add(is_op ? EventKind::kHostOp : EventKind::kAnnotation, time.start, time.duration,
@@ -89,7 +89,7 @@ std::uint32_t Events::collective_of(Draft& draft, std::string_view function,
   RankTrace& trace = draft.trace;
   trace.facts.collective_args = true;
   trace.collectives.push_back(nccl::describe(trace.names, call));
-  const std::uint32_t index = last_index(trace.collectives.size());
+  const std::uint32_t index = last_range_index(trace.collectives.size());
   if (payload.peer >= 0) draft.peers.push_back({index, payload.communicator, payload.peer});
   return index;
 }

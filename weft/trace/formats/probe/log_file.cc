@@ -37,7 +37,7 @@ constexpr std::size_t kChunkHead = 16;
 constexpr std::uint32_t kLargestChunk = 1u << 24;
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
-enum class State : std::uint32_t { kRecording = 0, kClosed = 1, kNoSpace = 2, kAtLimit = 3 };
+enum class LogState : std::uint32_t { kRecording = 0, kClosed = 1, kNoSpace = 2, kAtLimit = 3 };
 
 template <class T>
 T at(std::string_view bytes, std::size_t offset) {
@@ -85,17 +85,17 @@ Result<LogHeader> parse_header(std::string_view bytes, const std::string& file, 
   header.world = std::max(-1, at<std::int32_t>(bytes, 36));
   header.role = text_at(bytes, 88, 32);
   header.host = text_at(bytes, 120, 256);
-  switch (static_cast<State>(at<std::uint32_t>(bytes, 72))) {
-    case State::kRecording:
+  switch (static_cast<LogState>(at<std::uint32_t>(bytes, 72))) {
+    case LogState::kRecording:
       diagnostics.add(kKilled, file);
       break;
-    case State::kNoSpace:
+    case LogState::kNoSpace:
       diagnostics.add(kFull, file);
       break;
-    case State::kAtLimit:
+    case LogState::kAtLimit:
       diagnostics.add(kLimit, file);
       break;
-    case State::kClosed:
+    case LogState::kClosed:
       break;
   }
   const auto lost = at<std::uint64_t>(bytes, 80);

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr std::int64_t kMostMembers = 1 << 20;
 
 /// As probes/mpi/calls.h has them.
-enum Kind : std::uint64_t {
+enum MpiKind : std::uint64_t {
   kAllReduce = 1,
   kAllGather = 2,
   kReduceScatter = 3,

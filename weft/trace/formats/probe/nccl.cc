@@ -17,7 +17,7 @@ using nccl::Span;
 using nccl::Worker;
 
 /// As probes/nccl/abi.h has them.
-enum Kind : std::uint64_t {
+enum NcclKind : std::uint64_t {
   kColl = 1,
   kP2p = 2,
   kProxyOp = 3,
@@ -27,9 +27,9 @@ enum Kind : std::uint64_t {
   kP2pApi = 10,
   kKernelLaunch = 11,
   kCeColl = 12,
-  kKinds = 15,
+  kNcclKinds = 15,
 };
-enum State : std::uint64_t {
+enum NcclState : std::uint64_t {
   kLastOfOperation = 7,
   kSendWait = 9,
   kReceiveWait = 10,
@@ -112,7 +112,8 @@ bool NcclRecords::add_start(LogRecord& record) {
   } else if (event.kind == kKernelLaunch) {
     event.number = fields.number();
   }
-  if (!fields.ok() || event.kind >= kKinds || !events_.try_emplace(id, event).second) return false;
+  if (!fields.ok() || event.kind >= kNcclKinds || !events_.try_emplace(id, event).second)
+    return false;
   order_.push_back(id);
   ++records_;
   return true;

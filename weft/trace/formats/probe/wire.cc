@@ -11,8 +11,8 @@
 namespace weft::trace::probe {
 namespace {
 
-constexpr Nanos kLongest = std::int64_t{1} << 60;
-constexpr Bytes kLargest = std::int64_t{1} << 35;  ///< no call moves more
+constexpr Nanos kLongestTransfer = std::int64_t{1} << 60;
+constexpr Bytes kLargestTransfer = std::int64_t{1} << 35;  ///< no call moves more
 
 std::string endpoint(bool v6, std::string_view address, std::uint64_t port) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -51,7 +51,8 @@ bool WireRecords::add(LogRecord& record) {
   transfer.offset = fields.amount();
   transfer.bytes = fields.amount();
   transfer.outgoing = record.type == RecordType::kSend;
-  if (!fields.ok() || transfer.duration > kLongest || transfer.bytes > kLargest) return false;
+  if (!fields.ok() || transfer.duration > kLongestTransfer || transfer.bytes > kLargestTransfer)
+    return false;
   wire_.transfers.push_back(transfer);
   numbers_.push_back(number);
   return true;
