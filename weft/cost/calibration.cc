@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// How output lines become tables. Rank 0 prints one JSON object per line, each behind the mark
+// "weft-calibrate ". A "start" line gives the facts that all tables share. Every "sample" line adds
+// its times to the Samples of one curve (collective, group size, pair of ranks) and one message
+// size; the ranks visit every size several times, in passes, so samples of one size arrive spread
+// over the whole run. tables() then reduces all Samples to medians and quartiles. It may be called
+// at any time, so an interrupted calibration still gives a table.
 #include "weft/cost/calibration.h"
 
 #include <algorithm>
@@ -33,7 +39,7 @@ std::vector<std::string> texts(const JsonValue& event, std::string_view name) {
   return found;
 }
 
-/// 0 where there is none.
+/// The time in nanoseconds; 0 if it is missing or not plausible.
 Nanos time_of(const JsonValue* micros) {
   const double time = micros ? micros->as_double().value_or(0) : 0;
   return time > 0 && time <= kLongestMeasuredMicros ? std::llround(time * 1e3) : 0;
@@ -42,6 +48,7 @@ Nanos time_of(const JsonValue* micros) {
 }  // namespace
 
 bool Calibration::take(std::string_view line) {
+  // Search rather than compare: launchers such as mpirun put "[1,0]<stdout>:" before the mark.
   const std::size_t mark = line.find(kMark);
   if (mark == line.npos) return false;
   const auto event = parse_json(line.substr(mark + kMark.size()), "a line of rank 0");
@@ -79,11 +86,13 @@ bool Calibration::take_start(const JsonValue& event) {
 }
 
 bool Calibration::take_sample(const JsonValue& event) {
-  const auto kind = link_collective(text(event, "collective"));
+  const std::string collective = text(event, "collective");
+  const auto kind = link_collective(collective);
   const std::int64_t ranks = whole(event, "ranks"), bytes = whole(event, "bytes");
   const std::int64_t from = whole(event, "from"), to = whole(event, "to");
   const JsonValue* alone = event.find("alone_us");
   const auto world = static_cast<std::int64_t>(facts_.hosts.size());
+  // tables() looks up hosts by `from` and `to`, so ranks beyond the world size are refused here.
   if (!kind || ranks < 2 || ranks > kMostMeasuredRanks || bytes <= 0 || !alone || from >= world ||
       to >= world) {
     return false;
@@ -104,7 +113,7 @@ bool Calibration::take_sample(const JsonValue& event) {
     samples.back_to_back.push_back(time);
   }
   if (const Nanos time = time_of(event.find("two_at_once_us"))) samples.two_at_once.push_back(time);
-  progress_.collective = text(event, "collective");
+  progress_.collective = collective;
   progress_.bytes = bytes;
   progress_.pass = whole(event, "number");
   const JsonValue* left = event.find("left_s");
@@ -147,13 +156,15 @@ std::vector<LinkRow> Calibration::rows_of(const Curve& curve) {
 
 namespace {
 
-/// The middle of the pairs' times, size by size. The spread is that of a pair, not between pairs:
-/// those differ by the links they use.
-std::vector<LinkRow> middle_of(const std::vector<LinkPair>& pairs) {
+/// One row for each size, each column the median over the pairs. `spread` is therefore the usual
+/// spread within one pair. The spread between pairs would mostly show that they use different
+/// links.
+std::vector<LinkRow> medians_over_pairs(const std::vector<LinkPair>& pairs) {
   const bool several_hosts =
       std::any_of(pairs.begin(), pairs.end(), [](const LinkPair& pair) { return !pair.same_host; });
   std::map<Bytes, std::vector<LinkRow>> by_size;
   for (const LinkPair& pair : pairs) {
+    // Messages within a host do not use the network, which is what the table is asked for.
     if (several_hosts && pair.same_host) continue;
     for (const LinkRow& row : pair.rows) by_size[row.bytes].push_back(row);
   }
@@ -161,15 +172,15 @@ std::vector<LinkRow> middle_of(const std::vector<LinkPair>& pairs) {
   for (auto& [bytes, same_size] : by_size) {
     LinkRow row;
     row.bytes = bytes;
-    const auto middle = [&](Nanos LinkRow::*field) {
+    const auto median_of = [&](Nanos LinkRow::*field) {
       std::vector<Nanos> values;
       for (const LinkRow& each : same_size) values.push_back(each.*field);
       return median(values);
     };
-    row.alone = middle(&LinkRow::alone);
-    row.shortest = middle(&LinkRow::shortest);
-    row.spread = middle(&LinkRow::spread);
-    row.back_to_back = middle(&LinkRow::back_to_back);
+    row.alone = median_of(&LinkRow::alone);
+    row.shortest = median_of(&LinkRow::shortest);
+    row.spread = median_of(&LinkRow::spread);
+    row.back_to_back = median_of(&LinkRow::back_to_back);
     row.time = expected_time(row.alone, row.back_to_back);
     for (const LinkRow& each : same_size) row.calls += each.calls;
     rows.push_back(row);
@@ -183,7 +194,7 @@ std::vector<LinkTable> Calibration::tables() const {
   std::vector<LinkTable> tables;
   for (const Curve& curve : curves_) {
     const bool is_pair = curve.from >= 0 && curve.to >= 0;
-    // All pairs are one table, at the place of the first.
+    // All pairs share one table, which stands where the first pair was measured.
     auto table = std::find_if(tables.begin(), tables.end(), [&](const LinkTable& t) {
       return is_pair && t.collective == curve.collective && !t.pairs.empty();
     });
@@ -203,7 +214,7 @@ std::vector<LinkTable> Calibration::tables() const {
     }
   }
   for (LinkTable& table : tables) {
-    if (!table.pairs.empty()) table.rows = middle_of(table.pairs);
+    if (!table.pairs.empty()) table.rows = medians_over_pairs(table.pairs);
   }
   return tables;
 }

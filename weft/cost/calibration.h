@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the ranks of `weft calibrate` print while they measure to link tables. The lines are
-// described in calibrate/README.md; medians and the like are made here, so that what runs in the
-// ranks stays small and knows times only.
+// Turns the lines that the ranks of `weft calibrate` print while they measure into link tables.
+// calibrate/README.md describes the lines. Medians and other statistics are computed here, so that
+// the program that runs on the ranks stays small and only reports times.
 #pragma once
 
 #include <optional>
@@ -16,37 +16,40 @@ namespace weft::cost {
 
 class Calibration {
  public:
-  /// Where the ranks are.
+  /// What the ranks measured last.
   struct Progress {
-    std::int64_t pass = 0, passes = 0;  ///< over all sizes, from 0; how many there will be at most
+    std::int64_t pass = 0;    ///< current pass over all sizes, counted from 0
+    std::int64_t passes = 0;  ///< upper limit on the number of passes
     double seconds_left = 0;
     std::string collective;
     Bytes bytes = 0;
   };
-  /// Why the ranks gave up, in their own words.
+  /// The error that the ranks reported before they stopped.
   struct Failure {
-    std::string kind;  ///< "missing": their Python lacks something; "usage"; "disagree"
-    std::string what;
+    std::string kind;  ///< "missing" (their Python lacks a package), "usage" or "disagree"
+    std::string what;  ///< the message, as the ranks worded it
   };
 
-  /// A line of output. Whether it was one of ours; launchers may put text of their own before it.
+  /// Reads one line of output. Returns true if it is a calibration line. A launcher may have put
+  /// text of its own before it on the same line.
   bool take(std::string_view line);
 
   bool started() const { return !facts_.hosts.empty(); }
   bool ended() const { return ended_; }
-  /// Ranks ran here, but rank 0, which tells what is measured, ran under another launcher.
+  /// True if ranks ran here but rank 0, which reports all measurements, ran under another launcher.
   bool elsewhere() const { return elsewhere_ && !started(); }
   const Progress& progress() const { return progress_; }
   const std::optional<Failure>& failure() const { return failure_; }
-  /// Collectives of which the larger sizes would have taken too long, or that these ranks lack.
+  /// Collectives whose larger sizes were skipped because they would have taken too long.
   const std::vector<std::string>& cut() const { return cut_; }
+  /// Collectives that the backend of these ranks does not offer.
   const std::vector<std::string>& lacking() const { return lacking_; }
-  /// Lines that began as ours and could not be understood.
+  /// Number of calibration lines that could not be understood.
   int broken_lines() const { return broken_lines_; }
 
-  /// What is known so far, in the order in which it was first measured; without `network` and
-  /// `date`. Rows of messages are the middle of the pairs on different hosts, or of all pairs where
-  /// there is one host.
+  /// The tables measured so far, in the order in which they were first measured. `network` and
+  /// `date` are left empty. The rows of a message table are medians over the pairs of ranks on
+  /// different hosts, or over all pairs if all ranks share one host.
   std::vector<LinkTable> tables() const;
 
  private:
@@ -57,7 +60,7 @@ class Calibration {
   struct Curve {
     graph::CollectiveKind collective = graph::CollectiveKind::kOther;
     std::int32_t ranks = 0;
-    std::int32_t from = -1, to = -1;  ///< of a pair
+    std::int32_t from = -1, to = -1;  ///< the two ranks of a message; -1 for a collective
     std::vector<Samples> samples;
   };
 
@@ -66,7 +69,7 @@ class Calibration {
   Samples& samples_of(const Curve& key, Bytes bytes);
   static std::vector<LinkRow> rows_of(const Curve& curve);
 
-  LinkTable facts_;
+  LinkTable facts_;  ///< what all tables share: hosts, backend, library, device, dtype
   std::vector<Curve> curves_;
   Progress progress_;
   std::optional<Failure> failure_;

@@ -25,7 +25,7 @@ Calibration taken(const std::vector<std::string>& lines) {
   return calibration;
 }
 
-TEST(Calibration, SamplesOfAllPassesMakeARow) {
+TEST(Calibration, SamplesOfAllPassesFormOneRow) {
   const Calibration calibration = taken({
       sample("all_reduce", 4, 2048, R"("alone_us": [40], "back_to_back_us": 30)"),
       sample("all_reduce", 4, 1024, R"("alone_us": [10, 12], "back_to_back_us": 9)"),
@@ -41,7 +41,7 @@ TEST(Calibration, SamplesOfAllPassesMakeARow) {
   EXPECT_EQ(table.backend, "gloo");
   EXPECT_EQ(table.hosts, (std::vector<std::string>{"a", "a", "b", "c"}));
   ASSERT_EQ(table.rows.size(), 2u);
-  const LinkRow& row = table.rows.front();  // sizes in order, whatever the order of the visits
+  const LinkRow& row = table.rows.front();  // rows are sorted by size, not by order of measurement
   EXPECT_EQ(row.bytes, 1024);
   EXPECT_EQ(row.alone, 12'000);
   EXPECT_EQ(row.shortest, 10'000);
@@ -52,7 +52,7 @@ TEST(Calibration, SamplesOfAllPassesMakeARow) {
   EXPECT_EQ(table.rows.back().time, 40'000);
 }
 
-TEST(Calibration, TablesReadBackAsTheyWereWritten) {
+TEST(Calibration, WrittenTablesCanBeReadBackUnchanged) {
   std::vector<LinkTable> tables =
       taken({sample("broadcast", 4, 8, R"("alone_us": [1.5, 2], "back_to_back_us": 1)"),
              sample("send_recv", 2, 8, R"("alone_us": [3], "from": 0, "to": 2)")})
@@ -72,7 +72,7 @@ TEST(Calibration, TablesReadBackAsTheyWereWritten) {
   EXPECT_FALSE((*read)[1].pairs.front().same_host);
 }
 
-TEST(Calibration, MessagesAreTheMiddleOfPairsOnDifferentHosts) {
+TEST(Calibration, RowsOfMessagesAreMediansOverPairsOnDifferentHosts) {
   const auto tables =
       taken({
                 sample("send_recv", 2, 64, R"("alone_us": [1], "from": 0, "to": 1)"),
@@ -87,7 +87,7 @@ TEST(Calibration, MessagesAreTheMiddleOfPairsOnDifferentHosts) {
   ASSERT_EQ(tables[0].pairs.size(), 4u);
   EXPECT_TRUE(tables[0].pairs[0].same_host);
   EXPECT_EQ(tables[0].rows.front().alone, 22'000);
-  EXPECT_EQ(tables[1].ranks, 4);  // everybody at once is another table
+  EXPECT_EQ(tables[1].ranks, 4);  // messages of all ranks at once have a table of their own
   EXPECT_TRUE(tables[1].pairs.empty());
 }
 
@@ -99,16 +99,16 @@ TEST(Calibration, LaunchersMayPutTextBeforeALine) {
   EXPECT_EQ(calibration.broken_lines(), 0);
 }
 
-TEST(Calibration, RankZeroMayBeElsewhere) {
+TEST(Calibration, RankZeroMayRunUnderAnotherLauncher) {
   Calibration calibration;
   EXPECT_TRUE(calibration.take(R"(weft-calibrate {"event": "elsewhere"})"));
   EXPECT_TRUE(calibration.elsewhere());
-  // One launcher for all hosts: its first host has rank 0.
+  // If one launcher serves all hosts, the line of rank 0 arrives here as well.
   EXPECT_TRUE(calibration.take(kStart));
   EXPECT_FALSE(calibration.elsewhere());
 }
 
-TEST(Calibration, RanksSayWhyTheyGaveUp) {
+TEST(Calibration, KeepsTheErrorThatTheRanksReported) {
   Calibration calibration;
   EXPECT_TRUE(calibration.take(
       R"(weft-calibrate {"event": "error", "kind": "missing", "what": "no torch"})"));
@@ -117,7 +117,7 @@ TEST(Calibration, RanksSayWhyTheyGaveUp) {
   EXPECT_EQ(calibration.failure()->what, "no torch");
 }
 
-TEST(Calibration, LinesThatMakeNoSenseAreCountedAndLeftOut) {
+TEST(Calibration, InvalidLinesAreCountedAndIgnored) {
   const Calibration calibration = taken({
       "weft-calibrate {\"event\": \"sam",
       "weft-calibrate 7",
@@ -133,7 +133,7 @@ TEST(Calibration, LinesThatMakeNoSenseAreCountedAndLeftOut) {
   EXPECT_TRUE(calibration.tables().empty());
 }
 
-TEST(Calibration, AnotherProtocolIsNotUnderstood) {
+TEST(Calibration, LinesOfAnotherProtocolVersionAreRefused) {
   Calibration calibration;
   EXPECT_TRUE(
       calibration.take(R"(weft-calibrate {"event": "start", "protocol": 2, "hosts": ["a", "b"]})"));

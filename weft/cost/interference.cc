@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The measurement has three stages. First, merge the times in which a collective was resident on
+// each rank (an NCCL kernel is resident from the arrival of its rank until the transfer ends).
+// Second, compute for every kernel which share of it such times cover, and sort the kernels that
+// are nearly fully covered or hardly covered at all into samples by (name, shape). Third, compare
+// the medians of both samples; each pair of medians has the weight of its smaller sample, so a
+// kernel that was rarely seen one way counts little.
 #include "weft/cost/interference.h"
 
 #include <algorithm>
@@ -13,10 +19,10 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-constexpr double kBeside = 0.95;  ///< overlap from which a kernel counts as beside communication
-constexpr double kAlone = 0.02;
-constexpr std::size_t kEnoughOfEach = 2;
-/// Less than this is no evidence: a handful of short kernels gives ratios of anything.
+constexpr double kBeside = 0.95;          ///< least overlap of a kernel "beside communication"
+constexpr double kAlone = 0.02;           ///< largest overlap of a kernel "alone"
+constexpr std::size_t kEnoughOfEach = 2;  ///< least number of samples of each sort
+/// With less kernel time than this the ratio is mostly noise, and the slow-down stays 1.
 constexpr Nanos kEnoughTime = 2 * kMillisecond;
 
 }  // namespace
@@ -65,10 +71,12 @@ Interference measure_interference(const trace::Run& run, const graph::Graph& gra
     }
     const double overlap = static_cast<double>(covered) / static_cast<double>(end - start);
     result.overlap[op] = overlap;
+    // A kernel that is covered in part is neither kind of sample.
     if (overlap < kBeside && overlap > kAlone) continue;
     const auto trace = trace_of.find(graph.rank(op));
     if (trace == trace_of.end() || ops.event[op] == graph::kNoId) continue;
     const std::uint32_t detail = trace->second->events.detail[ops.event[op]];
+    // The name alone is not enough: a GEMM kernel of one name runs for matrices of any size.
     const std::string_view shape =
         detail == trace::kNone ? std::string_view()
                                : trace->second->names.text(trace->second->kernels[detail].shape);
@@ -83,6 +91,7 @@ Interference measure_interference(const trace::Run& run, const graph::Graph& gra
     beside += weight * static_cast<double>(median(samples.beside));
   }
   result.evidence = std::llround(alone);
+  // A factor below 1 would say that communication makes compute faster; that is noise.
   if (result.evidence >= kEnoughTime) result.slowdown = std::max(1.0, beside / alone);
   return result;
 }
@@ -91,6 +100,7 @@ void remove_interference(graph::Graph& graph, const Interference& interference) 
   for (OpId op = 0; op < graph.size(); ++op) {
     const double overlap = interference.overlap[op];
     if (overlap == 0) continue;
+    // The covered share ran at 1 / slowdown of the full rate, the rest at full rate.
     const double work = 1 - overlap + overlap / interference.slowdown;
     graph.ops.duration[op] = std::llround(static_cast<double>(graph.ops.duration[op]) * work);
   }

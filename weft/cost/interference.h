@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that run beside communication are slower than the same kernels alone. How much slower is
-// measured in the recording, on equal kernels (name, grid, block) seen both ways.
+// Kernels that run while communication is under way are slower than the same kernels alone. The
+// factor is measured in the recording: on kernels with equal name, grid and block that were
+// recorded both with and without communication beside them.
 #pragma once
 
 #include <vector>
@@ -11,16 +12,17 @@
 namespace weft::cost {
 
 struct Interference {
-  double slowdown = 1.0;  ///< of compute beside communication; 1 where nothing can be measured
-  Nanos evidence = 0;     ///< kernel time it was measured on
-  /// For each op of the graph: the share of its recorded time that communication of its rank was
-  /// resident. 0 for all but compute.
+  double slowdown = 1.0;  ///< duration beside communication / duration alone; 1 if unknown
+  Nanos evidence = 0;     ///< kernel time alone that the measurement is based on
+  /// By op: the share of its recorded time in which communication of its rank was resident, from 0
+  /// to 1. It is 0 for all ops that are not kernels.
   std::vector<double> overlap;
 };
 
+/// `graph` must have been built from `run`. O(n log n) in ops.
 Interference measure_interference(const trace::Run& run, const graph::Graph& graph);
 
-/// Turns recorded kernel durations into the work they would be alone.
+/// Shortens every kernel to the duration that it would have without communication beside it.
 void remove_interference(graph::Graph& graph, const Interference& interference);
 
 }  // namespace weft::cost

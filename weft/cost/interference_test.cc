@@ -14,7 +14,8 @@ struct Made {
   graph::Graph graph;
 };
 
-/// Two ranks; on each, three kernels run alone and three while an all-reduce is under way.
+/// Two ranks. On each of them three kernels run alone, then three while an all-reduce is under way.
+/// Kernels alone take `alone` ns, the others `beside` ns and have `other_shape` if it is given.
 Made made(Nanos alone, Nanos beside, const char* other_shape = nullptr) {
   Made result;
   std::vector<trace::Match> matches(1);
@@ -44,14 +45,14 @@ Made made(Nanos alone, Nanos beside, const char* other_shape = nullptr) {
   return result;
 }
 
-TEST(Interference, IsMeasuredOnEqualKernelsSeenBothWays) {
+TEST(Interference, IsMeasuredOnKernelsRecordedWithAndWithoutCommunication) {
   const Made job = made(1'000'000, 1'250'000);
   const Interference found = measure_interference(job.run, job.graph);
   EXPECT_NEAR(found.slowdown, 1.25, 1e-9);
   EXPECT_GE(found.evidence, 3'000'000);
 }
 
-TEST(Interference, RemovedItLeavesTheKernelAsItIsAlone) {
+TEST(Interference, RemovingItGivesTheKernelsDurationAlone) {
   Made job = made(1'000'000, 1'250'000);
   remove_interference(job.graph, measure_interference(job.run, job.graph));
   int kernels = 0;
@@ -68,7 +69,7 @@ TEST(Interference, KernelsOfOtherShapesAreNotCompared) {
   EXPECT_EQ(measure_interference(job.run, job.graph).slowdown, 1);
 }
 
-TEST(Interference, HandfulOfShortKernelsIsNoEvidence) {
+TEST(Interference, AFewShortKernelsAreTooLittleEvidence) {
   const Made job = made(10'000, 20'000);
   EXPECT_EQ(measure_interference(job.run, job.graph).slowdown, 1);
 }
@@ -78,12 +79,12 @@ TEST(Interference, CommunicationNeverMakesComputeFaster) {
   EXPECT_EQ(measure_interference(job.run, job.graph).slowdown, 1);
 }
 
-TEST(Interference, OverlapIsTheShareOfAKernelBesideCommunication) {
+TEST(Interference, OverlapIsTheShareOfAKernelCoveredByCommunication) {
   const Made job = made(1'000'000, 1'250'000);
   const Interference found = measure_interference(job.run, job.graph);
   double sum = 0;
   for (const double overlap : found.overlap) sum += overlap;
-  EXPECT_DOUBLE_EQ(sum, 6);  // three kernels on each of two ranks, all of each
+  EXPECT_DOUBLE_EQ(sum, 6);  // three kernels on each of two ranks are covered fully
 }
 
 }  // namespace

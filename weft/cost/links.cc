@@ -11,21 +11,24 @@
 namespace weft::cost {
 namespace {
 
-/// A line through sizes that differ by less hits the axis anywhere.
+/// The largest size must be at least this many times the smallest one. Otherwise the intercept of
+/// the line, which is the latency, is an extrapolation that amplifies the noise.
 constexpr double kWideRange = 8;
 
 using graph::CollectiveKind;
 
+/// A sustained time above this multiple of the isolated one is not used; see expected_time().
 constexpr double kPlausibleSustained = 1.1;
-/// Nanoseconds; an absurd table must not overflow.
+/// Limit of an extrapolated time in nanoseconds, so that an absurd table cannot overflow.
 constexpr double kLongest = 1e18;
 
 }  // namespace
 
 Nanos expected_time(Nanos alone, Nanos back_to_back) {
-  // An isolated transfer profits from empty buffers, a sustained one from overlapped start-up; one
-  // in a running job does neither. A sustained time far above the median of the isolated ones is a
-  // single slow call among few.
+  // An isolated transfer finds empty buffers. A sustained one starts up while the one before still
+  // runs. A transfer in a running job has neither advantage, so the longer of the two times fits
+  // it. But the sustained time is measured on few calls: if it is far above the isolated median,
+  // one slow call has spoiled it.
   const bool plausible =
       back_to_back > alone &&
       static_cast<double>(back_to_back) <= kPlausibleSustained * static_cast<double>(alone);
@@ -57,7 +60,8 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
     seen[{c.kind, c.ranks}].emplace_back(static_cast<double>(c.bytes), static_cast<double>(time));
   }
   for (auto& [key, points] : seen) {
-    // Equal sizes are one point, their median; slopes between sizes then say latency and bandwidth.
+    // Transfers of equal size become one point, their median. Medians ignore single calls that
+    // something else held up.
     std::map<double, std::vector<double>> by_size;
     for (const auto& [bytes, time] : points) by_size[bytes].push_back(time);
     std::vector<std::pair<double, double>> curve;
@@ -71,8 +75,8 @@ LinkModel::LinkModel(std::vector<LinkTable> measured, const graph::Graph& record
     }
     if (!slopes.empty()) line.ns_per_byte = std::max(0.0, median(slopes));
     if (line.ns_per_byte == 0 || curve.back().first < kWideRange * curve.front().first) {
-      // Sizes that are too much alike do not tell latency: all of it counts as bandwidth, which a
-      // large message mostly is.
+      // Sizes that are too similar do not reveal the latency. Then the whole time counts as
+      // bandwidth, which is what dominates a large message.
       double bytes = 0, time = 0;
       for (const auto& [size, taken] : curve) bytes += size, time += taken;
       line.ns_per_byte = time / bytes;

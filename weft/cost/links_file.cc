@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link tables as files: docs/formats/links.md.
+// Reads and writes link tables as JSON (docs/formats/links.md). The reader accepts tables that
+// people wrote by hand: rows in any order, every field optional except `collective`, `ranks` and
+// the `bytes` and `median_us` of a row. Limits on numbers keep absurd files from overflowing.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,7 +19,8 @@ using graph::CollectiveKind;
 
 constexpr double kMostMicros = 1e12;
 constexpr std::int64_t kMostRanks = 1 << 24;
-/// Of a file, to see what it is; a table tells within its first row.
+/// Bytes that is_links() looks at. Everything that identifies a table stands in or before its first
+/// row.
 constexpr std::size_t kHead = 4096;
 
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kCollectives = {{
@@ -32,10 +35,13 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kCollective
 
 tl::unexpected<Error> bad_table(const std::string& name, const std::string& what) {
   return fail(ErrorCode::kBadInput,
-              what + "; a link table has collective, ranks and rows of bytes and median_us", name);
+              what +
+                  "; a link table needs 'collective', 'ranks' and 'rows' with 'bytes' and "
+                  "'median_us'",
+              name);
 }
 
-/// A time in microseconds; 0 where there is none that can be used.
+/// The field `name`, given in microseconds, as nanoseconds; 0 if it is missing or not plausible.
 Nanos optional_time(const JsonValue& row, std::string_view name) {
   const JsonValue* value = row.find(name);
   const double time = value ? value->as_double().value_or(0) : 0;
@@ -44,7 +50,9 @@ Nanos optional_time(const JsonValue& row, std::string_view name) {
 
 Result<std::vector<LinkRow>> parse_rows(const JsonValue& table, const std::string& name) {
   const JsonValue* rows = table.find("rows");
-  if (!rows || !rows->is_array() || rows->items.empty()) return bad_table(name, "'rows' is empty");
+  if (!rows || !rows->is_array() || rows->items.empty()) {
+    return bad_table(name, "'rows' is missing or empty");
+  }
   std::vector<LinkRow> parsed;
   for (const JsonValue& item : rows->items) {
     LinkRow row;
@@ -82,7 +90,7 @@ Result<std::vector<LinkPair>> parse_pairs(const JsonValue& table, const std::str
   if (!list || !list->is_array()) return pairs;
   for (const JsonValue& item : list->items) {
     const auto from = rank_number(item, "from"), to = rank_number(item, "to");
-    if (!from || !to) return bad_table(name, "a pair lacks its ranks 'from' and 'to'");
+    if (!from || !to) return bad_table(name, "a pair lacks a valid rank 'from' or 'to'");
     LinkPair pair{*from, *to, false, {}};
     if (const JsonValue* same = item.find("same_host"))
       pair.same_host = same->kind == JsonKind::kTrue;
@@ -98,7 +106,7 @@ std::string text_of(const JsonValue& table, std::string_view name) {
 }
 
 Result<LinkTable> parse_table(const JsonValue& value, const std::string& name) {
-  if (!value.is_object()) return bad_table(name, "this is no link table");
+  if (!value.is_object()) return bad_table(name, "this is no link table: it is not a JSON object");
   LinkTable table;
   const JsonValue* collective = value.find("collective");
   if (!collective || !collective->is_string()) return bad_table(name, "'collective' is missing");
@@ -106,7 +114,7 @@ Result<LinkTable> parse_table(const JsonValue& value, const std::string& name) {
   if (!kind) return bad_table(name, "unknown collective '" + collective->text + "'");
   table.collective = *kind;
   const auto ranks = rank_number(value, "ranks");
-  if (!ranks || *ranks < 1) return bad_table(name, "'ranks' is not a number of ranks");
+  if (!ranks || *ranks < 1) return bad_table(name, "'ranks' is missing or not a positive number");
   table.ranks = *ranks;
   table.network = text_of(value, "network");
   table.dtype = text_of(value, "dtype");
@@ -126,7 +134,7 @@ void write_time(JsonWriter& json, std::string_view name, Nanos time) {
   if (time > 0) json.field(name, static_cast<double>(time) / 1e3);
 }
 
-/// Each row in one line.
+/// Writes each row on a line of its own, so that people can read the table.
 void write_rows(JsonWriter& json, const std::vector<LinkRow>& rows) {
   json.key("rows").begin_array();
   for (const LinkRow& row : rows) {
@@ -147,7 +155,8 @@ void write_text(JsonWriter& json, std::string_view name, const std::string& text
   if (!text.empty()) json.field(name, text);
 }
 
-/// What may be long comes after the first row, which is_links() wants to see.
+/// Fields that may be long (hosts, pairs) come after the rows: is_links() must find the first row
+/// within the first kHead bytes.
 void write_table(JsonWriter& json, const LinkTable& table) {
   json.begin_object().field("collective", link_collective_name(table.collective));
   write_text(json, "dtype", table.dtype);
@@ -200,7 +209,7 @@ Result<std::vector<LinkTable>> parse_links(std::string_view text, const std::str
       WEFT_ASSIGN(LinkTable table, parse_table(item, name));
       tables.push_back(std::move(table));
     }
-    if (tables.empty()) return bad_table(name, "the list is empty");
+    if (tables.empty()) return bad_table(name, "the list of tables is empty");
   } else {
     WEFT_ASSIGN(LinkTable table, parse_table(document, name));
     tables.push_back(std::move(table));
@@ -227,7 +236,7 @@ bool is_links(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, ignored)) return false;
   const auto source = open_file(path);
   const auto head = source ? read_up_to(**source, kHead) : Result<std::string>();
-  const auto has = [&](const char* word) { return head->find(word) != std::string::npos; };
+  const auto has = [&](const char* key) { return head->find(key) != std::string::npos; };
   return head && has("\"collective\"") && has("\"rows\"") && has("\"median_us\"");
 }
 

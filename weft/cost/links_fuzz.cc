@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or tables whose times stay between those of their rows and, beyond the last
-// one, grow with bytes; and writing them gives tables that read the same.
+// Feeds any bytes to the reader of link tables. It must return an Error, or tables with these
+// properties: times lie between those of the rows, times beyond the last row grow with bytes, and
+// tables that are written and read again give the same times.
 #include <algorithm>
 #include <cstdint>
 

@@ -33,7 +33,7 @@ std::string error_of(std::string_view text) {
   return tables.error().message;
 }
 
-TEST(LinkTable, HoldsWhatTheFileSays) {
+TEST(LinkTable, HoldsTheFieldsOfTheFile) {
   const LinkTable table = parse_one(kTable);
   EXPECT_EQ(table.collective, CollectiveKind::kAllReduce);
   EXPECT_EQ(table.ranks, 4);
@@ -61,7 +61,7 @@ TEST(LinkTable, TimesAreInterpolatedBetweenRows) {
   EXPECT_EQ(table.time(3000), 30'500);
 }
 
-TEST(LinkTable, BelowTheFirstRowItsTimeHolds) {
+TEST(LinkTable, SizesBelowTheFirstRowTakeItsTime) {
   const LinkTable table = parse_one(kTable);
   EXPECT_EQ(table.time(0), 10'000);
   EXPECT_EQ(table.time(999), 10'000);
@@ -74,7 +74,7 @@ TEST(LinkTable, BeyondTheLastRowTimesGrowWithBytes) {
   EXPECT_EQ(table.time(3'000'000), 30'500'000);
 }
 
-TEST(LinkTable, SustainedTimeCountsWhereItIsALittleLonger) {
+TEST(LinkTable, SustainedTimeIsUsedIfItIsALittleLonger) {
   const LinkTable table = parse_one(R"({"collective": "all_reduce", "ranks": 2, "rows": [
       {"bytes": 10, "median_us": 100, "back_to_back_us": 60},
       {"bytes": 20, "median_us": 100, "back_to_back_us": 105},
@@ -84,7 +84,7 @@ TEST(LinkTable, SustainedTimeCountsWhereItIsALittleLonger) {
   EXPECT_EQ(table.time(30), 100'000);
 }
 
-TEST(LinkTable, HoldsWhatCalibrateMeasures) {
+TEST(LinkTable, ReadsAllFieldsThatCalibrateWrites) {
   const LinkTable table = parse_one(R"({"collective": "send_recv", "ranks": 2, "dtype": "float32",
       "backend": "gloo", "library": "torch 2.13.0", "device": "cpu", "date": "2026-11-15T10:00:00Z",
       "rows": [{"bytes": 8, "median_us": 3, "min_us": 2, "spread_us": 0.5, "calls": 12,
@@ -105,7 +105,7 @@ TEST(LinkTable, HoldsWhatCalibrateMeasures) {
   EXPECT_EQ(table.pairs[0].rows.front().bytes, 8);  // sorted by size
 }
 
-TEST(LinkTable, FilesAreToldByTheirBeginning) {
+TEST(LinkTable, FilesAreRecognisedByTheirFirstBytes) {
   const std::string folder = ::testing::TempDir();
   const auto put = [&](const char* name, std::string_view text) {
     EXPECT_TRUE(write_file(folder + name, text));
@@ -168,7 +168,7 @@ TEST(LinkTable, EveryMeasuredTableIsRead) {
   EXPECT_EQ(count, 8);
 }
 
-/// Two members; transfers of these sizes took these times.
+/// A recording of all-reduces of two ranks with these sizes and times.
 graph::Graph recording(const std::vector<std::pair<Bytes, Nanos>>& transfers) {
   std::string text = "lane a stream 0\nlane b stream 1\nlane net link -\n";
   int i = 0;
@@ -185,8 +185,8 @@ graph::Graph recording(const std::vector<std::pair<Bytes, Nanos>>& transfers) {
   return graph.value();
 }
 
-TEST(LinkModel, LineThroughTheRecordedTransfers) {
-  // 5 us and 2 ns a byte, and one call that something else held up.
+TEST(LinkModel, FitsALineToTheRecordedTransfers) {
+  // The line is 5 us + 2 ns per byte. The last call is an outlier.
   const LinkModel model({}, recording({{1000, 7'000},
                                        {2000, 9'000},
                                        {4000, 13'000},
@@ -200,7 +200,7 @@ TEST(LinkModel, LineThroughTheRecordedTransfers) {
   EXPECT_FALSE(estimate->measured);
 }
 
-TEST(LinkModel, OneRecordedSizeCountsAsBandwidth) {
+TEST(LinkModel, TheTimeOfASingleSizeCountsAsBandwidth) {
   const LinkModel model({}, recording({{1000, 4'000}, {1000, 4'000}}));
   const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 500);
   ASSERT_TRUE(estimate);
@@ -208,15 +208,15 @@ TEST(LinkModel, OneRecordedSizeCountsAsBandwidth) {
   EXPECT_EQ(estimate->latency, 0);
 }
 
-TEST(LinkModel, SizesThatAreMuchAlikeTellNoLatency) {
+TEST(LinkModel, SimilarSizesGiveNoLatency) {
   const LinkModel model({}, recording({{8000, 78'000}, {16000, 126'000}}));
   const auto estimate = model.transfer(CollectiveKind::kAllReduce, 2, 24000);
   ASSERT_TRUE(estimate);
-  EXPECT_EQ(estimate->time, 204'000) << "both together";
+  EXPECT_EQ(estimate->time, 204'000) << "the sum of both times for the sum of both sizes";
   EXPECT_EQ(estimate->latency, 0);
 }
 
-TEST(LinkModel, MeasuredTableComesFirst) {
+TEST(LinkModel, PrefersTheMeasuredTable) {
   LinkTable table = parse_one(kTable);
   table.ranks = 2;
   const LinkModel model({table}, recording({{1000, 99'000}, {2000, 999'000}}));
@@ -229,7 +229,7 @@ TEST(LinkModel, MeasuredTableComesFirst) {
   EXPECT_FALSE(model.has_table(CollectiveKind::kAllReduce, 4));
 }
 
-TEST(LinkModel, WhatWasNeitherMeasuredNorRecordedIsUnknown) {
+TEST(LinkModel, CollectivesNeitherMeasuredNorRecordedAreUnknown) {
   const LinkModel model({}, recording({{1000, 4'000}}));
   EXPECT_FALSE(model.transfer(CollectiveKind::kAllGather, 2, 1000));
   EXPECT_FALSE(model.transfer(CollectiveKind::kAllReduce, 8, 1000));

@@ -12,18 +12,21 @@ namespace {
 
 using trace::EventKind;
 
-/// Profiled against unprofiled host-bound training steps (docs/design/prediction.md): the cost of
-/// an event is this many times the lower quartile of the yardstick. Mean of 21 measurements.
-constexpr double kCostPerYardstick = 1.56;
+/// The cost of an event is this many times the lower quartile of the wrappers' own times. Mean of
+/// 21 comparisons of profiled and unprofiled host-bound steps (docs/design/prediction.md).
+constexpr double kCostPerWrapperTime = 1.56;
+/// The cost of an event if the trace has fewer than kEnoughWrappers wrappers.
 constexpr Nanos kUsualCost = 2'600;
-/// With Python stacks ops get so slow that the yardstick is more than the cost of recording.
+/// Upper limit of the estimate. If the profiler also records Python stacks, ops become so slow that
+/// the wrappers' own time is more than the cost of recording.
 constexpr Nanos kHighestCost = 3 * kUsualCost;
 constexpr std::size_t kEnoughWrappers = 30;
+/// Share of the recorded time of an op and the work before it that always stays.
 constexpr double kKeptAtLeast = 0.25;
-/// From one kernel of a stream to the next that is already waiting, without profiler.
+/// Without profiler: the gap between a kernel and the next one that is already queued.
 constexpr Nanos kKernelGap = 1 * kMicrosecond;
-/// The profiler's time stamps make that gap up to ten times longer; what is longer still has
-/// another cause and stays.
+/// The profiler's time stamps lengthen that gap, but not beyond this. A longer gap has another
+/// cause and stays.
 constexpr Nanos kLongestStampedGap = 50 * kMicrosecond;
 
 bool is_device_work(graph::OpKind kind) {
@@ -33,6 +36,7 @@ bool is_device_work(graph::OpKind kind) {
 }  // namespace
 
 Nanos overhead_per_event(const trace::RankTrace& trace) {
+  // An op is a wrapper if exactly one event is directly inside it and that event is an op as well.
   const trace::Launches launches = trace::resolve_launches(trace);
   const auto& e = trace.events;
   struct Inner {
@@ -51,12 +55,14 @@ Nanos overhead_per_event(const trace::RankTrace& trace) {
     if (e.kind[i] != EventKind::kHostOp || inner[i].count != 1) continue;
     const std::uint32_t child = inner[i].only;
     if (e.kind[child] != EventKind::kHostOp) continue;
+    // The autograd engine does work of its own around the op that it calls.
     if (trace.names.text(e.name[i]).starts_with("autograd::")) continue;
     wrapper_time.push_back(e.duration[i] - e.duration[child]);
   }
   if (wrapper_time.size() < kEnoughWrappers) return kUsualCost;
+  // The lower quartile: some wrappers do real work, so the upper times say nothing about recording.
   const Nanos quartile = quantile(wrapper_time, 0.25);
-  const Nanos cost = std::llround(kCostPerYardstick * static_cast<double>(quartile));
+  const Nanos cost = std::llround(kCostPerWrapperTime * static_cast<double>(quartile));
   return std::min(cost, kHighestCost);
 }
 
@@ -85,7 +91,8 @@ void remove_profiler_overhead(graph::Graph& graph, const std::vector<Nanos>& per
     }
     if (ops.host_events[op] == 0 || rank < 0) continue;
     if (static_cast<std::size_t>(rank) >= per_event.size()) continue;
-    // Host work before the op is the delay of the edge that explains its start.
+    // Host work before the op is the longest delay of its in-edges. A kHostSync edge is a wait for
+    // the device, not host work.
     graph::Edge* before = nullptr;
     for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       graph::Edge& edge = graph.edges[e];

@@ -9,7 +9,7 @@
 namespace weft::cost {
 namespace {
 
-/// `count` ops that do nothing but call one other op, and need `own` for it.
+/// `count` wrapper ops that do nothing but call one other op and take `own` ns for it.
 trace::RankTrace wrappers(int count, Nanos own, const std::string& name = "aten::linear") {
   trace::MadeRank rank(0, 1);
   for (int i = 0; i < count; ++i) {
@@ -26,21 +26,21 @@ graph::Graph parse(std::string_view text) {
   return graph.value();
 }
 
-TEST(ProfilerOverhead, IsInProportionToWhatAnEmptyOpCosts) {
+TEST(ProfilerOverhead, IsProportionalToTheOwnTimeOfWrappers) {
   const Nanos one = overhead_per_event(wrappers(100, 1'000));
   const Nanos three = overhead_per_event(wrappers(100, 3'000));
   EXPECT_GT(one, 0);
   EXPECT_NEAR(static_cast<double>(three), 3.0 * static_cast<double>(one), 3);
 }
 
-TEST(ProfilerOverhead, TooFewEmptyOpsGiveTheUsualValue) {
+TEST(ProfilerOverhead, IsTheUsualValueIfThereAreTooFewWrappers) {
   const Nanos usual = overhead_per_event(trace::RankTrace());
   EXPECT_GT(usual, kMicrosecond);
   EXPECT_LT(usual, 10 * kMicrosecond);
   EXPECT_EQ(overhead_per_event(wrappers(5, 900'000)), usual);
 }
 
-TEST(ProfilerOverhead, OpsThatWorkThemselvesAreNoYardstick) {
+TEST(ProfilerOverhead, OpsWithTwoInnerOpsAreNoWrappers) {
   trace::RankTrace trace = wrappers(100, 1'000);
   const Nanos before = overhead_per_event(trace);
   trace::MadeRank rank(0, 1);
@@ -66,15 +66,15 @@ graph::Graph host_work(int events) {
   return graph;
 }
 
-TEST(ProfilerOverhead, ComesOutOfTheWorkBeforeACall) {
+TEST(ProfilerOverhead, IsRemovedFromTheWorkBeforeACallFirst) {
   graph::Graph graph = host_work(10);
   remove_profiler_overhead(graph, {3'000});
   EXPECT_EQ(graph.in_edges(1)[0].delay, 70'000);
   EXPECT_EQ(graph.ops.duration[1], 20'000);
-  EXPECT_EQ(graph.ops.duration[2], 10'000);  // the device is not slowed
+  EXPECT_EQ(graph.ops.duration[2], 10'000);  // the profiler does not slow kernels
 }
 
-TEST(ProfilerOverhead, ThenOutOfTheCallItself) {
+TEST(ProfilerOverhead, IsRemovedFromTheCallNext) {
   graph::Graph graph = host_work(10);
   graph.edges[graph.first_edge[1]].delay = 12'000;
   remove_profiler_overhead(graph, {2'000});
@@ -88,14 +88,14 @@ TEST(ProfilerOverhead, QuarterOfTheRecordedTimeStays) {
   EXPECT_EQ(graph.in_edges(1)[0].delay + graph.ops.duration[1], 30'000);
 }
 
-TEST(ProfilerOverhead, EachRankHasItsOwn) {
+TEST(ProfilerOverhead, EachRankHasAnEstimateOfItsOwn) {
   graph::Graph graph = host_work(10);
   graph.lanes[0].rank = 1;
   remove_profiler_overhead(graph, {3'000, 5'000});
   EXPECT_EQ(graph.in_edges(1)[0].delay, 50'000);
 }
 
-TEST(ProfilerOverhead, TimeStampsBetweenWaitingKernelsGoToo) {
+TEST(ProfilerOverhead, GapsBetweenQueuedKernelsShrink) {
   graph::Graph graph = parse(R"(
     lane s stream 0
     a: kernel s 10us
@@ -105,12 +105,12 @@ TEST(ProfilerOverhead, TimeStampsBetweenWaitingKernelsGoToo) {
   )");
   remove_profiler_overhead(graph, {});
   EXPECT_LE(graph.in_edges(1)[0].delay, 2'000);
-  EXPECT_EQ(graph.in_edges(2)[0].delay, 300'000);  // too long for a time stamp: idle for a reason
+  EXPECT_EQ(graph.in_edges(2)[0].delay, 300'000);  // too long to come from time stamps
   EXPECT_EQ(graph.in_edges(3)[0].delay, 500);
 }
 
-TEST(HostDisturbances, PieceOfWorkTakesWhatItTookUndisturbed) {
-  // The same launch in three steps of two ranks; communication held it up in two of the six.
+TEST(HostDisturbances, WorkTakesItsUndisturbedTime) {
+  // The same launch in three steps of two ranks. Communication slowed two of these six.
   std::string text = "lane h0 host 0\nlane h1 host 1\n";
   const int gap[2][3] = {{50, 51, 90}, {52, 80, 50}};
   for (int step = 0; step < 3; ++step) {
