@@ -7,8 +7,9 @@ namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kDamaged{"damaged-json", Severity::kDataLoss,
-                                  "the text stops being JSON; reading went on at the next event",
-                                  "copy the file again; names with unescaped quotes do this too"};
+                                  "the text stops being JSON; reading resumed at the next event",
+                                  "copy the file again; unescaped quotes in names can also cause "
+                                  "this"};
 
 }  // namespace
 

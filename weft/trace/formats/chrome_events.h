@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chrome's trace format, as far as all its writers agree: a list of events, bare or under
-// "traceEvents", whose keys come in any order. Readers say what an event's arguments and the file's
-// other keys mean; the walk, the way on behind damage, and progress are the same for all.
+// The Chrome trace-event format, as far as all programs that write it agree. A file is a list of
+// events, either at the top level or under the key "traceEvents". The keys of an event come in any
+// order. The code here walks the events, resumes after damage and reports progress. Each reader
+// (Kineto, Horovod, MXNet) interprets the arguments of an event and the other top-level keys.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@
 
 namespace weft::trace {
 
-/// One entry as it stands in the file; empty where it lacks a key. Texts point into the scanner's
-/// windows and live until its release().
+/// One event as the file spells it. A member is empty if the event lacks the key. The texts point
+/// into the scanner's windows and are valid until the scanner's release().
 struct ChromeEvent {
   char phase = 0;
   std::string_view name, cat, pid, tid, ts, dur, id;
@@ -32,8 +33,9 @@ inline constexpr KeyTable<ChromeKey>::Entry kChromeKeys[] = {
 };
 inline constexpr KeyTable<ChromeKey> kChromeKeyTable(kChromeKeys, ChromeKey::kOther);
 
-/// Reads the members of an object that was entered. `read_args()` consumes the value of "args".
-/// False if the text was cut or broken in the entry: half of it may be missing.
+/// Reads the members of one event. The caller has already entered its object. `read_args()` must
+/// consume the value of "args". Returns false if the text ends or stops being JSON inside the
+/// event; some members may then be missing.
 template <class ReadArgs>
 bool read_chrome_event(JsonScanner& scanner, ChromeEvent& event, ReadArgs&& read_args) {
   std::string_view key;
@@ -75,8 +77,8 @@ bool read_chrome_event(JsonScanner& scanner, ChromeEvent& event, ReadArgs&& read
   return scanner.ok();
 }
 
-/// Calls `on_arg(key)`, which consumes the value, for every member of an "args" object; skips a
-/// value that is none.
+/// Calls `on_arg(key)` for every member of an "args" object; `on_arg` must consume the value. Skips
+/// an "args" value that is not an object.
 template <class OnArg>
 void read_chrome_args(JsonScanner& scanner, OnArg&& on_arg) {
   if (scanner.peek() != JsonKind::kObject) return scanner.skip();
@@ -85,13 +87,14 @@ void read_chrome_args(JsonScanner& scanner, OnArg&& on_arg) {
   while (scanner.next_key(key)) on_arg(key);
 }
 
-/// Counts that the text stopped being JSON at the scanner's place.
+/// Adds a diagnostic: the text stopped being JSON at the scanner's current offset.
 void report_damage(const JsonScanner& scanner, const ByteSource& source, Diagnostics& diagnostics);
 
-/// Visits every event of a file: `on_event()` stands inside the entered object and reads all of it;
-/// texts it asks for live until it returns. `on_fact(key)` consumes the value of a top-level key
-/// other than "traceEvents". Behind damage the walk goes on at the next event. Fails if the source
-/// does, or if it was cancelled.
+/// Visits every event of a file. When `on_event()` is called, the scanner is inside the event's
+/// object; `on_event()` must read the whole object. The texts it reads are valid until it returns.
+/// `on_fact(key)` must consume the value of a top-level key other than "traceEvents". After damage
+/// the walk resumes at the next event. run() fails if the source cannot be read or if the progress
+/// callback cancels.
 template <class OnEvent, class OnFact>
 class ChromeWalk {
  public:
@@ -105,7 +108,9 @@ class ChromeWalk {
 
   Status run(Diagnostics& diagnostics) {
     read_file();
-    // Behind damage the next event is as good as any: its "ph" shows where it is.
+    // The nesting is unknown after damage, so the walk resumes in the middle of an event: every
+    // event has the key "ph" (its phase), which hardly any other text contains. The event whose
+    // "ph" was found loses the keys before "ph"; all events after it are whole.
     while (scanner_.broken() && !cancelled_) {
       report_damage(scanner_, source_, diagnostics);
       if (!scanner_.resync("\"ph\"")) break;

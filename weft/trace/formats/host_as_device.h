@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frameworks call the processors of a host a device, too.
+// The device name of ranks that compute on the CPU: frameworks treat the CPU as a device too.
 #pragma once
 
 namespace weft::trace {
 
-/// What RankTrace::devices names for a rank whose device is the host it runs on.
+/// The entry in RankTrace::devices for a rank whose device is the CPU of its host.
 constexpr const char* kHostAsDevice = "CPU";
 
 }  // namespace weft::trace

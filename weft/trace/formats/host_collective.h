@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adds collectives that a recording shows on the host only (MPI calls, Horovod responses).
 #pragma once
 
 #include "weft/trace/events.h"
 
 namespace weft::trace {
 
-/// Adds a collective that runs on the host to a rank, with what is known about it.
+/// Adds one collective to `trace` as an annotation on the host lane `lane`. `name` is the label of
+/// the event; `collective` holds its kind, size and group. Both must use names of `trace`. Times
+/// are relative to the epoch of `trace`.
 inline void add_host_collective(RankTrace& trace, const CollectiveDetail& collective, NameId name,
                                 std::uint32_t lane, Nanos start, Nanos duration) {
   HostOpDetail detail;

@@ -6,26 +6,27 @@ namespace {
 
 constexpr DiagnosticKind kCut{
     "cut-file", Severity::kDataLoss,
-    "the file ends in the middle; everything complete up to there was used",
+    "the file ends too early; all complete events before the end were used",
     "copy the file again, or let the profiler finish writing before the job ends"};
 constexpr DiagnosticKind kControl{
     "control-characters", Severity::kWarning,
-    "raw control characters, which JSON forbids, were kept in texts and ignored elsewhere",
-    "harmless if few; a newer PyTorch escapes them"};
+    "JSON forbids raw control characters; they were kept in strings and ignored elsewhere",
+    "nothing needs to be done if there are few; a newer PyTorch escapes them"};
 constexpr DiagnosticKind kUtf8{"bad-utf8", Severity::kWarning,
-                               "bytes that are no UTF-8 were replaced by U+FFFD",
-                               "names may look odd; use names of plain characters in annotations"};
+                               "bytes that are not valid UTF-8 were replaced by U+FFFD",
+                               "some names may look odd; use only ASCII in annotations"};
 constexpr DiagnosticKind kEscape{"bad-escapes", Severity::kWarning,
-                                 "broken escapes in texts were kept as they are",
-                                 "harmless; some writers do not double the backslashes of paths"};
+                                 "invalid escape sequences in strings were kept unchanged",
+                                 "nothing needs to be done; some programs write the backslashes of "
+                                 "paths without escaping them"};
 constexpr DiagnosticKind kNotNumber{
     "not-a-number", Severity::kWarning,
-    "NaN or infinity stand where JSON wants a number; they were taken as missing",
-    "harmless in statistics; events whose times are affected are reported apart"};
-constexpr DiagnosticKind kComma{"stray-commas", Severity::kInfo, "commas too many were ignored",
+    "numbers are NaN or infinity, which JSON forbids; they were treated as missing",
+    "nothing needs to be done; events that lose their time this way are reported separately"};
+constexpr DiagnosticKind kComma{"stray-commas", Severity::kInfo, "surplus commas were ignored",
                                 "nothing needs to be done"};
 constexpr DiagnosticKind kLong{"long-texts", Severity::kDataLoss,
-                               "texts of more than 16 MiB were left out",
+                               "strings of more than 16 MiB were left out",
                                "the file is probably damaged; copy it again"};
 
 }  // namespace

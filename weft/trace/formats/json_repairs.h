@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the user what a reader's JSON scanner had to repair.
+// Turns the repairs that a reader's JSON scanner made into diagnostics for the user.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,14 @@
 
 namespace weft::trace {
 
-/// Whether a text that ends too early has lost something, or its writer never closes it.
-enum class OpenEnd : std::uint8_t { kLoss, kUsual };
+/// What a missing end of the JSON text means for the format.
+enum class OpenEnd : std::uint8_t {
+  kLoss,   ///< data is missing: report it
+  kUsual,  ///< the writer never closes the list of events: nothing is lost
+};
 
-/// One diagnostic for each kind of repair, and one if the text was cut (by itself, or because its
-/// gzip wrapper was) where that is a loss.
+/// Adds one diagnostic per kind of repair. Adds another one if the text or its gzip stream ends too
+/// early and `open_end` says that this is a loss.
 void report_repairs(const JsonScanner& scanner, const ByteSource& source, Diagnostics& diagnostics,
                     OpenEnd open_end = OpenEnd::kLoss);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The stream keeps a buffer of bytes that were read and not yet consumed, and a stack of the end
+// offsets of all entered messages. Nothing is trusted: a length must fit into the enclosing message
+// (fits()), and the buffer grows only by bytes that the file really has (fill()).
 #include "weft/trace/formats/proto_stream.h"
 
 #include <algorithm>
@@ -11,7 +14,8 @@ constexpr std::size_t kWindow = 256u << 10;
 
 }  // namespace
 
-// Grows with what the file really holds, never with what a length claims.
+// Buffers at least `wanted` unread bytes; false if the file has fewer. The buffer grows by one
+// window per successful read, so a file that claims a huge length costs no memory.
 bool ProtoStream::fill(std::size_t wanted) {
   while (buffer_.size() - at_ < wanted && !ended_) {
     if (at_ > 0) {
@@ -36,6 +40,7 @@ void ProtoStream::advance(std::size_t bytes) {
 
 bool ProtoStream::read_varint(std::uint64_t& value) {
   value = 0;
+  // A varint holds 7 bits per byte, so 64 bits need at most 10 bytes.
   for (std::size_t i = 0; i < 10; ++i) {
     if (!fill(i + 1)) {
       cut_ = true;
@@ -66,7 +71,8 @@ bool ProtoStream::next(Field& field) {
     ends_.pop_back();
     return false;
   }
-  // Between two fields of the outermost message a file may end.
+  // The end of the file between two fields of the outermost message is a regular end, unless the
+  // gzip stream around the file was cut.
   if (ends_.size() == 1 && !fill(1)) {
     cut_ = source_.truncated();
     return false;
@@ -76,16 +82,17 @@ bool ProtoStream::next(Field& field) {
   if (!read_varint(key)) return false;
   field.number = static_cast<std::uint32_t>(key >> 3);
   field.is_bytes = (key & 7) == 2;
+  // Protobuf numbers fields from 1 to 2^29 - 1; anything else means that this is not protobuf.
   bool good = key >> 3 > 0 && key >> 3 < (1u << 29);
-  switch (key & 7) {
-    case 0:
+  switch (key & 7) {  // the wire type
+    case 0:           // varint
       good = good && read_varint(field.value);
       break;
-    case 2:
+    case 2:  // length-delimited
       good = good && read_varint(field.value) && fits(field.value);
       break;
-    case 1:
-    case 5: {
+    case 1:    // 64 bits, little endian
+    case 5: {  // 32 bits, little endian
       const std::size_t width = (key & 7) == 1 ? 8 : 4;
       const std::string_view bytes = good ? take(width) : std::string_view();
       field.value = 0;
@@ -99,6 +106,7 @@ bool ProtoStream::next(Field& field) {
       good = false;
   }
   if (good) return true;
+  // Damage shows only inside the field; report the start of the field, which a user can look up.
   if (!cut_) {
     broken_ = true;
     offset_ = start;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf files in windows. The outer messages of a recording may be gigabytes long, so they are
-// walked field by field as the bytes come; only the small messages inside are held whole, and those
-// are decoded with protozero where they are understood.
+// Reads protobuf files in windows. The outer messages of a recording may be gigabytes long, so the
+// stream walks them field by field while it reads. Only the small inner messages are held in memory
+// as a whole; the reader of the format decodes them with protozero.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,39 @@ namespace weft::trace {
 
 class ProtoStream {
  public:
-  /// Longer messages cannot be taken; bounds memory for hostile files.
+  /// take() refuses longer messages. This bounds the memory that a hostile file can demand.
   static constexpr std::uint64_t kLongestMessage = 256u << 20;
 
   struct Field {
     std::uint32_t number = 0;
-    bool is_bytes = false;    ///< a string or message: take(), enter() or skip() it
-    std::uint64_t value = 0;  ///< of a number; else the length in bytes
+    bool is_bytes = false;  ///< a string or message: take(), enter() or skip() it
+    std::uint64_t value =
+        0;  ///< the value of a number; for a string or message its length in bytes
   };
 
   explicit ProtoStream(ByteSource& source) : source_(source), ends_{kNoEnd} {}
 
-  /// The next field of the message at hand. False at its end, which leaves it; then, or when ok()
-  /// is false, the caller goes on with the message around it.
+  /// Reads the next field of the current message. At the end of the message it returns false, and
+  /// the enclosing message becomes the current one. It also returns false if ok() is false.
   bool next(Field& field);
-  /// For files that are messages one after the other, each behind its length. False at the end.
+  /// For files that consist of length-delimited messages: reads the length of the next message.
+  /// False at the end of the file.
   bool next_length(std::uint64_t& length);
-  /// The next `length` bytes are a message whose fields next() gives.
+  /// Makes the next `length` bytes the current message: next() then reads its fields.
   void enter(std::uint64_t length);
-  /// The next `length` bytes; valid until the next call. Empty if the file ends before, or if they
-  /// are longer than kLongestMessage, in which case they are passed over.
+  /// The next `length` bytes; the view is valid until the next call. Empty if the file ends before
+  /// them. Also empty if `length` exceeds kLongestMessage; those bytes are then skipped.
   std::string_view take(std::uint64_t length);
   void skip(std::uint64_t length);
 
-  /// False once the file ended inside a message, is no protobuf, or could not be read.
+  /// False once the file ended inside a message, turned out not to be protobuf, or could not be
+  /// read.
   bool ok() const { return !cut_ && !broken_ && status_.has_value(); }
   bool cut() const { return cut_; }
   bool broken() const { return broken_; }
-  /// Why reading failed, if the disk did.
+  /// The error of the source, if reading it failed.
   const Status& status() const { return status_; }
-  /// Where in the uncompressed file; where it is damaged, the start of the damaged field.
+  /// Offset in the uncompressed file. If the file is damaged, the offset of the damaged field.
   std::int64_t offset() const { return offset_; }
 
  private:
@@ -60,7 +63,9 @@ class ProtoStream {
   std::string buffer_;
   std::size_t at_ = 0;
   std::int64_t offset_ = 0;
-  std::vector<std::int64_t> ends_;  ///< of the messages around, outermost first
+  /// End offsets of the messages that were entered, outermost first. The first entry stands for the
+  /// file, whose end is unknown.
+  std::vector<std::int64_t> ends_;
   bool ended_ = false;
   bool cut_ = false;
   bool broken_ = false;

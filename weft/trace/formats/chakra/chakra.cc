@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a Chakra file in three steps: decode all nodes, schedule them (schedule.cc), then turn each
+// node that does work into one event. All nodes are held in memory, because a node may depend on
+// one that comes later in the file.
 #include "weft/trace/formats/chakra/chakra.h"
 
 #include <algorithm>
@@ -26,30 +29,31 @@ constexpr DiagnosticKind kDamagedMessage{"damaged-message", Severity::kDataLoss,
                                          "copy the file again, or convert it again"};
 constexpr DiagnosticKind kScheduled{
     "chakra-scheduled", Severity::kInfo,
-    "the execution graph has no times of its own; every node starts once what it follows is over",
-    "nothing needs to be done; waiting for other ranks appears in the replay"};
+    "the execution graph has no times; every node starts when its dependencies have ended",
+    "nothing needs to be done; time spent waiting for other ranks appears in the replay"};
 constexpr DiagnosticKind kNoLength{"chakra-communication-without-time", Severity::kWarning,
-                                   "communication without a recorded duration takes no time",
-                                   "give measured transfer times with --links"};
+                                   "communication without a recorded duration was given length 0",
+                                   "pass measured transfer times with --links"};
 constexpr DiagnosticKind kDangling{"chakra-dangling-dependency", Severity::kWarning,
-                                   "dependencies on nodes that the file does not hold were dropped",
+                                   "dependencies on nodes that are not in the file were dropped",
                                    "convert the trace again"};
 constexpr DiagnosticKind kCycle{"chakra-cycle", Severity::kWarning,
-                                "dependencies that lead in a circle were dropped",
+                                "dependencies that form a cycle were dropped",
                                 "convert the trace again"};
 constexpr DiagnosticKind kDuplicate{
     "chakra-duplicate-id", Severity::kWarning,
-    "several nodes have one id; what follows it follows the first of them",
+    "several nodes share an id; dependencies on that id refer to the first of them",
     "convert the trace again"};
 constexpr DiagnosticKind kTags{
     "chakra-tags", Severity::kInfo,
-    "tags of messages were not kept; messages between two ranks are paired in their order",
-    "nothing needs to be done, unless a rank receives in another order than its peer sends"};
+    "tags of messages were dropped; sends and receives of two ranks are paired in order",
+    "nothing needs to be done, unless a rank receives in a different order than its peer sends"};
 constexpr DiagnosticKind kTooLong{"event-without-time", Severity::kDataLoss,
-                                  "nodes of impossible length or start were left out",
+                                  "nodes with an impossible start or duration were left out",
                                   "convert the trace again"};
 
-/// Of a start, and of all durations together: keeps sums of times inside 64 bits.
+/// Limit of a start, and of the sum of all durations. It keeps sums of times, in nanoseconds,
+/// within 64 bits.
 constexpr std::uint64_t kLatestMicros = 4'000'000'000'000'000;
 constexpr std::int64_t kChakraNodesBetweenProgress = 4096;
 constexpr std::int32_t kMostRanks = 1 << 24;
@@ -70,7 +74,7 @@ class FileReading {
     if (!any_work) {
       return fail(ErrorCode::kBadInput,
                   stream_.cut() ? "the file ends before its first node; copy or convert it again"
-                                : "the execution graph holds no work; convert the trace again",
+                                : "the execution graph contains no work; convert the trace again",
                   source_.name(), stream_.offset());
     }
     plan_ = schedule(nodes_);
@@ -86,7 +90,7 @@ class FileReading {
     while (stream_.next_length(length)) {
       const std::string_view bytes = stream_.take(length);
       if (!stream_.ok()) break;
-      if (std::exchange(first, false)) continue;  // the metadata
+      if (std::exchange(first, false)) continue;  // the GlobalMetadata message
       ++trace_.facts.total_events;
       auto node = bytes.size() == length ? chakra::decode_node(bytes) : std::nullopt;
       if (!node) {
@@ -112,6 +116,7 @@ class FileReading {
     trace_.rank = rank_from_name(source_.name());
     trace_.epoch = plan_.epoch;
     if (!stream_.ok()) trace_.cut_at = stream_.offset();
+    // As in ASTRA-sim, a send does not wait until its receiver is ready.
     trace_.buffered_sends = true;
     trace_.facts.device_events = true;
     trace_.facts.collective_args = true;
@@ -131,7 +136,8 @@ class FileReading {
     }
   }
 
-  /// Device work is launched by the last of the host nodes that it follows.
+  /// The format has no launches. Device work can start only after all host nodes it depends on, so
+  /// the one that ends last is taken as its launch.
   void find_launchers() {
     correlation_.assign(nodes_.size(), 0);
     const auto end = [&](std::uint32_t i) {
@@ -145,6 +151,7 @@ class FileReading {
         if (launcher == kNone || end(before) > end(launcher)) launcher = before;
       }
       if (launcher == kNone) continue;
+      // A launch and its device work share a correlation id; 0 means none, hence the + 1.
       correlation_[launcher] = launcher + 1;
       correlation_[i] = launcher + 1;
     }
@@ -181,6 +188,7 @@ class FileReading {
     CollectiveDetail detail;
     detail.group = trace_.names.intern(node.group.empty() ? "default" : node.group);
     if (node.comm_size >= 0) {
+      // comm_size is in bytes and the element type is unknown, so the elements are bytes.
       detail.dtype = trace_.names.intern("Byte");
       detail.in_elements = detail.out_elements = node.comm_size;
     }
@@ -205,7 +213,9 @@ class FileReading {
     return found->second;
   }
 
-  /// A metadata node of PyTorch holds, quoted in a list, the JSON list of process groups.
+  /// In files from PyTorch one metadata node lists the process groups. Its value is a list that
+  /// contains one string, and the string is itself a JSON list. Hence the search for the inner
+  /// brackets.
   void add_groups(std::string_view values) {
     const std::size_t open = values.find('[', 1);
     const std::size_t close = values.rfind(']', values.size() < 2 ? 0 : values.size() - 2);
@@ -268,7 +278,8 @@ class ChakraReader final : public Reader {
     return "Chakra execution traces (protobuf, NAME.RANK.et), as ASTRA-sim reads them";
   }
 
-  /// There is no magic number: the first message has to be metadata, the second a node with a name.
+  /// The format has no magic number. So the first message must be valid metadata and the second one
+  /// a node with a name. If only the metadata fits into `head`, that is weaker evidence.
   int recognise(std::string_view head) const override {
     const auto source = memory_source(head, "");
     ProtoStream stream(*source);
@@ -277,7 +288,7 @@ class ChakraReader final : public Reader {
     const std::string_view metadata = stream.take(length);
     if (!stream.ok() || !chakra::is_global_metadata(metadata)) return 0;
     if (!stream.next_length(length) || length == 0) return 0;
-    if (length > head.size()) return metadata.empty() ? 0 : 60;  // a node longer than the head
+    if (length > head.size()) return metadata.empty() ? 0 : 60;  // the node is longer than the head
     const std::string_view bytes = stream.take(length);
     if (!stream.ok()) return metadata.empty() ? 0 : 60;
     const auto node = chakra::decode_node(bytes);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decodes single messages with protozero. protozero throws if it reads past the end of a message,
+// and asserts (it does not throw) if a getter does not match the wire type. So every field checks
+// its wire type before it calls a getter.
 #include "weft/trace/formats/chakra/node.h"
 
 #include <protozero/pbf_reader.hpp>
@@ -16,6 +19,7 @@ struct Attribute {
   std::string_view text;
 };
 
+/// Stops at a field with an unexpected wire type and returns what was decoded before it.
 Attribute decode_attribute(protozero::data_view bytes) {
   Attribute attribute;
   protozero::pbf_reader message(bytes);
@@ -71,6 +75,7 @@ void apply(const Attribute& attribute, Node& node) {
   }
 }
 
+/// Protobuf writes a repeated integer either one field per value or packed; both are valid.
 bool add_ids(protozero::pbf_reader& message, std::vector<std::uint64_t>& out) {
   if (message.wire_type() == Wire::varint) {
     out.push_back(message.get_uint64());
@@ -82,7 +87,7 @@ bool add_ids(protozero::pbf_reader& message, std::vector<std::uint64_t>& out) {
   return true;
 }
 
-/// False if a field has a type that its number forbids.
+/// False if a field has another wire type than the schema gives its number.
 bool decode_fields(std::string_view bytes, Node& node) {
   std::string_view inputs;
   protozero::pbf_reader message(bytes.data(), bytes.size());
@@ -130,6 +135,7 @@ bool decode_fields(std::string_view bytes, Node& node) {
         message.skip();
     }
   }
+  // The inputs are decoded last: only metadata nodes need them, and the type may come after them.
   if (node.type != NodeType::kMetadata) return true;
   protozero::pbf_reader values(inputs.data(), inputs.size());
   while (values.next()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node of a Chakra execution trace, decoded, and when it runs.
+// The nodes of a Chakra execution trace, and the schedule that gives them start times.
 #pragma once
 
 #include <cstdint>
@@ -13,50 +13,55 @@
 
 namespace weft::trace::chakra {
 
+/// One decoded node. Numbers are -1 if the file does not have them, unless noted otherwise.
 struct Node {
   std::uint64_t id = 0;
   std::string name;
   NodeType type = NodeType::kInvalid;
   std::vector<std::uint64_t> data_deps, control_deps;
-  std::uint64_t start_micros = 0, duration_micros = 0;
+  std::uint64_t start_micros = 0, duration_micros = 0;  ///< 0 if the file does not have them
   bool on_host = false;
   std::int64_t comm_type = -1, comm_size = -1, tensor_size = -1;
   std::int64_t source = -1, destination = -1, tag = 0;
   std::int64_t thread = -1, stream = -1;
   std::string group;
-  std::string values;  ///< of its inputs; kept for metadata nodes, which list the process groups
+  /// Text of the input values. Kept for metadata nodes only, because those list the process groups.
+  std::string values;
 
   bool is_communication() const {
     return !on_host &&
            (type == NodeType::kSend || type == NodeType::kReceive || type == NodeType::kCollective);
   }
-  /// Metadata and nodes without a type do nothing; what they join stays joined.
+  /// Metadata nodes and nodes without a type take no time and become no event. schedule() keeps the
+  /// order that they impose on the nodes before and after them.
   bool is_work() const { return type != NodeType::kInvalid && type != NodeType::kMetadata; }
 };
 
-/// nullopt if the bytes are no node.
+/// nullopt if the bytes are not a valid node message.
 std::optional<Node> decode_node(std::string_view bytes);
-/// Whether the bytes can be the message that a file begins with.
+/// Whether the bytes can be a GlobalMetadata message, with which a file begins.
 bool is_global_metadata(std::string_view bytes);
 
+/// Start times of all nodes, and the dependencies without errors of the file.
 struct Schedule {
   std::vector<Nanos> start;  ///< by node; relative to `epoch`
-  Nanos epoch = 0;
-  /// Positions of the nodes each node follows: known ones only, with nodes that do nothing replaced
-  /// by what those follow. Without cycles.
+  Nanos epoch = 0;           ///< absolute time of the first start; 0 if `computed`
+  /// For each node, the positions of the nodes it depends on. Only nodes that exist. A dependency
+  /// on a node that does no work is replaced by the dependencies of that node. No cycles.
   std::vector<std::vector<std::uint32_t>> follows;
-  bool computed = false;           ///< the file has no start times
-  std::int64_t duplicate_ids = 0;  ///< nodes whose id another had before; no one follows them
-  std::int64_t dangling = 0;       ///< dependencies on nodes that are not there
-  std::int64_t broken_cycles = 0;  ///< dependencies that lead back and were dropped
+  bool computed = false;           ///< the file has no start times; `start` was computed
+  std::int64_t duplicate_ids = 0;  ///< nodes that repeat an earlier id; no node depends on them
+  std::int64_t dangling = 0;       ///< dependencies on nodes that the file does not contain
+  std::int64_t broken_cycles = 0;  ///< dependencies that closed a cycle and were dropped
 };
 
-/// Recorded start times where the file has any; else every node starts as soon as what it follows
-/// is over and its stream or thread is free, lower ids first. O(n log n) in nodes and dependencies.
+/// Takes the recorded start times if the file has any. Otherwise every node starts as soon as its
+/// dependencies have ended and its stream or thread is free; a tie goes to the node that comes
+/// first in the file. O(n log n) in nodes and dependencies.
 Schedule schedule(const std::vector<Node>& nodes);
 
-/// The row on which a node runs: a thread, a stream, or one for each kind of work if the file tells
-/// neither.
+/// The row (lane number) on which a node runs: its thread or its stream. If the file tells neither:
+/// one row for compute, one for sends and collectives, and one for receives.
 std::int64_t row_of(const Node& node);
 
 }  // namespace weft::trace::chakra

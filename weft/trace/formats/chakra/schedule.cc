@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Gives every node of a Chakra graph a start time, in this order:
+//   1. resolve(): turn the ids of dependencies into positions, without unknown ones.
+//   2. order(): find a topological order, and break cycles.
+//   3. bridge(): replace dependencies on nodes that do no work by the dependencies of those nodes.
+//      This needs the topological order, so that chains of such nodes collapse in one pass.
+//   4. take_starts() if the file has times, else compute_starts(): a list schedule in which every
+//      thread and stream runs one node at a time.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -28,8 +35,8 @@ class Scheduler {
   }
 
  private:
-  /// Ids to positions. Files that come from PyTorch name the caller under ctrl_deps, which orders
-  /// nothing; they count only in files that have no others.
+  /// Turns ids into positions. In files that come from PyTorch ctrl_deps names the calling
+  /// operator, which orders nothing. So ctrl_deps count only if no node of the file has data_deps.
   void resolve() {
     std::unordered_map<std::uint64_t, Index> by_id;
     bool data = false;
@@ -54,7 +61,9 @@ class Scheduler {
     }
   }
 
-  /// A topological order. In a cycle the node that comes first in the file is freed.
+  /// Finds a topological order; among ready nodes the first in the file goes first. If no node is
+  /// ready, the rest contains a cycle: the first remaining node then loses the dependencies that
+  /// are still open.
   void order() {
     std::vector<std::vector<Index>> followers(nodes_.size());
     std::vector<std::size_t> open(nodes_.size());
@@ -88,6 +97,7 @@ class Scheduler {
     }
   }
 
+  /// Follows the topological order, so the dependencies of `before` are already bridged.
   void bridge() {
     for (const Index i : order_) {
       std::vector<Index> real;
@@ -110,6 +120,7 @@ class Scheduler {
                        [](const Node& node) { return node.start_micros > 0; });
   }
 
+  /// Recorded starts, relative to the first node that does work.
   void take_starts() {
     std::uint64_t first = UINT64_MAX;
     for (const Node& node : nodes_) {
@@ -123,6 +134,8 @@ class Scheduler {
     }
   }
 
+  /// A list schedule. The queue holds the nodes whose dependencies have ended, by the time at which
+  /// the last of them ended.
   void compute_starts() {
     out_.computed = true;
     out_.start.assign(nodes_.size(), 0);
@@ -170,7 +183,8 @@ std::int64_t row_of(const Node& node) {
   if (node.on_host) return std::max<std::int64_t>(node.thread, 0);
   if (node.stream >= 0) return node.stream;
   if (node.thread >= 0) return node.thread;
-  // As ASTRA-sim has it: one thing at a time is computed, one sent, while receiving goes on.
+  // Like ASTRA-sim: one compute node and one send or collective at a time; receives run beside
+  // them.
   if (node.type == NodeType::kReceive) return 2;
   return node.is_communication() ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of Chakra's execution trace schema (et_def.proto 0.0.4) that the reader and the
-// export share. A file is messages one after the other, each behind its length: one GlobalMetadata,
-// then a Node for every piece of work.
+// Field numbers and enumerators of Chakra's execution trace schema (et_def.proto 0.0.4). The reader
+// and the export share them. A file is a sequence of length-delimited messages: one GlobalMetadata,
+// then one Node per piece of work.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ namespace node_field {
 constexpr std::uint32_t kId = 1, kName = 2, kType = 3, kControlDeps = 4, kDataDeps = 5, kStart = 6,
                         kDuration = 7, kInputs = 8, kAttribute = 10;
 }
-/// Fields of AttributeProto: its name, and the kinds of value that Weft uses.
+/// Fields of AttributeProto: the name, and one field per value type that Weft uses.
 namespace attribute_field {
 constexpr std::uint32_t kName = 1, kInt32 = 7, kInt64 = 9, kUint32 = 11, kUint64 = 13, kBool = 27,
                         kString = 29;
 }
 
-/// CollectiveCommType, or -1 for kinds that Chakra does not have.
+/// The CollectiveCommType number of a kind; -1 if Chakra does not have the kind.
 constexpr std::int64_t comm_type_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce:
@@ -63,7 +63,7 @@ constexpr std::int64_t comm_type_of(CollectiveKind kind) {
 }
 
 constexpr CollectiveKind kind_of_comm_type(std::int64_t type) {
-  if (type == 8) return CollectiveKind::kReduceScatter;  // of blocks
+  if (type == 8) return CollectiveKind::kReduceScatter;  // REDUCE_SCATTER_BLOCK
   for (const CollectiveKind kind :
        {CollectiveKind::kAllReduce, CollectiveKind::kReduce, CollectiveKind::kAllGather,
         CollectiveKind::kGather, CollectiveKind::kScatter, CollectiveKind::kBroadcast,

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Completes the collectives of a profile from the execution trace of the same rank:
+//   1. List the collective calls of both files in the order in which they started.
+//   2. Pair them by a longest common subsequence, so that a call that only one file has shifts
+//      nothing.
+//   3. Copy into each paired call what the profile lacks.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -17,18 +22,20 @@ constexpr DiagnosticKind kAttached{
     "nothing needs to be done"};
 constexpr DiagnosticKind kMismatch{
     "execution-trace-mismatch", Severity::kWarning,
-    "the execution trace and the profile do not hold the same collectives; those that both have, "
-    "in order, were paired",
+    "the execution trace and the profile do not contain the same collectives; the longest common "
+    "subsequence was paired",
     "record both over the same steps: start and stop the two observers together"};
 constexpr DiagnosticKind kNothing{"execution-trace-unused", Severity::kInfo,
-                                  "the execution trace tells nothing that the profile lacks",
+                                  "the execution trace contains nothing that the profile lacks",
                                   "nothing needs to be done"};
 
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
-constexpr std::size_t kLargestTable = 50'000'000;
+constexpr std::size_t kLargestTable = 50'000'000;  // entries, that is 200 MB
 
-// Longest common subsequence of 0..n and 0..m under `same`. Equal heads and tails are taken first,
-// so that the table is needed only for what differs; if that is still too much, pairs from the end.
+// Longest common subsequence of the positions 0..n and 0..m, where same(i, j) tells whether two
+// positions match. Equal heads and tails are paired first, so the quadratic table covers only the
+// part in the middle that differs. If even that table exceeds kLargestTable, the middle stays
+// unpaired.
 Pairs align(std::size_t n, std::size_t m,
             const std::function<bool(std::size_t, std::size_t)>& same) {
   Pairs pairs;
@@ -63,14 +70,16 @@ Pairs align(std::size_t n, std::size_t m,
   return pairs;
 }
 
-// A collective call of either side: what is known for telling it from its neighbours.
+// A collective call of the profile or of the execution trace, with the values that pairing
+// compares.
 struct Candidate {
-  std::uint32_t event = kNone;       ///< of the profile
-  std::uint32_t collective = kNone;  ///< of the execution trace
+  std::uint32_t event = kNone;       ///< index, for a call of the profile
+  std::uint32_t collective = kNone;  ///< index, for a call of the execution trace
   CollectiveKind kind = CollectiveKind::kOther;
   std::int64_t elements = -1;
 };
 
+// An unknown kind or size matches everything: older files leave these values out.
 bool alike(const Candidate& a, const Candidate& b) {
   const bool kinds =
       a.kind == CollectiveKind::kOther || b.kind == CollectiveKind::kOther || a.kind == b.kind;
@@ -82,8 +91,10 @@ class Attaching {
   Attaching(RankTrace& trace, const ExecutionTrace& execution)
       : trace_(trace), execution_(execution) {}
 
-  // The first way that finds calls in the profile is the best it can offer: calls with waits and
-  // all, then annotations, then bare kernels.
+  // Profiles of different PyTorch versions show collectives in different ways. The richest way that
+  // the profile has is used: record_param_comms operators (which include waits), then "nccl:"
+  // annotations, then kernels alone. The last two have no waits, so waits are left out of the
+  // execution trace too.
   void run() {
     if (try_pairing(profile_calls("record_param_comms"), execution_calls(true))) return;
     if (try_pairing(profile_calls("nccl:"), execution_calls(false))) return;
@@ -137,7 +148,8 @@ class Attaching {
     return list;
   }
 
-  // In launch order, which is the order of the calls even where streams run side by side.
+  // In launch order. That is the order of the calls; kernels of parallel streams may start in
+  // another order.
   std::vector<Candidate> profile_kernels() const {
     const Events& events = trace_.events;
     std::unordered_map<std::uint32_t, Nanos> launched;
@@ -175,7 +187,8 @@ class Attaching {
     return true;
   }
 
-  // The slot for the event's collective, made if there is none yet.
+  // The collective index in the detail record of an event. Creates the detail record if the event
+  // has none.
   std::uint32_t& collective_slot(std::uint32_t event) {
     std::uint32_t& detail = trace_.events.detail[event];
     if (trace_.events.kind[event] == EventKind::kKernel) {

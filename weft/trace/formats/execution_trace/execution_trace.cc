@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads an execution trace in one pass: every node is gathered as a RawNode, because its keys come
+// in any order, and then reduced to an ExecutionNode. Only the nodes called record_param_comms
+// describe collectives. The three schemas spell the same facts differently: 1.0.1 has "id",
+// "parent" and bare lists of inputs; 1.0.2-chakra has "ctrl_deps", objects of inputs, and
+// attributes in a list; 1.1.0 also has attributes for the arguments of collectives.
 #include "weft/trace/formats/execution_trace/execution_trace.h"
 
 #include <algorithm>
@@ -16,17 +21,17 @@ namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kBroken{"damaged-json", Severity::kDataLoss,
-                                 "the text stops being JSON; what came before was used",
+                                 "the text stops being JSON; the nodes before that were used",
                                  "copy the file again"};
 
 constexpr std::int64_t kNodesBetweenProgress = 1024;
 
-// One node as it stands in the file. Texts live until the scanner's release().
+// One node as the file spells it. The texts are valid until the scanner's release().
 struct RawNode {
   ExecutionNode node;
   std::string_view name;
   std::string_view inputs, input_types, outputs;
-  // Schema 1.1.0 spells these out.
+  // Only schema 1.1.0 has attributes for these.
   std::string_view collective, dtype, group;
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;
@@ -42,7 +47,8 @@ std::int64_t read_int(JsonScanner& scanner, std::int64_t missing) {
   return parse_int(scanner.number_or_string()).value_or(missing);
 }
 
-// {"values": [...], "shapes": [...], "types": [...]} since 1.0.2; a bare list before.
+// Since schema 1.0.2: {"values": [...], "shapes": [...], "types": [...]}. Before: only the list of
+// values.
 void read_tensors(JsonScanner& scanner, std::string_view& values, std::string_view* types) {
   if (scanner.peek() != JsonKind::kObject) {
     values = scanner.raw();
@@ -63,7 +69,7 @@ void read_tensors(JsonScanner& scanner, std::string_view& values, std::string_vi
 
 void read_named(JsonScanner& scanner, std::string_view key, RawNode& raw);
 
-// [{"name": "rf_id", "type": "uint64", "value": 3}, ...]
+// Attributes have the form [{"name": "rf_id", "type": "uint64", "value": 3}, ...].
 void read_attributes(JsonScanner& scanner, RawNode& raw) {
   if (scanner.peek() != JsonKind::kArray) return scanner.skip();
   scanner.enter();
@@ -138,12 +144,13 @@ bool read_node(JsonScanner& scanner, RawNode& raw) {
   return scanner.ok();
 }
 
-// record_param_comms takes its arguments by position: tensors, sequence, group, rank or peer,
-// NAME, splits ..., group size. "wait" has no tensors, so everything is found from the name.
+// The arguments of record_param_comms have positions but no names: tensors, sequence number, group,
+// rank or peer, name of the collective, splits ..., group size. A "wait" has no tensors, so the
+// positions are counted from the name, the first string in the list.
 struct Arguments {
   std::string name;
-  std::string group;    ///< empty if it has no name
-  std::string address;  ///< what stands for the group instead
+  std::string group;    ///< empty if the file gives an address instead of a name
+  std::string address;  ///< address of the group object in the process, if there is no name
   std::int64_t sequence = -1;
   std::int64_t group_size = -1;
 };
@@ -160,7 +167,8 @@ Arguments read_arguments(std::string_view inputs) {
   found.group_size = items.back().as_int().value_or(-1);
   if (named - items.begin() >= 3) {
     found.sequence = (named - 3)->as_int().value_or(-1);
-    // ["0", "default_pg"]; before 1.0.2 an address, which means nothing to other ranks.
+    // Since 1.0.2 a pair such as ["0", "default_pg"]. Before, the address of the group object:
+    // other ranks have other addresses, so it does not identify the group across ranks.
     const JsonValue& group = *(named - 2);
     found.address = group.text;
     if (group.is_array() && !group.items.empty()) found.group = group.items.front().text;
@@ -189,7 +197,8 @@ class Reading {
     }
     trace_.file = source_.name();
     trace_.rank = rank_from_name(source_.name());
-    // Sequence numbers count within a group; with several nameless ones they would be mixed up.
+    // Sequence numbers count within a group. With several groups without a name, the same number
+    // stands for several collectives, so the numbers of those groups are dropped.
     if (addresses_.size() > 1) {
       for (CollectiveDetail& detail : trace_.collectives) {
         if (detail.group == 0) detail.sequence = -1;
@@ -253,6 +262,7 @@ class Reading {
     detail.group = trace_.names.intern(raw.group.empty() ? arguments.group : raw.group);
     detail.group_size = narrow(raw.group_size < 0 ? arguments.group_size : raw.group_size);
     detail.sequence = arguments.sequence;
+    // Groups of one rank do not communicate, so their numbers cannot be confused with others.
     if (detail.group == 0 && detail.group_size > 1) addresses_.insert(arguments.address);
     detail.in_elements =
         raw.in_elements >= 0 ? raw.in_elements : (in.tensors > 0 ? in.elements : -1);
@@ -268,7 +278,7 @@ class Reading {
   const ReadOptions& options_;
   JsonScanner scanner_;
   ExecutionTrace trace_;
-  std::set<std::string> addresses_;  ///< of groups without a name
+  std::set<std::string> addresses_;  ///< one per group without a name
   bool cancelled_ = false;
 };
 
@@ -276,7 +286,8 @@ class Reading {
 
 int recognise_execution_trace(std::string_view head) {
   const auto has = [&](std::string_view word) { return head.find(word) != std::string_view::npos; };
-  const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
+  const std::size_t start =
+      head.find_first_not_of("\xef\xbb\xbf \n\r\t");  // byte order mark, blanks
   if (start == std::string_view::npos || head[start] != '{') return 0;
   if (!has("\"schema\"") || !has("\"nodes\"")) return 0;
   return has("\"rf_id\"") || has("\"ctrl_deps\"") || has("\"fw_parent\"") ? 98 : 40;

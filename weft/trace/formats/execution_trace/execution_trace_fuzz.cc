@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are an execution trace or an Error, and any execution trace can be attached.
+// Checks that any input gives an execution trace or an Error, and that any execution trace can be
+// attached to a profile.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -12,9 +12,11 @@
 namespace weft::trace {
 namespace {
 
+// Bounds the elements of one tensor so that the byte sums of hostile files cannot overflow.
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1024;
 
-// `body` is what stands between the brackets of an innermost list.
+// `body` is the text between the brackets of an innermost list. Returns false if it is not a
+// tensor.
 bool read_tensor(std::string_view body, std::int64_t& elements, std::int64_t& size) {
   std::array<std::int64_t, 5> numbers{};
   for (std::int64_t& number : numbers) {
@@ -38,9 +40,11 @@ bool read_tensor(std::string_view body, std::int64_t& elements, std::int64_t& si
 
 }  // namespace
 
+// One pass without a parser, because the inputs are most of the file's text. A list is innermost if
+// no other bracket stands between its own two.
 TensorSum sum_tensors(std::string_view json) {
   TensorSum sum;
-  std::size_t open = std::string_view::npos;  // of the innermost list, if nothing closed since
+  std::size_t open = std::string_view::npos;  // the last "[", unless a "]" came after it
   for (std::size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
     if (c == '"') {
@@ -71,6 +75,7 @@ std::string_view tensor_dtype(std::string_view types) {
   std::string_view name = types.substr(start + kMark.size());
   name = name.substr(0, name.find(')'));
   if (name.starts_with("c10::")) name.remove_prefix(5);
+  // Execution traces print C++ type names; Kineto's collectives use the names of c10::ScalarType.
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"float", "Float"},
       {"double", "Double"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors inside the JSON text of a node's inputs or outputs: innermost lists of the form
-// [tensor id, storage id, offset, elements, bytes per element, "device"].
+// Finds tensors in the JSON text of a node's inputs or outputs. A tensor is an innermost list of
+// the form [tensor id, storage id, offset, elements, bytes per element, "device"].
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct TensorSum {
   Bytes bytes = 0;
 };
 
-/// Over all tensors in the text, however deep in lists.
+/// Sums over all tensors in the text, at any depth of nested lists. Linear in the text.
 TensorSum sum_tensors(std::string_view json);
 
-/// The element type in a text such as ["GenericList[Tensor(c10::Half)]", "Int"], by the name that
-/// collectives use ("Half"); empty if there is none.
+/// The element type of the first tensor in a text such as ["GenericList[Tensor(c10::Half)]",
+/// "Int"]. The result is the name that NCCL records use ("Half"); empty if the text has no tensor.
 std::string_view tensor_dtype(std::string_view types);
 
 }  // namespace weft::trace

@@ -17,13 +17,15 @@ namespace {
 constexpr std::string_view kFormat = "horovod";
 constexpr DiagnosticKind kJoined{
     "timeline-joined", Severity::kInfo,
-    "collectives were taken from the Horovod timeline that lies beside the profiles",
+    "collectives were taken from the Horovod timeline in the folder of the profiles",
     "nothing needs to be done"};
 constexpr DiagnosticKind kLeftOut{
     "timeline-left-out", Severity::kInfo,
-    "the profiles show communication themselves, so the Horovod timeline beside them was left out",
-    "give the timeline alone to look at it"};
+    "the profiles show communication themselves, so the Horovod timeline in their folder was left "
+    "out",
+    "pass the timeline alone to see it"};
 
+/// The time covered by the events of a rank.
 struct Span {
   Nanos begin = INT64_MAX, end = INT64_MIN;  ///< since the Unix epoch
 };
@@ -49,7 +51,9 @@ bool belong_together(const Run& timeline, const Run& profiles) {
   return part.begin < all.end && all.begin < part.end;
 }
 
-/// From the coordinator's clock to that of the rank.
+/// What to add to a time of the coordinator's clock to get a time of the rank's clock: the median
+/// over the transfers between rank 0 and the rank. 0 on the coordinator's own host, and if there
+/// are no transfers.
 Nanos clock_shift(const Run& run, std::size_t rank, const std::vector<ClockTie>& ties) {
   const RankTrace &first = run.ranks.front(), &own = run.ranks[rank];
   if (short_name(first.host) == short_name(own.host)) return 0;
@@ -71,6 +75,7 @@ void add_collectives(const RankTrace& timeline, Nanos shift, RankTrace& rank) {
     const bool kernel = e.kind[i] == EventKind::kKernel && e.detail[i] != kNone;
     if (!kernel || timeline.kernels[e.detail[i]].collective == kNone) continue;
     const Nanos start = e.start[i] + shift;
+    // Profiles usually cover a few steps of the timeline: drop collectives outside of them.
     if (start + rank.epoch < span.begin || start + e.duration[i] + rank.epoch > span.end) continue;
     CollectiveDetail collective = timeline.collectives[timeline.kernels[e.detail[i]].collective];
     collective.name = copied(collective.name);

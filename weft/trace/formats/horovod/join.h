@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Horovod job that was also profiled has its collectives in one file, the coordinator's timeline,
-// and the rest in the profiles of its ranks.
+// Joins a Horovod timeline with the profiles of the same job. The timeline (one file, written by
+// the coordinator) has the collectives; the profiles of the ranks have everything else.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,12 @@
 
 namespace weft::trace {
 
-/// Gives the collectives of a timeline to the ranks of the profiled run beside it (same folder,
-/// same time, same ranks), as collectives on their hosts, and takes the timeline away. Where
-/// profiles show communication themselves they are the better source, and the timeline just goes.
-/// Clocks of other hosts than the coordinator's are set by the transfers recorded between them, so
-/// those must be attached before.
+/// Looks for Horovod timelines whose folder also holds a profiled run, with overlapping times and
+/// no more ranks than the timeline. Copies the collectives of the timeline into the ranks of that
+/// run (as collectives on the host) and removes the timeline from `runs`. If the profiles show
+/// communication themselves, they are the better source: then the timeline is only removed.
+/// The timeline has the clock of the coordinator's host. The clocks of other hosts are related to
+/// it by the recorded network transfers, so attach those to the profiles before this call.
 void join_horovod(std::vector<Run>& runs, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

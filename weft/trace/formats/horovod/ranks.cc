@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps of make_ranks(), at the end of the file:
+//   1. arrivals_of(): for each response, when each rank was ready for all of its tensors.
+//   2. steps_of(): number the steps by counting how often each tensor was reduced before.
+//   3. Decide whether the arrivals are complete enough to give a trace of every rank.
+//   4. RankMaker: write the host lane, the stream lane and (for the recorder) the activity lane of
+//      each rank, and mark its steps.
 #include "weft/trace/formats/horovod/ranks.h"
 
 #include <algorithm>
@@ -9,7 +15,7 @@
 namespace weft::trace::horovod {
 namespace {
 
-/// Keeps bytes well inside 64 bits.
+/// Limit of the elements of one collective; its size in bytes then fits into 64 bits.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr std::uint32_t kHostLane = 0, kStreamLane = 1, kActivityLane = 2;
 
@@ -27,13 +33,14 @@ Arrivals arrivals_of(const Timeline& timeline, const Response& response) {
       all = std::move(mine);
       continue;
     }
-    // A rank that one tensor does not list has no known arrival.
+    // A rank must be ready for all tensors; one missing ready mark makes its arrival unknown.
     std::erase_if(all, [&](const auto& entry) { return !mine.contains(entry.first); });
     for (auto& [rank, time] : all) time = std::max(time, mine[rank]);
   }
   return all;
 }
 
+/// Start of the last negotiation among the tensors of a response; -1 if none is recorded.
 Nanos negotiated_from(const Timeline& timeline, const Response& response) {
   Nanos last = -1;
   for (const std::uint32_t use : response.uses) {
@@ -45,7 +52,8 @@ Nanos negotiated_from(const Timeline& timeline, const Response& response) {
 std::string label_of(const Timeline& timeline, const Response& response) {
   const TensorUse& first = timeline.use(response.uses.front());
   std::string label(timeline.text(first.operation));
-  // In brackets, so that a tensor's name is not taken for the kind of the collective.
+  // The tensor's name is in parentheses: it may contain the name of another kind of collective,
+  // and kinds are recognised by the text before the parenthesis.
   label += " (" + std::string(timeline.tensor_name(first));
   if (response.uses.size() > 1) {
     label += " and " + std::to_string(response.uses.size() - 1) + " more";
@@ -53,10 +61,11 @@ std::string label_of(const Timeline& timeline, const Response& response) {
   return label + ")";
 }
 
-/// The step of each response: how often its tensors came up before. Tensors that come up once
-/// (broadcasts at the start) belong to none, nor does a last step that lacks tensors, nor, where
-/// others follow, the first: what was computed before its gradients is not told. Empty if nothing
-/// comes up twice.
+/// The step of each response: how often its tensors occurred before. The step is -1 for
+///   * tensors that occur once: these are the broadcasts at the start of the job,
+///   * the last step, if it has fewer tensors than the one before: the recording ended inside it,
+///   * the first step, if others follow: the file does not show when its computation began.
+/// Empty if no tensor occurs twice.
 std::vector<std::int32_t> steps_of(const Timeline& timeline,
                                    const std::vector<Response>& responses) {
   std::map<std::uint32_t, std::int32_t> total;
@@ -88,14 +97,15 @@ std::vector<std::int32_t> steps_of(const Timeline& timeline,
 
 class RankMaker {
  public:
-  /// `steps` as of steps_of().
+  /// `steps` is the result of steps_of().
   RankMaker(const Timeline& timeline, const std::vector<Response>& responses,
             const std::vector<std::int32_t>& steps)
       : timeline_(timeline), responses_(responses), steps_(steps) {
     for (const Response& response : responses) labels_.push_back(label_of(timeline, response));
   }
 
-  /// `arrivals[k]`: when the rank was ready for responses[k].
+  /// `arrivals[k]` is the time at which the rank was ready for responses[k]. `recorder` tells
+  /// whether this rank wrote the file and therefore gets the activity lane.
   RankTrace make(std::int32_t rank, std::int32_t world, const std::vector<Nanos>& arrivals,
                  bool recorder) const {
     RankTrace trace;
@@ -111,7 +121,8 @@ class RankMaker {
       const auto number = static_cast<std::uint32_t>(k + 1);
       const Nanos ready = std::min(arrivals[k], response.end);
       push(trace, EventKind::kRuntime, kHostLane, "enqueue", ready, ready, number);
-      // Collectives of Horovod run one after the other: one arrives when the one before is over.
+      // Horovod runs collectives one after the other, so a rank arrives at one when the previous
+      // one has ended. Without this, waiting for a late rank would count once per tensor.
       const Nanos start = std::min(std::max(ready, free), response.end);
       push(trace, EventKind::kKernel, kStreamLane, labels_[k], start, response.end, number);
       trace.events.detail.back() = kernel_detail(trace, response, k, world);
@@ -147,7 +158,7 @@ class RankMaker {
       if (elements < 0) break;
       elements = std::min(elements + part.elements, kMostElements);
     }
-    // The file tells the shape of what came out.
+    // The shapes in the file are those of the outputs.
     detail.out_elements = elements;
     trace.collectives.push_back(detail);
     KernelDetail kernel;
@@ -157,7 +168,8 @@ class RankMaker {
   }
 
   void add_activities(RankTrace& trace, const Response& response, std::size_t k) const {
-    // What fused tensors do together is one activity.
+    // Horovod writes an activity of a fused response once per tensor; these copies become one
+    // event. Copies have the same position and the same name in the activities of their tensors.
     std::map<std::pair<std::size_t, NameId>, Activity> together;
     Activity negotiation{0, -1, -1};
     for (const std::uint32_t index : response.uses) {
@@ -186,14 +198,15 @@ class RankMaker {
     }
   }
 
-  /// The optimiser waits for all its gradients, so a step ends with its last collective and the
-  /// next one begins there. Where the times say otherwise no steps are marked.
+  /// The optimiser waits for all gradients. So a step ends with its last collective, and the next
+  /// step begins there. If a rank was ready for a gradient before its step began, this assumption
+  /// does not hold and no steps are marked.
   void mark_steps(RankTrace& trace, const std::vector<Nanos>& arrivals) const {
     struct Step {
       Nanos first_ready, last_ready, end;
     };
     std::map<std::int32_t, Step> steps;
-    Nanos before = -1;  // the end of what was done before the first of them
+    Nanos before = -1;  // end of the last collective before the first step
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       if (steps_[k] < 0) {
         if (steps.empty()) before = std::max(before, responses_[k].end);
@@ -215,8 +228,8 @@ class RankMaker {
     begin = before;
     for (const auto& [number, step] : steps) {
       trace.steps.push_back({number, kHostLane, begin < 0 ? step.first_ready : begin, step.end});
-      // Behind the last `enqueue`, not at the same time: a call waits for what was issued before
-      // it.
+      // 1 ns after the last "enqueue": the graph lets a blocking call wait only for work that was
+      // issued before the call.
       push(trace, EventKind::kRuntime, kHostLane, "synchronize",
            std::min(step.last_ready + 1, step.end), step.end, 0);
       begin = step.end;
@@ -242,7 +255,8 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
   const auto world = seen.empty() ? -1 : *seen.rbegin() + 1;
   const std::vector<std::int32_t> steps = steps_of(timeline, responses);
   RankTraces result;
-  // The broadcasts at the start always tell their arrivals; where there are steps, these decide.
+  // The broadcasts at the start always have their arrivals, because the response cache is empty
+  // then. So, if there are steps, only the responses in steps are counted.
   std::size_t asked = 0, known = 0;
   for (std::size_t k = 0; k < responses.size(); ++k) {
     const bool tells = world > 0 && arrivals[k].size() == static_cast<std::size_t>(world);
@@ -261,7 +275,8 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
       if (found != arrivals[k].end()) {
         ready.push_back(found->second);
       } else if (all_ranks) {
-        // Nobody is blamed for what is not known: all arrive when the response begins.
+        // Unknown arrival: let all ranks arrive together when the response begins, so that no rank
+        // appears late without evidence.
         ready.push_back(responses[k].start);
       } else {
         const Nanos from = negotiated_from(timeline, responses[k]);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Horovod timeline as RankTraces. Only the coordinator (rank 0) writes who was ready when, but it
-// writes it for all ranks, so one file of it gives a trace of every rank:
+// Turns a Horovod timeline into RankTraces. Only the coordinator (rank 0) writes when each rank was
+// ready, but it writes this for all ranks. So the coordinator's file gives a trace of every rank:
 //
-//   host lane     "enqueue" at the moment the rank was ready; "synchronize" to the end of the step
-//   stream lane   one kernel a response, from the rank's arrival to the end of the collective
-//   activity lane what the recording rank did in it: NEGOTIATE, QUEUE, MEMCPY, NCCL ... (no work of
-//                 its own to the graph)
+//   host lane     "enqueue" when the rank was ready; "synchronize" until the end of the step
+//   stream lane   one kernel per response, from the rank's arrival to the end of the collective
+//   activity lane what the recording rank did during the response: NEGOTIATE, QUEUE, MEMCPY,
+//                 NCCL ... (annotations, which are no ops of the graph)
 //
-// So the kernels of one response start apart, as ranks arrive, and end together: what the matching
-// and the graph make of NCCL kernels holds for them unchanged.
+// The kernels of one response start when their ranks arrive and end together. NCCL kernels in a
+// profile look the same, so the same code matches both and builds the graph from both.
 #pragma once
 
 #include <vector>
@@ -20,11 +20,12 @@ namespace weft::trace::horovod {
 
 struct RankTraces {
   std::vector<RankTrace> ranks;
-  std::int64_t unknown_arrivals = 0;  ///< responses that do not tell when each rank was ready
+  std::int64_t unknown_arrivals = 0;  ///< responses for which some rank has no ready mark
 };
 
-/// All ranks if most responses of the steps tell their arrivals, else `recorder` alone (-1: told by
-/// the file name or unknown). `responses` in order of start.
+/// Gives a trace of every rank if at least half of the responses in steps have the arrivals of all
+/// ranks. Otherwise gives a trace of the recording rank alone: rank 0 if there are any ready marks,
+/// else `recorder` (the rank in the file name, or -1). `responses` must be sorted by start.
 RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& responses,
                       std::int32_t recorder);
 

@@ -14,14 +14,15 @@ namespace {
 
 constexpr DiagnosticKind kNoArrivals{
     "horovod-arrivals-unknown", Severity::kInfo,
-    "collectives that do not tell when each rank was ready, so that no rank can be called late",
+    "some collectives do not tell when each rank was ready, so late ranks cannot be found there",
     "record on rank 0 with HOROVOD_CACHE_CAPACITY=0: the response cache hides the ready marks"};
 constexpr DiagnosticKind kUnfinished{
-    "unfinished-spans", Severity::kInfo, "work that begins and never ends was left out",
-    "usual for the last step: what is not yet written when the job ends is lost"};
+    "unfinished-spans", Severity::kInfo, "work without a recorded end was left out",
+    "normal for the last step: Horovod drops records that are not yet written when the job ends"};
 constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
-                                    "ends without a beginning were left out",
-                                    "the file lacks its head, or two jobs wrote into it"};
+                                    "ends without a recorded beginning were left out",
+                                    "the start of the file is missing, or two jobs wrote to the "
+                                    "file; record again into a new file"};
 constexpr DiagnosticKind kEventWithoutTime{"event-without-time", Severity::kDataLoss,
                                            "events without a usable time were left out",
                                            "the file is damaged; copy it again"};
@@ -30,12 +31,13 @@ class HorovodReader final : public Reader {
  public:
   const char* name() const override { return "horovod"; }
   const char* description() const override {
-    return "Horovod timelines (HOROVOD_TIMELINE): who was ready when, and the collectives";
+    return "Horovod timelines (HOROVOD_TIMELINE): collectives, and when each rank was ready";
   }
 
   int recognise(std::string_view head) const override {
     const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
-    // Horovod writes no categories; a profile of a Horovod job that names its work has them.
+    // Horovod writes no categories. A Kineto profile of a Horovod job may contain the same names,
+    // but it has categories.
     if (!has("\"ph\"") || has("\"cat\"")) return 0;
     if (has("\"start_time_since_epoch_in_micros\"") || has("\"NEGOTIATE_")) return 94;
     return has("\"CYCLE_START\"") && has("\"process_sort_index\"") ? 70 : 0;
@@ -62,10 +64,11 @@ class HorovodReader final : public Reader {
 
     const std::vector<horovod::Response> responses = timeline.responses();
     if (responses.empty()) {
-      return fail(ErrorCode::kBadInput,
-                  "no collective in this timeline comes to its end; let the job run for some "
-                  "steps before it is stopped",
-                  source.name(), scanner.offset());
+      return fail(
+          ErrorCode::kBadInput,
+          "no collective in this timeline has an end; let the job run for some steps before "
+          "it is stopped",
+          source.name(), scanner.offset());
     }
     const std::int32_t named = rank_from_name(source.name());
     horovod::RankTraces made = horovod::make_ranks(timeline, responses, named);
@@ -73,7 +76,8 @@ class HorovodReader final : public Reader {
     diagnostics.add(kUnfinished, source.name(), timeline.unfinished());
     diagnostics.add(kUnmatched, source.name(), timeline.unmatched());
     diagnostics.add(kEventWithoutTime, source.name(), timeline.without_time());
-    // Horovod leaves the list open; only an entry that is cut short is a loss.
+    // Horovod does not close the list, so a text that ends after a whole event is complete. It is a
+    // loss if the text ends inside an event or if the gzip stream is cut.
     const bool open_end = scanner.cut() && last_whole && !source.truncated();
     report_repairs(scanner, source, diagnostics, open_end ? OpenEnd::kUsual : OpenEnd::kLoss);
     for (RankTrace& trace : made.ranks) {
@@ -82,7 +86,8 @@ class HorovodReader final : public Reader {
       trace.facts.total_events = entries;
       if (!open_end && (scanner.cut() || source.truncated())) trace.cut_at = scanner.offset();
     }
-    // All ranks of a file are on one clock, so they keep one beginning.
+    // check_clock() may move the epoch of a trace. All ranks of a file share one clock, so they
+    // must keep the same epoch.
     if (made.ranks.size() == 1) WEFT_TRY(check_clock(made.ranks.front(), diagnostics));
     return std::move(made.ranks);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Horovod timelines (HOROVOD_TIMELINE, hvd.start_timeline): Chrome JSON, usually never closed.
+// Reader of Horovod timelines (HOROVOD_TIMELINE, hvd.start_timeline). They are Chrome trace JSON;
+// most Horovod versions never write the end of the list.
 #pragma once
 
 #include <memory>
@@ -8,8 +9,9 @@
 
 namespace weft::trace {
 
-/// Gives one RankTrace a rank where the file is the coordinator's and tells when each rank was
-/// ready (which it does for tensors that miss the response cache); else the recording rank alone.
+/// Gives one RankTrace per rank if the coordinator wrote the file and the file tells when each rank
+/// was ready. Horovod writes this only for tensors that miss the response cache. Otherwise gives
+/// the trace of the recording rank alone.
 std::unique_ptr<Reader> make_horovod_reader();
 
 }  // namespace weft::trace

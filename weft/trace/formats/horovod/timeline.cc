@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A state machine per tensor. A tensor goes through: NEGOTIATE_X begins, ready marks of the ranks,
+// NEGOTIATE_X ends, X begins, activities begin and end, X ends with dtype and shape. Workers write
+// no negotiation, so X may also begin right away. Fused tensors are found by adjacency in the file
+// (see begin_activity()), and leader() gives the representative of a response.
 #include "weft/trace/formats/horovod/timeline.h"
 
 #include <algorithm>
@@ -12,7 +16,8 @@ namespace weft::trace::horovod {
 namespace {
 
 constexpr std::string_view kNegotiate = "NEGOTIATE_";
-/// Keeps sums and differences of times well inside 64 bits; the clock starts with the job.
+/// Limit of timestamps, which count from the start of the job. Sums and differences of valid times
+/// then fit into 64 bits.
 constexpr Nanos kLatest = 1'000'000'000 * kSecond;
 constexpr std::int64_t kLatestEpoch = 4'000'000'000'000'000;  // microseconds; the year 2096
 constexpr std::int32_t kMostRanks = 1'000'000;
@@ -25,7 +30,8 @@ std::optional<std::int32_t> rank_of(std::string_view name) {
   return rank;
 }
 
-/// Of a shape such as "[64, 3, 7, 7]"; -1 if it is none or larger than any tensor.
+/// The number of elements of a shape such as "[64, 3, 7, 7]"; -1 if the text is not a shape or the
+/// tensor would be implausibly large.
 std::int64_t elements_of(std::string_view shape) {
   constexpr std::int64_t kMost = std::int64_t{1} << 45;
   const std::int64_t elements = shape.empty() ? -1 : shape_elements(shape);
@@ -42,7 +48,7 @@ Timeline::Tensor& Timeline::tensor_of(std::int64_t process) {
 }
 
 TensorUse& Timeline::new_use(Tensor& tensor) {
-  if (tensor.open > 0) ++dropped_;
+  if (tensor.open > 0) ++dropped_;  // the previous use never ended
   tensor.use = static_cast<std::uint32_t>(uses_.size());
   tensor.open = 0;
   uses_.emplace_back();
@@ -64,7 +70,7 @@ void Timeline::add(const ChromeEvent& event, const Args& args) {
   const bool span = event.phase == 'B' || event.phase == 'E';
   const std::optional<std::int32_t> rank =
       event.phase == 'X' || event.phase == 'i' ? rank_of(event.name) : std::nullopt;
-  if (!process || (!span && !rank)) return;  // CYCLE_START and other marks of the whole job
+  if (!process || (!span && !rank)) return;  // CYCLE_START and other marks that belong to no tensor
   const std::optional<Nanos> time = parse_thousandths(event.ts);
   if (!time || *time < 0 || *time > kLatest) {
     ++without_time_;
@@ -94,7 +100,8 @@ void Timeline::begin(Tensor& tensor, std::string_view name, Nanos time) {
   const NameId id = names_.intern(name);
   if (!tensor.negotiating && tensor.open > 0) return begin_activity(tensor, id, time);
   last_use_ = kNoUse;
-  // Workers write no negotiation of their own.
+  // The operation belongs to the negotiation before it, if there is one: only the coordinator
+  // writes negotiations, so in the file of a worker every operation starts a new use.
   const bool negotiated = tensor.use != kNoUse && !tensor.negotiating &&
                           uses_[tensor.use].negotiated >= 0 && uses_[tensor.use].start < 0;
   TensorUse& use = negotiated ? uses_[tensor.use] : new_use(tensor);
@@ -108,7 +115,8 @@ void Timeline::begin_activity(Tensor& tensor, NameId name, Nanos time) {
   TensorUse& use = uses_[tensor.use];
   use.activities.push_back({name, time, -1});
   ++tensor.open;
-  // Horovod begins an activity for all tensors of a response in one go.
+  // When an activity begins, Horovod writes one event per tensor of the response, without any other
+  // event between them. So two neighbouring begins of the same activity belong to one response.
   const bool fused =
       last_use_ != kNoUse && last_activity_ == name && uses_[last_use_].operation == use.operation;
   if (fused) {
@@ -140,6 +148,8 @@ void Timeline::end(Tensor& tensor, Nanos time, const Args& args) {
   }
 }
 
+// Parents always have lower numbers than their children, so the loop ends. Chains stay short: they
+// grow only with the tensors of one response.
 std::uint32_t Timeline::leader(std::uint32_t use) const {
   while (uses_[use].fused_with != use) use = uses_[use].fused_with;
   return use;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in a Horovod timeline, put in order. The file has one process a tensor; each use of a
-// tensor is a negotiation (until every rank is ready) followed by the operation with its activities
-// inside. Horovod fuses tensors that are ready together into one *response*, which all ranks carry
-// out as one collective.
+// Gathers the events of a Horovod timeline into collectives. The file shows each tensor as a Chrome
+// process. Each use of a tensor is a negotiation (until every rank is ready) followed by the
+// operation, which contains activities. Horovod fuses tensors that are ready together into one
+// *response*, which all ranks execute as one collective.
 #pragma once
 
 #include <cstdint>
@@ -18,35 +18,39 @@
 
 namespace weft::trace::horovod {
 
+/// A part of an operation, for example "MEMCPY_IN_FUSION_BUFFER" or "NCCL_ALLREDUCE".
 struct Activity {
   NameId name = 0;
   Nanos start = 0;
-  Nanos end = -1;
+  Nanos end = -1;  ///< -1 if the file has no end
 };
 
-/// One use of one tensor. Times are -1 where the file does not tell.
+/// One use of one tensor. Times are relative to Timeline::epoch(); -1 if the file does not have
+/// them.
 struct TensorUse {
   std::uint32_t tensor = 0;
-  NameId operation = 0;  ///< "ALLREDUCE"
-  Nanos negotiated_from = -1;
-  Nanos negotiated = -1;
-  std::vector<std::pair<std::int32_t, Nanos>> ready;  ///< rank, when the coordinator heard of it
+  NameId operation = 0;        ///< for example "ALLREDUCE"
+  Nanos negotiated_from = -1;  ///< start of the negotiation
+  Nanos negotiated = -1;       ///< end of the negotiation
+  /// Ready marks: rank, and when the coordinator received the rank's message.
+  std::vector<std::pair<std::int32_t, Nanos>> ready;
   Nanos start = -1;
   Nanos end = -1;
   std::string dtype;
   std::int64_t elements = -1;
   std::vector<Activity> activities;
-  std::uint32_t fused_with = 0;  ///< an earlier use of the same response, or itself
+  /// Parent in a union-find forest of the uses in one response: an earlier use, or this use itself.
+  std::uint32_t fused_with = 0;
 };
 
-/// One collective: the uses of one or more tensors that were carried out together.
+/// One collective: the uses of one or more tensors that were executed together.
 struct Response {
   std::vector<std::uint32_t> uses;
   Nanos start = 0;
   Nanos end = 0;
 };
 
-/// Gathers the events of a file, in the order of the file.
+/// Takes the events of a file, in the order of the file.
 class Timeline {
  public:
   struct Args {
@@ -55,7 +59,7 @@ class Timeline {
   };
 
   void add(const ChromeEvent& event, const Args& args);
-  /// By start. Uses that never ended (the job was killed) are in none.
+  /// All collectives, sorted by start. Leaves out uses that never ended (the job was killed).
   std::vector<Response> responses() const;
 
   const TensorUse& use(std::uint32_t index) const { return uses_[index]; }
@@ -70,8 +74,8 @@ class Timeline {
  private:
   struct Tensor {
     std::string name;
-    std::uint32_t use = kNoUse;  ///< at hand
-    std::uint32_t open = 0;      ///< spans begun and not ended
+    std::uint32_t use = kNoUse;  ///< the current or last use
+    std::uint32_t open = 0;      ///< number of nested spans that have begun and not ended
     bool negotiating = false;
   };
   static constexpr std::uint32_t kNoUse = 0xffffffffu;
@@ -87,7 +91,8 @@ class Timeline {
   std::vector<Tensor> tensors_;
   std::map<std::int64_t, std::uint32_t> by_process_;
   std::vector<TensorUse> uses_;
-  /// The last entry of the file, if an activity began there: the next of the same name is fused.
+  /// Name and use of the last event of the file if it began an activity; else last_use_ is kNoUse.
+  /// If the next event begins an activity of the same name, both tensors are fused.
   NameId last_activity_ = 0;
   std::uint32_t last_use_ = kNoUse;
   Nanos epoch_ = 0;

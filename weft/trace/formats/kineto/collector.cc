@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every event goes through add(), which decides by phase: "X" are spans, "i" are allocator events,
+// "s" and "f" are the ends of arrows, "M" names threads. A span gets a lane and, if it has more to
+// say than times and a name, a record in one of the detail tables (host_ops, kernels, copies,
+// syncs) of the RankTrace. Most events have no detail, which keeps the trace small.
 #include "weft/trace/formats/kineto/collector.h"
 
 #include <algorithm>
@@ -14,7 +18,7 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
-// "25738", 7 and "stream 7" are all in use for one and the same thing.
+// Versions of Kineto write the same process, thread or stream as "25738", 7 or "stream 7".
 std::int64_t trailing_int(std::string_view text) {
   if (const auto whole = parse_int(text)) return *whole;
   const std::size_t last = text.find_last_not_of("0123456789");
@@ -42,11 +46,11 @@ SyncKind sync_kind_of(std::string_view text) {
   return SyncKind::kContextSync;
 }
 
-// What the entry becomes; nullopt for those that are only counted.
+// The kind of event that a span becomes; nullopt if spans of this category are only counted.
 std::optional<EventKind> kind_of(const RawEvent& event) {
   switch (event.category) {
     case Category::kOperator:
-      // Before 2022 annotations came as operators.
+      // Before 2022, Kineto wrote annotations as operators.
       return event.name.starts_with(kStepPrefix) ? EventKind::kAnnotation : EventKind::kHostOp;
     case Category::kAnnotation:
       return EventKind::kAnnotation;
@@ -81,7 +85,8 @@ void append_dim3(std::string& out, std::string_view text) {
   }
 }
 
-// Files may hold a few events of helper processes; the job is where most host events are.
+// A file may contain a few events of helper processes, such as data loaders. The process with the
+// most host events is the one that trains.
 std::int64_t busiest_process(const RankTrace& trace) {
   std::vector<std::int64_t> events(trace.lanes.size(), 0);
   for (const std::uint32_t lane : trace.events.lane) ++events[lane];
@@ -153,7 +158,8 @@ void Collector::add_complete(const RawEvent& event) {
   auto kind = kind_of(event);
   if (event.category == Category::kPython) {
     ++trace_.facts.python_events;
-    // Of Python's frames only calls of modules are kept: they tell the layers of a model.
+    // Python frames are most of a file that has stacks. Only calls of modules are kept, because
+    // they show the layers of the model.
     if (!event.name.starts_with(kModulePrefix)) return;
     kind = EventKind::kAnnotation;
   }
@@ -252,7 +258,7 @@ std::uint32_t Collector::collective_of(const RawEvent& event) {
   if (!any) return kNone;
   trace_.facts.collective_args = true;
   const bool point_to_point = event.src != kAbsent || event.dst != kAbsent;
-  // For messages "Rank" names the peer.
+  // In point-to-point messages "Rank" is the peer, not the recording rank.
   if (!point_to_point) rank_seen_ = std::max(rank_seen_, narrow(event.rank, -1));
   largest_group_ = std::max(largest_group_, narrow(event.group_size, -1));
   note_group(event);
@@ -270,7 +276,8 @@ std::uint32_t Collector::collective_of(const RawEvent& event) {
   return last_index(trace_.collectives.size());
 }
 
-// The file's own list of groups is better, but early 2024 files lack it.
+// Files from early 2024 have no list of process groups, so the groups are gathered from the calls.
+// If the file has a list, that list replaces these groups.
 void Collector::note_group(const RawEvent& event) {
   if (event.group.empty() || event.group_ranks.size() <= 4) return;
   const auto found = groups_.find(event.group);
@@ -318,7 +325,7 @@ void Collector::finish() {
   for (Lane& lane : trace_.lanes) {
     const auto name = lane_names_.find({lane.pid, lane.tid});
     if (name == lane_names_.end()) continue;
-    // A stream and a thread may share a number; the name tells which one it is of.
+    // A stream and a thread may have the same number. The name starts with "stream" for a stream.
     if (name->second.starts_with("stream") == lane.on_device) lane.name = name->second;
   }
   std::stable_sort(trace_.steps.begin(), trace_.steps.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the entries of a Kineto file, one after the other, into the columns of a RankTrace.
+// Turns the events of a Kineto file, one at a time, into the columns of a RankTrace.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,27 @@
 
 namespace weft::trace::kineto {
 
-/// What was seen but could not be kept.
+/// Counts of the events that could not be used or had to be corrected.
 struct Losses {
   std::int64_t without_time = 0;
   std::int64_t negative_duration = 0;
   std::map<std::string, std::int64_t> unknown_categories;
 };
 
+/// Writes into `trace`, which must outlive the collector.
 class Collector {
  public:
   explicit Collector(RankTrace& trace) : trace_(trace) {}
 
   void add(const RawEvent& event);
-  /// Names lanes, sorts steps, sets the process and the facts that follow from the events.
+  /// Call it once, after the last event: names the lanes, sorts the steps, and sets the process and
+  /// the facts that depend on all events.
   void finish();
 
   const Losses& losses() const { return losses_; }
-  /// The rank that collective calls name as their own, or -1.
+  /// The rank that collective calls give as their own rank; -1 if no call does.
   std::int32_t rank_seen() const { return rank_seen_; }
+  /// Size of the largest process group of any collective call; -1 if no call has one.
   std::int32_t largest_group() const { return largest_group_; }
 
  private:
@@ -64,7 +67,7 @@ class Collector {
 
   RankTrace& trace_;
   std::unordered_map<LaneKey, std::uint32_t, LaneKeyHash> lanes_;
-  LaneKey last_key_;
+  LaneKey last_key_;  ///< cache: neighbouring events are mostly on the same lane
   std::uint32_t last_lane_ = kNone;
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> lane_names_;
   std::map<std::string, ProcessGroup, std::less<>> groups_;

@@ -9,7 +9,7 @@
 namespace weft::trace::kineto {
 namespace {
 
-constexpr std::size_t kMostDevices = 4096;
+constexpr std::size_t kMostDevices = 4096;  // bounds memory if a file has a damaged device id
 
 std::int32_t small_int(const JsonValue* value, std::int32_t missing) {
   if (value == nullptr) return missing;
@@ -32,7 +32,8 @@ ProcessGroup group_of(const JsonValue& config) {
   return group;
 }
 
-// Of a rank beyond its world the rank is doubted: the file name often tells it too.
+// If the rank exceeds the world size, the rank is dropped and the world size stays: the rank can
+// often be found in the file name, but the world size cannot.
 void drop_implausible(FileFacts& facts) {
   if (facts.world == 0 || facts.world > kLargestWorld) {
     facts.world = -1;
@@ -67,6 +68,7 @@ void read_devices(JsonScanner& scanner, FileFacts& facts) {
   }
 }
 
+// Versions of PyTorch write flags as 0 and 1 or as false and true.
 bool read_flag(JsonScanner& scanner) {
   if (scanner.peek() == JsonKind::kNumber) return parse_int(scanner.number()).value_or(0) != 0;
   return scanner.raw() == "true";

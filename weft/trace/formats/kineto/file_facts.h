@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Kineto file says about itself outside its events. The keys may stand before or behind
-// "traceEvents", so the answers count only once the whole file was read.
+// What a Kineto file says about the recording outside its events: rank, groups, devices, settings
+// of the profiler. The keys may stand before or after "traceEvents", so the facts are complete only
+// when the whole file has been read.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,29 @@
 
 namespace weft::trace::kineto {
 
-/// More ranks than any job has: a larger number is damage.
+/// The largest world size that is believed; a larger number in a file is treated as damage.
 constexpr std::int32_t kLargestWorld = 1'000'000;
 
 struct FileFacts {
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  bool implausible = false;  ///< a rank or world was claimed that cannot be, and left unknown
+  bool implausible = false;  ///< the file has an impossible rank or world, which was left unknown
   std::vector<ProcessGroup> groups;
   std::vector<std::string> devices;
-  Nanos base_time = 0;  ///< to add to every timestamp
+  Nanos base_time = 0;  ///< add this to every timestamp to get the time since 1970
   std::string trace_name;
   std::string host;
+  // Whether the profiler was told to record these.
   bool shapes = false;
   bool stacks = false;
   bool memory = false;
 };
 
-/// Takes the value of one top-level key, whatever it is.
+/// Consumes the value of any top-level key and stores it if Weft uses it.
 void read_fact(JsonScanner& scanner, std::string_view key, FileFacts& facts);
 
-/// The integers in a text such as "[0, 1, 2]"; one that was shortened with "..." gives none.
+/// The integers in a text such as "[0, 1, 2]". Empty if PyTorch shortened the list with "...":
+/// an incomplete list of ranks is worse than none.
 std::vector<std::int32_t> parse_ranks(std::string_view text);
 
 }  // namespace weft::trace::kineto

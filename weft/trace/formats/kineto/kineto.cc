@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a Kineto file in one pass: ChromeWalk visits the events, raw_event.cc decodes each one,
+// Collector turns it into columns of the RankTrace, and file_facts.cc takes the other top-level
+// keys. Facts such as the rank may stand at the end of the file, so they are applied after the
+// walk.
 #include "weft/trace/formats/kineto/kineto.h"
 
 #include "weft/base/json/scanner.h"
@@ -19,16 +23,16 @@ using kineto::RawEvent;
 
 constexpr DiagnosticKind kNoTime{"event-without-time", Severity::kDataLoss,
                                  "events without a usable start or duration were left out",
-                                 "the profiler wrote NaN or nothing; a newer PyTorch may help"};
+                                 "the profiler wrote NaN or no time; try a newer PyTorch"};
 constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
-                                   "negative durations were taken as 0",
+                                   "negative durations were set to 0",
                                    "the profiler's clock went backwards; record again"};
 constexpr DiagnosticKind kCategory{"unknown-category", Severity::kInfo,
-                                   "events of categories Weft does not use were left out",
+                                   "events of categories that Weft does not use were left out",
                                    "nothing needs to be done"};
 constexpr DiagnosticKind kImplausible{
     "implausible-rank", Severity::kWarning,
-    "a rank beyond the size of its job, or a job of over a million ranks, was taken as unknown",
+    "a rank that exceeds the world size, or a world size over a million, was treated as unknown",
     "correct distributedInfo in the file, or put the rank into the file name"};
 
 class FileReading {
@@ -45,7 +49,7 @@ class FileReading {
       return fail(ErrorCode::kBadInput,
                   scanner_.cut() ? "the file ends before its first event; copy it again or let the "
                                    "profiler finish writing"
-                                 : "the file holds no events; it may be an empty profile: check "
+                                 : "the file contains no events; the profile may be empty: check "
                                    "that the profiler's schedule recorded a step",
                   source_.name(), scanner_.offset());
     }
@@ -55,7 +59,7 @@ class FileReading {
     if (scanner_.cut() || source_.truncated()) trace_.cut_at = scanner_.offset();
     if (trace_.events.size() == 0) {
       return fail(ErrorCode::kBadInput,
-                  "none of the events is one of the PyTorch profiler; name a file that "
+                  "none of the events comes from the PyTorch profiler; pass a file that "
                   "torch.profiler exported",
                   source_.name());
     }
@@ -64,7 +68,7 @@ class FileReading {
   }
 
  private:
-  // An entry that is cut or broken inside is not counted: half of it may be missing.
+  // Drops an event that is cut or damaged: some of its members may be missing.
   void read_one_event() {
     RawEvent event;
     if (kineto::read_event(scanner_, event)) collector_.add(event);
@@ -87,7 +91,8 @@ class FileReading {
     if (trace_.rank < 0) guess_rank();
   }
 
-  // Left unknown if nothing tells: only beside the other files can a number be given.
+  // Takes the first source that names a rank. If none does, the rank stays unknown here; the loader
+  // assigns a free number when it sees all files of the job.
   void guess_rank() {
     for (const std::int32_t guess : {collector_.rank_seen(), rank_from_name(source_.name()),
                                      rank_from_name(facts_.trace_name)}) {
@@ -138,7 +143,8 @@ class KinetoReader : public Reader {
       if (contains(head, "\"traceEvents\"")) return 60;
       return 0;
     }
-    // A bare list of events is Kineto's only if it has Kineto's categories.
+    // Other writers also produce a list of events without an object around it, so the list must
+    // contain a category of Kineto.
     if (head[start] != '[' || !contains(head, "\"ph\"")) return 0;
     for (const char* mark : {"\"cpu_op\"", "\"cuda_runtime\"", "\"Operator\"", "\"kernel\""}) {
       if (contains(head, mark)) return 80;

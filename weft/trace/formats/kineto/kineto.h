@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of PyTorch profiler traces (Kineto JSON, 2021 to 2026, CUDA and ROCm).
+// Reader of PyTorch profiler traces: Kineto JSON as written from 2021 to 2026, for CUDA and ROCm.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 namespace weft::trace {
 
+/// The reader gives one RankTrace per file.
 std::unique_ptr<Reader> make_kineto_reader();
 
 }  // namespace weft::trace

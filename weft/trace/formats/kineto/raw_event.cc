@@ -40,12 +40,12 @@ constexpr KeyTable<Category>::Entry kCategories[] = {
 };
 constexpr KeyTable<Category> kCategoryTable(kCategories, Category::kUnknown);
 
-// Where an argument goes: an integer member or a text member, told apart by what is set.
+// The member of RawEvent that takes an argument, and how to read it. At most one pointer is set.
 struct ArgTarget {
   std::int64_t RawEvent::*number = nullptr;
-  std::string_view RawEvent::*text = nullptr;  ///< the decoded string
-  std::string_view RawEvent::*raw = nullptr;   ///< the value's JSON text
-  bool stack = false;
+  std::string_view RawEvent::*text = nullptr;  ///< takes the decoded string
+  std::string_view RawEvent::*raw = nullptr;   ///< takes the JSON text of the value
+  bool stack = false;                          ///< the argument is a call stack: only note it
 };
 
 constexpr ArgTarget number(std::int64_t RawEvent::*member) {
@@ -125,7 +125,8 @@ bool read_event(JsonScanner& scanner, RawEvent& event) {
   };
   const bool whole = read_chrome_event(scanner, event, [&] {
     find_category();
-    // Stacks of Python frames are most of a file that has them; they are only counted.
+    // Python frames are most of a file that has stacks, and their arguments are not used. "cat"
+    // usually stands before "args", so their arguments can be skipped without being decoded.
     if (event.category == Category::kPython) return scanner.skip();
     read_chrome_args(scanner, [&](std::string_view key) { read_arg(scanner, key, event); });
   });

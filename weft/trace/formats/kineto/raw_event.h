@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry of "traceEvents" as it stands in the file. Keys may come in any order, so everything is
-// gathered first and judged afterwards.
+// One event of "traceEvents" as the file spells it. The keys of an event come in any order, so the
+// reader gathers all of them before it interprets any.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace weft::trace::kineto {
 
-/// What the "cat" of an entry means, over all the years' spellings.
+/// The meaning of an event's "cat", for all spellings since 2021.
 enum class Category : std::uint8_t {
   kUnknown,
-  kNone,  ///< the entry has no "cat"
+  kNone,  ///< the event has no "cat"
   kOperator,
   kAnnotation,
   kRuntime,
@@ -27,19 +27,20 @@ enum class Category : std::uint8_t {
   kInstant,
   kPython,
   kForwardBackward,
-  kLaunchFlow,  ///< arrows from launch to kernel: "correlation" says the same
-  kIgnored,     ///< the profiler's own marks
+  kLaunchFlow,  ///< arrows from launch to kernel; unused, because "correlation" has the same facts
+  kIgnored,     ///< marks of the profiler about itself
 };
 
 Category category_of(std::string_view cat);
 
+/// The value of an integer that the event does not have.
 constexpr std::int64_t kAbsent = INT64_MIN;
 
-/// Texts point into the scanner's windows and live until its release().
+/// The texts point into the scanner's windows and are valid until the scanner's release().
 struct RawEvent : ChromeEvent {
   Category category = Category::kNone;
 
-  // From "args"; kAbsent or empty where the entry does not have it.
+  // From "args"; kAbsent or empty if the event does not have the argument. First device work:
   std::int64_t external = kAbsent;
   std::int64_t correlation = kAbsent;
   std::int64_t device = kAbsent;
@@ -48,10 +49,12 @@ struct RawEvent : ChromeEvent {
   std::int64_t graph_node = kAbsent;
   std::string_view grid, block;
 
+  // Operators.
   std::int64_t sequence = kAbsent;
   std::int64_t fwd_thread = kAbsent;
   std::string_view input_dims, input_types;
 
+  // Collectives and messages.
   std::string_view collective, dtype, group, group_description, group_ranks;
   std::int64_t in_elements = kAbsent;
   std::int64_t out_elements = kAbsent;
@@ -61,10 +64,12 @@ struct RawEvent : ChromeEvent {
   std::int64_t dst = kAbsent;
   std::int64_t group_sequence = kAbsent;
 
+  // Waits.
   std::string_view sync_kind;
   std::int64_t wait_on_stream = kAbsent;
   std::int64_t wait_on_record = kAbsent;
 
+  // Allocator events.
   std::int64_t address = kAbsent;
   std::int64_t alloc_bytes = kAbsent;
   std::int64_t total_allocated = kAbsent;
@@ -72,11 +77,12 @@ struct RawEvent : ChromeEvent {
   std::int64_t device_type = kAbsent;
   std::int64_t device_id = kAbsent;
 
-  std::string_view arg_name;  ///< of metadata entries
+  std::string_view arg_name;  ///< the name that a metadata event gives
   bool has_stack = false;
 };
 
-/// Reads the members of an object that was entered. False if the text was cut or broken in it.
+/// Reads the members of one event; the caller has already entered its object. Returns false if the
+/// text ends or stops being JSON inside the event.
 bool read_event(JsonScanner& scanner, RawEvent& event);
 
 }  // namespace weft::trace::kineto

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of the work in RankMaker::make():
+//   1. find_roles(): is a span an operator of the engine, a call of the C API, or an annotation?
+//   2. give_lanes(): put overlapping operators of one worker thread on separate lanes.
+//   3. add(): write the events, the steps, and the exchanges with the parameter server.
+//   4. link_calls(): connect each operator with the call that probably pushed it.
+//   5. number_exchanges(): number pushes and pulls, so that workers can be matched. It needs the
+//      steps.
 #include "weft/trace/formats/mxnet/rank.h"
 
 #include <algorithm>
@@ -20,7 +27,12 @@ namespace {
 constexpr std::string_view kCalls = "MXNET_C_API";
 constexpr std::string_view kOperators = "operator";
 
-enum class Role : std::uint8_t { kEngine, kCall, kTask, kRepeated };
+enum class Role : std::uint8_t {
+  kEngine,    ///< operator that the engine ran on a device
+  kCall,      ///< call of the C API on a host thread
+  kTask,      ///< annotation: task, frame, mark
+  kRepeated,  ///< second record of an operator; left out
+};
 
 bool is_device(std::string_view process) {
   return process.starts_with("cpu/") || process.starts_with("gpu/") || process == "cpu pinned/" ||
@@ -36,7 +48,7 @@ std::int32_t gpu_number(std::string_view device) {
   return number < 0 || number > 1024 ? -1 : number;
 }
 
-/// Calls that put work on the engine.
+/// Whether a call of the C API can push work to the engine.
 bool pushes_work(std::string_view call) {
   constexpr std::array<std::string_view, 12> kPushing = {
       "MXImperativeInvoke", "MXAutogradBackward", "MXInvokeCachedOp",    "MXExecutorForward",
@@ -46,7 +58,8 @@ bool pushes_work(std::string_view call) {
                      [&](std::string_view prefix) { return call.starts_with(prefix); });
 }
 
-/// "push", "pull" or "pushpull" of a distributed store; empty for local work.
+/// The kind of exchange with parameter servers: "push", "pull" or "pushpull". Empty for other work,
+/// also for reductions within the process.
 std::string_view exchange_of(std::string_view op) {
   if (!op.starts_with("KVStoreDist")) return {};
   if (op.ends_with("PushPull")) return "pushpull";
@@ -54,7 +67,7 @@ std::string_view exchange_of(std::string_view op) {
   return op.ends_with("Pull") ? "pull" : std::string_view();
 }
 
-/// The number in "step 3", "Iteration #3", "batch_3"; nothing if the name is no step's.
+/// The number in a name such as "step 3", "Iteration #3" or "batch_3"; nullopt for other names.
 std::optional<std::int64_t> step_number(std::string_view name) {
   std::string word;
   std::size_t i = 0;
@@ -104,7 +117,8 @@ class RankMaker {
                        : text(span.category) == kCalls ? Role::kCall
                                                        : Role::kTask);
     }
-    // Every operator is written twice: under its device, and once more as a task.
+    // MXNet writes every operator twice: as work of its device, and as a task. The task is dropped,
+    // but only if the profile has work of devices at all.
     for (std::size_t i = 0; i < spans_.size(); ++i) {
       if (engine && roles_[i] == Role::kTask && text(spans_[i].category) == kOperators) {
         roles_[i] = Role::kRepeated;
@@ -112,7 +126,9 @@ class RankMaker {
     }
   }
 
-  /// Work of a worker thread that overlaps goes to further lanes, the first free one each.
+  /// Spans of one lane must not overlap. So each operator goes, in order of starts, to the first
+  /// lane of its worker thread that is free. The number of lanes per thread is bounded; beyond
+  /// that, operators share the last lane.
   void give_lanes() {
     lanes_.assign(spans_.size(), kNone);
     std::vector<std::size_t> order(spans_.size());
@@ -145,7 +161,7 @@ class RankMaker {
 
   std::uint32_t new_lane(bool on_device, std::int32_t device, std::string name) {
     const auto id = static_cast<std::uint32_t>(trace_.lanes.size());
-    // Thread ids of the file are hashes; numbers in order of appearance serve people better.
+    // Thread ids in the file are 64-bit hashes. Numbers in order of appearance are easier to read.
     trace_.lanes.push_back({on_device, 0, static_cast<std::int64_t>(id), device, std::move(name)});
     return id;
   }
@@ -180,8 +196,8 @@ class RankMaker {
 
   std::uint32_t kernel_detail(std::string_view exchange) {
     if (exchange.empty()) return kNone;
-    // The profile does not tell which parameter it was, nor its size. What workers send goes the
-    // other way than what they get: neither waits for the other's link.
+    // The profile tells neither the parameter nor its size. Pushes and pulls get separate groups:
+    // they use opposite directions of the link, so neither delays the other.
     CollectiveDetail collective;
     collective.name = trace_.names.intern(exchange);
     collective.group = trace_.names.intern("kvstore " + std::string(exchange));
@@ -192,7 +208,8 @@ class RankMaker {
     return static_cast<std::uint32_t>(trace_.kernels.size() - 1);
   }
 
-  /// Workers exchange the same parameters in the same order in each step.
+  /// Numbers the exchanges of each kind within each step. All workers exchange the same parameters
+  /// in the same order, so equal numbers on two workers are the same exchange.
   void number_exchanges() {
     constexpr std::int64_t kMostInAStep = 1 << 20;
     const Events& events = trace_.events;
@@ -215,6 +232,8 @@ class RankMaker {
     }
   }
 
+  /// The launch of an operator is the last call before it that can push work. This is right if the
+  /// engine keeps up with the host, and too late if the engine lags behind.
   void link_calls() {
     Events& events = trace_.events;
     std::vector<std::pair<Nanos, std::uint32_t>> calls;
@@ -236,6 +255,7 @@ class RankMaker {
     }
   }
 
+  /// The counters give the memory in use; allocator events need the change since the last sample.
   void add_memory() {
     std::map<NameId, Bytes> last;
     for (const MemorySample& sample : collector_.memory()) {

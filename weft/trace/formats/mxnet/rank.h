@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the records of an MXNet profile mean, as a RankTrace.
+// Turns the spans of an MXNet profile into a RankTrace.
 #pragma once
 
 #include "weft/trace/events.h"
@@ -7,10 +7,11 @@
 
 namespace weft::trace::mxnet {
 
-/// Engine operators become kernels and copies on stream lanes: one a worker thread, and more where
-/// its work overlaps (a KVStore operator returns before its answer comes). The profile does not say
-/// which call pushed an operator; the last call before it that pushes any is taken. Tasks and
-/// frames called "step 3", "iter 3", "batch 3" mark steps.
+/// Operators that the engine ran become kernels and copies on stream lanes. Each worker thread of
+/// the engine gets one lane, and further lanes if its work overlaps: a KVStore operator returns
+/// before its answer arrives. The profile does not say which host call pushed an operator, so the
+/// last call before the operator that can push work is taken as its launch. Tasks and frames with
+/// names such as "step 3", "iter 3" or "batch 3" mark steps.
 RankTrace make_rank(const SpanCollector& collector);
 
 }  // namespace weft::trace::mxnet

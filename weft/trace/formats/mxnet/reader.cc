@@ -13,11 +13,11 @@ namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kUnfinished{"unfinished-spans", Severity::kInfo,
-                                     "work that begins and never ends was left out",
-                                     "usual where the profiler was stopped in the middle"};
+                                     "work without a recorded end was left out",
+                                     "normal if the profiler was stopped during a step"};
 constexpr DiagnosticKind kUnmatched{"unmatched-ends", Severity::kWarning,
-                                    "ends without a beginning were left out",
-                                    "the file lacks a part; dump the profile again"};
+                                    "ends without a recorded beginning were left out",
+                                    "a part of the file is missing; dump the profile again"};
 constexpr DiagnosticKind kSpanWithoutTime{"event-without-time", Severity::kDataLoss,
                                           "events without a usable time were left out",
                                           "the file is damaged; copy it again"};
@@ -62,10 +62,11 @@ class MxnetReader final : public Reader {
     ChromeWalk walk(scanner, source, options, read_one, [&](std::string_view) { scanner.skip(); });
     WEFT_TRY(walk.run(diagnostics));
     if (collector.spans().empty()) {
-      return fail(ErrorCode::kBadInput,
-                  "the profile holds no work; call profiler.set_state('run') before the steps to "
-                  "record and profiler.dump() behind them",
-                  source.name(), scanner.offset());
+      return fail(
+          ErrorCode::kBadInput,
+          "the profile contains no work; call profiler.set_state('run') before the steps to "
+          "record and profiler.dump() after them",
+          source.name(), scanner.offset());
     }
     std::vector<RankTrace> traces;
     traces.push_back(mxnet::make_rank(collector));

@@ -10,7 +10,7 @@ namespace weft::trace::mxnet {
 namespace {
 
 constexpr std::string_view kMemoryCounter = "Memory: ";
-/// Keeps sums and differences of times well inside 64 bits.
+/// Limits of starts and durations; sums and differences of valid times then fit into 64 bits.
 constexpr Nanos kLatest = 4'000'000'000 * kSecond;
 constexpr Nanos kLongest = 1'000'000'000 * kSecond;
 
@@ -35,7 +35,8 @@ void SpanCollector::add(const ChromeEvent& event, std::string_view arg_name, std
   }
   const bool memory = event.phase == 'C' && event.name.starts_with(kMemoryCounter);
   const bool used = memory || std::string_view("BEbeX").find(event.phase) != std::string_view::npos;
-  if (!used || event.phase == 0) return;  // other counters, marks
+  // Leaves out counters of anything but memory, marks, and events without a phase.
+  if (!used || event.phase == 0) return;
   const std::optional<Nanos> time = parse_thousandths(event.ts);
   if (!time || *time < 0 || *time > kLatest) {
     ++without_time_;
@@ -64,8 +65,9 @@ void SpanCollector::add(const ChromeEvent& event, std::string_view arg_name, std
   }
 }
 
-/// MXNet writes the end of a record right behind its beginning, whatever ran meanwhile; so ends
-/// belong to the last beginning of their name in the file, not in time.
+/// MXNet writes the end of a record directly after its beginning, even if other work began between
+/// the two times. So an end belongs to the last beginning of the same name in the file. Pairing by
+/// time would mix up overlapping exchanges with the parameter server.
 void SpanCollector::end(const Key& key, const Span& span) {
   const auto found = begun_.find(key);
   if (found == begun_.end()) {

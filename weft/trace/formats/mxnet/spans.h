@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of an MXNet profile, beginnings and ends joined.
+// Joins the begin and end events of an MXNet profile into spans.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace weft::trace::mxnet {
 
-/// Process and thread ids are hashes of 64 bits, so they are kept as interned text.
+/// One piece of recorded work. Process and thread ids are 64-bit hashes in the file, so they are
+/// kept as interned text.
 struct Span {
   NameId process = 0, thread = 0, category = 0, name = 0;
   Nanos start = 0;
   Nanos end = 0;
 };
 
-/// A counter that tells how much memory of a device is in use.
+/// One sample of a counter that tells how much memory of a device is in use.
 struct MemorySample {
   NameId process = 0, thread = 0, device = 0;  ///< device: "cpu/0"
   Nanos time = 0;
@@ -31,17 +32,19 @@ struct MemorySample {
 
 class SpanCollector {
  public:
-  /// `counter`: the value of a counter's only argument, -1 without.
+  /// `arg_name` is the argument "name" of a metadata event. `counter` is the value of a counter
+  /// event's only argument, or -1.
   void add(const ChromeEvent& event, std::string_view arg_name, std::int64_t counter);
 
   const std::vector<Span>& spans() const { return spans_; }
   const std::vector<MemorySample>& memory() const { return memory_; }
   std::string_view text(NameId id) const { return names_.text(id); }
-  /// As the metadata name it: "gpu/0", "MXNET_C_API"; empty if they do not.
+  /// The name that metadata events give to a process, such as "gpu/0" or "MXNET_C_API"; empty if
+  /// they give none.
   std::string_view process_name(NameId process) const;
-  std::int64_t unmatched() const { return unmatched_; }
-  std::int64_t unfinished() const;
-  std::int64_t without_time() const { return without_time_; }
+  std::int64_t unmatched() const { return unmatched_; }        ///< ends without a beginning
+  std::int64_t unfinished() const;                             ///< beginnings without an end
+  std::int64_t without_time() const { return without_time_; }  ///< events without a usable time
 
  private:
   struct Begun {
