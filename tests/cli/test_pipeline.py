@@ -42,8 +42,8 @@ def test_pipedream_mode_gives_the_slowest_stage(weft: Weft, chain: Path) -> None
     ("text", "code", "says"),
     [
         (LAYER.format(id="a", f=-1, b=1, a=1, p=1), 3, "negative time"),
-        (LAYER.format(id="a", f="", b=1, a=1, p=1), 3, "no forward_compute_time"),
-        ("nothing of the kind\n", 3, "line 1: this is no profile"),
+        (LAYER.format(id="a", f="", b=1, a=1, p=1), 3, "needs a forward_compute_time"),
+        ("nothing of the kind\n", 3, "line 1: this is not a profile"),
         (
             LAYER.format(id="a", f=1, b=1, a=1, p=1)
             + LAYER.format(id="b", f=1, b=1, a=1, p=1)
@@ -123,7 +123,7 @@ def test_a_damaged_plan_is_found_wrong(weft: Weft, chain: Path, tmp_path: Path) 
     [
         (["--cluster", "4 devices, 1GB/s", "--stages", "5"], 1, "5 stages are more than the 4"),
         (["--cluster", "4 devices, 1GB/s, 0.0000001GB", "--memory"], 1, "no plan fits"),
-        (["--cluster", "two cans and a string"], 2, "describes no cluster"),
+        (["--cluster", "two cans and a string"], 2, "does not describe a cluster"),
         (["--cluster", "apart.json"], 1, "not connected"),
         (["--cluster", "gone.json"], 3, "no such file"),
         ([], 2, "--cluster is missing"),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of a cluster, and the choice between a description and a file for `--cluster`. The
+// description itself is read in cluster_description.cc, files in cluster_json.cc.
 #include "weft/pipeline/model/cluster.h"
 
 #include <fmt/format.h>
@@ -11,7 +13,8 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kSlowest = 1e-6, kFastest = 1e6;  ///< what times are still told exactly with
+/// Beyond these factors, times in whole nanoseconds would lose their precision or their range.
+constexpr double kSlowest = 1e-6, kFastest = 1e6;
 
 }  // namespace
 
@@ -34,10 +37,10 @@ Status check_cluster(const Cluster& cluster) {
   const auto count = static_cast<std::size_t>(cluster.devices);
   const auto bad = [&](std::string what) { return fail(ErrorCode::kBadInput, std::move(what)); };
   if (cluster.devices < 1 || cluster.devices > Cluster::kMostDevices)
-    return bad("it has no devices");
+    return bad(fmt::format("a cluster has 1 to {} devices", Cluster::kMostDevices));
   if (cluster.bandwidth.size() != count * count || cluster.latency.size() != count * count ||
       cluster.speed.size() != count || cluster.memory.size() != count) {
-    return bad("its lists are not as long as it has devices");
+    return bad("a list of the cluster does not have one entry per device");
   }
   for (std::size_t i = 0; i < count * count; ++i) {
     if (cluster.bandwidth[i] < 0 || cluster.latency[i] < 0) {
@@ -46,22 +49,23 @@ Status check_cluster(const Cluster& cluster) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (!(cluster.speed[i] >= kSlowest && cluster.speed[i] <= kFastest)) {
-      return bad(fmt::format("device {} has a speed of {}; that of a usual device is 1", i,
+      return bad(fmt::format("device {} has a speed of {}; speeds are factors around 1", i,
                              cluster.speed[i]));
     }
-    if (cluster.memory[i] < 0) return bad(fmt::format("device {} has a negative memory", i));
+    if (cluster.memory[i] < 0) return bad(fmt::format("device {} has negative memory", i));
   }
   for (const SharedLink& link : cluster.shared) {
     if (link.bandwidth < 1) return bad("a shared link has no bandwidth");
     for (const auto* side : {&link.one, &link.other}) {
       for (const std::int32_t device : *side) {
         if (device < 0 || device >= cluster.devices) {
-          return bad(fmt::format("a shared link names device {}, which is not there", device));
+          return bad(fmt::format("a shared link names device {}, which does not exist", device));
         }
       }
     }
   }
-  // A pipeline sends both ways, so a link that carries one way only joins nothing.
+  // Search the devices that device 0 can exchange messages with. A pipeline sends results forward
+  // and gradients back, so a pair counts as connected only if it has bandwidth in both directions.
   std::vector<bool> reached(count, false);
   std::vector<std::int32_t> open{0};
   reached[0] = true;
@@ -77,20 +81,21 @@ Status check_cluster(const Cluster& cluster) {
   }
   const auto lost = std::find(reached.begin(), reached.end(), false);
   if (lost != reached.end()) {
+    // A pair with one direction only is the likely mistake, so name it rather than the lost device.
     for (std::int32_t near = 0; near < cluster.devices; ++near) {
       for (std::int32_t far = 0; reached[near] && far < cluster.devices; ++far) {
         const bool there = cluster.bandwidth_of(near, far) > 0;
         if (reached[far] || there == (cluster.bandwidth_of(far, near) > 0)) continue;
         return fail(ErrorCode::kInfeasible,
                     fmt::format("the cluster is not connected: between devices {} and {} messages "
-                                "go one way only, from {}, and a pipeline sends results there and "
-                                "gradients back; give 'bandwidth' of the other direction, too",
+                                "go one way only, from {}, but a pipeline sends results forward "
+                                "and gradients back; give 'bandwidth' for the other direction, too",
                                 near, far, there ? near : far));
       }
     }
     return fail(ErrorCode::kInfeasible,
-                fmt::format("the cluster is not connected: nothing joins device 0 and device {}, "
-                            "directly or through others",
+                fmt::format("the cluster is not connected: no links join device 0 and device {}, "
+                            "directly or through other devices",
                             lost - reached.begin()));
   }
   return {};
@@ -99,8 +104,10 @@ Status check_cluster(const Cluster& cluster) {
 Result<Cluster> open_cluster(const std::string& text) {
   const std::size_t hash = text.rfind('#');
   const std::string file = text.substr(0, hash);
-  std::error_code ignored;  // words may be longer than any name of a file
+  // The overload that does not throw: a long description is no valid file name.
+  std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
+    // "no such file" helps more here than an error about a malformed description.
     if (text.ends_with(".json")) return fail(ErrorCode::kNotFound, "there is no such file", text);
     WEFT_ASSIGN(Cluster cluster, describe_cluster(text));
     return cluster;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices a model can be put on: how fast each is, what it can hold, and what lies between each
-// two of them. Any matrix will do; links that several pairs share, such as the NIC of a host, are
-// told apart from those a pair has for itself. Formats: docs/formats/pipeline.md.
+// The devices that a model can be placed on: the speed and memory of each device, and the
+// bandwidth and latency between each pair of devices. The matrices may hold any values; they need
+// not be symmetric. Links that several pairs share, such as the NIC of a host, are listed apart
+// from the links that belong to one pair. File formats: docs/formats/pipeline.md.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +20,24 @@ struct JsonValue;
 
 namespace weft::pipeline {
 
-/// Everything from one side to the other shares the bandwidth, each direction for itself.
+/// A link that all messages between two sets of devices pass. Messages in the same direction share
+/// the bandwidth; the two directions do not slow each other down.
 struct SharedLink {
-  std::vector<std::int32_t> one, other;  ///< devices, sorted
-  std::int64_t bandwidth = 0;            ///< bytes a second
+  std::vector<std::int32_t> one, other;  ///< the devices of each side, sorted
+  std::int64_t bandwidth = 0;            ///< bytes per second in each direction
 };
 
 struct Cluster {
-  static constexpr std::int64_t kMostDevices = 4096;  ///< every pair has two numbers of its own
+  /// Limits the two matrices, which hold one entry per ordered pair, to 256 MiB.
+  static constexpr std::int64_t kMostDevices = 4096;
 
   std::string name;
   std::int32_t devices = 0;
-  std::vector<std::int64_t> bandwidth;  ///< bytes a second, row of the sender; 0: no link
-  std::vector<Nanos> latency;           ///< likewise
-  std::vector<double> speed;            ///< of each device; layers take their time divided by it
-  std::vector<Bytes> memory;            ///< of each device; 0: no limit
+  /// Bytes per second from the device of the row to the device of the column; 0: no link.
+  std::vector<std::int64_t> bandwidth;
+  std::vector<Nanos> latency;  ///< the same layout
+  std::vector<double> speed;   ///< per device; a layer takes its profiled time divided by the speed
+  std::vector<Bytes> memory;   ///< per device; 0: no limit
   std::vector<SharedLink> shared;
 
   std::int64_t bandwidth_of(std::int32_t from, std::int32_t to) const {
@@ -44,25 +48,28 @@ struct Cluster {
   }
 };
 
-/// "400Gb", "100 Gbit/s", "25GB/s", "12.5e9": bytes a second.
+/// Reads "400Gb", "100 Gbit/s", "25GB/s" or "12.5e9" as bytes per second; nullopt for other text.
 std::optional<std::int64_t> parse_link_rate(std::string_view text);
 
-/// n devices of speed 1 without limits, any two of them joined alike.
+/// Devices of speed 1 without memory limits, and the same link between any two of them.
 Cluster uniform_cluster(std::int32_t devices, std::int64_t bandwidth, Nanos latency = 0);
 
-/// "8x H100 nvlink, 4 hosts, 400Gb"; "4 devices, 12.5GB/s". kUsage where it is nothing like that.
+/// Builds a cluster from a description such as "8x H100 nvlink, 4 hosts, 400Gb" or
+/// "4 devices, 12.5GB/s". Fails with kUsage if the text is no such description.
 Result<Cluster> describe_cluster(std::string_view text);
 
-/// What `--cluster` takes: a description, or a file: an object, a list of named ones (FILE#NAME
-/// takes one of them), or link tables of `weft calibrate` with pairs.
+/// Opens what `--cluster` accepts: a description as above, or a file. The file holds one cluster, a
+/// list of named clusters (FILE#NAME selects one), or the link tables with pairs that
+/// `weft calibrate` writes.
 Result<Cluster> open_cluster(const std::string& text);
+/// The same for the content of a file. `wanted` is the name behind '#'; empty if there is none.
 Result<Cluster> parse_cluster(std::string_view json, const std::string& file,
                               std::string_view wanted);
-/// One object of such a file, which check_cluster() has not seen.
+/// Reads one cluster object of such a file. The caller has to run check_cluster() on it.
 Result<Cluster> read_cluster(const JsonValue& value);
 
-/// Sizes fit, nothing is negative, and every device can be reached from every other one, directly
-/// or not (kInfeasible).
+/// Checks that the lists have the right lengths, that nothing is negative, and that every device
+/// can be reached from every other device, directly or through others (else kInfeasible).
 Status check_cluster(const Cluster& cluster);
 
 }  // namespace weft::pipeline

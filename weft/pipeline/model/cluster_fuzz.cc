@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a file of clusters and as a description: an Error, or a cluster that makes sense.
+// Feeds arbitrary bytes to both readers of clusters. Each must return an Error or a valid cluster.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads clusters from JSON: one object, a list of named objects, or the link tables of `weft
+// calibrate`. Every member may be one number for all devices or pairs, or a list or matrix with one
+// number each. Numbers are read as decimal text and scaled to integers, so that 0.1 us is exact.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,21 +16,22 @@
 namespace weft::pipeline {
 namespace {
 
+/// The number times 10^digits; nullopt if the value is no number or does not fit into 64 bits.
 std::optional<std::int64_t> scaled(const JsonValue& value, int digits) {
   return value.is_number() ? parse_scaled(value.text, digits) : std::nullopt;
 }
 
-/// 5 and 5.0, but not 5.5.
+/// Accepts 5 and 5.0, but not 5.5.
 std::optional<std::int64_t> whole(const JsonValue& value) {
   const auto number = value.as_int();
   return number && static_cast<double>(*number) == value.as_double() ? number : std::nullopt;
 }
 
-tl::unexpected<Error> uncountable(const char* what, const JsonValue& value) {
-  return bad_input(fmt::format("'{}' holds {}, more than can be counted", what, value.text));
+tl::unexpected<Error> too_large(const char* what, const JsonValue& value) {
+  return bad_input(fmt::format("'{}' holds {}, which is too large", what, value.text));
 }
 
-/// A number for all pairs, or a row a device.
+/// Reads one number for all pairs, or one row per device. The diagonal stays 0.
 Status read_matrix(const JsonValue& value, const char* what, int digits, std::int32_t devices,
                    std::vector<std::int64_t>& out) {
   const auto wrong = [&] {
@@ -37,7 +41,7 @@ Status read_matrix(const JsonValue& value, const char* what, int digits, std::in
   const auto count = static_cast<std::size_t>(devices);
   out.assign(count * count, 0);
   const auto all = scaled(value, digits);
-  if (!all && value.is_number()) return uncountable(what, value);
+  if (!all && value.is_number()) return too_large(what, value);
   if (!all && value.items.size() != count) return wrong();
   for (std::size_t i = 0; i < count; ++i) {
     if (!all && value.items[i].items.size() != count) return wrong();
@@ -45,7 +49,7 @@ Status read_matrix(const JsonValue& value, const char* what, int digits, std::in
       if (i == j) continue;
       const auto number = all ? all : scaled(value.items[i].items[j], digits);
       if (!number && value.items[i].items[j].is_number()) {
-        return uncountable(what, value.items[i].items[j]);
+        return too_large(what, value.items[i].items[j]);
       }
       if (!number) return wrong();
       out[i * count + j] = *number;
@@ -54,19 +58,19 @@ Status read_matrix(const JsonValue& value, const char* what, int digits, std::in
   return {};
 }
 
-/// A number for all, or one a device.
+/// Reads one number for all devices, or a list with one number per device.
 template <class T, class Read>
 Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, Read read) {
   const bool all = value.is_number();
   if (!all && value.items.size() != out.size()) {
-    return bad_input(
-        fmt::format("'{}' is neither a number nor one for each of {} devices", what, out.size()));
+    return bad_input(fmt::format(
+        "'{}' is neither a number nor a list of {} numbers, one per device", what, out.size()));
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     const JsonValue& item = all ? value : value.items[i];
     const auto number = read(item);
-    if (!number && item.is_number()) return uncountable(what, item);
-    if (!number) return bad_input(fmt::format("'{}' holds something that is no number", what));
+    if (!number && item.is_number()) return too_large(what, item);
+    if (!number) return bad_input(fmt::format("'{}' holds a value that is not a number", what));
     out[i] = *number;
   }
   return {};
@@ -74,10 +78,13 @@ Status read_list(const JsonValue& value, const char* what, std::vector<T>& out, 
 
 Result<std::vector<std::int32_t>> read_side(const JsonValue& value) {
   std::vector<std::int32_t> side;
-  const auto wrong = [] { return bad_input("'between' of a shared link is two lists of devices"); };
+  const auto wrong = [] {
+    return bad_input("'between' of a shared link must be two lists of device numbers");
+  };
   if (!value.is_array() || value.items.empty()) return wrong();
   for (const JsonValue& item : value.items) {
     const auto device = whole(item);
+    // check_cluster() compares with the number of devices; this only keeps the cast safe.
     if (!device || *device < 0 || *device > 1'000'000) return wrong();
     side.push_back(static_cast<std::int32_t>(*device));
   }
@@ -91,7 +98,8 @@ Result<Cluster> read_cluster(const JsonValue& value) {
   const JsonValue* devices = value.find("devices");
   const auto count = devices ? whole(*devices) : std::nullopt;
   if (!count || *count < 1 || *count > Cluster::kMostDevices) {
-    return bad_input(fmt::format("'devices' is no number from 1 to {}", Cluster::kMostDevices));
+    return bad_input(
+        fmt::format("'devices' must be a whole number from 1 to {}", Cluster::kMostDevices));
   }
   Cluster cluster = uniform_cluster(static_cast<std::int32_t>(*count), 0);
   if (const JsonValue* name = value.find("name")) cluster.name = printable(name->text);
@@ -119,7 +127,7 @@ Result<Cluster> read_cluster(const JsonValue& value) {
                        [](const JsonValue& item) { return scaled(item, 0); }));
   }
   if (const JsonValue* shared = value.find("shared_links")) {
-    if (!shared->is_array()) return bad_input("'shared_links' is no list");
+    if (!shared->is_array()) return bad_input("'shared_links' must be a list");
     for (const JsonValue& item : shared->items) {
       SharedLink link;
       const JsonValue* between = item.find("between");
@@ -127,7 +135,7 @@ Result<Cluster> read_cluster(const JsonValue& value) {
       const auto bytes = rate ? scaled(*rate, 0) : std::nullopt;
       if (!between || between->items.size() != 2 || !bytes) {
         return bad_input(
-            "a shared link is {\"between\": [[devices], [devices]], \"bytes_per_s\": N}");
+            "a shared link must be {\"between\": [[devices], [devices]], \"bytes_per_s\": N}");
       }
       WEFT_ASSIGN(link.one, read_side(between->items[0]));
       WEFT_ASSIGN(link.other, read_side(between->items[1]));
@@ -145,31 +153,33 @@ std::string_view name_of(const JsonValue& value) {
   return name ? std::string_view(name->text) : std::string_view();
 }
 
-/// One that is asked for must be there, also where there is only one.
+/// Selects the cluster named `wanted`. Without a name the file must hold exactly one cluster. A
+/// name must match even if the file holds only one cluster, so that a typo is not ignored.
 Result<Cluster> choose(const JsonValue& root, const std::string& file, std::string_view wanted) {
   const JsonValue* list = root.find("clusters");
   std::vector<const JsonValue*> clusters;
-  if (list && !list->is_array()) return bad_input("'clusters' is no list");
+  if (list && !list->is_array()) return bad_input("'clusters' must be a list");
   if (list) {
     for (const JsonValue& item : list->items) clusters.push_back(&item);
   } else {
     clusters.push_back(&root);
   }
-  if (clusters.empty()) return bad_input("its list of clusters is empty");
+  if (clusters.empty()) return bad_input("the list 'clusters' is empty");
   if (clusters.size() == 1 && wanted.empty()) return read_cluster(*clusters.front());
   std::vector<std::string_view> names;
   for (const JsonValue* cluster : clusters) {
     names.push_back(name_of(*cluster));
     if (names.back() == wanted) return read_cluster(*cluster);
   }
-  const std::string why = wanted.empty() ? "it holds several clusters"
-                                         : fmt::format("it holds no cluster '{}'", wanted);
+  const std::string why = wanted.empty() ? "the file holds several clusters"
+                                         : fmt::format("the file holds no cluster '{}'", wanted);
   return fail(ErrorCode::kUsage,
               fmt::format("{}; write {}#NAME with one of {}", why, file, fmt::join(names, ", ")));
 }
 
 Result<Cluster> read_any(std::string_view json, const std::string& file, std::string_view wanted) {
   WEFT_ASSIGN(const JsonValue root, parse_json(json, file));
+  // Link tables are a list, or an object with a collective; clusters are neither.
   const bool table = root.is_array() || root.find("collective");
   if (!table) return choose(root, file, wanted);
   WEFT_ASSIGN(const auto tables, cost::parse_links(json, file));
@@ -197,12 +207,13 @@ Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables) {
                    [](const cost::LinkTable& table) { return !table.pairs.empty(); });
   if (measured == tables.end()) {
     return bad_input(
-        "no table has pairs; measure them with weft calibrate --collectives send_recv");
+        "no link table has pairs; measure them with weft calibrate --collectives send_recv");
   }
   std::int32_t devices = 0;
   for (const cost::LinkPair& pair : measured->pairs) {
     devices = std::max({devices, pair.from + 1, pair.to + 1});
   }
+  // Subtracting the smallest message removes the latency from the time of the largest one.
   const auto rate = [](const std::vector<cost::LinkRow>& rows) {
     const Nanos time =
         std::max<Nanos>(rows.back().time - (rows.size() > 1 ? rows.front().time : 0), 1);
@@ -211,6 +222,8 @@ Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables) {
   };
   Cluster cluster = uniform_cluster(devices, rate(measured->rows), measured->latency());
   cluster.name = measured->network;
+  // The first pass writes each measured pair to the opposite direction, the second pass to its own
+  // direction. So a measured direction wins, and an unmeasured one gets the value of its opposite.
   for (const bool forwards : {false, true}) {
     for (const cost::LinkPair& pair : measured->pairs) {
       if (pair.rows.empty() || pair.from == pair.to) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as weft calibrate measured it: messages between each pair of ranks.
+// Builds a cluster from the link tables of `weft calibrate`, which timed messages between pairs of
+// ranks.
 #pragma once
 
 #include <vector>
@@ -9,9 +10,10 @@
 
 namespace weft::pipeline {
 
-/// Of the first table with pairs. Latency is the time of the smallest message, bandwidth what the
-/// largest adds to it. A pair that was not measured is as the other direction, or as the middle of
-/// all.
+/// Uses the first table that has pairs. The latency of a pair is the time of its smallest message.
+/// The bandwidth follows from the time that its largest message takes beyond that. A pair that was
+/// not measured gets the values of the opposite direction, or else those of the table's own rows,
+/// which are medians over the pairs.
 Result<Cluster> cluster_of(const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::pipeline

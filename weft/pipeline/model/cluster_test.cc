@@ -15,12 +15,12 @@ TEST(Cluster, RatesAreBitsOrBytes) {
   EXPECT_EQ(parse_link_rate("100 Gbit/s"), 12'500'000'000);
   EXPECT_EQ(parse_link_rate("25GB/s"), 25'000'000'000);
   EXPECT_EQ(parse_link_rate("12.5e9"), 12'500'000'000);
-  EXPECT_FALSE(parse_link_rate("80GB")) << "a size";
-  EXPECT_FALSE(parse_link_rate("8")) << "a number of something";
+  EXPECT_FALSE(parse_link_rate("80GB")) << "a memory size";
+  EXPECT_FALSE(parse_link_rate("8")) << "a count of devices";
   EXPECT_FALSE(parse_link_rate("fast"));
 }
 
-TEST(Cluster, ADescriptionNamesDevicesHostsAndTheNicThatAHostShares) {
+TEST(Cluster, ADescriptionGivesDevicesHostsAndTheSharedNicOfEachHost) {
   const auto cluster = describe_cluster("8x H100 nvlink, 4 hosts, 400Gb");
   ASSERT_TRUE(cluster) << cluster.error().text();
   EXPECT_EQ(cluster->devices, 32);
@@ -58,23 +58,24 @@ TEST(Cluster, ADescriptionNamesDevicesHostsAndTheNicThatAHostShares) {
   EXPECT_EQ(describe_cluster("1 device")->devices, 1);
 }
 
-TEST(Cluster, WordsThatMakeNoSenseAreNamed) {
+TEST(Cluster, ErrorsNameThePartOfTheDescriptionThatIsWrong) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"", "and there is no such file: it does not say how many devices"},
-      {"lab", "and there is no such file: 'lab' is no part of a cluster"},
-      {"8x H100 nvlink, 4 hosts", "nothing joins the 4 hosts; add the rate of their NICs"},
-      {"8x H100 nvlink, 400Gb", "the rate of a NIC joins hosts, and there is one"},
-      {"4 devices", "nothing joins the devices of a host; add a rate"},
-      {"4 devices, 2 hosts, 1GB/s", "nothing joins the devices of a host"},
+      {"", "and there is no such file: the number of devices is missing"},
+      {"lab", "and there is no such file: 'lab' is not a part of a cluster description"},
+      {"8x H100 nvlink, 4 hosts",
+       "no rate is given between the 4 hosts; add the rate of their NICs"},
+      {"8x H100 nvlink, 400Gb", "there is a NIC rate but only one host"},
+      {"4 devices", "no rate is given between the devices of a host; add one"},
+      {"4 devices, 2 hosts, 1GB/s", "no rate is given between the devices of a host"},
       {"8x L4 nvlink", "L4 has no NVLink; write '8x L4'"},
-      {"8x H300", "'H300' is no device that Weft knows (GB200, B200, H200"},
-      {"0x H100", "'0x' is no number from 1 to 4096"},
-      {"8x H100, 4 hosts here, 1GB/s", "'4 hosts here' is no number of hosts"},
-      {"4 devices, 1GB/s, -5us", "'-5us' is no latency; write 5us"},
-      {"4 devices, 1GB/s, -5GB", "'-5GB' is no memory; write 80GB"},
-      {"4 devices, 1GB/s, 0MB", "'0MB' is no memory"},
-      {"4000x H100, 2 hosts, 1GB/s", "more than 4096 devices"},
-      {"400Gb", "how many devices"}};
+      {"8x H300", "Weft does not know the device 'H300' (it knows GB200, B200, H200"},
+      {"0x H100", "'0x' is not a number from 1 to 4096"},
+      {"8x H100, 4 hosts here, 1GB/s", "'4 hosts here' is not a number of hosts"},
+      {"4 devices, 1GB/s, -5us", "'-5us' is not a latency; write 5us"},
+      {"4 devices, 1GB/s, -5GB", "'-5GB' is not a memory size; write 80GB"},
+      {"4 devices, 1GB/s, 0MB", "'0MB' is not a memory size"},
+      {"4000x H100, 2 hosts, 1GB/s", "at most 4096 devices"},
+      {"400Gb", "the number of devices is missing"}};
   for (const auto& [text, says] : wrong) {
     const auto cluster = describe_cluster(text);
     EXPECT_NE(why(cluster).find(says), std::string::npos) << text << ": " << why(cluster);
@@ -82,7 +83,7 @@ TEST(Cluster, WordsThatMakeNoSenseAreNamed) {
   }
 }
 
-TEST(Cluster, JsonTakesNumbersOrMatricesAndOneOfSeveral) {
+TEST(Cluster, JsonHoldsNumbersOrMatricesAndANameSelectsOneCluster) {
   const char* two = R"({"clusters": [
     {"name": "a", "devices": 2, "bandwidth": 1e9},
     {"name": "b", "devices": 2, "bandwidth": [[0, 5], [6, 0]], "latency_us": 1.5, "speed": [1, 0.5],
@@ -96,19 +97,19 @@ TEST(Cluster, JsonTakesNumbersOrMatricesAndOneOfSeveral) {
   EXPECT_EQ(cluster->memory[1], 2'000'000'000);
   EXPECT_EQ(cluster->shared[0].bandwidth, 4);
   EXPECT_EQ(why(parse_cluster(two, "c.json", "")),
-            "c.json: it holds several clusters; write c.json#NAME with one of a, b");
+            "c.json: the file holds several clusters; write c.json#NAME with one of a, b");
   EXPECT_EQ(why(parse_cluster(two, "c.json", "nope")),
-            "c.json: it holds no cluster 'nope'; write c.json#NAME with one of a, b");
+            "c.json: the file holds no cluster 'nope'; write c.json#NAME with one of a, b");
   const char* one = R"({"name": "a", "devices": 2, "bandwidth": 1e9})";
   EXPECT_EQ(why(parse_cluster(one, "c.json", "a")), "no error");
   EXPECT_EQ(why(parse_cluster(one, "c.json", "b")),
-            "c.json: it holds no cluster 'b'; write c.json#NAME with one of a");
+            "c.json: the file holds no cluster 'b'; write c.json#NAME with one of a");
   EXPECT_NE(
       why(parse_cluster(R"({"devices": 2, "bandwidth": [[0], [1, 0]]})", "c", "")).find("2 rows"),
       std::string::npos);
 }
 
-TEST(Cluster, DevicesThatNothingJoinsAreNamed) {
+TEST(Cluster, ErrorsNameDevicesThatNoLinksJoin) {
   const auto apart = parse_cluster(
       R"({"devices": 3, "bandwidth": [[0, 1, 0], [1, 0, 1], [0, 0, 0]]})", "c.json", "");
   ASSERT_FALSE(apart);
@@ -118,23 +119,23 @@ TEST(Cluster, DevicesThatNothingJoinsAreNamed) {
       << apart.error().message;
   EXPECT_NE(why(parse_cluster(R"({"devices": 3, "bandwidth": [[0, 1, 0], [1, 0, 0], [0, 0, 0]]})",
                               "c.json", ""))
-                .find("nothing joins device 0 and device 2"),
+                .find("no links join device 0 and device 2"),
             std::string::npos);
 }
 
-TEST(Cluster, NumbersTooLargeToCountAreCalledThat) {
+TEST(Cluster, ErrorsNameNumbersThatAreTooLarge) {
   for (const char* field :
        {R"("bandwidth": 1e300)", R"("bandwidth": [[0, 1], [1e300, 0]])",
         R"("bandwidth": 1, "latency_us": 1e300)", R"("bandwidth": 1, "memory_gb": 1e300)",
         R"("bandwidth": 1, "memory_bytes": [1, 1e300])"}) {
     const auto cluster =
         parse_cluster(std::string(R"({"devices": 2, )") + field + "}", "c.json", "");
-    EXPECT_NE(why(cluster).find("holds 1e300, more than can be counted"), std::string::npos)
+    EXPECT_NE(why(cluster).find("holds 1e300, which is too large"), std::string::npos)
         << why(cluster);
   }
 }
 
-TEST(Cluster, MeasuredPairsGiveEachItsOwnRate) {
+TEST(Cluster, EachMeasuredPairHasItsOwnRate) {
   const auto cluster = parse_cluster(
       R"({"collective": "send_recv", "ranks": 2, "rows": [{"bytes": 1000, "median_us": 10},
           {"bytes": 1001000, "median_us": 1010}], "pairs": [
@@ -145,7 +146,8 @@ TEST(Cluster, MeasuredPairsGiveEachItsOwnRate) {
   EXPECT_EQ(cluster->devices, 2);
   EXPECT_EQ(cluster->latency_of(0, 1), 5000);
   EXPECT_EQ(cluster->bandwidth_of(0, 1), 10'000'000'000);
-  EXPECT_EQ(cluster->bandwidth_of(1, 0), 10'000'000'000) << "not measured: as the other way";
+  EXPECT_EQ(cluster->bandwidth_of(1, 0), 10'000'000'000)
+      << "not measured: takes the rate of the opposite direction";
 }
 
 }  // namespace

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Breadth-first enumeration. Starting with the set of the first source layer, every known set is
+// extended by each layer that reads from it, together with all dependencies of that layer. A hash
+// index finds sets that are known already. Afterwards the sets are sorted by size, measured, and
+// the extension steps are grouped by the set that they lead to.
+//
+// Sets are bit vectors in one array rather than separate vectors, because there may be hundreds of
+// thousands of them.
 #include "weft/pipeline/model/ideals.h"
 
 #include <fmt/format.h>
@@ -16,12 +23,12 @@ using Words = std::vector<std::uint64_t>;
 bool holds(const std::uint64_t* set, std::int32_t i) { return (set[i >> 6] >> (i & 63) & 1) != 0; }
 void add(std::uint64_t* set, std::int32_t i) { set[i >> 6] |= std::uint64_t{1} << (i & 63); }
 
-/// Finds a set by content; sets lie in one growing column.
+/// Finds sets by content. The sets are rows of one growing array; the index stores row numbers.
 class SetIndex {
  public:
   SetIndex(const Words& sets, std::size_t words)
       : found_(64, Hash{&sets, words}, Same{&sets, words}) {}
-  /// Where a set like the one at this place of the column was first.
+  /// The first row with the same content as row `at`, which is `at` itself for a new set.
   std::uint32_t insert(std::uint32_t at) { return *found_.insert(at).first; }
 
  private:
@@ -48,11 +55,13 @@ class SetIndex {
   std::unordered_set<std::uint32_t, Hash, Same> found_;
 };
 
-/// What holds for a layer, whatever set it is in.
+/// Facts about a layer that do not depend on the set.
 struct LayerFacts {
-  std::vector<std::vector<std::int32_t>> next;
-  Words needs;   ///< with the layer itself, a row of words each
-  Words extras;  ///< of `needs`, what a cut right behind the layer sends on besides
+  std::vector<std::vector<std::int32_t>> next;  ///< readers of each layer
+  Words needs;  ///< per layer, a bit vector: its dependencies and the layer itself
+  /// Per layer, a bit vector: the dependencies with a reader outside `needs`. A cut behind the
+  /// layer sends their outputs in addition to that of the layer itself.
+  Words extras;
 };
 
 LayerFacts facts_of(const Profile& profile, std::size_t words) {
@@ -80,6 +89,7 @@ LayerFacts facts_of(const Profile& profile, std::size_t words) {
   return facts;
 }
 
+/// Fills in the compute time, parameters and sent bytes of every set.
 void measure(const Profile& profile, const LayerFacts& facts, Ideals& ideals) {
   Words sent(ideals.words);
   const std::size_t count = ideals.sets.size() / ideals.words;
@@ -93,6 +103,7 @@ void measure(const Profile& profile, const LayerFacts& facts, Ideals& ideals) {
         const auto layer = static_cast<std::int32_t>(w * 64 + std::countr_zero(bits));
         compute += profile.layers[layer].forward + profile.layers[layer].backward;
         parameters += profile.layers[layer].parameters;
+        // Only last layers of the set decide what a cut sends.
         const auto inside = [&](std::int32_t to) { return holds(set, to); };
         if (std::any_of(facts.next[layer].begin(), facts.next[layer].end(), inside)) continue;
         add(sent.data(), layer);
@@ -112,11 +123,12 @@ void measure(const Profile& profile, const LayerFacts& facts, Ideals& ideals) {
   }
 }
 
+/// Set `to` is set `from` with one more layer and its dependencies.
 struct Step {
   std::uint32_t from, to;
 };
 
-/// By the set that they lead to.
+/// Stores the steps grouped by `to`: a counting sort into Ideals::before.
 void keep_steps(std::vector<Step> steps, Ideals& ideals) {
   ideals.before_start.assign(ideals.size() + 1, 0);
   for (const Step& step : steps) ++ideals.before_start[step.to + 1];
@@ -127,6 +139,8 @@ void keep_steps(std::vector<Step> steps, Ideals& ideals) {
   for (const Step& step : steps) ideals.before[next[step.to]++] = step.from;
 }
 
+/// Sorts the sets by their number of layers, so that every set comes after all sets inside it.
+/// Dynamic programs over ideals rely on that. Renumbers the steps accordingly.
 void sort_by_size(Ideals& ideals, std::vector<Step>& steps) {
   const std::size_t count = ideals.sets.size() / ideals.words;
   std::vector<std::int32_t> layers(count, 0), order(count);
@@ -165,6 +179,7 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
   Words candidates(words);
   std::vector<Step> steps;
   for (std::size_t at = 0; at * words < ideals.sets.size(); ++at) {
+    // Candidates are the layers outside the set that read from it.
     std::fill(candidates.begin(), candidates.end(), 0);
     for (std::size_t w = 0; w < words; ++w) {
       for (std::uint64_t bits = ideals.set(at)[w]; bits != 0; bits &= bits - 1) {
@@ -180,13 +195,15 @@ Result<Ideals> all_ideals(const Profile& profile, std::size_t most) {
         for (std::size_t v = 0; v < words; ++v) {
           ideals.sets.push_back(ideals.sets[at * words + v] | facts.needs[layer * words + v]);
         }
+        // The new set is appended first, because the index compares rows of the array, and is
+        // removed again if it was known.
         const std::uint32_t to = index.insert(static_cast<std::uint32_t>(last));
         if (to != last) ideals.sets.resize(last * words);
         steps.push_back({static_cast<std::uint32_t>(at), to});
         if (last > most) {
           return fail(ErrorCode::kInfeasible,
-                      fmt::format("'{}' can be cut in more than {} ways, too many to try; join "
-                                  "parallel branches into one layer each",
+                      fmt::format("'{}' can be cut in more than {} ways, which are too many to "
+                                  "try; merge each parallel branch into one layer",
                                   profile.name, most));
         }
       }

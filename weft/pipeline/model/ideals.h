@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ways to cut a graph of layers in two: sets of layers that hold with a layer all that it
-// needs. They are the states of PipeDream's optimizer, which calls them antichains. A chain of L
-// layers has L of them, parallel branches multiply.
+// Enumerates all ways to cut a graph of layers in two. A cut is the set of layers before it: such a
+// set contains, with each layer, all layers that this layer depends on. Order theory calls these
+// sets ideals; they are the states of PipeDream's optimizer, which calls them antichains. A chain
+// of L layers has L ideals. Parallel branches multiply their numbers, so a graph with wide
+// branches has exponentially many.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +14,23 @@
 namespace weft::pipeline {
 
 struct Ideals {
-  std::size_t words = 0;            ///< of 64 layers, a set
-  std::vector<std::uint64_t> sets;  ///< all of them, one after the other; smaller sets first
-  std::vector<Nanos> compute;       ///< forward and backward of a set
-  std::vector<Bytes> parameters;
-  /// What a cut behind the set sends on: its last layers, and those before them that have a reader
-  /// which is not among what the last layer in question needs. (So PipeDream counts: it may count a
-  /// layer all of whose readers are inside.)
+  std::size_t words = 0;            ///< 64-bit words per set; bit i of a set stands for layer i
+  std::vector<std::uint64_t> sets;  ///< the bits of all sets, set after set; smaller sets first
+  std::vector<Nanos> compute;       ///< per set: forward and backward of its layers
+  std::vector<Bytes> parameters;    ///< per set
+  /// Per set: the bytes that a cut behind the set sends. The cut sends the outputs of the last
+  /// layers of the set (those without a reader inside), and of each earlier layer that has a reader
+  /// outside the dependencies of such a last layer. This is PipeDream's rule; it may count a layer
+  /// although all of its readers are inside the set.
   std::vector<Bytes> output;
-  /// Of each set those that become it by one more layer with all that it needs: before[i] are the
-  /// numbers from before_start[i] to before_start[i + 1]. Whatever lies within a set leads to it
-  /// this way.
+  /// The predecessors of set i are before[before_start[i]] .. before[before_start[i + 1] - 1]: the
+  /// sets that become set i when one layer and its dependencies are added. Every set inside set i
+  /// is reached from i over such predecessors.
   std::vector<std::uint32_t> before, before_start;
 
   std::size_t size() const { return compute.size(); }
   const std::uint64_t* set(std::size_t i) const { return sets.data() + i * words; }
+  /// Whether all layers of set `small` are in set `large`.
   bool within(std::size_t small, std::size_t large) const {
     for (std::size_t w = 0; w < words; ++w) {
       if ((set(small)[w] & ~set(large)[w]) != 0) return false;
@@ -35,8 +39,10 @@ struct Ideals {
   }
 };
 
-/// Those that hold the first source and are reached from it by adding a layer that reads one of the
-/// set, with all that it needs; the last is the whole. More than `most` is an Error (kInfeasible).
+/// The ideals that can be built from the first source layer by repeatedly adding a layer that reads
+/// from the set, together with all of its dependencies. The last ideal holds all layers. Fails with
+/// kInfeasible if there are more than `most`. Time and memory are linear in the number of pairs of
+/// an ideal and a layer that can be added to it.
 Result<Ideals> all_ideals(const Profile& profile, std::size_t most);
 
 }  // namespace weft::pipeline

@@ -24,6 +24,7 @@ LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order) 
     chain.parameters.push_back(chain.parameters.back() + layer.parameters);
     chain.stash.push_back(chain.stash.back() + layer.stash);
   }
+  // Positions in the chain: of each layer, and of its last reader.
   std::vector<std::int32_t> place(profile.layers.size()), last(profile.layers.size());
   for (std::size_t i = 0; i < chain.order.size(); ++i) {
     place[chain.order[i]] = last[chain.order[i]] = static_cast<std::int32_t>(i);
@@ -31,7 +32,8 @@ LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order) 
   for (const LayerEdge& edge : profile.edges) {
     last[edge.from] = std::max(last[edge.from], place[edge.to]);
   }
-  // Alive behind layer `place`, up to and without layer `last`.
+  // The output of a layer crosses every cut between the layer and its last reader. `change` holds
+  // the differences between neighbouring cuts, which the loop below sums up.
   std::vector<Bytes> change(chain.order.size() + 2, 0);
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     change[place[i] + 1] += profile.layers[i].activation;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a profile in one order, with sums over any stretch of it. Stages of plans are
-// stretches. Of a graph that is no chain, a cut carries the output of every layer before it that
-// has a reader behind it: what skips a stage passes through it.
+// The layers of a profile in one linear order, with prefix sums, so that the costs of any
+// consecutive layers take constant time. Each stage of a plan is a range of this order. If the
+// layer graph is not a chain, a cut carries the output of every layer before the cut that has a
+// reader behind it. An output that skips a stage is therefore sent through that stage.
 #pragma once
 
 #include <string>
@@ -13,16 +14,16 @@ namespace weft::pipeline {
 
 struct LayerChain {
   std::vector<std::int32_t> order;  ///< layers of the profile
-  std::vector<std::string> ids;     ///< their ids, for messages
-  /// Sums of the first i layers, one more than layers.
+  std::vector<std::string> ids;     ///< ids of the layers in this order, for messages
+  /// Prefix sums: entry i covers the first i layers, so there are size() + 1 entries.
   std::vector<Nanos> forward, backward, weight;
   std::vector<Bytes> parameters, stash;
-  std::vector<Bytes> cut;  ///< sent on behind the first i layers; 0 at both ends
+  std::vector<Bytes> cut;  ///< bytes that a cut behind the first i layers sends; 0 at both ends
 
   std::int32_t size() const { return static_cast<std::int32_t>(order.size()); }
 };
 
-/// In the order of linear_order(), or in one that is given and keeps to the edges.
+/// Orders the layers by linear_order(), or by a given order, which must respect the edges.
 LayerChain layer_chain(const Profile& profile);
 LayerChain layer_chain(const Profile& profile, std::vector<std::int32_t> order);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The checks estimate the largest values that a plan can produce, in floating point: the whole step
+// on the slowest device, all messages over the slowest link, all memory on one device. Times are
+// int64 nanoseconds, so a limit of 1e17 leaves a factor of 92 for sums of such values.
 #include "weft/pipeline/model/limits.h"
 
 #include <fmt/format.h>
@@ -9,8 +12,9 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMostOfPlan = 1e17;                       ///< nanoseconds or bytes: three years
-constexpr auto kLongest = static_cast<double>(1LL << 42);  ///< of one op: more than an hour
+constexpr double kMostOfPlan = 1e17;  ///< nanoseconds (three years) or bytes, for a whole plan
+/// Nanoseconds (more than an hour) for one op; check(Pipeline) has the same limit.
+constexpr auto kLongest = static_cast<double>(1LL << 42);
 
 tl::unexpected<Error> absurd(std::string what) {
   return fail(ErrorCode::kBadInput, std::move(what));
@@ -26,24 +30,26 @@ Status check_work(const Task& task) {
                       task.micro_batches;
   if (!(step <= kMostOfPlan)) {
     return absurd(
-        fmt::format("a step would take {:.3g} s on the slowest device; times of layers "
-                    "are in milliseconds, speeds around 1",
+        fmt::format("a step would take {:.3g} s on the slowest device; give the times of layers "
+                    "in milliseconds and speeds around 1",
                     seconds(step)));
   }
   for (std::int32_t i = 0; i < chain.size(); ++i) {
     const Nanos longer = std::max(chain.forward[i + 1] - chain.forward[i],
                                   chain.backward[i + 1] - chain.backward[i]);
+    // No stage is faster than all devices together at the speed of the fastest one.
     const double least = static_cast<double>(longer) / (*fastest * task.cluster.devices);
     if (least <= kLongest) continue;
     return absurd(
-        fmt::format("layer '{}' takes {:.3g} s at least for one micro-batch; times of "
-                    "layers are in milliseconds",
+        fmt::format("layer '{}' takes at least {:.3g} s for one micro-batch; give the times of "
+                    "layers in milliseconds",
                     chain.ids[i], seconds(least)));
   }
   return {};
 }
 
-/// Over the slowest link that there is.
+/// Estimates all messages of a step, and the all-reduce of all gradients, over the slowest link of
+/// the cluster.
 Status check_links(const Task& task) {
   std::int64_t slowest = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t bandwidth : task.cluster.bandwidth) {
@@ -58,13 +64,13 @@ Status check_links(const Task& task) {
   if (time > kMostOfPlan) {
     return absurd(fmt::format(
         "{:.3g} bytes would take {:.3g} s over the slowest link, which has "
-        "{} bytes a second; leave it out (0)",
+        "{} bytes per second; set its bandwidth to 0 to leave it out",
         std::max(message, gradients), seconds(per_byte * std::max(message, gradients)), slowest));
   }
   const Nanos latency = *std::max_element(task.cluster.latency.begin(), task.cluster.latency.end());
   const double times = 2.0 * std::max<double>(task.cluster.devices, task.micro_batches);
   if (static_cast<double>(latency) * times > kMostOfPlan) {
-    return absurd(fmt::format("a latency of {:.3g} s makes no sense; they are in microseconds",
+    return absurd(fmt::format("a latency of {:.3g} s is too long; give latencies in microseconds",
                               seconds(static_cast<double>(latency))));
   }
   return {};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that plans can be counted with: whatever is added up or multiplied on the way stays far
-// from what 64 bits hold.
+// Rejects tasks whose numbers are so large that sums or products would overflow 64 bits. The
+// planner itself then needs no overflow checks.
 #pragma once
 
 #include "weft/pipeline/plan/plan.h"
 
 namespace weft::pipeline {
 
-/// Names (kBadInput) what no cluster and no model can be like: a step of years, a message that
-/// takes as long, more bytes than there are.
+/// Fails with kBadInput and names the value that no real model or cluster has: a step or a message
+/// that takes years, or more memory than machines have.
 Status check_limits(const Task& task);
 
 }  // namespace weft::pipeline

@@ -25,14 +25,14 @@ std::string why_not(const Task& task) {
   return plan.error().message;
 }
 
-TEST(Limits, WhatNoModelAndNoClusterIsLikeIsNamed) {
+TEST(Limits, ErrorsNameTheValueThatNoRealTaskHas) {
   EXPECT_EQ(why_not(usual()), "");
   const auto expect = [](const Task& task, const char* says) {
     EXPECT_NE(why_not(task).find(says), std::string::npos) << why_not(task);
   };
   Task task = usual();
   task.cluster.speed[1] = 1e-12;
-  expect(task, "on the slowest device; times of layers are in milliseconds");
+  expect(task, "on the slowest device; give the times of layers in milliseconds");
   task = usual();
   for (std::size_t i = 1; i < task.chain.forward.size(); ++i) {
     task.chain.forward[i] += Nanos{4} << 42;
@@ -40,7 +40,7 @@ TEST(Limits, WhatNoModelAndNoClusterIsLikeIsNamed) {
   expect(task, "layer '0' takes");
   task = usual();
   task.cluster.bandwidth[1] = 1;
-  expect(task, "over the slowest link, which has 1 bytes a second");
+  expect(task, "over the slowest link, which has 1 bytes per second");
   task = usual();
   task.cluster.shared = {{{0}, {1}, 1}};
   expect(task, "over the slowest link");

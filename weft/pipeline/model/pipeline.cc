@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// check() rejects every pipeline that the simulator and the solvers could not handle: wrong shapes,
+// negative numbers, and numbers whose sums would overflow. So no other code needs such checks.
 #include "weft/pipeline/model/pipeline.h"
 
 #include <algorithm>
@@ -7,10 +9,10 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr Nanos kLongestOp = Nanos{1} << 42;
-/// All times, or all changes of memory, together: far from what 64 bits hold.
+constexpr Nanos kLongestOp = Nanos{1} << 42;  ///< also the largest memory change of an op
+/// Limit of the sum of all times, and of all memory changes: sums then stay far below 2^63.
 constexpr double kMostInAll = 1e17;
-constexpr std::int64_t kMostOps = std::int64_t{1} << 24;
+constexpr std::int64_t kMostOps = std::int64_t{1} << 24;  ///< keeps tables by op small enough
 
 Status check_time(Nanos time, const std::string& what) {
   if (time < 0) return bad_input(what + " is negative");
@@ -29,10 +31,10 @@ Status check_stage(const Stage& stage, const std::string& name) {
   }
   for (const Bytes change : {stage.forward_memory, stage.input_memory, stage.weight_memory}) {
     if (change > kLongestOp || change < -kLongestOp)
-      return bad_input("the memory of " + name + " is absurd");
+      return bad_input("a memory change of " + name + " is too large; use a coarser unit");
   }
   if (stage.forward_memory + stage.input_memory + stage.weight_memory > 0) {
-    return bad_input(name + " never frees all memory that a micro-batch takes");
+    return bad_input(name + " takes more memory for a micro-batch than it frees");
   }
   return {};
 }
@@ -60,15 +62,16 @@ Status check_sums(const Pipeline& pipeline) {
         boundary.backward.latency);
   }
   if (times * pipeline.micro_batches > kMostInAll) {
-    return bad_input("all times together are too long; use a coarser unit");
+    return bad_input("the sum of all times is too large; use a coarser unit");
   }
   if (memory * pipeline.micro_batches > kMostInAll) {
-    return bad_input("all memory together is too large; use a coarser unit");
+    return bad_input("the sum of all memory changes is too large; use a coarser unit");
   }
   return {};
 }
 
-/// A device must at least be able to take one micro-batch through each of its stages, alone.
+/// Each device must be able to run one micro-batch through each of its stages while it holds
+/// nothing else. Otherwise no schedule exists.
 Status check_memory(const Pipeline& pipeline) {
   if (pipeline.memory_limits.empty()) return {};
   if (static_cast<DeviceId>(pipeline.memory_limits.size()) != pipeline.devices()) {
@@ -82,9 +85,9 @@ Status check_memory(const Pipeline& pipeline) {
                   stage.forward_memory + stage.input_memory + stage.weight_memory});
     if (peak > pipeline.memory_limits[stage.device]) {
       return fail(ErrorCode::kInfeasible,
-                  "stage " + std::to_string(s) + " needs " + std::to_string(peak) +
-                      " of memory for one micro-batch; device " + std::to_string(stage.device) +
-                      " has " + std::to_string(pipeline.memory_limits[stage.device]));
+                  "stage " + std::to_string(s) + " needs a memory of " + std::to_string(peak) +
+                      " for one micro-batch, but device " + std::to_string(stage.device) +
+                      " has only " + std::to_string(pipeline.memory_limits[stage.device]));
     }
   }
   return {};
@@ -114,18 +117,19 @@ LinkId Pipeline::links() const {
 Status check(const Pipeline& pipeline) {
   if (pipeline.stages.empty()) return bad_input("there are no stages");
   if (pipeline.micro_batches < 1) return bad_input("there are no micro-batches");
+  // Three ops per stage and micro-batch: forward and both halves of the backward.
   const auto ops = static_cast<std::int64_t>(pipeline.stages.size()) * pipeline.micro_batches * 3;
   if (ops > kMostOps) return bad_input("there are too many ops");
   if (pipeline.boundaries.size() + 1 != pipeline.stages.size()) {
-    return bad_input(std::to_string(pipeline.stages.size()) + " stages have " +
-                     std::to_string(pipeline.stages.size() - 1) + " boundaries, not " +
+    return bad_input(std::to_string(pipeline.stages.size()) + " stages need " +
+                     std::to_string(pipeline.stages.size() - 1) + " boundaries, but there are " +
                      std::to_string(pipeline.boundaries.size()));
   }
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     WEFT_TRY(check_stage(pipeline.stages[s], "stage " + std::to_string(s)));
   }
   if (pipeline.devices() > static_cast<DeviceId>(kMostOps))
-    return bad_input("a device has an absurd number");
+    return bad_input("a device number is too large");
   for (std::size_t s = 0; s < pipeline.boundaries.size(); ++s) {
     const std::string names = std::to_string(s) + " and " + std::to_string(s + 1);
     WEFT_TRY(check_transfer(pipeline.boundaries[s].forward, "between stages " + names));
@@ -186,6 +190,7 @@ Bytes memory_change(const Stage& stage, Kind kind) {
 char letter(Kind kind) { return "FIWB"[static_cast<int>(kind)]; }
 
 std::string print_time(const Pipeline& pipeline, Nanos time) {
+  // Works on the decimal text, so that no digit is lost to floating point.
   std::string text = std::to_string(time);
   if (pipeline.decimals == 0) return text;
   const auto decimals = static_cast<std::size_t>(pipeline.decimals);

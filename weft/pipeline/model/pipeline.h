@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One synchronous training step as a pipeline: stages placed on devices, micro-batches that pass
-// through them forwards and back, transfers over links, memory. What the step costs depends on the
-// order of the ops on every device, a Schedule; simulate() tells when everything happens then.
+// through the stages forward and backward, transfers over links, and memory limits. The duration
+// of the step also depends on the order of ops on every device, which is a Schedule. simulate()
+// computes when every op of a scheduled pipeline runs.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +19,35 @@ using DeviceId = std::int32_t;
 using LinkId = std::int32_t;
 using Micro = std::int32_t;  ///< number of a micro-batch
 
-/// What a stage does with one micro-batch. Backward is both gradients in one; its two halves can
-/// be ops of their own, of which only the first keeps other stages waiting. Letters as in torch.
+/// What a stage does with one micro-batch. A backward computes the gradients of the input and of
+/// the weights in one op. Zero-bubble schedules run these halves as two ops, kInput and kWeight;
+/// other stages wait only for kInput. letter() gives the letters that torch uses.
 enum class Kind : std::uint8_t { kForward, kInput, kWeight, kBackward };
 
-/// Times may be in any unit that the whole pipeline shares; Weft's own are nanoseconds.
+/// Times may be in any unit as long as the whole pipeline uses the same one. Weft itself uses
+/// nanoseconds.
 struct Stage {
   DeviceId device = 0;
   Nanos forward = 0;
-  Nanos input = 0;   ///< gradient of the input: what the stage before waits for
-  Nanos weight = 0;  ///< gradient of the weights: may wait until the end
-  /// Memory that an op of each kind takes (positive, when it starts) or frees (negative, at its
-  /// end). A whole backward does what both of its halves do.
+  Nanos input = 0;   ///< gradient of the input, which the stage before waits for
+  Nanos weight = 0;  ///< gradient of the weights, which may run as late as the end of the step
+  /// Memory change per op of each kind. A positive change takes memory when the op starts; a
+  /// negative one frees memory when the op ends. A whole backward makes both of its changes.
   Bytes forward_memory = 0, input_memory = 0, weight_memory = 0;
-  Nanos all_reduce = 0;  ///< of a replicated stage: after its last gradient, before the step ends
-  std::vector<LinkId> reduce_links = {};  ///< held meanwhile, so that messages wait
+  /// Duration of the all-reduce of a replicated stage. It starts after the last gradient of the
+  /// stage, and the step does not end before it does.
+  Nanos all_reduce = 0;
+  std::vector<LinkId> reduce_links = {};  ///< links that the all-reduce occupies; messages wait
 };
 
-/// What stands between the end of an op and the start of the one that needs its result.
+/// A message between two stages. The op that needs its data cannot start before it arrives.
 struct Transfer {
-  Nanos time = 0;             ///< its links are busy so long
-  Nanos latency = 0;          ///< passes after that, and keeps no link busy
-  std::vector<LinkId> links;  ///< all are held for `time`; each serves in the order of readiness
+  Nanos time = 0;             ///< how long its links are busy
+  Nanos latency = 0;          ///< passes after `time` and keeps no link busy
+  std::vector<LinkId> links;  ///< all are busy for `time`; a link serves messages as they get ready
 };
 
-/// Between a stage and the next one.
+/// The two directions between a stage and the next stage.
 struct Boundary {
   Transfer forward, backward;
 };
@@ -51,29 +56,32 @@ struct Pipeline {
   std::string name;
   Micro micro_batches = 1;
   std::vector<Stage> stages;
-  std::vector<Boundary> boundaries;  ///< one less than stages
-  std::vector<Bytes> memory_limits;  ///< of each device; empty: no limits
-  bool split_backward = true;        ///< schedules may run the halves of a backward apart
-  int decimals = 0;                  ///< times are those of a file times ten to this power
-  /// All-reduces of the stages of a device run one after the other, as their gradients are ready.
+  std::vector<Boundary> boundaries;  ///< boundaries[s] lies between stages s and s + 1
+  std::vector<Bytes> memory_limits;  ///< per device; empty: no limits
+  bool split_backward = true;        ///< schedules may run the halves of a backward separately
+  int decimals = 0;  ///< the times of the input file were multiplied by ten to this power
+  /// Whether the all-reduces of stages on one device run one after the other, in the order in which
+  /// their gradients are complete. If not, they may overlap.
   bool reduces_in_turn = false;
 
-  DeviceId devices() const;  ///< one more than the largest number of a device
-  LinkId links() const;
+  DeviceId devices() const;  ///< the largest device number plus one
+  LinkId links() const;      ///< the largest link number plus one
 };
 
-/// Sense of every number: nothing negative, as many boundaries as needed, no device without limit
-/// where others have one, a first micro-batch that fits. An Error says which is wrong.
+/// Checks every number: no time is negative, the number of boundaries is right, either all devices
+/// have a memory limit or none has, and one micro-batch fits on every stage. The Error says which
+/// value is wrong.
 Status check(const Pipeline& pipeline);
 
-/// A chain of equal devices, one a stage, links of their own: for tests and files of instances.
+/// A chain of stages with one device per stage and a separate link per direction of each boundary.
+/// Used by tests and by files of instances.
 Pipeline make_chain(const std::vector<Nanos>& forward, const std::vector<Nanos>& input,
                     const std::vector<Nanos>& weight, Nanos latency, Micro micro_batches);
 
 Nanos duration(const Stage& stage, Kind kind);
 Bytes memory_change(const Stage& stage, Kind kind);
 char letter(Kind kind);  ///< F, I, W, B
-/// In the unit of the file, "12.5", where the pipeline has decimals; else as it is.
+/// Prints a time in the unit of the input file, for example "12.5" if `decimals` is 1.
 std::string print_time(const Pipeline& pipeline, Nanos time);
 
 }  // namespace weft::pipeline

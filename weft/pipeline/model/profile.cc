@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reading a profile takes three steps: parse_any() recognizes the format and calls its parser in
+// profiles/, check_profile() checks the layers as a whole, and the profile gets a title for people.
+// linear_order() turns the layer graph into the chain that planners cut.
 #include "weft/pipeline/model/profile.h"
 
 #include <fmt/format.h>
@@ -18,12 +21,12 @@ namespace {
 
 constexpr DiagnosticKind kInputTime{
     "pipeline-input-time", Severity::kInfo,
-    "the profile counts the time that loading data takes, and so does the plan, as a layer",
-    "--drop-input-time plans as if loaders ran beside the devices"};
+    "the profile has a layer that loads data, and the plan counts its time as device time",
+    "use --drop-input-time if data loaders run on the host, beside the devices"};
 
 using Neighbours = std::vector<std::vector<std::int32_t>>;
 
-/// Layers left over once all that can be ordered is: they lie on cycles or behind them.
+/// The layers that a topological sort cannot order: they lie on a cycle or behind one.
 std::vector<std::int32_t> unordered(const Profile& profile) {
   const Neighbours next = profile.successors();
   std::vector<std::int32_t> missing(profile.layers.size(), 0), ready;
@@ -45,7 +48,7 @@ std::vector<std::int32_t> unordered(const Profile& profile) {
   return left;
 }
 
-/// Sums of times and sizes stay far from what 64 bits hold.
+/// Limits the sums of times and of sizes so that they stay far below 2^63.
 Status check_sums(const Profile& profile) {
   constexpr double kMost = 1e17;
   double times = 0, sizes = 0;
@@ -56,13 +59,15 @@ Status check_sums(const Profile& profile) {
     }
     if (times > kMost) {
       return bad_input(
-          fmt::format("up to layer '{}' a micro-batch takes {:.3g} s; times are in "
+          fmt::format("the layers up to '{}' take {:.3g} s for one micro-batch; give times in "
                       "milliseconds",
                       layer.id, times * 1e-9));
     }
     if (sizes > kMost) {
       return bad_input(
-          fmt::format("sizes of layers up to '{}' add up to {:.3g} bytes", layer.id, sizes));
+          fmt::format("the sizes of the layers up to '{}' add up to {:.3g} bytes; give sizes in "
+                      "bytes",
+                      layer.id, sizes));
     }
   }
   return {};
@@ -99,7 +104,7 @@ void note_input_time(const Profile& profile, Diagnostics& diagnostics) {
   for (const std::int32_t input : input_layers(profile)) {
     const Layer& layer = profile.layers[input];
     if (layer.forward == 0) continue;
-    diagnostics.add(kInputTime, fmt::format("{} ({}), {:.3f} ms a micro-batch", layer.id,
+    diagnostics.add(kInputTime, fmt::format("{} ({}), {:.3f} ms per micro-batch", layer.id,
                                             layer.name, static_cast<double>(layer.forward) * 1e-6));
   }
 }
@@ -109,10 +114,12 @@ void drop_input_time(Profile& profile) {
 }
 
 Status check_profile(Profile& profile) {
-  if (profile.layers.empty()) return bad_input("there is no layer in it");
+  if (profile.layers.empty()) return bad_input("the profile has no layers");
   std::unordered_map<std::string_view, int> ids;
   for (const Layer& layer : profile.layers) {
-    if (++ids[layer.id] > 1) return bad_input(fmt::format("layer '{}' is there twice", layer.id));
+    if (++ids[layer.id] > 1) {
+      return bad_input(fmt::format("two layers have the id '{}'", layer.id));
+    }
     if (layer.forward < 0 || layer.backward < 0 || layer.weight < 0) {
       return bad_input(fmt::format("layer '{}' has a negative time; profile it again", layer.id));
     }
@@ -121,7 +128,9 @@ Status check_profile(Profile& profile) {
     }
     if (layer.weight > layer.backward) {
       return bad_input(
-          fmt::format("layer '{}': weight gradients take longer than all of backward", layer.id));
+          fmt::format("layer '{}': weight gradients take longer than the whole backward, which "
+                      "includes them",
+                      layer.id));
     }
   }
   WEFT_TRY(check_sums(profile));
@@ -132,8 +141,8 @@ Status check_profile(Profile& profile) {
   const std::vector<std::int32_t> left = unordered(profile);
   if (!left.empty()) {
     return bad_input(
-        fmt::format("the layers have a cycle (through or before '{}'); a pipeline needs an "
-                    "order",
+        fmt::format("the edges between layers form a cycle (through or before '{}'); a pipeline "
+                    "needs layers that can be ordered",
                     profile.layers[left.front()].id));
   }
   return {};
@@ -146,7 +155,8 @@ std::vector<std::int32_t> linear_order(const Profile& profile) {
     missing[i] = static_cast<std::int32_t>(before[i].size());
     readers[i] = static_cast<std::int32_t>(next[i].size());
   }
-  // Bytes alive after the layer, less those before.
+  // How many more bytes are alive once the layer has run: its own output, unless nothing reads it,
+  // less the outputs of which it is the last reader.
   const auto growth = [&](std::int32_t layer) {
     Bytes bytes = next[layer].empty() ? 0 : profile.layers[layer].activation;
     for (const std::int32_t from : before[layer]) {
@@ -185,7 +195,8 @@ Result<Profile> parse_any(std::string_view text, const std::string& name, std::s
   return profiles::parse_pipedream(text);
 }
 
-/// PipeDream calls all of its files graph.txt, in a folder of the model's name.
+/// The file name. PipeDream names all of its files graph.txt and puts each in a folder with the
+/// name of the model, so for such files the name of the folder is the title.
 std::string title_of(const std::filesystem::path& file) {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::absolute(file, ignored).parent_path();
@@ -209,7 +220,8 @@ Result<Profile> parse_profile(std::string_view text, const std::string& name,
 }
 
 Result<Profile> read_profile(const std::string& path) {
-  // As for clusters: FILE#PART. A file whose name has such a mark is found all the same.
+  // FILE#PART selects a part of the file, as for clusters. A file whose own name contains '#' is
+  // opened under that name.
   const std::size_t mark = path.rfind('#');
   std::error_code ignored;
   if (mark == std::string::npos || std::filesystem::exists(path, ignored)) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model costs, layer by layer: the input of every planner. Layers form a graph without
-// cycles; a chain is the common case. Times and sizes are those of one micro-batch on a device of
-// speed 1.
+// What each layer of a model costs: the input of every planner. The layers form an acyclic graph,
+// usually a chain. Times and sizes are those of one micro-batch on a device of speed 1.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +15,15 @@
 namespace weft::pipeline {
 
 struct Layer {
-  std::string id;    ///< unique; edges of files name it
-  std::string name;  ///< for people
+  std::string id;    ///< unique; the edges of a profile file refer to it
+  std::string name;  ///< shown to users
   Nanos forward = 0;
-  Nanos backward = 0;    ///< all of it
-  Nanos weight = 0;      ///< the part of `backward` that only makes gradients of parameters
-  Bytes activation = 0;  ///< output, which the next layers take
+  Nanos backward = 0;    ///< the whole backward, including `weight`
+  Nanos weight = 0;      ///< the part of `backward` that computes the gradients of parameters
+  Bytes activation = 0;  ///< the output, which the next layers read
   Bytes parameters = 0;
-  /// What a micro-batch keeps from forward to backward; files that do not say give `activation`.
+  /// Memory that a micro-batch keeps from its forward to its backward. Formats without this figure
+  /// are read as if it were equal to `activation`.
   Bytes stash = 0;
 };
 
@@ -34,33 +34,36 @@ struct LayerEdge {
 struct Profile {
   std::string name;
   std::vector<Layer> layers;
-  std::vector<LayerEdge> edges;  ///< no two alike
+  std::vector<LayerEdge> edges;  ///< without duplicates
 
   std::vector<std::vector<std::int32_t>> successors() const;
   std::vector<std::vector<std::int32_t>> predecessors() const;
 };
 
-/// PipeDream graphs (DAPPLE's profiles are such), Weft's own JSON, the profiler's of SPP, graphs of
-/// dnn-partitioning and Piper, tables of Chimera (FILE#8x24); told apart by content. A file that is
-/// none of them, a cycle, a negative or missing time is an Error.
+/// Reads a profile. The format is recognized by content: PipeDream graphs (DAPPLE uses the same
+/// format), Weft's own JSON, the JSON of SPP's profiler, the graphs of dnn-partitioning and Piper,
+/// and the tables of Chimera (FILE#8x24). Fails for other content, for a cycle, and for a negative
+/// or missing time.
 Result<Profile> read_profile(const std::string& path);
 Result<Profile> parse_profile(std::string_view text, const std::string& name,
                               std::string_view wanted = {});
 
-/// Layers that load data: called Input..., nothing before them, no backward, no parameters. Their
-/// time is in PipeDream's and DAPPLE's profiles, although loaders run beside the devices.
+/// The layers that load data: their name starts with "Input", they have no predecessor, no backward
+/// and no parameters. The profiles of PipeDream and DAPPLE include the time of these layers,
+/// although data loaders run on the host beside the devices.
 std::vector<std::int32_t> input_layers(const Profile& profile);
-/// Says so where their time is part of the plan.
+/// Reports each input layer whose time would become part of the plan.
 void note_input_time(const Profile& profile, Diagnostics& diagnostics);
-/// They stay, and take no time.
+/// Sets the time of input layers to zero. The layers stay in the profile.
 void drop_input_time(Profile& profile);
 
-/// Ids are unique, edges join layers that exist, no time or size is negative, there is no cycle.
-/// Removes repeated edges.
+/// Checks that ids are unique, no time or size is negative, sums stay in range, and there is no
+/// cycle. Removes repeated edges.
 Status check_profile(Profile& profile);
 
-/// Layers in an order in which each comes after those it needs. Among those that may come next, the
-/// one that keeps the fewest bytes alive, then the first of the file: cuts of the order are small.
+/// A topological order of the layers. Among the layers that may come next it takes the one that
+/// keeps the fewest bytes alive, so that cuts of the order are small; ties go to the layer that
+/// stands first in the file. Quadratic in the number of layers at worst.
 std::vector<std::int32_t> linear_order(const Profile& profile);
 
 }  // namespace weft::pipeline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or a profile whose layers have an order.
+// Feeds arbitrary bytes to the profile reader. It must return an Error or a profile whose layers
+// can be ordered and planned.
 #include <cstdint>
 
 #include "weft/base/check.h"

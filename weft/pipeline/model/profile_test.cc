@@ -25,7 +25,7 @@ std::string why(const char* text) {
   return profile ? "no error" : profile.error().text();
 }
 
-TEST(Profile, PipedreamLinesMayBeIndentedAnyhowAndListOutputs) {
+TEST(Profile, PipedreamLinesMayBeIndentedAndListSeveralOutputs) {
   const auto profile = parse_profile(kDiamond, "dir/p.txt");
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(profile->name, "p.txt");
@@ -42,13 +42,13 @@ TEST(Profile, PipedreamLinesMayBeIndentedAnyhowAndListOutputs) {
   EXPECT_EQ(linear_order(*profile), (std::vector<std::int32_t>{2, 0, 1}));
 }
 
-TEST(Profile, GraphsAreCalledByTheirFolders) {
+TEST(Profile, PipedreamGraphsTakeTheNameOfTheirFolder) {
   EXPECT_EQ(parse_profile(kDiamond, "models/vgg16/graph.txt")->name, "vgg16");
   const std::string here = std::filesystem::current_path().filename().string();
   EXPECT_EQ(parse_profile(kDiamond, "graph.txt")->name, here);
 }
 
-TEST(Profile, TimeOfLoadingDataIsToldAndCanBeDropped) {
+TEST(Profile, TimeOfLoadingDataIsReportedAndCanBeDropped) {
   const char* sizes = "activation_size=8, parameter_size=0\n";
   const std::string text =
       std::string("a -- Input -- forward_compute_time=3.5, backward_compute_time=0, ") + sizes +
@@ -57,10 +57,11 @@ TEST(Profile, TimeOfLoadingDataIsToldAndCanBeDropped) {
       "a -- c\nb -- c\n";
   Profile profile = parse_profile(text, "p.txt").value();
   EXPECT_EQ(input_layers(profile), (std::vector<std::int32_t>{0, 1}));
-  Diagnostics told, dropped;
-  note_input_time(profile, told);
-  ASSERT_EQ(told.all().size(), 1u);
-  EXPECT_EQ(told.all()[0].places, std::vector<std::string>{"a (Input), 3.500 ms a micro-batch"});
+  Diagnostics reported, dropped;
+  note_input_time(profile, reported);
+  ASSERT_EQ(reported.all().size(), 1u);
+  EXPECT_EQ(reported.all()[0].places,
+            std::vector<std::string>{"a (Input), 3.500 ms per micro-batch"});
   drop_input_time(profile);
   note_input_time(profile, dropped);
   EXPECT_TRUE(dropped.empty());
@@ -113,7 +114,7 @@ TEST(Profile, NodesOfOneColourAreOneLayerWithItsBackward) {
   EXPECT_EQ(linear_order(*profile), (std::vector<std::int32_t>{0, 1, 2}));
 }
 
-TEST(Profile, NodesOfPiperHaveTheirPlainWayOnOneDevice) {
+TEST(Profile, PiperNodesAreReadWithOneDeviceAndWithoutRecomputation) {
   const auto profile = parse_profile(
       R"({"maxDevices": 4, "bandwidth": 1e9, "nodes": [
            {"id": 0, "name": "a", "TMPCs": {"1": [
@@ -137,7 +138,7 @@ constexpr const char* kBlocks =
     "1,1.5,2.5,9,27,8.5,4.5\r\n"
     "2,3,4.5,9,27,17,9\r\n";
 
-TEST(Profile, TablesOfChimeraTellOneBlockOfMany) {
+TEST(Profile, ChimeraTablesGiveOneBlockThatIsRepeated) {
   const auto profile = parse_profile(kBlocks, "p.csv", "2x3");
   ASSERT_TRUE(profile) << profile.error().text();
   ASSERT_EQ(profile->layers.size(), 3u);
@@ -151,24 +152,26 @@ TEST(Profile, TablesOfChimeraTellOneBlockOfMany) {
   for (const char* wanted : {"", "2", "x3", "3x4", "2x0", "2x1000000"}) {
     const auto none = parse_profile(kBlocks, "p.csv", wanted);
     ASSERT_FALSE(none) << wanted;
-    EXPECT_NE(none.error().message.find("it has 1"), std::string::npos) << none.error().message;
+    EXPECT_NE(none.error().message.find("has the sizes 1"), std::string::npos)
+        << none.error().message;
   }
 }
 
-TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
+TEST(Profile, ErrorsNameTheLayerOrFieldThatIsWrong) {
   EXPECT_NE(why("").find("empty"), std::string::npos);
-  EXPECT_NE(why("hello").find("line 1: this is no profile"), std::string::npos);
+  EXPECT_NE(why("hello").find("line 1: this is not a profile"), std::string::npos);
   EXPECT_NE(why("a -- b -- forward_compute_time=1, activation_size=1, parameter_size=1")
-                .find("no backward_compute_time"),
+                .find("needs a backward_compute_time"),
             std::string::npos);
   EXPECT_NE(why("a -- b -- forward_compute_time=-1, backward_compute_time=1, activation_size=1, "
                 "parameter_size=1")
                 .find("'a' has a negative time"),
             std::string::npos);
-  EXPECT_NE(why(R"({"layers": [{"id": "x", "backward_ms": 1}]})").find("no 'forward_ms'"),
-            std::string::npos);
+  EXPECT_NE(
+      why(R"({"layers": [{"id": "x", "backward_ms": 1}]})").find("needs a number 'forward_ms'"),
+      std::string::npos);
   EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1e30, "backward_ms": 1}]})")
-                .find("'forward_ms' is 1e30, more than can be counted"),
+                .find("'forward_ms' is 1e30, which is too large"),
             std::string::npos);
   EXPECT_NE(why(R"({"layers": [{"id": "x", "forward_ms": 1, "backward_ms": 1},
                                {"id": "y", "forward_ms": 1, "backward_ms": 1}],
@@ -184,11 +187,11 @@ TEST(Profile, WhatIsWrongIsSaidInOneSentence) {
             std::string::npos);
   EXPECT_NE(why(R"({"nodes": [{"id": 0, "fpgaLatency": 1, "size": 1}],
                     "edges": [{"sourceId": 0, "destId": 5}]})")
-                .find("no node"),
+                .find("the id of no node"),
             std::string::npos);
   EXPECT_NE(why(R"({"nodes": [{"id": 0, "TMPCs": {"2": []}}], "edges": []})").find("'TMPCs'"),
             std::string::npos);
-  EXPECT_NE(why("bs,time_f,time_b\n").find("no sizes"), std::string::npos);
+  EXPECT_NE(why("bs,time_f,time_b\n").find("no rows"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines for tests, the same on every machine.
+// Random pipelines for tests. The same seed gives the same pipeline on every machine.
 #pragma once
 
 #include <random>
@@ -10,11 +10,11 @@ namespace weft::pipeline {
 
 struct RandomShape {
   StageId stages = 4;
-  DeviceId devices = 4;  ///< stage s lies on device s modulo this, or in a V
-  bool is_v = false;
+  DeviceId devices = 4;  ///< stage s runs on device s modulo this number, unless `is_v` is set
+  bool is_v = false;     ///< stages go along the devices and back: 0 1 2 2 1 0
   Micro micro_batches = 6;
-  Bytes capacity = 0;       ///< forwards that a device can hold; 0: no limits
-  LinkId shared_links = 0;  ///< transfers take one of these; 0: each has a link of its own
+  Bytes capacity = 0;       ///< how many forwards a device can hold; 0: no limits
+  LinkId shared_links = 0;  ///< transfers share this many links; 0: each has a link of its own
 };
 
 inline Pipeline random_pipeline(const RandomShape& shape, std::mt19937& random) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PipeDream's own optimizer answers on its graphs, where they lie beside this checkout.
+// Compares the reimplemented optimizer with the answers of PipeDream's own optimizer on PipeDream's
+// graphs. Skipped unless the shared files lie beside this checkout.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +16,7 @@ const fs::path kGraphs =
 
 struct Anchor {
   const char* graph;
-  double seconds[4];  ///< 0: PipeDream did not end
+  double seconds[4];  ///< PipeDream's answer for each set of machines; 0: it did not finish
 };
 
 constexpr Anchor kAnchors[] = {
@@ -27,7 +28,7 @@ constexpr Anchor kAnchors[] = {
     {"image_classification/densenet121", {0.089976, 0.047118, 0.023549, 0}},
     {"translation/gnmt", {0.025868, 0.019285, 0.017125, 0.012024}}};
 
-TEST(SharedGraphs, ValuesArePipedreams) {
+TEST(SharedGraphs, AnswersEqualThoseOfPipedream) {
   if (!fs::exists(kGraphs)) GTEST_SKIP() << "the shared graphs are not beside this checkout";
   const std::vector<PipedreamLevel> machines[4] = {{{4, 1'000'000'000}},
                                                    {{8, 1'000'000'000}},

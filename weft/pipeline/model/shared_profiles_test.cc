@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances that others publish, where they lie beside this checkout, give layers in an order.
+// Reads profiles that other projects published. Skipped unless the shared files lie beside this
+// checkout.
 #include <gtest/gtest.h>
 
 #include <filesystem>

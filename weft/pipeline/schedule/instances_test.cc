@@ -81,7 +81,7 @@ TEST(Instances, MemoryThatHoldsNothingIsForTheSchedulerToTell) {
       "test");
   ASSERT_TRUE(list) << list.error().text();
   EXPECT_EQ(check(list->front()).error().message,
-            "stage 0 needs 2 of memory for one micro-batch; device 0 has 0");
+            "stage 0 needs a memory of 2 for one micro-batch, but device 0 has only 0");
 }
 
 TEST(Instances, DecimalsOfTimesAndSizesAreKept) {

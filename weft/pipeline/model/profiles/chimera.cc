@@ -10,9 +10,10 @@ namespace weft::pipeline::profiles {
 namespace {
 
 constexpr std::int64_t kMostBlocks = 10'000;
-constexpr double kMegabyte = 1 << 20;
-/// Gradients of all outputs inside a block (query, key, value, projection, 4 of the hidden layer,
-/// output), each as large as the output of the block.
+constexpr double kMegabyte = 1 << 20;  ///< Chimera's sizes are in MiB
+/// The table has no output size, but `mem_save_err` sums the gradients of all outputs inside a
+/// block: query, key, value, projection, the hidden layer, which counts four times, and the output.
+/// Each part is as large as the output of the block, so that is a ninth of the sum.
 constexpr double kOutputsInABlock = 9;
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -25,7 +26,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-/// The columns of a row by their names.
+/// Gives access to the cells of a row by column name.
 class Columns {
  public:
   Columns(std::vector<std::string_view> names, std::vector<std::string_view> cells)
@@ -57,7 +58,7 @@ Result<Layer> block_of(const Columns& row) {
   for (const Field& field : fields) {
     const auto number = row.number(field.name);
     if (!number || !(*number >= 0) || *number * field.unit > 1e18) {
-      return bad_input(fmt::format("column '{}' has no number that makes sense", field.name));
+      return bad_input(fmt::format("column '{}' is missing or is not a usable number", field.name));
     }
     *field.into = std::llround(*number * field.unit);
   }
@@ -82,7 +83,7 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     if (lines[i].empty()) continue;
     const Columns row(names, split(lines[i], ','));
     const auto here = row.number("bs");
-    if (!here) return bad_input(fmt::format("line {} has no 'bs' that is a number", i + 1));
+    if (!here) return bad_input(fmt::format("line {} has no number in column 'bs'", i + 1));
     sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", *here);
     if (!size || !blocks || *here != static_cast<double>(*size)) continue;
     if (*blocks < 1 || *blocks > kMostBlocks) break;
@@ -95,10 +96,11 @@ Result<Profile> parse_chimera(std::string_view text, std::string_view wanted) {
     }
     return profile;
   }
-  if (sizes.empty()) return bad_input("the table has no sizes");
+  if (sizes.empty()) return bad_input("the table has no rows");
   return fail(ErrorCode::kUsage,
-              fmt::format("this table tells of one block: write FILE#SIZExBLOCKS, as #8x24 for 24 "
-                          "of them and micro-batches of 8 samples; it has {}",
+              fmt::format("this table gives the cost of one block; write FILE#SIZExBLOCKS, for "
+                          "example FILE#8x24 for 24 blocks and micro-batches of 8 samples; the "
+                          "table has the sizes {}",
                           sizes));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a format, each in a file of its name. They tell the layers as they stand;
-// check_profile() of profile.h finds what is wrong with the whole.
+// The parsers of profile formats. Each parser checks the syntax and single numbers only; the caller
+// runs check_profile() of profile.h on the result.
 #pragma once
 
 #include <string>
@@ -14,21 +14,25 @@ struct JsonValue;
 
 namespace weft::pipeline::profiles {
 
-/// Lines `id -- name -- forward_compute_time=ms, ...` and `id -- id`: PipeDream, DAPPLE.
+/// The text format of PipeDream and DAPPLE: a line `id -- name -- forward_compute_time=ms, ...` per
+/// layer and a line `id -- id` per edge.
 Result<Profile> parse_pipedream(std::string_view text);
-/// An object: Weft's own (docs/formats/pipeline.md), or the profiler's of SPP, which gives each
-/// layer of a chain as [forward us, backward us, activation bytes, parameter bytes].
+/// A JSON object in one of four formats: Weft's own (docs/formats/pipeline.md); that of SPP's
+/// profiler, which maps each layer of a chain to [forward us, backward us, activation bytes,
+/// parameter bytes]; or one of the two node formats below.
 Result<Profile> parse_json_profile(std::string_view text, const std::string& name);
 
-/// Operator graphs of dnn-partitioning: nodes of one colour are one layer, those marked as backward
-/// its backward. Times are of an accelerator, in milliseconds.
+/// The operator graphs of dnn-partitioning. All nodes with the same `colorClass` form one layer;
+/// nodes marked as backward give the backward of that layer. Times are the accelerator times of the
+/// file ("fpgaLatency"), in milliseconds.
 Result<Profile> parse_dnn_partitioning(const JsonValue& root);
-/// Piper's: each node with one device and without recomputation. Times are seconds of forward and
-/// backward together, of which a third is taken to be forward.
+/// The graphs of Piper. Of the variants that the file lists per node, the one on one device without
+/// recomputation is used. Piper gives forward and backward as one time in seconds; a third of it is
+/// taken as the forward.
 Result<Profile> parse_piper(const JsonValue& root);
 
-/// Tables of Chimera: what one block costs by size of the micro-batch. `wanted` is "8x24": the size
-/// and how many blocks there are.
+/// The tables of Chimera, which give the cost of one transformer block by micro-batch size.
+/// `wanted` selects the size and the number of blocks: "8x24" is 24 blocks with 8 samples each.
 bool is_chimera(std::string_view text);
 Result<Profile> parse_chimera(std::string_view text, std::string_view wanted);
 

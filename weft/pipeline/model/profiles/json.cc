@@ -11,7 +11,8 @@
 namespace weft::pipeline::profiles {
 namespace {
 
-/// The number times 10^digits; `missing` where the field is not there, if that may be.
+/// The number of a field times 10^digits. If the field is absent, returns `missing`, or fails if
+/// there is no such default.
 Result<std::int64_t> layer_number(const JsonValue& layer, const std::string& id, const char* field,
                                   int digits, std::optional<std::int64_t> missing = std::nullopt) {
   const JsonValue* value = layer.find(field);
@@ -21,12 +22,12 @@ Result<std::int64_t> layer_number(const JsonValue& layer, const std::string& id,
   if (number) return *number;
   if (value && value->is_number()) {
     return bad_input(
-        fmt::format("layer '{}': '{}' is {}, more than can be counted", id, field, value->text));
+        fmt::format("layer '{}': '{}' is {}, which is too large", id, field, value->text));
   }
-  return bad_input(fmt::format("layer '{}' has no '{}' that is a number", id, field));
+  return bad_input(fmt::format("layer '{}' needs a number '{}'", id, field));
 }
 
-/// Milliseconds of our own profiles, or nanoseconds of plans.
+/// Reads NAME_ms, which profiles have, or NAME_ns, which plan files have so that times stay exact.
 Result<Nanos> time_of(const JsonValue& layer, const std::string& id, const std::string& what,
                       std::optional<Nanos> missing = std::nullopt) {
   const std::string nanos = what + "_ns";
@@ -39,7 +40,7 @@ std::string text_of(const JsonValue* value, std::string otherwise) {
 }
 
 Result<Layer> layer_of(const JsonValue& value, std::size_t position) {
-  if (!value.is_object()) return bad_input(fmt::format("layer {} is no object", position));
+  if (!value.is_object()) return bad_input(fmt::format("layer {} is not an object", position));
   Layer layer;
   layer.name = text_of(value.find("name"), fmt::format("layer {}", position));
   layer.id = text_of(value.find("id"), value.find("name") ? layer.name : std::to_string(position));
@@ -71,16 +72,18 @@ Result<Profile> own(const JsonValue& root, const JsonValue& layers) {
     return profile;
   }
   if (!edges->is_array())
-    return bad_input("'edges' is no list; leave it out for a chain of layers");
+    return bad_input("'edges' must be a list; leave it out for a chain of layers");
   std::unordered_map<std::string_view, std::int32_t> index;
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     index.emplace(profile.layers[i].id, static_cast<std::int32_t>(i));
   }
   for (const JsonValue& edge : edges->items) {
-    if (edge.items.size() != 2) return bad_input("an edge is [id, id]: from one layer to the next");
+    if (edge.items.size() != 2) {
+      return bad_input("an edge must be [id, id]: a layer and a layer that reads its output");
+    }
     const auto from = index.find(edge.items[0].text), to = index.find(edge.items[1].text);
     if (from == index.end() || to == index.end()) {
-      return bad_input(fmt::format("an edge names '{}', and there is no such layer",
+      return bad_input(fmt::format("an edge names layer '{}', which does not exist",
                                    edge.items[from == index.end() ? 0 : 1].text));
     }
     profile.edges.push_back({from->second, to->second});
@@ -88,6 +91,7 @@ Result<Profile> own(const JsonValue& root, const JsonValue& layers) {
   return profile;
 }
 
+/// SPP's profiler: an object that maps each layer, in their order, to four numbers.
 Result<Profile> spp(const JsonValue& root) {
   Profile profile;
   for (std::size_t i = 0; i < root.items.size(); ++i) {
@@ -98,12 +102,12 @@ Result<Profile> spp(const JsonValue& root) {
                                     &layer.parameters};
     for (std::size_t f = 0; f < 4; ++f) {
       const auto number =
+          // The two times are microseconds.
           facts[f].is_number() ? parse_scaled(facts[f].text, f < 2 ? 3 : 0) : std::nullopt;
       if (!number && facts[f].is_number()) {
-        return bad_input(
-            fmt::format("layer '{}': {} is more than can be counted", layer.id, facts[f].text));
+        return bad_input(fmt::format("layer '{}': {} is too large", layer.id, facts[f].text));
       }
-      if (!number) return bad_input(fmt::format("layer '{}': four numbers are due", layer.id));
+      if (!number) return bad_input(fmt::format("layer '{}' needs four numbers", layer.id));
       *fields[f] = *number;
     }
     layer.stash = layer.activation;
@@ -124,10 +128,12 @@ Result<Profile> parse_json_profile(std::string_view text, const std::string& nam
     if (nodes->items.front().find("fpgaLatency")) return parse_dnn_partitioning(root);
     if (nodes->items.front().find("TMPCs")) return parse_piper(root);
   }
+  // SPP's format has no mark of its own, so it is tried last.
   bool fours = !root.items.empty();
   for (const JsonValue& item : root.items) fours &= item.is_array() && item.items.size() == 4;
   if (root.is_object() && fours) return spp(root);
-  return bad_input("this JSON is no profile: it has no list 'layers' (docs/formats/pipeline.md)");
+  return bad_input(
+      "this JSON is not a profile: it has no list 'layers' (see docs/formats/pipeline.md)");
 }
 
 }  // namespace weft::pipeline::profiles

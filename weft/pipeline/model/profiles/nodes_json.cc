@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two formats with a list of nodes and one of edges between their ids.
+// The formats of dnn-partitioning and Piper: a list of nodes and a list of edges between node ids.
+//
+// A graph of dnn-partitioning has separate forward and backward nodes. Nodes with the same
+// colorClass must share a device, so they become one layer: its forward and backward are the sums
+// over its nodes. Edges from backward nodes mirror forward edges and are left out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +21,7 @@ Result<std::int64_t> node_number(const JsonValue& node, const std::string& id, c
   const JsonValue* value = node.find(field);
   const auto number =
       value && value->is_number() ? parse_scaled(value->text, digits) : std::nullopt;
-  if (!number) return bad_input(fmt::format("node '{}' has no '{}' that is a number", id, field));
+  if (!number) return bad_input(fmt::format("node '{}' needs a number '{}'", id, field));
   return *number;
 }
 
@@ -26,13 +30,14 @@ std::string text_of(const JsonValue& of, const char* field) {
   return value && (value->is_number() || value->is_string()) ? value->text : std::string();
 }
 
-/// 1 and true.
+/// Whether a flag is set, which files write as true or as 1.
 bool is_set(const JsonValue& node, const char* field) {
   const JsonValue* value = node.find(field);
   return value && (value->kind == JsonKind::kTrue || (value->is_number() && value->text != "0"));
 }
 
-/// Edges as nodes are numbered in the file, each with what it carries.
+/// An edge between two nodes, numbered by their positions in the file, and the bytes that it
+/// carries.
 struct NodeEdge {
   std::size_t from = 0, to = 0;
   Bytes bytes = 0;
@@ -44,28 +49,28 @@ Result<std::vector<NodeEdge>> edges_of(const JsonValue& root, const char* bytes_
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::string id = text_of(nodes[i], "id");
     if (id.empty() || !number.emplace(id, i).second) {
-      return bad_input(fmt::format("node {} has no 'id' of its own", i));
+      return bad_input(fmt::format("node {} has no unique 'id'", i));
     }
   }
   std::vector<NodeEdge> edges;
   const JsonValue* list = root.find("edges");
-  if (!list || !list->is_array()) return bad_input("'edges' is missing, a list");
+  if (!list || !list->is_array()) return bad_input("the list 'edges' is missing");
   for (const JsonValue& item : list->items) {
     const auto from = number.find(text_of(item, "sourceId"));
     const auto to = number.find(text_of(item, "destId"));
     if (from == number.end() || to == number.end()) {
-      return bad_input("an edge has a 'sourceId' or 'destId' that is no node");
+      return bad_input("the 'sourceId' or 'destId' of an edge is the id of no node");
     }
     const JsonValue* size = item.find(bytes_field);
     const auto bytes = size && size->is_number() ? parse_scaled(size->text, 0) : Bytes{0};
     if (!bytes || *bytes < 0)
-      return bad_input(fmt::format("an edge has no '{}' of bytes", bytes_field));
+      return bad_input(fmt::format("the '{}' of an edge must be a number of bytes", bytes_field));
     edges.push_back({from->second, to->second, *bytes});
   }
   return edges;
 }
 
-/// Sums what nodes of one layer have.
+/// Adds to a sum over the nodes of a layer; false on overflow.
 bool add(std::int64_t& sum, std::int64_t number) {
   return !__builtin_add_overflow(sum, number, &sum);
 }
@@ -99,21 +104,22 @@ Result<Profile> parse_dnn_partitioning(const JsonValue& root) {
     if (time < 0) return bad_input(fmt::format("node '{}' has a negative time", id));
     if (!add(is_backward[i] ? layer.backward : layer.forward, time) ||
         (!is_backward[i] && !add(layer.stash, size))) {
-      return bad_input(fmt::format("node '{}' is too large", id));
+      return bad_input(fmt::format("the times or sizes up to node '{}' are too large", id));
     }
   }
-  // What a node puts out goes to all its readers once.
+  // All edges of a node carry the same output, so its size is the largest of them, not the sum.
   std::vector<Bytes> output(nodes.size(), 0);
   for (const NodeEdge& edge : edges) {
     if (is_backward[edge.from] || layer_of[edge.from] == layer_of[edge.to]) continue;
-    // Kept for the backward of another layer: no order follows from it.
+    // A forward node that feeds the backward of another layer only keeps an activation; it does not
+    // order the two layers. Layers without forward nodes, such as a loss, still need the edge.
     if (is_backward[edge.to] && has_forward[layer_of[edge.to]]) continue;
     output[edge.from] = std::max(output[edge.from], edge.bytes);
     profile.edges.push_back({layer_of[edge.from], layer_of[edge.to]});
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!add(profile.layers[layer_of[i]].activation, output[i]))
-      return bad_input("sizes are too large");
+      return bad_input("the sum of the sizes is too large");
   }
   return profile;
 }
@@ -126,13 +132,13 @@ Result<Profile> parse_piper(const JsonValue& root) {
     Layer layer;
     layer.id = text_of(node, "id");
     layer.name = text_of(node, "name");
-    const JsonValue* ways = node.find("TMPCs");
-    const JsonValue* alone = ways ? ways->find("1") : nullptr;
-    if (!alone || alone->items.empty()) {
+    const JsonValue* variants = node.find("TMPCs");
+    const JsonValue* on_one_device = variants ? variants->find("1") : nullptr;
+    if (!on_one_device || on_one_device->items.empty()) {
       return bad_input(fmt::format("node '{}' has no 'TMPCs' for one device", layer.id));
     }
-    // The first way is the plain one; others recompute.
-    const JsonValue& plain = alone->items.front();
+    // The first variant is the plain one; the others recompute activations.
+    const JsonValue& plain = on_one_device->items.front();
     WEFT_ASSIGN(const Nanos time, node_number(plain, layer.id, "timePerSample", 9));
     layer.forward = time / 3;
     layer.backward = time - layer.forward;

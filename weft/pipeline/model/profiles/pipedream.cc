@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// PipeDream's graph format, line by line. A line with key=value facts is a layer; a line with two
+// ids is an edge. Edges may name layers of later lines, so they are resolved at the end.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -21,7 +23,7 @@ tl::unexpected<Error> bad(std::size_t line, const std::string& what) {
   return fail(ErrorCode::kBadInput, fmt::format("line {}: {}", line, what));
 }
 
-/// What stands behind "key=", up to the comma or the end; nullopt if there is no such key.
+/// The text between "key=" and the next comma or the end; nullopt if there is no such key.
 std::optional<std::string_view> value_of(std::string_view facts, std::string_view key) {
   const std::size_t at = facts.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -31,7 +33,8 @@ std::optional<std::string_view> value_of(std::string_view facts, std::string_vie
   return trimmed(rest.substr(0, rest.find(',')));
 }
 
-/// A number, or a list of several outputs as "[1.0; 2.0]", which add up.
+/// Reads a size: a number, or for a layer with several outputs a list "[1.0; 2.0]", which is
+/// summed.
 std::optional<Bytes> bytes_of(std::string_view text) {
   if (text.empty() || text.front() != '[') return parse_scaled(text, 0);
   if (text.back() != ']') return std::nullopt;
@@ -47,8 +50,8 @@ std::optional<Bytes> bytes_of(std::string_view text) {
 }
 
 Result<Layer> layer_of(std::string_view id, std::string_view rest, std::size_t line) {
-  // Names come from programs and may hold the separator, too: the facts stand behind the last one
-  // before their first key.
+  // The name is the printed module of a program and may contain the separator itself. So the name
+  // ends at the last separator before the first fact.
   const std::size_t facts_at = rest.find("forward_compute_time=");
   if (facts_at == std::string_view::npos) {
     return bad(line, fmt::format("layer '{}' has no forward_compute_time", id));
@@ -65,9 +68,8 @@ Result<Layer> layer_of(std::string_view id, std::string_view rest, std::size_t l
   };
   const auto forward = time("forward_compute_time"), backward = time("backward_compute_time");
   if (!forward || !backward) {
-    return bad(line, fmt::format("layer '{}' has no {}_compute_time that is a number of "
-                                 "milliseconds",
-                                 id, forward ? "backward" : "forward"));
+    return bad(line, fmt::format("layer '{}' needs a {}_compute_time, a number of milliseconds", id,
+                                 forward ? "backward" : "forward"));
   }
   layer.forward = *forward;
   layer.backward = *backward;
@@ -78,9 +80,10 @@ Result<Layer> layer_of(std::string_view id, std::string_view rest, std::size_t l
                            ? bytes_of(trimmed(parameters->substr(0, parameters->find(kBetween))))
                            : std::nullopt;
   if (!size || !weights) {
-    return bad(line, fmt::format("layer '{}' has no {} that is a number of bytes", id,
+    return bad(line, fmt::format("layer '{}' needs a {}, a number of bytes", id,
                                  size ? "parameter_size" : "activation_size"));
   }
+  // The format has no figure for kept activations, so the output stands for them.
   layer.activation = layer.stash = *size;
   layer.parameters = *weights;
   return layer;
@@ -103,7 +106,7 @@ Result<Profile> parse_pipedream(std::string_view text) {
     const std::size_t cut = whole.find(kBetween);
     if (cut == std::string_view::npos) {
       return bad(line,
-                 "this is no profile: expected 'node -- name -- forward_compute_time=...' or "
+                 "this is not a profile: expected 'node -- name -- forward_compute_time=...', "
                  "'node -- node', or JSON");
     }
     const std::string_view first = trimmed(whole.substr(0, cut));
@@ -122,8 +125,8 @@ Result<Profile> parse_pipedream(std::string_view text) {
   for (const Named& edge : edges) {
     const auto from = index.find(edge.from), to = index.find(edge.to);
     if (from == index.end() || to == index.end()) {
-      return bad(edge.line,
-                 fmt::format("there is no layer '{}'", from == index.end() ? edge.from : edge.to));
+      return bad(edge.line, fmt::format("the edge names layer '{}', which does not exist",
+                                        from == index.end() ? edge.from : edge.to));
     }
     profile.edges.push_back({from->second, to->second});
   }

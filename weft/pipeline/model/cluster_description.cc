@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters in words: "8x H100 nvlink, 4 hosts, 400Gb".
+// Reads descriptions of clusters such as "8x H100 nvlink, 4 hosts, 400Gb". The text is split at
+// commas. Each part is recognized by its form: a rate, a latency, a memory size, a number of hosts,
+// or a number of devices with their kind. The parts fill a Draft, and a table of device kinds adds
+// what the text does not say. The NIC of a host becomes a shared link.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +15,11 @@
 namespace weft::pipeline {
 namespace {
 
-/// What a kind of device is joined with inside a host, one direction, and holds.
+/// A kind of device: its links to other devices of the host, in bytes per second and direction,
+/// and its memory. Nominal figures, in decimal gigabytes.
 struct DeviceKind {
   std::string_view name;
-  std::int64_t nvlink;  ///< 0: has none
+  std::int64_t nvlink;  ///< 0: has no NVLink
   std::int64_t pcie;
   Bytes memory;
 };
@@ -56,7 +60,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-/// What the words of a description add up to.
+/// What the description has said so far; 0 stands for "not said".
 struct Draft {
   std::int64_t per_host = 0, hosts = 1, inside = 0, between = 0;
   const DeviceKind* kind = nullptr;
@@ -65,7 +69,7 @@ struct Draft {
   Nanos latency = 0;
 };
 
-/// "8x", "8" before "devices" or "hosts".
+/// Reads the number in "8x H100", "8 devices" or "4 hosts".
 std::optional<std::int64_t> count_of(std::string_view word) {
   if (word.ends_with('x')) word.remove_suffix(1);
   const auto count = parse_int(word);
@@ -85,7 +89,7 @@ std::string known_kinds() {
   return names;
 }
 
-/// "H100", "nvlink", "devices": what stands behind the number of devices.
+/// Reads a word that follows the number of devices: "H100", "nvlink", "devices".
 Status take_device_word(Draft& draft, std::string_view text) {
   const std::string word = lower(text);
   const auto kind = std::find_if(std::begin(kDeviceKinds), std::end(kDeviceKinds),
@@ -100,8 +104,8 @@ Status take_device_word(Draft& draft, std::string_view text) {
     return usage_error(fmt::format("a comma is missing before '{}'", text));
   else if (!word.starts_with("device") && !word.starts_with("gpu"))
     return usage_error(
-        fmt::format("'{}' is no device that Weft knows ({}); write '8 devices, 50GB/s' for "
-                    "others",
+        fmt::format("Weft does not know the device '{}' (it knows {}); describe other devices by "
+                    "their links, for example '8 devices, 50GB/s'",
                     text, known_kinds()));
   return {};
 }
@@ -114,7 +118,8 @@ std::string without_blanks(std::string_view text) {
   return squeezed;
 }
 
-/// Digits of nanoseconds that "5us", "800ns" or "0.1ms" has; nullopt for all else.
+/// The power of ten that turns the number of "5us", "800ns" or "0.1ms" into nanoseconds; nullopt if
+/// the text has no such unit.
 std::optional<int> latency_digits(std::string_view part) {
   constexpr std::pair<std::string_view, int> kUnits[] = {{"ns", 0}, {"us", 3}, {"ms", 6}};
   for (const auto& [unit, digits] : kUnits) {
@@ -126,23 +131,23 @@ std::optional<int> latency_digits(std::string_view part) {
 Status take_latency(Draft& draft, std::string_view part, int digits) {
   const auto latency = parse_scaled(part.substr(0, part.size() - 2), digits);
   if (!latency || *latency < 0) {
-    return usage_error(fmt::format("'{}' is no latency; write 5us or 0.5us", part));
+    return usage_error(fmt::format("'{}' is not a latency; write 5us or 0.5us", part));
   }
   draft.latency = *latency;
   return {};
 }
 
-/// "80GB".
+/// Reads a memory size such as "80GB".
 Status take_memory(Draft& draft, std::string_view part) {
   const auto memory = parse_bytes(part);
   if (!memory || *memory < 1) {
-    return usage_error(fmt::format("'{}' is no memory; write 80GB, 512MB or 1.5GiB", part));
+    return usage_error(fmt::format("'{}' is not a memory size; write 80GB, 512MB or 1.5GiB", part));
   }
   draft.memory = *memory;
   return {};
 }
 
-/// "8x H100", "8xH100" and "8 x H100" are two words.
+/// Splits a part into words. "8x H100", "8xH100" and "8 x H100" all give two words.
 std::vector<std::string_view> words_of(std::string_view part) {
   std::vector<std::string_view> words = split(part, ' ');
   if (words.size() > 2 && words[1] == "x") words.erase(words.begin() + 1);
@@ -158,6 +163,7 @@ std::vector<std::string_view> words_of(std::string_view part) {
 
 Status take_part(Draft& draft, std::string_view part) {
   const std::vector<std::string_view> words = words_of(part);
+  // A rate behind the devices and their own links is that of the NICs between hosts.
   if (const auto rate = parse_link_rate(part)) {
     (draft.per_host > 0 && (draft.kind || draft.inside > 0) ? draft.between : draft.inside) = *rate;
     return {};
@@ -167,15 +173,17 @@ Status take_part(Draft& draft, std::string_view part) {
     return take_latency(draft, amount, *digits);
   }
   if (amount.ends_with('B')) return take_memory(draft, amount);
-  if (words.size() < 2) return usage_error(fmt::format("'{}' is no part of a cluster", part));
+  if (words.size() < 2) {
+    return usage_error(fmt::format("'{}' is not a part of a cluster description", part));
+  }
   const auto count = count_of(words.front());
   if (!count) {
     return usage_error(
-        fmt::format("'{}' is no number from 1 to {}", words.front(), Cluster::kMostDevices));
+        fmt::format("'{}' is not a number from 1 to {}", words.front(), Cluster::kMostDevices));
   }
   const std::string second = lower(words[1]);
   if (second.starts_with("host") || second.starts_with("node")) {
-    if (words.size() > 2) return usage_error(fmt::format("'{}' is no number of hosts", part));
+    if (words.size() > 2) return usage_error(fmt::format("'{}' is not a number of hosts", part));
     draft.hosts = *count;
     return {};
   }
@@ -184,28 +192,32 @@ Status take_part(Draft& draft, std::string_view part) {
   return {};
 }
 
-/// NVLink where the devices have it, PCIe else, unless a rate says more.
+/// Fills in the links inside a host, unless a rate was given: NVLink if the device kind has it and
+/// the text does not ask for PCIe, else PCIe. Also checks that hosts and NIC rates come together.
 Status join_devices(Draft& draft) {
   if (draft.kind && draft.nvlink && draft.kind->nvlink == 0) {
-    return usage_error(fmt::format("{} has no NVLink; write '{}x {}', which are joined by PCIe",
+    return usage_error(fmt::format("{} has no NVLink; write '{}x {}', which uses PCIe",
                                    upper(draft.kind->name), draft.per_host,
                                    upper(draft.kind->name)));
   }
   if (draft.kind && draft.inside == 0) {
     draft.inside = draft.pcie || draft.kind->nvlink == 0 ? draft.kind->pcie : draft.kind->nvlink;
   }
+  // Devices of unknown kind with a single rate, for example "1 device, 4 hosts, 10Gb": the rate was
+  // stored as the rate inside a host, but it means the NICs.
   if (draft.hosts > 1 && draft.between == 0 && !draft.kind) std::swap(draft.between, draft.inside);
   if (draft.hosts > 1 && draft.between == 0) {
     return usage_error(fmt::format(
-        "nothing joins the {} hosts; add the rate of their NICs, such as 400Gb", draft.hosts));
+        "no rate is given between the {} hosts; add the rate of their NICs, such as 400Gb",
+        draft.hosts));
   }
   if (draft.hosts == 1 && draft.between > 0) {
     return usage_error(
-        "the rate of a NIC joins hosts, and there is one; add how many there are, such as "
-        "4 hosts (a memory ends in a large B, as 80GB)");
+        "there is a NIC rate but only one host; add the number of hosts, such as 4 hosts (write a "
+        "memory size with a capital B, as in 80GB)");
   }
   if (draft.inside == 0 && draft.per_host > 1) {
-    return usage_error("nothing joins the devices of a host; add a rate, such as 12.5GB/s");
+    return usage_error("no rate is given between the devices of a host; add one, such as 12.5GB/s");
   }
   return {};
 }
@@ -213,9 +225,9 @@ Status join_devices(Draft& draft) {
 Result<Draft> read_words(std::string_view text) {
   Draft draft;
   for (const std::string_view part : split(text, ',')) WEFT_TRY(take_part(draft, part));
-  if (draft.per_host == 0) return usage_error("it does not say how many devices there are");
+  if (draft.per_host == 0) return usage_error("the number of devices is missing");
   if (draft.per_host * draft.hosts > Cluster::kMostDevices) {
-    return usage_error(fmt::format("there are more than {} devices", Cluster::kMostDevices));
+    return usage_error(fmt::format("a cluster has at most {} devices", Cluster::kMostDevices));
   }
   WEFT_TRY(join_devices(draft));
   return draft;
@@ -242,7 +254,7 @@ std::optional<std::int64_t> parse_link_rate(std::string_view text) {
     bits = true;
     number.remove_suffix(1);
   } else if (number.ends_with('B')) {
-    if (!a_second) return std::nullopt;  // a size
+    if (!a_second) return std::nullopt;  // "80GB" is a memory size, not a rate
     number.remove_suffix(1);
   } else if (a_second) {
     return std::nullopt;
@@ -257,7 +269,8 @@ std::optional<std::int64_t> parse_link_rate(std::string_view text) {
       number.remove_suffix(1);
     }
   }
-  // Counts of devices are plain numbers, too; a plain rate has an exponent or a decimal point.
+  // Without a unit, only a number with an exponent or a decimal point is a rate: "8" counts
+  // devices.
   if (plain && number.find_first_of("eE.") == std::string_view::npos) return std::nullopt;
   const auto rate = parse_scaled(number, digits);
   if (!rate || *rate < (bits ? 8 : 1)) return std::nullopt;
@@ -267,11 +280,11 @@ std::optional<std::int64_t> parse_link_rate(std::string_view text) {
 Result<Cluster> describe_cluster(std::string_view text) {
   const Result<Draft> words = read_words(text);
   if (!words) {
-    // What does not begin with a number was meant to be a file.
+    // Descriptions start with a number, so other text was probably meant as a file name.
     const bool numbered = !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
     return usage_error(
-        fmt::format("'{}' describes no cluster{}: {}; as in '8x H100 nvlink, 4 hosts, 400Gb' "
-                    "or '4 devices, 12.5GB/s'",
+        fmt::format("'{}' does not describe a cluster{}: {}; write for example "
+                    "'8x H100 nvlink, 4 hosts, 400Gb' or '4 devices, 12.5GB/s'",
                     text, numbered ? "" : ", and there is no such file", words.error().message));
   }
   const Draft& draft = *words;
@@ -287,6 +300,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
         cluster.bandwidth[i * count + j] = draft.between;
     }
   }
+  // With one device per host nothing shares a NIC; the bandwidth of the pairs says it all.
   if (draft.per_host == 1) return cluster;
   for (std::int64_t first = 0; first < count; first += draft.per_host) {
     SharedLink nic;
@@ -296,7 +310,7 @@ Result<Cluster> describe_cluster(std::string_view text) {
     nic.other.insert(nic.other.end(), rest.begin(), rest.end());
     nic.bandwidth = draft.between;
     cluster.shared.push_back(std::move(nic));
-    if (draft.hosts == 2) break;  // the second NIC carries just what the first does
+    if (draft.hosts == 2) break;  // the second NIC carries exactly what the first one carries
   }
   return cluster;
 }
