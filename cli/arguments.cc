@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "weft/base/check.h"
 #include "weft/base/size.h"
@@ -75,20 +76,78 @@ std::optional<std::int64_t> Arguments::whole(const std::string& flag) const {
   return value;
 }
 
+const Subcommand* find_sub_verb(const Subcommand& verb, const std::string& own_name) {
+  for (const Subcommand& sub_verb : verb.sub_verbs) {
+    if (sub_verb.own_name() == own_name) return &sub_verb;
+  }
+  return nullptr;
+}
+
+const Subcommand& named_sub_verb(const Subcommand& verb, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    if (const Subcommand* found = find_sub_verb(verb, word)) return *found;
+  }
+  return verb;
+}
+
+/// Every sub-verb is a subcommand of CLI11 with options of its own; the verb itself is the app that
+/// holds them. CLI11 decides which words belong to which of the two. Everything else (unknown
+/// flags, values, counts) is checked here afterwards, since messages of CLI11 suggest nothing.
 class ArgumentParser {
  public:
-  explicit ArgumentParser(const Subcommand& command)
-      : command_(command), flags_(flags_of(command)) {}
+  explicit ArgumentParser(const Subcommand& verb) : verb_(verb), chosen_(&verb) {}
 
-  Result<Arguments> parse(const std::vector<std::string>& words) {
+  Result<Invocation> parse(const std::vector<std::string>& words) {
+    // What follows "--" are inputs, even if it looks like flags: those of another command, say.
+    const auto dashes = std::find(words.begin(), words.end(), "--");
+    // Only for messages, until CLI11 has decided.
+    chosen_ = &named_sub_verb(verb_, words);
+    WEFT_TRY(refuse_values({words.begin(), dashes}));
+    Parsed own;
+    declare(verb_, app_, own);
+    // Once a sub-verb is chosen, the name of another one is an input.
+    app_.require_subcommand(0, 1);
+    std::map<const CLI::App*, Parsed> of_sub_verb;
+    for (const Subcommand& sub_verb : verb_.sub_verbs) {
+      CLI::App* app = app_.add_subcommand(sub_verb.own_name());
+      declare(sub_verb, *app, of_sub_verb[app]);
+    }
+    try {
+      // CLI11 takes the words from the back.
+      app_.parse(std::vector<std::string>(std::reverse_iterator(dashes), words.rend()));
+    } catch (const CLI::ArgumentMismatch& error) {
+      const std::string what = error.what();
+      return usage(what.substr(0, what.find(':')) + " needs a value");
+    } catch (const CLI::ParseError& error) {
+      return usage(error.what());
+    }
+    const std::vector<CLI::App*> parsed = app_.get_subcommands();
+    if (parsed.empty()) {
+      chosen_ = &verb_;
+      return checked(std::move(own), app_, {dashes, words.end()});
+    }
+    Parsed& taken = of_sub_verb.at(parsed.front());
+    chosen_ = taken.command;
+    WEFT_TRY(take_over(own, taken.arguments));
+    return checked(std::move(taken), *parsed.front(), {dashes, words.end()});
+  }
+
+ private:
+  struct Parsed {
+    const Subcommand* command = nullptr;
     Arguments arguments;
-    CLI::App app;
-    app.set_help_flag();  // help is ours
+  };
+
+  /// CLI11 writes into `parsed`, which must therefore stay where it is.
+  static void declare(const Subcommand& command, CLI::App& app, Parsed& parsed) {
+    parsed.command = &command;
+    app.set_help_flag();  // cli/shell/help.cc prints help
     // Unknown flags are collected rather than refused, so that the refusal can suggest.
     app.allow_extras();
-    app.add_option("inputs", arguments.inputs);
-    for (const Flag& flag : flags_) {
-      std::vector<std::string>& values = arguments.values_[flag.name];
+    app.add_option("inputs", parsed.arguments.inputs);
+    for (const Flag& flag : flags_of(command)) {
+      std::vector<std::string>& values = parsed.arguments.values_[flag.name];
       const std::string names =
           flag.short_name.empty() ? flag.name : flag.short_name + "," + flag.name;
       if (flag.value == Flag::Value::kNone) {
@@ -98,35 +157,23 @@ class ArgumentParser {
         app.add_option(names, values)->allow_extra_args(false);
       }
     }
-    // What follows "--" are inputs, whatever it looks like: flags of another command, say.
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    WEFT_TRY(refuse_values({words.begin(), dashes}));
-    try {
-      // CLI11 takes the words from the back.
-      app.parse(std::vector<std::string>(std::reverse_iterator(dashes), words.rend()));
-    } catch (const CLI::ArgumentMismatch& error) {
-      const std::string what = error.what();
-      return usage(what.substr(0, what.find(':')) + " needs a value");
-    } catch (const CLI::ParseError& error) {
-      return usage(error.what());
-    }
-    if (dashes != words.end()) {
-      arguments.inputs.insert(arguments.inputs.end(), dashes + 1, words.end());
-    }
-    WEFT_TRY(refuse_extras(app.remaining()));
-    WEFT_TRY(check_values(arguments));
-    WEFT_TRY(check_inputs(arguments));
-    return arguments;
   }
 
- private:
   tl::unexpected<Error> usage(const std::string& message) const {
-    return fail(ErrorCode::kUsage, fmt::format("{} (see weft help {})", message, command_.name));
+    return fail(ErrorCode::kUsage, fmt::format("{} (see weft help {})", message, chosen_->name));
   }
 
-  /// A value that would be passed over says that something else was meant: "--json=no".
+  /// How messages call what was asked for: "compare", "planning"; empty if the verb has no
+  /// sub-verbs.
+  std::string asked() const { return chosen_ == &verb_ ? verb_.bare_name : chosen_->own_name(); }
+
+  /// A value that would be ignored says that something else was meant: "--json=no".
   Status refuse_values(const std::vector<std::string>& words) const {
-    for (const Flag& flag : flags_) {
+    std::vector<Flag> flags = flags_of(verb_);
+    for (const Subcommand& sub_verb : verb_.sub_verbs) {
+      flags.insert(flags.end(), sub_verb.flags.begin(), sub_verb.flags.end());
+    }
+    for (const Flag& flag : flags) {
       if (flag.value != Flag::Value::kNone) continue;
       for (const std::string& word : words) {
         if (word.starts_with(flag.name + "=")) {
@@ -137,19 +184,80 @@ class ArgumentParser {
     return {};
   }
 
-  Status refuse_extras(const std::vector<std::string>& extras) const {
-    for (const std::string& extra : extras) {
+  /// Flags of the verb may stand before the name of the sub-verb, if the sub-verb has them too:
+  /// `weft pipeline --json compare ...`.
+  Status take_over(const Parsed& before, Arguments& arguments) const {
+    for (const std::string& extra : app_.remaining()) {
       if (extra.size() < 2 || extra[0] != '-') continue;
       const std::string name = extra.substr(0, extra.find('='));
-      std::vector<std::string> known;
-      for (const Flag& flag : flags_) known.push_back(flag.name);
-      return usage(fmt::format("no flag '{}'{}", name, did_you_mean(name, known)));
+      if (arguments.values_.contains(name)) {
+        return usage(fmt::format("{} must follow {}", name, asked()));
+      }
+      return refuse_flag(name);
+    }
+    if (!before.arguments.inputs.empty()) {
+      return usage(fmt::format("'{}' must follow {}", before.arguments.inputs.front(), asked()));
+    }
+    for (const auto& [name, values] : before.arguments.values_) {
+      if (values.empty()) continue;
+      const auto found = arguments.values_.find(name);
+      if (found == arguments.values_.end()) return refuse_flag(name);
+      const bool is_switch = !found->second.empty() && is_switch_of(*chosen_, name);
+      if (!is_switch) found->second.insert(found->second.begin(), values.begin(), values.end());
     }
     return {};
   }
 
+  static bool is_switch_of(const Subcommand& command, const std::string& name) {
+    for (const Flag& flag : flags_of(command)) {
+      if (flag.name == name) return flag.value == Flag::Value::kNone;
+    }
+    return false;
+  }
+
+  /// The last checks, in the order in which a user best mends the command: names of flags, their
+  /// values, inputs. `rest` starts with "--" unless it is empty.
+  Result<Invocation> checked(Parsed parsed, const CLI::App& app,
+                             const std::vector<std::string>& rest) const {
+    Arguments& arguments = parsed.arguments;
+    if (!rest.empty()) {
+      arguments.inputs.insert(arguments.inputs.end(), rest.begin() + 1, rest.end());
+    }
+    for (const std::string& extra : app.remaining()) {
+      if (extra.size() < 2 || extra[0] != '-') continue;
+      return refuse_flag(extra.substr(0, extra.find('=')));
+    }
+    WEFT_TRY(check_values(arguments));
+    if (chosen_->check) WEFT_TRY(chosen_->check(arguments));
+    WEFT_TRY(check_inputs(arguments));
+    return Invocation{parsed.command, std::move(arguments)};
+  }
+
+  /// Of a flag that `chosen_` does not take.
+  tl::unexpected<Error> refuse_flag(const std::string& name) const {
+    for (const auto& [refused, why] : chosen_->refused_flags) {
+      if (refused == name) return fail(ErrorCode::kUsage, why);
+    }
+    std::vector<std::string> takers;
+    const auto add_taker = [&](const Subcommand& command, const std::string& called) {
+      for (const Flag& flag : command.flags) {
+        if (flag.name == name) takers.push_back(called);
+      }
+    };
+    if (!verb_.sub_verbs.empty()) add_taker(verb_, verb_.bare_name);
+    for (const Subcommand& sub_verb : verb_.sub_verbs) add_taker(sub_verb, sub_verb.own_name());
+    if (!takers.empty()) {
+      return usage(fmt::format("{} does not go with {}; it is a flag of {}", name, asked(),
+                               fmt::join(takers, ", ")));
+    }
+    std::vector<std::string> known;
+    for (const Flag& flag : flags_of(*chosen_)) known.push_back(flag.name);
+    return usage(fmt::format("no flag '{}'{}", name, did_you_mean(name, known)));
+  }
+
   Status check_values(const Arguments& arguments) const {
-    for (const Flag& flag : flags_) {
+    const std::string whose = asked().empty() ? "" : " of " + asked();
+    for (const Flag& flag : flags_of(*chosen_)) {
       const auto& values = arguments.values_.at(flag.name);
       if (!flag.repeatable && values.size() > 1) {
         return usage(fmt::format("{} was given {} times", flag.name, values.size()));
@@ -160,7 +268,8 @@ class ArgumentParser {
           return usage(fmt::format("{}: '{}' is no whole number", flag.name, value));
         }
         if (flag.value == Flag::Value::kChoice && !contains(flag.choices, value)) {
-          return usage(fmt::format("{}: {}", flag.name, none_of(value, flag.choices)));
+          // Sub-verbs may accept different values for flags of the same name.
+          return usage(fmt::format("{}{}: {}", flag.name, whose, none_of(value, flag.choices)));
         }
       }
     }
@@ -169,29 +278,42 @@ class ArgumentParser {
 
   Status check_inputs(const Arguments& arguments) const {
     const auto count = arguments.inputs.size();
-    if (count < command_.min_inputs) {
-      return usage(fmt::format("{} is missing", command_.inputs));
+    if (count < chosen_->min_inputs) {
+      return usage(fmt::format("{} is missing", chosen_->inputs));
     }
-    if (count > command_.max_inputs) {
+    if (count > 0) WEFT_TRY(refuse_mistyped_sub_verb(arguments.inputs.front()));
+    if (count > chosen_->max_inputs) {
       return usage(
-          fmt::format("'{}' is one argument too many", arguments.inputs[command_.max_inputs]));
+          fmt::format("'{}' is one argument too many", arguments.inputs[chosen_->max_inputs]));
     }
-    if (!command_.input_choices) return {};
-    const std::vector<std::string> choices = command_.input_choices();
+    if (!chosen_->input_choices) return {};
+    const std::vector<std::string> choices = chosen_->input_choices();
     for (const std::string& input : arguments.inputs) {
       if (!contains(choices, input)) return usage(none_of(input, choices));
-      if (command_.first_input_only) break;
+      if (chosen_->first_input_only) break;
     }
     return {};
   }
 
-  const Subcommand& command_;
-  const std::vector<Flag> flags_;
+  /// A mistyped sub-verb would be taken for the name of a file.
+  Status refuse_mistyped_sub_verb(const std::string& word) const {
+    if (chosen_ != &verb_) return {};
+    std::vector<std::string> names;
+    for (const Subcommand& sub_verb : verb_.sub_verbs) names.push_back(sub_verb.own_name());
+    const std::string meant = did_you_mean(word, names);
+    std::error_code ignored;
+    if (meant.empty() || std::filesystem::exists(word, ignored)) return {};
+    return usage(fmt::format("there is no file '{}'{}", word, meant));
+  }
+
+  const Subcommand& verb_;
+  const Subcommand* chosen_;
+  CLI::App app_;
 };
 
-Result<Arguments> parse_arguments(const Subcommand& command,
-                                  const std::vector<std::string>& words) {
-  return ArgumentParser(command).parse(words);
+Result<Invocation> parse_command_line(const Subcommand& verb,
+                                      const std::vector<std::string>& words) {
+  return ArgumentParser(verb).parse(words);
 }
 
 bool mentions(const std::vector<std::string>& words, const std::string& common_flag) {

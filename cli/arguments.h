@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From argv to Arguments.
+// Parses the command line with CLI11, by the declarations of cli/subcommand.h.
 #pragma once
 
 #include <string>
@@ -10,19 +10,27 @@
 
 namespace weft::cli {
 
-/// Parses what follows the verb. Failure is always ErrorCode::kUsage, with a suggestion where a
-/// flag or a choice was mistyped.
-Result<Arguments> parse_arguments(const Subcommand& command, const std::vector<std::string>& words);
+/// What the command line asks for.
+struct Invocation {
+  const Subcommand* command;  ///< the verb or one of its sub-verbs
+  Arguments arguments;        ///< without the names of verb and sub-verb
+};
 
-/// Of a flag that takes a size, of `least` bytes at least; 0 without it. Failure is
-/// ErrorCode::kUsage.
+/// Parses the words that follow the verb. `verb` must outlive the result. Failure is always
+/// ErrorCode::kUsage, with a suggestion if a flag, a choice or a sub-verb was mistyped, and with
+/// the sub-verbs that take a flag if the one that was asked for does not.
+Result<Invocation> parse_command_line(const Subcommand& verb,
+                                      const std::vector<std::string>& words);
+
+/// The value in bytes of a flag that takes a size, which must be at least `least`; 0 if the flag is
+/// not given. Failure is ErrorCode::kUsage.
 Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least);
 
 /// "'jsn' is none of json, csv; did you mean 'json'?"
 std::string none_of(const std::string& word, const std::vector<std::string>& choices);
 
-/// Whether one of common_flags() is among `words`, before any "--". They count even where the rest
-/// of the command line makes no sense.
+/// Whether `common_flag`, one of common_flags(), is among `words` before any "--". The common flags
+/// take effect even if the rest of the command line is wrong.
 bool mentions(const std::vector<std::string>& words, const std::string& common_flag);
 /// The common flag that `word` spells, or "".
 std::string common_flag_of(const std::string& word);

@@ -93,12 +93,17 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
     console.result = "weft " WEFT_VERSION "\n";
     return ExitCode::kDone;
   }
-  if (mentions(words, "--help")) words = {std::exchange(verb, "help")};
   const std::vector<Subcommand> commands = all_commands();
+  if (mentions(words, "--help")) {
+    const Subcommand* explained = find_verb(commands, verb);
+    const Subcommand* sub_verb = explained ? &named_sub_verb(*explained, words) : nullptr;
+    words = {std::exchange(verb, "help")};
+    if (sub_verb != explained) words.push_back(sub_verb->own_name());
+  }
   const Subcommand* command = find_verb(commands, verb);
   if (command == nullptr) return refuse(verb);
-  WEFT_ASSIGN(const Arguments arguments, parse_arguments(*command, words));
-  return command->run(arguments, console);
+  WEFT_ASSIGN(const Invocation invocation, parse_command_line(*command, words));
+  return invocation.command->run(invocation.arguments, console);
 }
 
 /// What becomes of an interrupted verb: a part of the answer only where the verb chose to give one.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A verb of the command line is one object: what help shows, which flags it takes, what it does.
-// Each verb has one file with one function that returns it; commands.h lists them. Help, man pages
-// and shell completions are all made from these objects.
+// Each verb has one file with one function that returns it; commands.h lists them. A verb may have
+// sub-verbs (`weft pipeline compare`), each of which is an object of the same kind, declared beside
+// its own code. The parser, help, man pages and shell completions are all made from these objects.
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/exit_codes.h"
@@ -37,7 +39,8 @@ struct Example {
   std::string what;     ///< one line
 };
 
-/// The command line, taken apart. Asking for a flag that the verb does not declare is our bug.
+/// The parsed words that follow a verb. Asking for a flag that the verb does not declare is a bug
+/// of Weft and throws std::out_of_range.
 class Arguments {
  public:
   std::vector<std::string> inputs;
@@ -60,7 +63,7 @@ struct Console {
 };
 
 struct Subcommand {
-  std::string name;
+  std::string name;         ///< "replay"; a sub-verb is named with its verb: "pipeline compare"
   std::string description;  ///< one line
   std::string inputs;       ///< how the usage line spells them: "INPUT..."
   std::size_t min_inputs = 0;
@@ -74,7 +77,21 @@ struct Subcommand {
   std::string details;
   std::array<Example, 2> examples;
   std::vector<Flag> flags;  ///< its own; common_flags() come on top
+  /// Flags that users expect here although the verb does not take them, each with the sentence that
+  /// refuses it and says what to write instead.
+  std::vector<std::pair<std::string, std::string>> refused_flags;
+  /// Optional. Runs before the inputs are counted, so that it can explain a mistake better than
+  /// "one argument too many" does.
+  std::function<Status(const Arguments&)> check;
   std::function<Result<ExitCode>(const Arguments&, Console&)> run;
+
+  /// The first input may name one of these instead; the words after it are then parsed by the
+  /// sub-verb's own declaration. `inputs`, `flags` and `run` above serve calls that name none.
+  std::vector<Subcommand> sub_verbs;
+  std::string bare_name;  ///< with sub_verbs: what a call that names none does, such as "planning"
+
+  /// "compare" of "pipeline compare".
+  std::string own_name() const { return name.substr(name.rfind(' ') + 1); }
 };
 
 /// What every verb takes: --quiet, --no-color, --help.
@@ -83,5 +100,10 @@ std::vector<Flag> common_flags();
 std::vector<Flag> program_flags();
 /// Those of the verb, then the common ones.
 std::vector<Flag> flags_of(const Subcommand& command);
+
+/// The sub-verb of `verb` that is called `own_name`; nullptr if there is none.
+const Subcommand* find_sub_verb(const Subcommand& verb, const std::string& own_name);
+/// The sub-verb that the first fitting word before any "--" names; `verb` itself if none does.
+const Subcommand& named_sub_verb(const Subcommand& verb, const std::vector<std::string>& words);
 
 }  // namespace weft::cli

@@ -13,7 +13,7 @@ constexpr const char* kBashHead =
     R"(# Completion of weft for bash, written by: weft completions bash
 _weft() {
   local line=${COMP_LINE:0:COMP_POINT} verb="" prefix="" index
-  local -a words offer=() flags=()
+  local -a words offer=() flags=() files=()
   read -ra words <<<"$line"
   [[ $line == *[[:space:]] ]] && words+=("")
   local last=$((${#words[@]} - 1))
@@ -22,8 +22,13 @@ _weft() {
   for ((index = 1; index < last; ++index)); do
     [[ ${words[index]} == -* ]] || { verb=${words[index]}; break; }
   done
-  local first=$((index + 1 == last))
-  COMPREPLY=()
+  local first=$((index + 1 == last)) next
+  for ((next = index + 1; next < last; ++next)); do
+    [[ ${words[next]} == -* ]] || break
+  done
+)";
+
+constexpr const char* kQuestion = R"(  COMPREPLY=()
   case "$verb $flag" in
 )";
 
@@ -40,6 +45,10 @@ constexpr const char* kBashTail = R"(      esac
   compopt +o default 2>/dev/null
   local candidate finished="" breaks=${COMP_WORDBREAKS//[^=:]/}
   [[ -n $breaks ]] && finished=${word%"${word##*["$breaks"]}"}
+  if [[ ${#files[@]} -gt 0 && $word != -* ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t -O "${#offer[@]}" offer < <(compgen -f -- "$word")
+  fi
   for candidate in "${offer[@]}"; do
     candidate=$prefix$candidate
     [[ $candidate == "$word"* ]] && COMPREPLY+=("${candidate#"$finished"}")
@@ -79,8 +88,28 @@ std::string value_case(const Subcommand& command, const Flag& flag) {
   return fmt::format("    {}) {} ;;\n", pattern, action);
 }
 
+/// From here on `verb` is "pipeline compare" if a sub-verb is named; the word that is being
+/// completed is none yet.
+std::string sub_verb_case(const Subcommand& command) {
+  if (command.sub_verbs.empty()) return "";
+  std::string patterns;
+  for (const Subcommand& sub_verb : command.sub_verbs) {
+    patterns += fmt::format("{}'{}'", patterns.empty() ? "" : " | ", sub_verb.name);
+  }
+  return fmt::format("    {}) ((next < last)) && verb+=\" ${{words[next]}}\" first=0 ;;\n",
+                     patterns);
+}
+
+/// The first input names a sub-verb or a file.
+std::string sub_verb_offer(const Subcommand& command) {
+  std::vector<std::string> names;
+  for (const Subcommand& sub_verb : command.sub_verbs) names.push_back(sub_verb.own_name());
+  return names.empty() ? "" : fmt::format("; ((first)) && offer=({}) files=(1)", quoted(names));
+}
+
 std::string verb_case(const std::string& verb, const std::vector<Flag>& flags,
-                      const std::vector<std::string>& inputs, bool first_input_only = false) {
+                      const std::vector<std::string>& inputs, bool first_input_only = false,
+                      const std::string& more = "") {
   std::vector<std::string> names;
   for (const Flag& flag : flags) {
     names.push_back(flag.name);
@@ -91,25 +120,42 @@ std::string verb_case(const std::string& verb, const std::vector<Flag>& flags,
     actions +=
         fmt::format("{} offer=({})", first_input_only ? "; ((first)) &&" : "", quoted(inputs));
   }
-  return fmt::format("        '{}') {} ;;\n", verb, actions);
+  return fmt::format("        '{}') {}{} ;;\n", verb, actions, more);
+}
+
+/// The cases of a verb and of its sub-verbs.
+std::string bash_cases(const Subcommand& command) {
+  std::string out =
+      verb_case(command.name, flags_of(command),
+                command.input_choices ? command.input_choices() : std::vector<std::string>{},
+                command.first_input_only, sub_verb_offer(command));
+  for (const Subcommand& sub_verb : command.sub_verbs) out += bash_cases(sub_verb);
+  return out;
+}
+
+std::string value_cases(const Subcommand& command) {
+  std::string out;
+  for (const Flag& flag : command.flags) out += value_case(command, flag);
+  for (const Subcommand& sub_verb : command.sub_verbs) out += value_cases(sub_verb);
+  return out;
 }
 
 }  // namespace
 
 std::string bash_completions(const std::vector<Subcommand>& commands) {
   std::string out = kBashHead;
+  out += "  case \"$verb ${words[next]}\" in\n";
+  for (const Subcommand& command : commands) out += sub_verb_case(command);
+  out += "  esac\n";
+  out += kQuestion;
   std::vector<std::string> verbs;
   for (const Subcommand& command : commands) {
     verbs.push_back(command.name);
-    for (const Flag& flag : command.flags) out += value_case(command, flag);
+    out += value_cases(command);
   }
   out += kMiddle;
   out += verb_case("", program_flags(), verbs);
-  for (const Subcommand& command : commands) {
-    out += verb_case(command.name, flags_of(command),
-                     command.input_choices ? command.input_choices() : std::vector<std::string>{},
-                     command.first_input_only);
-  }
+  for (const Subcommand& command : commands) out += bash_cases(command);
   return out + kBashTail;
 }
 

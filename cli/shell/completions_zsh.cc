@@ -8,7 +8,9 @@ namespace {
 
 constexpr const char* kZshHead = R"(#compdef weft
 # Completion of weft for zsh, written by: weft completions zsh
-_weft() {
+)";
+
+constexpr const char* kZshMain = R"(_weft() {
   local context state line curcontext=$curcontext
   typeset -A opt_args
 )";
@@ -75,7 +77,29 @@ std::string flag_specs(const Flag& flag) {
   return out;
 }
 
+/// Elements of an array for _describe: names with what they mean.
+std::string described(const std::vector<Subcommand>& commands) {
+  std::string out;
+  for (const Subcommand& command : commands) {
+    out +=
+        fmt::format("        '{}:{}'\n", command.own_name(), escaped(command.description, "\\:"));
+  }
+  return out;
+}
+
+/// Offers what the first input of a verb with sub-verbs may be: one of their names, or a file.
+std::string first_input_function(const Subcommand& verb) {
+  if (verb.sub_verbs.empty()) return "";
+  return fmt::format("_weft_{}() {{\n  local -a names=(\n{}      )\n", verb.name,
+                     described(verb.sub_verbs)) +
+         "  _describe sub-verb names\n  _files\n}\n";
+}
+
 std::string input_spec(const Subcommand& command) {
+  if (!command.sub_verbs.empty()) {
+    return fmt::format(" \\\n            '1:{} or sub-verb:_weft_{}'",
+                       escaped(command.inputs, "\\:"), command.name);
+  }
   if (command.max_inputs == 0) return "";
   const std::string action = command.input_choices ? list_of(command.input_choices()) : "_files";
   const bool one = command.max_inputs == 1 || command.first_input_only;
@@ -84,24 +108,43 @@ std::string input_spec(const Subcommand& command) {
                      escaped(command.inputs, "\\:"), action, others);
 }
 
+/// `words` and CURRENT then start at the sub-verb, as _arguments needs it.
+std::string sub_verb_switch(const Subcommand& verb) {
+  std::string patterns;
+  for (const Subcommand& sub_verb : verb.sub_verbs) {
+    patterns += fmt::format("{}'{}'", patterns.empty() ? "" : "|", sub_verb.name);
+  }
+  if (patterns.empty()) return "";
+  return fmt::format("          {})\n            called=\"$words[1] $words[2]\"\n", patterns) +
+         "            shift words\n            (( CURRENT-- ))\n            ;;\n";
+}
+
+/// The cases of a verb and of its sub-verbs.
+std::string zsh_cases(const Subcommand& command) {
+  std::string out = fmt::format("        '{}')\n          _arguments", command.name);
+  for (const Flag& flag : flags_of(command)) out += flag_specs(flag);
+  out += input_spec(command) + "\n          ;;\n";
+  for (const Subcommand& sub_verb : command.sub_verbs) out += zsh_cases(sub_verb);
+  return out;
+}
+
 }  // namespace
 
 std::string zsh_completions(const std::vector<Subcommand>& commands) {
   std::string out = kZshHead;
+  for (const Subcommand& command : commands) out += first_input_function(command);
+  out += kZshMain;
   out += "  _arguments -C";
   for (const Flag& flag : program_flags()) out += flag_specs(flag);
   out += " \\\n            '1:verb:->verb' '*:: :->rest'\n";
   out += "  case $state in\n    verb)\n      local -a verbs=(\n";
-  for (const Subcommand& command : commands) {
-    out += fmt::format("        '{}:{}'\n", command.name, escaped(command.description, "\\:"));
-  }
+  out += described(commands);
   out += "      )\n      _describe verb verbs\n      ;;\n";
-  out += "    rest)\n      case $words[1] in\n";
-  for (const Subcommand& command : commands) {
-    out += fmt::format("        {})\n          _arguments", command.name);
-    for (const Flag& flag : flags_of(command)) out += flag_specs(flag);
-    out += input_spec(command) + "\n          ;;\n";
-  }
+  out += "    rest)\n      local called=$words[1]\n";
+  out += "      if (( CURRENT > 2 )); then\n        case \"$words[1] $words[2]\" in\n";
+  for (const Subcommand& command : commands) out += sub_verb_switch(command);
+  out += "        esac\n      fi\n      case $called in\n";
+  for (const Subcommand& command : commands) out += zsh_cases(command);
   return out + kZshTail;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft help [VERB]`, which is also `weft VERB --help`.
+// `weft help [VERB [SUB-VERB]]`, which is also `weft VERB [SUB-VERB] --help`.
 #include "cli/shell/help.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/shell/format.h"
+#include "weft/base/suggest.h"
 
 namespace weft::cli {
 namespace {
@@ -43,12 +44,24 @@ std::string entry(const std::string& left, std::size_t column, const std::string
   return out.replace(0, 2 + left.size(), name);
 }
 
+/// Verbs or sub-verbs, one entry each.
+std::string name_entries(const std::vector<Subcommand>& commands, const Terminal& terminal) {
+  std::size_t column = 0;
+  for (const Subcommand& command : commands) column = std::max(column, command.own_name().size());
+  std::string out;
+  for (const Subcommand& command : commands) {
+    out += entry(command.own_name(), column, command.description, terminal, Tone::kBold);
+  }
+  return out;
+}
+
 Result<ExitCode> run_help(const Arguments& arguments, Console& console) {
   const std::vector<Subcommand> commands = all_commands();
   if (arguments.inputs.empty()) {
     console.result = overview(commands, console.out);
   } else {
-    console.result = verb_help(*find_verb(commands, arguments.inputs.front()), console.out);
+    WEFT_ASSIGN(const Subcommand* command, command_named(commands, arguments.inputs));
+    console.result = verb_help(*command, console.out);
   }
   return ExitCode::kDone;
 }
@@ -61,12 +74,28 @@ std::string spelled(const Flag& flag) {
   return flag.value_name.empty() ? names : names + " " + flag.value_name;
 }
 
-std::string usage_line(const Subcommand& command) {
+std::vector<std::string> usage_lines(const Subcommand& command) {
   if (command.inputs.starts_with("-- ")) {  // nothing may follow the words of another command
-    return fmt::format("weft {} [FLAG]... {}", command.name, command.inputs);
+    return {fmt::format("weft {} [FLAG]... {}", command.name, command.inputs)};
   }
-  return fmt::format("weft {}{}{} [FLAG]...", command.name, command.inputs.empty() ? "" : " ",
-                     command.inputs);
+  std::vector<std::string> lines = {fmt::format("weft {}{}{} [FLAG]...", command.name,
+                                                command.inputs.empty() ? "" : " ", command.inputs)};
+  if (!command.sub_verbs.empty()) {
+    lines.push_back(fmt::format("weft {} SUB-VERB INPUT... [FLAG]...", command.name));
+  }
+  return lines;
+}
+
+Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
+                                        const std::vector<std::string>& inputs) {
+  const Subcommand* verb = find_verb(commands, inputs.front());
+  if (inputs.size() == 1) return verb;
+  if (const Subcommand* sub_verb = find_sub_verb(*verb, inputs[1])) return sub_verb;
+  std::vector<std::string> known;
+  for (const Subcommand& sub_verb : verb->sub_verbs) known.push_back(sub_verb.own_name());
+  return fail(ErrorCode::kUsage,
+              fmt::format("{} has no sub-verb '{}'{} (see weft help {})", verb->name, inputs[1],
+                          did_you_mean(inputs[1], known), verb->name));
 }
 
 std::vector<std::string> paragraphs(const Subcommand& command) {
@@ -93,12 +122,21 @@ std::string verb_help(const Subcommand& command, const Terminal& terminal) {
     out += fmt::format("  {}\n", paint(terminal, Tone::kBold, example.command));
     out += indented(example.what, kBelow, terminal);
   }
-  out += fmt::format("\nusage: {}\n", usage_line(command));
+  const char* label = "\nusage: ";
+  for (const std::string& line : usage_lines(command)) {
+    out += fmt::format("{}{}\n", label, line);
+    label = "       ";
+  }
   if (!command.details.empty()) {
     out += "\n";
     for (const std::string& text : paragraphs(command)) {
       out += text.starts_with(' ') ? text + "\n" : wrapped(text, width, 0);
     }
+  }
+  if (!command.sub_verbs.empty()) {
+    out +=
+        fmt::format("\nsub-verbs (weft {} SUB-VERB --help shows the flags of one)\n", command.name);
+    out += name_entries(command.sub_verbs, terminal);
   }
   const std::vector<Flag> flags = flags_of(command);
   std::size_t column = 0;
@@ -114,11 +152,7 @@ std::string verb_help(const Subcommand& command, const Terminal& terminal) {
 std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal) {
   std::string out = wrapped(std::string("weft: ") + kProgramDescription, width_of(terminal), 2);
   out += "\nusage: weft VERB INPUT... [FLAG]...\n\n";
-  std::size_t column = 0;
-  for (const Subcommand& command : commands) column = std::max(column, command.name.size());
-  for (const Subcommand& command : commands) {
-    out += entry(command.name, column, command.description, terminal, Tone::kBold);
-  }
+  out += name_entries(commands, terminal);
   return out + "\n" +
          wrapped("weft --version tells the version; weft VERB --help the flags of a verb.",
                  width_of(terminal), 2);
@@ -128,9 +162,10 @@ Subcommand help_command() {
   Subcommand command;
   command.name = "help";
   command.description = "help of one verb, with examples";
-  command.inputs = "[VERB]";
-  command.max_inputs = 1;
+  command.inputs = "[VERB [SUB-VERB]]";
+  command.max_inputs = 2;
   command.input_choices = verb_names;
+  command.first_input_only = true;
   command.examples = {Example{"weft help", "all verbs"},
                       Example{"weft help replay", "the same as weft replay --help"}};
   command.run = run_help;

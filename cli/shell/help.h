@@ -14,14 +14,19 @@ inline constexpr const char* kProgramDescription =
 
 /// "--run N", "-q, --quiet": as help and man pages spell a flag.
 std::string spelled(const Flag& flag);
-/// "weft replay INPUT... [FLAG]..."
-std::string usage_line(const Subcommand& command);
+/// "weft replay INPUT... [FLAG]..."; a verb that has sub-verbs has a second line for them.
+std::vector<std::string> usage_lines(const Subcommand& command);
+
+/// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`: one or two words, the
+/// first of which is known to be a verb. Failure is ErrorCode::kUsage.
+Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
+                                        const std::vector<std::string>& inputs);
 
 /// The details of a verb: paragraphs, each one line, and lines to be shown as they are, which start
 /// with a blank.
 std::vector<std::string> paragraphs(const Subcommand& command);
 
-/// What it does, two examples to copy, usage, details, then the flags.
+/// What it does, two examples to copy, usage, details, sub-verbs, then the flags.
 std::string verb_help(const Subcommand& command, const Terminal& terminal);
 /// All verbs with their one-line descriptions.
 std::string overview(const std::vector<Subcommand>& commands, const Terminal& terminal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft man [VERB]`.
+// `weft man [VERB [SUB-VERB]]`.
 #include "cli/shell/man.h"
 
 #include <fmt/format.h>
@@ -39,6 +39,16 @@ std::string title(const std::string& page, std::string_view description) {
                      WEFT_VERSION, plain(page), plain(description));
 }
 
+/// "weft-pipeline-compare".
+std::string page_name(const Subcommand& command) {
+  std::string name = "weft-" + command.name;
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
+/// "weft-replay (1)", as .BR takes it. A name that is to be typed must not be broken by a hyphen.
+std::string reference(const std::string& page) { return fmt::format(".BR \\%{} (1)", plain(page)); }
+
 std::string section(const char* name) { return fmt::format(".SH {}\n", name); }
 
 /// A bold term with its explanation indented below.
@@ -65,7 +75,11 @@ Status write_pages(const std::string& folder, const std::vector<Subcommand>& com
   if (error) return fail(ErrorCode::kIo, "cannot make the folder: " + error.message(), folder);
   WEFT_TRY(write_file(folder + "/weft.1", program_page(commands)));
   for (const Subcommand& command : commands) {
-    WEFT_TRY(write_file(fmt::format("{}/weft-{}.1", folder, command.name), verb_page(command)));
+    WEFT_TRY(write_file(fmt::format("{}/{}.1", folder, page_name(command)), verb_page(command)));
+    for (const Subcommand& sub_verb : command.sub_verbs) {
+      WEFT_TRY(
+          write_file(fmt::format("{}/{}.1", folder, page_name(sub_verb)), verb_page(sub_verb)));
+    }
   }
   return {};
 }
@@ -77,7 +91,8 @@ Result<ExitCode> run_man(const Arguments& arguments, Console& console) {
   } else if (arguments.inputs.empty()) {
     console.result = program_page(commands);
   } else {
-    console.result = verb_page(*find_verb(commands, arguments.inputs.front()));
+    WEFT_ASSIGN(const Subcommand* command, command_named(commands, arguments.inputs));
+    console.result = verb_page(*command);
   }
   return ExitCode::kDone;
 }
@@ -105,16 +120,18 @@ std::string program_page(const std::vector<Subcommand>& commands) {
   out += section("SEE ALSO");
   std::string also;
   for (const Subcommand& command : commands) {
-    // A name that is to be typed must not be broken by a hyphen.
-    also +=
-        fmt::format("{}.BR \\%{} (1)", also.empty() ? "" : " ,\n", plain("weft-" + command.name));
+    also += (also.empty() ? "" : " ,\n") + reference(page_name(command));
   }
   return out + also + "\n";
 }
 
 std::string verb_page(const Subcommand& command) {
-  std::string out = title("weft-" + command.name, command.description);
-  out += section("SYNOPSIS") + fmt::format("{}\n", plain(usage_line(command)));
+  std::string out = title(page_name(command), command.description);
+  out += section("SYNOPSIS");
+  const std::vector<std::string> usage = usage_lines(command);
+  for (const std::string& line : usage) {
+    out += fmt::format("{}{}\n", &line == &usage.front() ? "" : ".br\n", plain(line));
+  }
   if (!command.details.empty()) {
     out += section("DESCRIPTION");
     for (const std::string& text : paragraphs(command)) {
@@ -126,21 +143,36 @@ std::string verb_page(const Subcommand& command) {
     out += fmt::format(".PP\n{} is one of: {}\n", plain(command.inputs),
                        plain(fmt::format("{}", fmt::join(command.input_choices(), ", "))));
   }
+  if (!command.sub_verbs.empty()) {
+    out += section("SUB\\-VERBS");
+    for (const Subcommand& sub_verb : command.sub_verbs) {
+      out += entry(sub_verb.own_name(), sub_verb.description);
+    }
+  }
   out += section("OPTIONS") + flag_entries(flags_of(command));
   out += section("EXAMPLES");
   for (const Example& example : command.examples) {
     out += entry(example.command, example.what);
   }
-  return out + section("SEE ALSO") + ".BR weft (1)\n";
+  out += section("SEE ALSO") + ".BR weft (1)";
+  for (const Subcommand& sub_verb : command.sub_verbs) {
+    out += " ,\n" + reference(page_name(sub_verb));
+  }
+  const std::size_t verb_end = command.name.find(' ');
+  if (verb_end != std::string::npos) {
+    out += " ,\n" + reference("weft-" + command.name.substr(0, verb_end));
+  }
+  return out + "\n";
 }
 
 Subcommand man_command() {
   Subcommand command;
   command.name = "man";
   command.description = "the man page of Weft or of one verb, as roff";
-  command.inputs = "[VERB]";
-  command.max_inputs = 1;
+  command.inputs = "[VERB [SUB-VERB]]";
+  command.max_inputs = 2;
   command.input_choices = verb_names;
+  command.first_input_only = true;
   command.details = "An installed Weft brings its man pages along: man weft, man weft-replay.";
   command.examples = {Example{"weft man replay | man -l -", "read the page of one verb"},
                       Example{"weft man -o share/man/man1", "write all pages into a folder"}};

@@ -11,7 +11,7 @@ namespace weft::cli {
 
 /// weft(1).
 std::string program_page(const std::vector<Subcommand>& commands);
-/// weft-VERB(1).
+/// weft-VERB(1) or weft-VERB-SUB-VERB(1).
 std::string verb_page(const Subcommand& command);
 
 }  // namespace weft::cli

@@ -63,6 +63,15 @@ def after(text: str, words: list[str]) -> list[str]:
     return [word.removeprefix(text) for word in words if word.startswith(text)]
 
 
+def questions(weft: Weft) -> list[list[str]]:
+    """Every verb, and every sub-verb with its verb."""
+    found = []
+    for verb in re.findall(r"^  (\w+)  ", weft("help").stdout, re.MULTILINE):
+        page = weft("help", verb).stdout.partition("\nsub-verbs ")[2].partition("\nflags\n")[0]
+        found += [[verb], *([verb, name] for name in re.findall(r"^  (\w+)  ", page, re.MULTILINE))]
+    return found
+
+
 def test_bash_offers_verbs(weft: Weft, scripts: Path) -> None:
     verbs = re.findall(r"^  (\w+)  ", weft("help").stdout, re.MULTILINE)
     assert in_bash(scripts, "weft ") == verbs
@@ -74,11 +83,21 @@ def test_bash_offers_verbs(weft: Weft, scripts: Path) -> None:
 
 
 def test_bash_offers_every_flag_of_every_verb(weft: Weft, scripts: Path) -> None:
-    for verb in in_bash(scripts, "weft "):
-        flags = weft("help", verb).stdout.partition("\nflags\n")[2]
+    for words in questions(weft):
+        flags = weft("help", *words).stdout.partition("\nflags\n")[2]
         named = re.findall(r"^  (?:(-\w), )?(-\S+)", flags, re.MULTILINE)
         expected = {name for names in named for name in names if name}
-        assert set(in_bash(scripts, f"weft {verb} -")) == expected
+        assert set(in_bash(scripts, f"weft {' '.join(words)} -")) == expected
+
+
+def test_bash_offers_sub_verbs_and_files(weft: Weft, scripts: Path) -> None:
+    sub_verbs = [words[1] for words in questions(weft) if words[0] == "pipeline" and words[1:]]
+    assert sub_verbs
+    assert set(sub_verbs) <= set(in_bash(scripts, "weft pipeline "))
+    assert "compare" in in_bash(scripts, "weft pipeline --json comp")
+    file = str(scripts / "bash")
+    assert in_bash(scripts, f"weft pipeline {file[:-1]}") == [file]
+    assert "compare" not in in_bash(scripts, "weft pipeline gantt comp")
 
 
 def test_bash_offers_values(scripts: Path) -> None:

@@ -36,9 +36,18 @@ def pages(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def sub_verbs(weft: Weft, verb: str) -> list[str]:
+    page = weft("help", verb).stdout.partition("\nsub-verbs ")[2].partition("\nflags\n")[0]
+    return re.findall(r"^  (\w+)  ", page, re.MULTILINE)
+
+
 def test_every_verb_has_its_page(weft: Weft, pages: Path) -> None:
     verbs = re.findall(r"^  (\w+)  ", weft("help").stdout, re.MULTILINE)
     expected = {"weft.1", *(f"weft-{verb}.1" for verb in verbs)}
+    for verb in verbs:
+        for name in sub_verbs(weft, verb):
+            expected.add(f"weft-{verb}-{name}.1")
+            assert weft("man", verb, name).stdout == (pages / f"weft-{verb}-{name}.1").read_text()
     assert {page.name for page in pages.iterdir()} == expected
     assert weft("man").stdout == (pages / "weft.1").read_text()
     for verb in verbs:
@@ -51,7 +60,7 @@ def test_pages_render_without_warnings_and_name_every_flag(weft: Weft, pages: Pa
         text = render(page)
         verb = page.stem.partition("-")[2]
         assert re.search(rf"^NAME\n +{page.stem} +- ", text, re.MULTILINE)
-        help_text = weft("help", verb).stdout if verb else "--version --help"
+        help_text = weft("help", *verb.split("-")).stdout if verb else "--version --help"
         for flag in re.findall(r"(?<!\S)--?[a-z][a-z-]*", help_text.partition("\nflags\n")[2]):
             assert re.search(rf"(?<!\S){flag}\b", text), f"{flag} in {page.name}"
 
