@@ -102,7 +102,7 @@ MPI_Datatype type_of(const Layout& layout, Part whole, const std::vector<Strips>
 /// Everything in one MPI_Alltoallw, each piece from the copy that Weft would ask.
 struct Alltoallw {
   explicit Alltoallw(const Problem& problem) : send(side()), receive(side()) {
-    Meetings meetings(problem.node_of);
+    OverlapCache overlaps(problem.node_of);
     const auto shared = [&](Part from, Part to) {
       std::vector<Strips> dims;
       for (std::size_t i = 0; i < problem.shape.size(); ++i) {
@@ -117,7 +117,7 @@ struct Alltoallw {
       if (from == rank) send.set(to, type_of(problem.source, from, dims, problem.item_size));
       if (to == rank) receive.set(from, type_of(problem.target, to, dims, problem.item_size));
     };
-    for (const Piece& piece : pieces_of(rank, problem.source, problem.target, meetings)) {
+    for (const Piece& piece : pieces_of(rank, problem.source, problem.target, overlaps)) {
       add(piece.from, piece.to);
     }
     add(rank, rank);

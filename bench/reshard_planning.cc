@@ -181,11 +181,11 @@ double model_ms(const Price& price) {
   }
   share_devices(problems);
   for (const Problem& problem : problems) plans.push_back(planned(problem, price));
-  std::vector<Passage> passages;
+  std::vector<ArrayRoute> routes;
   for (std::size_t i = 0; i < problems.size(); ++i) {
-    passages.push_back(make_passage(problems[i], plans[i]));
+    routes.push_back(make_route(problems[i], plans[i]));
   }
-  const JointPieces pieces = joint_pieces(passages);
+  const JointPieces pieces = joint_pieces(routes);
   WEFT_CHECK(pieces.size() == problems.size());
   return now_ms() - begin;
 }

@@ -133,7 +133,7 @@ std::string json_of(const std::vector<Case>& cases, const std::vector<Outcome>& 
   }
   if (together) {
     json.key("together");
-    write_together(json, put_together(cases, outcomes));
+    write_joint_summary(json, summarize_jointly(cases, outcomes));
   }
   return json.end_object().take() + "\n";
 }
@@ -249,7 +249,7 @@ Result<ExitCode> run_reshard(const Arguments& arguments, Console& console) {
   }
   if (!labels.empty() && !arguments.has("--json")) console.result += reshard_labels_text(labels);
   if (together && !arguments.has("--json")) {
-    console.result += reshard_together_text(put_together(cases, outcomes));
+    console.result += reshard_together_text(summarize_jointly(cases, outcomes));
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.status == Outcome::Status::kWrong) return ExitCode::kAnswerIsNo;

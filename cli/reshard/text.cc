@@ -186,7 +186,7 @@ std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::i
   return "labels    " + (text.empty() ? "all devices as they are" : text) + "\n";
 }
 
-std::string reshard_together_text(const reshard::Together& together) {
+std::string reshard_together_text(const reshard::JointSummary& together) {
   return fmt::format(
       "together  {} arrays, {} moved; a device sends at most {}, {} on average ({} at most, were\n"
       "          senders chosen for each array alone), and receives at most {}\n",

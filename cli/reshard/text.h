@@ -32,6 +32,6 @@ std::string reshard_most_memory_text(
 /// Devices that take the part of another, each with it.
 std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::int64_t>>& labels);
 
-std::string reshard_together_text(const reshard::Together& together);
+std::string reshard_together_text(const reshard::JointSummary& together);
 
 }  // namespace weft::cli

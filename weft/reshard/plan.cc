@@ -62,25 +62,25 @@ Op name_of(const Problem& problem, const std::optional<FactoredProblem>& factore
 
 }  // namespace
 
-Plan direct_plan(const Problem& problem, const Link& link, Meetings& meetings) {
-  return direct_plan(problem, factor(problem), link, meetings);
+Plan direct_plan(const Problem& problem, const Link& link, OverlapCache& overlaps) {
+  return direct_plan(problem, factor(problem), link, overlaps);
 }
 
 Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,
-                 const Link& link, Meetings& meetings) {
+                 const Link& link, OverlapCache& overlaps) {
   Plan plan;
   if (!same_distribution(problem.source, problem.target)) {
     Step step;
-    step.traffic = traffic(problem.source, problem.target, meetings);
+    step.traffic = traffic(problem.source, problem.target, overlaps);
     step.op = name_of(problem, factored, step.traffic);
     step.layouts = {std::make_shared<Layout>(problem.target)};
     plan.steps.push_back(std::move(step));
   }
-  settle(plan, problem, link);
+  update_totals(plan, problem, link);
   return plan;
 }
 
-void settle(Plan& plan, const Problem& problem, const Link& link) {
+void update_totals(Plan& plan, const Problem& problem, const Link& link) {
   plan.peak = std::max(problem.source.largest(), problem.target.largest());
   plan.time = 0;
   for (const Step& step : plan.steps) {
@@ -109,11 +109,11 @@ Bytes peak_bytes(const Problem& problem, const Plan& plan) {
 
 std::vector<Round> rounds(const Problem& problem, const Plan& plan) {
   std::vector<Round> all;
-  Meetings meetings(problem.node_of);
+  OverlapCache overlaps(problem.node_of);
   const Layout* at = &problem.source;
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {
-      Round round = exchange(*at, *layout, meetings);
+      Round round = exchange(*at, *layout, overlaps);
       if (!round.empty()) all.push_back(std::move(round));
       at = layout.get();
     }

@@ -48,13 +48,13 @@ struct Plan {
 
 /// The direct plan: one exchange, which meets the receive bound. Not for partial targets, whose
 /// summands are to be chosen first.
-Plan direct_plan(const Problem& problem, const Link& link, Meetings& meetings);
+Plan direct_plan(const Problem& problem, const Link& link, OverlapCache& overlaps);
 /// `factored`: factor(problem), for those who have it.
 Plan direct_plan(const Problem& problem, const std::optional<FactoredProblem>& factored,
-                 const Link& link, Meetings& meetings);
+                 const Link& link, OverlapCache& overlaps);
 
 /// Sums up steps, and fills peak and time.
-void settle(Plan& plan, const Problem& problem, const Link& link);
+void update_totals(Plan& plan, const Problem& problem, const Link& link);
 
 /// Of the largest part of any layout, on any device; ends count as they are, since the last round
 /// casts what it puts in place, and what is between as it is sent.

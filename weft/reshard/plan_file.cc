@@ -172,12 +172,12 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
 
 /// Traffic of all rounds of a step together.
 Traffic traffic_through(const Layout& from, const std::vector<LayoutPtr>& layouts,
-                        Meetings& meetings) {
+                        OverlapCache& overlaps) {
   Traffic sum;
   std::vector<std::int64_t> received_by(from.devices(), 0);
   const Layout* at = &from;
   for (const LayoutPtr& next : layouts) {
-    const Traffic one = traffic(*at, *next, meetings);
+    const Traffic one = traffic(*at, *next, overlaps);
     const std::vector<std::int64_t> more = received(*at, *next);
     for (std::size_t i = 0; i < more.size(); ++i) received_by[i] += more[i];
     sum.recv_total += one.recv_total;
@@ -209,7 +209,7 @@ Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
   const JsonValue* steps = value.find("steps");
   if (steps == nullptr || !steps->is_array()) return bad_input("'steps' is no list");
   Plan plan;
-  Meetings meetings(problem.node_of);
+  OverlapCache overlaps(problem.node_of);
   const Layout* at = &problem.source;
   const auto most = static_cast<std::int64_t>(layouts.size()) - 1;
   for (const JsonValue& item : steps->items) {
@@ -225,7 +225,7 @@ Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
       }
       next = layouts[number].get();
     }
-    step.traffic = traffic_through(*at, step.layouts, meetings);
+    step.traffic = traffic_through(*at, step.layouts, overlaps);
     at = next;
     plan.steps.push_back(std::move(step));
   }
@@ -252,7 +252,7 @@ Result<PlannedArray> parse_array(const JsonValue& value) {
   }
   WEFT_ASSIGN(array.link, parse_link(value));
   WEFT_ASSIGN(array.plan, parse_steps(value, problem, layouts));
-  settle(array.plan, problem, array.link);
+  update_totals(array.plan, problem, array.link);
   WEFT_TRY(replay(problem, rounds(problem, array.plan), array.plan.last(problem)));
   return array;
 }

@@ -35,7 +35,7 @@ void Edges::grow() {
   }
 }
 
-void Edges::settle() {
+void Edges::assign_numbers() {
   std::vector<std::int64_t> sorted = table_;
   std::erase(sorted, kFree);
   std::sort(sorted.begin(), sorted.end());
@@ -79,7 +79,7 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
   WEFT_CHECK(boxes <= std::numeric_limits<std::uint32_t>::max());
   std::size_t count = 1;
   for (Edges& edges : edges_) {
-    edges.settle();
+    edges.assign_numbers();
     count *= edges.size() > 0 ? edges.size() - 1 : 0;
   }
   // Counted, summed up, and put behind each other.

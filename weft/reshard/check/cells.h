@@ -17,7 +17,7 @@ class Edges {
  public:
   void add(std::int64_t position);
   /// Numbers them. Nothing is added after that.
-  void settle();
+  void assign_numbers();
   /// Of a position that was added.
   std::uint32_t index(std::int64_t position) const { return number_[find(position)]; }
   std::size_t size() const { return count_; }

@@ -67,7 +67,7 @@ bool small_enough(const Problem& problem) {
 Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, const Layout& last) {
   const auto count = static_cast<std::size_t>(elements(problem.shape));
   const Layout &source = problem.source, &target = problem.target;
-  Numbers truth(count, 0);
+  Numbers expected(count, 0);
   std::vector<Numbers> arrays(source.devices(), Numbers(count));
   for (Device device = 0; device < source.devices(); ++device) {
     for (std::size_t i = 0; i < count; ++i) {  // rubbish where nothing is held
@@ -75,7 +75,7 @@ Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, cons
     }
   }
   for (std::size_t summand = 0; summand < source.group_of_summand.size(); ++summand) {
-    for (std::size_t i = 0; i < count; ++i) truth[i] += number_of(summand, i);
+    for (std::size_t i = 0; i < count; ++i) expected[i] += number_of(summand, i);
   }
   for (Device device = 0; device < source.devices(); ++device) {
     for_each_element(source, device, [&](std::size_t i) {
@@ -99,7 +99,7 @@ Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, cons
                        [&](std::size_t i) { sum[i] += arrays[other][i]; });
     }
     bool right = true;
-    for_each_element(target, device, [&](std::size_t i) { right = right && sum[i] == truth[i]; });
+    for_each_element(target, device, [&](std::size_t i) { right = right && sum[i] == expected[i]; });
     if (!right) {
       return fail(ErrorCode::kInfeasible,
                   "device " + std::to_string(device) + " ends with wrong numbers");

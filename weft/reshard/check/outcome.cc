@@ -90,7 +90,7 @@ Outcome check_plan(const Problem& problem, const Link& link, Plan plan) {
 
 void set_window(const Problem& problem, Bytes window, Outcome& outcome) {
   outcome.link.window = window;
-  settle(outcome.plan, problem, outcome.link);
+  update_totals(outcome.plan, problem, outcome.link);
 }
 
 std::int64_t received(const Plan& plan) {
@@ -136,20 +136,20 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
   json.end_object();
 }
 
-Together put_together(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
-  std::vector<Passage> passages;
+JointSummary summarize_jointly(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+  std::vector<ArrayRoute> routes;
   JointPieces apart;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (outcomes[i].status != Outcome::Status::kOk) continue;
-    passages.push_back(make_passage(*cases[i].problem, outcomes[i].plan));
-    apart.push_back(joint_pieces({passages.back()}).front());
+    routes.push_back(make_route(*cases[i].problem, outcomes[i].plan));
+    apart.push_back(joint_pieces({routes.back()}).front());
   }
-  const JointLoads loads = joint_loads(passages, joint_pieces(passages));
-  Together together;
-  together.arrays = static_cast<std::int64_t>(passages.size());
+  const JointLoads loads = joint_loads(routes, joint_pieces(routes));
+  JointSummary together;
+  together.arrays = static_cast<std::int64_t>(routes.size());
   together.sent_max = loads.sent_max;
   together.received_max = loads.received_max;
-  together.sent_apart = joint_loads(passages, apart).sent_max;
+  together.sent_apart = joint_loads(routes, apart).sent_max;
   std::int64_t senders = 0;
   for (const Bytes sent : loads.sent) {
     together.sent_total += sent;
@@ -159,7 +159,7 @@ Together put_together(const std::vector<Case>& cases, const std::vector<Outcome>
   return together;
 }
 
-void write_together(JsonWriter& json, const Together& together) {
+void write_joint_summary(JsonWriter& json, const JointSummary& together) {
   json.begin_object().field("arrays", together.arrays).field("sent_total", together.sent_total);
   json.field("sent_max", together.sent_max).field("sent_mean", together.sent_mean);
   json.field("sent_max_apart", together.sent_apart);

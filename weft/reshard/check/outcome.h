@@ -48,15 +48,15 @@ std::int64_t received(const Plan& plan);
 /// gap to it, and steps.
 void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome);
 /// Arrays that share their devices, moved at once: joint_loads() of those that are ok.
-struct Together {
+struct JointSummary {
   std::int64_t arrays = 0;
   Bytes sent_total = 0, sent_max = 0, received_max = 0;
   Bytes sent_mean = 0;   ///< by a device that sends anything
   Bytes sent_apart = 0;  ///< sent_max, were senders chosen for each array alone
 };
-Together put_together(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes);
-/// An object with the fields of Together.
-void write_together(JsonWriter& json, const Together& together);
+JointSummary summarize_jointly(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes);
+/// An object with the fields of JointSummary.
+void write_joint_summary(JsonWriter& json, const JointSummary& together);
 
 /// One line: id, rounds of [from, to, box] with "add" behind where the receiver reduces; of a
 /// partial target also `keeps`, the boxes of its summand that each device holds, the rest being

@@ -56,7 +56,7 @@ std::size_t teams(const Layout& target) {
 
 /// What is wrong. The first in the order of rounds is told.
 struct Fault {
-  enum Kind : std::size_t { kNotThere, kNoBase, kTwice, kTargetTwice, kTargetLacks } kind;
+  enum Kind : std::size_t { kSendsMissing, kAddsToMissing, kAddsTwice, kTargetTwice, kTargetLacks } kind;
   std::size_t stage, item;  ///< of targets: the team
 
   bool of_target() const { return kind >= kTargetTwice; }
@@ -76,7 +76,7 @@ class Replay {
     add_parts(
         source, source_, [&](Part part) { return source.group[part]; },
         [&](Part part) { return source.device_of(part); });
-    if (target.partial()) adds_up_ = contributions(target, last);
+    if (target.partial()) contributions_ = contributions(target, last);
     const auto team = [&](Part part) {
       const Device device = target.device_of(part);
       return target.partial() ? target.team[device] : device;
@@ -85,7 +85,7 @@ class Replay {
         target, wanted_, [&](Part part) { return target.device_of(part); }, team);
     stages_.push_back(&source_);
     for (const Round& round : rounds) stages_.push_back(&round);
-    stages_.push_back(&adds_up_);
+    stages_.push_back(&contributions_);
     stages_.push_back(&wanted_);
   }
 
@@ -128,7 +128,7 @@ class Replay {
   /// False where something is wrong.
   bool run_stage(const Items& items) {
     if (&items.list == &source_) return start(items);
-    if (&items.list == &adds_up_) return add_up(items);
+    if (&items.list == &contributions_) return sum_teams(items);
     if (&items.list == &wanted_) return arrive(items);
     return move(items);
   }
@@ -136,19 +136,19 @@ class Replay {
   bool start(const Items& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       // Parts of a device may share a cell: what is there already is no fault.
-      held_.add(parts[i].to, SummandSets::only(parts[i].from));
+      held_.add(parts[i].to, SummandSets::single(parts[i].from));
     }
     return true;
   }
 
   bool move(const Items& transfers) {
     sent_.clear();  // as it was before the round
-    held_.forget();
+    held_.clear_snapshots();
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       if (held_.empty(transfers[i].from)) {
-        return is_wrong({Fault::kNotThere, transfers.stage, transfers.item(i)});
+        return is_wrong({Fault::kSendsMissing, transfers.stage, transfers.item(i)});
       }
-      sent_.push_back(held_.keep(transfers[i].from));
+      sent_.push_back(held_.snapshot(transfers[i].from));
     }
     for (const bool add : {false, true}) {
       for (std::size_t i = 0; i < transfers.size(); ++i) {
@@ -157,16 +157,16 @@ class Replay {
         if (!add) {
           held_.replace(to, sent_[i]);
         } else if (held_.empty(to)) {
-          return is_wrong({Fault::kNoBase, transfers.stage, transfers.item(i)});
+          return is_wrong({Fault::kAddsToMissing, transfers.stage, transfers.item(i)});
         } else if (!held_.add(to, sent_[i])) {
-          return is_wrong({Fault::kTwice, transfers.stage, transfers.item(i)});
+          return is_wrong({Fault::kAddsTwice, transfers.stage, transfers.item(i)});
         }
       }
     }
     return true;
   }
 
-  bool add_up(const Items& parts) {
+  bool sum_teams(const Items& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!sums_.add(parts[i].to, held_, parts[i].from)) {
         return is_wrong({Fault::kTargetTwice, stages_.size(), team_of(parts[i])});
@@ -209,21 +209,21 @@ class Replay {
     for (const Interval& side : transfer.box) {
       box += (box.empty() ? "" : ", ") + std::to_string(side.low) + ":" + std::to_string(side.high);
     }
-    const bool sends = fault.kind == Fault::kNotThere;
+    const bool sends = fault.kind == Fault::kSendsMissing;
     return "round " + std::to_string(fault.stage - 1) + ": device " +
            std::to_string(sends ? transfer.from : transfer.to) +
            (sends                          ? " sends [" + box + "], which it does not hold"
-            : fault.kind == Fault::kNoBase ? " adds to [" + box + "], which it does not hold"
+            : fault.kind == Fault::kAddsToMissing ? " adds to [" + box + "], which it does not hold"
                                            : " adds a summand of [" + box + "] twice");
   }
 
   const Problem& problem_;
   SummandSets held_, sums_;  ///< of devices, of teams
   Round source_;             ///< its parts, from group to device
-  Round adds_up_;            ///< of a partial target: see contributions()
+  Round contributions_;            ///< of a partial target: see contributions()
   Round wanted_;             ///< parts of the target, from device to team
   std::vector<const Round*> stages_;
-  std::vector<SummandSets::Kept> sent_;
+  std::vector<SummandSets::Snapshot> sent_;
   std::optional<Fault> fault_;
 };
 

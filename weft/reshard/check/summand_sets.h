@@ -24,28 +24,28 @@ class SummandSets {
   bool empty(std::size_t holder) { return of(holder).count == 0; }
   bool all(std::size_t holder) { return of(holder).count == groups_; }
 
-  /// A set as it was, whatever becomes of it. Lives until forget().
-  struct Kept {
+  /// A set as it was, whatever becomes of it. Lives until clear_snapshots().
+  struct Snapshot {
     std::uint32_t low = 0, count = 0;
     bool run = true;
     std::size_t words = 0;  ///< where its bits are, if it is no run
   };
-  Kept keep(std::size_t holder) {
+  Snapshot snapshot(std::size_t holder) {
     const Set& set = of(holder);
-    Kept kept{set.low, set.count, set.run, kept_.size()};
+    Snapshot snapshot{set.low, set.count, set.run, snapshot_bits_.size()};
     if (!set.run) {
       const std::uint64_t* bits = &bits_[holder * words_];
-      kept_.insert(kept_.end(), bits, bits + words_);
+      snapshot_bits_.insert(snapshot_bits_.end(), bits, bits + words_);
     }
-    return kept;
+    return snapshot;
   }
-  static Kept only(std::size_t group) { return {static_cast<std::uint32_t>(group), 1, true, 0}; }
-  void forget() { kept_.clear(); }
+  static Snapshot single(std::size_t group) { return {static_cast<std::uint32_t>(group), 1, true, 0}; }
+  void clear_snapshots() { snapshot_bits_.clear(); }
 
-  void replace(std::size_t holder, const Kept& by) { replace(holder, by, bits_of(by)); }
+  void replace(std::size_t holder, const Snapshot& by) { replace(holder, by, bits_of(by)); }
 
   /// Both return false where one of them is there already.
-  bool add(std::size_t holder, const Kept& more) { return add(holder, more, bits_of(more)); }
+  bool add(std::size_t holder, const Snapshot& more) { return add(holder, more, bits_of(more)); }
   bool add(std::size_t holder, SummandSets& others, std::size_t whose) {
     const Set& set = others.of(whose);
     const std::uint64_t* bits = set.run ? nullptr : &others.bits_[whose * words_];
@@ -68,11 +68,11 @@ class SummandSets {
     }
     return set;
   }
-  const std::uint64_t* bits_of(const Kept& kept) const {
-    return kept.run ? nullptr : &kept_[kept.words];
+  const std::uint64_t* bits_of(const Snapshot& snapshot) const {
+    return snapshot.run ? nullptr : &snapshot_bits_[snapshot.words];
   }
 
-  void replace(std::size_t holder, const Kept& by, const std::uint64_t* by_bits) {
+  void replace(std::size_t holder, const Snapshot& by, const std::uint64_t* by_bits) {
     Set& set = of(holder);
     set.low = by.low;
     set.count = by.count;
@@ -80,7 +80,7 @@ class SummandSets {
     for (std::size_t i = 0; !by.run && i < words_; ++i) bits_[holder * words_ + i] = by_bits[i];
   }
 
-  bool add(std::size_t holder, const Kept& more, const std::uint64_t* more_bits) {
+  bool add(std::size_t holder, const Snapshot& more, const std::uint64_t* more_bits) {
     Set& set = of(holder);
     if (more.count == 0) return true;
     if (set.count == 0) {
@@ -135,7 +135,7 @@ class SummandSets {
   std::size_t words_, cell_ = ~std::size_t{0} - 1;
   std::vector<Set> sets_;
   std::vector<std::uint64_t> bits_;  ///< of holders whose set is no run
-  std::vector<std::uint64_t> kept_;
+  std::vector<std::uint64_t> snapshot_bits_;
 };
 
 }  // namespace weft::reshard

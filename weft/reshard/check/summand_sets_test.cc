@@ -31,14 +31,14 @@ TEST(SummandSets, DoWhatSetsDo) {
     std::vector<Plain> plain(holders);
     for (std::size_t i = 0; i < groups; ++i) {
       const std::size_t holder = random() % holders;
-      ASSERT_TRUE(sets.add(holder, SummandSets::only(i)));
+      ASSERT_TRUE(sets.add(holder, SummandSets::single(i)));
       plain[holder].insert(i);
     }
     bool apart = true;
     for (int step = 0; step < 8 && apart; ++step) {
       const std::size_t from = random() % holders, to = random() % holders;
-      sets.forget();
-      const SummandSets::Kept kept = sets.keep(from);
+      sets.clear_snapshots();
+      const SummandSets::Snapshot kept = sets.snapshot(from);
       if (random() % 4 == 0) {
         sets.replace(to, kept);
         plain[to] = plain[from];
@@ -67,12 +67,12 @@ TEST(SummandSets, AreEmptyAtTheStartOfACell) {
   SummandSets sets(2, 70);
   sets.start(0);
   EXPECT_TRUE(sets.empty(0));
-  EXPECT_TRUE(sets.add(0, SummandSets::only(3)));
-  EXPECT_TRUE(sets.add(0, SummandSets::only(66)));
+  EXPECT_TRUE(sets.add(0, SummandSets::single(3)));
+  EXPECT_TRUE(sets.add(0, SummandSets::single(66)));
   sets.start(1);
   EXPECT_TRUE(sets.empty(0));
-  EXPECT_TRUE(sets.add(0, SummandSets::only(66)));
-  EXPECT_FALSE(sets.add(0, SummandSets::only(66)));
+  EXPECT_TRUE(sets.add(0, SummandSets::single(66)));
+  EXPECT_FALSE(sets.add(0, SummandSets::single(66)));
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ void measure(Cut& cut) {
   cut.lengths.reserve(cut.slots.size());
   for (const Strips& slot : cut.slots) cut.lengths.push_back(length(slot));
   const auto [least, most] = std::minmax_element(cut.lengths.begin(), cut.lengths.end());
-  cut.every = !cut.lengths.empty() && *least == *most ? *least : -1;
+  cut.uniform_length = !cut.lengths.empty() && *least == *most ? *least : -1;
   cut.length_of.clear();
-  if (cut.every < 0) {
+  if (cut.uniform_length < 0) {
     cut.length_of.reserve(cut.slot_of.size());
     for (const std::int32_t slot : cut.slot_of) cut.length_of.push_back(cut.lengths[slot]);
   }
@@ -73,12 +73,12 @@ std::int64_t Layout::largest() const {
   if (further.empty()) {
     Product product;
     for (const auto& cut : cuts) multiply(product, *cut);
-    if (product.even()) {
+    if (product.uniform()) {
       const bool any = std::any_of(group.begin(), group.end(), [](auto g) { return g != kAbsent; });
-      return any ? product.every() : 0;
+      return any ? product.uniform_value() : 0;
     }
-    std::vector<std::int64_t> room;
-    const std::int64_t* held = product.values(group.size(), room);
+    std::vector<std::int64_t> scratch;
+    const std::int64_t* held = product.values(group.size(), scratch);
     std::int64_t most = 0;
     for (Part part = 0; part < parts(); ++part) {
       if (group[part] != kAbsent) most = std::max(most, held[part]);
@@ -179,21 +179,21 @@ std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high)
   return boxes;
 }
 
-Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices) {
+Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device devices) {
   Layout layout;
   layout.shape = shape;
-  const std::int64_t* grid = deal.grid;
+  const std::int64_t* grid = distribution.grid;
   layout.group.assign(devices, Layout::kAbsent);
   for (std::size_t dim = 0; dim < 2; ++dim) {
     std::vector<Strips> dealt(grid[dim]);
-    for (std::int64_t at = 0, next = deal.source[dim]; at < shape[dim]; at += deal.block[dim]) {
-      dealt[next].push_back({at, std::min(at + deal.block[dim], shape[dim])});
+    for (std::int64_t at = 0, next = distribution.source[dim]; at < shape[dim]; at += distribution.block[dim]) {
+      dealt[next].push_back({at, std::min(at + distribution.block[dim], shape[dim])});
       next = (next + 1) % grid[dim];
     }
     std::vector<Strips> parts(devices);
     for (Device device = 0; device < grid[0] * grid[1]; ++device) {
-      const std::int64_t minor = deal.row_major ? grid[1] : grid[0];
-      const bool is_major = (dim == 0) == deal.row_major;
+      const std::int64_t minor = distribution.row_major ? grid[1] : grid[0];
+      const bool is_major = (dim == 0) == distribution.row_major;
       parts[device] = strips_of(dealt[is_major ? device / minor : device % minor]);
       layout.group[device] = 0;
     }

@@ -34,7 +34,7 @@ struct Cut {
   std::vector<std::int64_t> lengths;    ///< of slots
   std::vector<std::int32_t> slot_of;    ///< by part
   std::vector<std::int64_t> length_of;  ///< by part, where lengths differ; else empty
-  std::int64_t every = -1;              ///< the length of all slots; -1: they differ
+  std::int64_t uniform_length = -1;              ///< the length of all slots; -1: they differ
   bool single = false;                  ///< no slot has more than one strip
   /// The longest slot, where each is one strip from a multiple of it on; else 0.
   std::int64_t tile = 0;
@@ -44,8 +44,8 @@ struct Cut {
 
 /// Times what each part has of the dimension.
 inline void multiply(Product& product, const Cut& cut) {
-  if (cut.every >= 0) {
-    product.multiply(cut.every);
+  if (cut.uniform_length >= 0) {
+    product.multiply(cut.uniform_length);
   } else {
     product.multiply(cut.length_of);
   }
@@ -110,7 +110,7 @@ struct BlockCyclic {
   std::int64_t source[2] = {0, 0};  ///< grid position that owns the first block
   bool row_major = true;            ///< order of devices in the grid
 };
-Layout layout_of(const Shape& shape, const BlockCyclic& deal, Device devices);
+Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device devices);
 
 /// An Error unless every element is held, and each summand of it in one region alone (with any
 /// number of copies): what a source must be to be read from.

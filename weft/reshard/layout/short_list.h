@@ -14,8 +14,8 @@
 
 namespace weft::reshard {
 
-/// As much of a std::vector<T> as is needed; more than `Few` items lie on the heap.
-template <class T, std::uint32_t Few>
+/// As much of a std::vector<T> as is needed; more than `InlineCount` items lie on the heap.
+template <class T, std::uint32_t InlineCount>
 class ShortList {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
@@ -36,7 +36,7 @@ class ShortList {
     append(first, last);
   }
   ShortList(const ShortList& other) { append(other.begin(), other.end()); }
-  ShortList(ShortList&& other) noexcept { take(other); }
+  ShortList(ShortList&& other) noexcept { steal(other); }
   ShortList& operator=(const ShortList& other) {
     if (this == &other) return *this;
     clear();
@@ -45,11 +45,11 @@ class ShortList {
   }
   ShortList& operator=(ShortList&& other) noexcept {
     if (this == &other) return *this;
-    drop();
-    take(other);
+    release();
+    steal(other);
     return *this;
   }
-  ~ShortList() { drop(); }
+  ~ShortList() { release(); }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -93,37 +93,37 @@ class ShortList {
   }
 
  private:
-  T* room() { return reinterpret_cast<T*>(room_); }
+  T* inline_data() { return reinterpret_cast<T*>(inline_bytes_); }
 
   void grow(std::size_t count) {
     const std::size_t capacity = std::max<std::size_t>(count, 2 * std::size_t{capacity_});
     T* more = std::allocator<T>().allocate(capacity);
     std::uninitialized_copy(begin(), end(), more);
-    drop();
+    release();
     data_ = more;
     capacity_ = static_cast<std::uint32_t>(capacity);
   }
-  void drop() {
-    if (data_ != room()) std::allocator<T>().deallocate(data_, capacity_);
+  void release() {
+    if (data_ != inline_data()) std::allocator<T>().deallocate(data_, capacity_);
   }
   /// Leaves the other empty; what was here must have been dropped.
-  void take(ShortList& other) {
+  void steal(ShortList& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;
-    if (other.data_ == other.room()) {
-      data_ = room();
+    if (other.data_ == other.inline_data()) {
+      data_ = inline_data();
       std::uninitialized_copy(other.begin(), other.end(), data_);
     } else {
       data_ = other.data_;
     }
-    other.data_ = other.room();
-    other.capacity_ = Few;
+    other.data_ = other.inline_data();
+    other.capacity_ = InlineCount;
     other.size_ = 0;
   }
 
-  T* data_ = room();
-  std::uint32_t size_ = 0, capacity_ = Few;
-  alignas(T) std::byte room_[Few * sizeof(T)];
+  T* data_ = inline_data();
+  std::uint32_t size_ = 0, capacity_ = InlineCount;
+  alignas(T) std::byte inline_bytes_[InlineCount * sizeof(T)];
 };
 
 }  // namespace weft::reshard

@@ -8,14 +8,14 @@
 #include <set>
 
 #include "weft/base/check.h"
-#include "weft/reshard/round/joining.h"
+#include "weft/reshard/round/group_merge.h"
 #include "weft/reshard/round/shards.h"
 
 namespace weft::reshard {
 namespace {
 
 /// Groups of `from` that each group of `to` is made of, sorted: there may be as many as devices.
-std::vector<std::vector<std::int32_t>> ingredients(const Layout& from, const Layout& to) {
+std::vector<std::vector<std::int32_t>> source_groups_of(const Layout& from, const Layout& to) {
   std::vector<std::vector<std::int32_t>> groups(to.groups);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
     groups[to.group_of_summand[i]].push_back(from.group_of_summand[i]);
@@ -40,25 +40,25 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-/// Meetings::between() of each dimension.
-using Met = std::vector<const Meetings::Slots*>;
+/// OverlapCache::overlapping_slots() of each dimension.
+using OverlappingSlots = std::vector<const OverlapCache::Slots*>;
 
-Met meet(const Layout& from, const Layout& to, Meetings& meetings) {
-  Met met;
+OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, OverlapCache& overlaps) {
+  OverlappingSlots overlapping;
   for (std::size_t i = 0; i < from.cuts.size(); ++i) {
-    met.push_back(&meetings.between(from.cuts[i], to.cuts[i]));
+    overlapping.push_back(&overlaps.overlapping_slots(from.cuts[i], to.cuts[i]));
   }
-  return met;
+  return overlapping;
 }
 
 /// take(key) for every shard of `group` that may share elements with what `part` shall hold.
 template <class Take>
-void for_each_shard(const Met& met, const Layout& to, Part part, std::int32_t group,
+void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part part, std::int32_t group,
                     const Take& take) {
-  const std::size_t dims = met.size();
+  const std::size_t dims = overlapping.size();
   std::vector<const std::vector<std::int32_t>*> slots(dims);
   for (std::size_t i = 0; i < dims; ++i) {
-    slots[i] = &(*met[i])[to.cuts[i]->slot_of[part]];
+    slots[i] = &(*overlapping[i])[to.cuts[i]->slot_of[part]];
     if (slots[i]->empty()) return;
   }
   std::vector<std::size_t> at(dims, 0);
@@ -119,10 +119,10 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
 
 /// Tells a shard that `part` of the new layout needs a piece of it, unless its device holds it.
 void add_receiver(const Layout& from, const Layout& to,
-                  const std::vector<std::vector<std::int32_t>>& made_of, Part part, Shard& shard) {
+                  const std::vector<std::vector<std::int32_t>>& source_groups, Part part, Shard& shard) {
   const Device device = to.device_of(part);
   if (std::binary_search(shard.holders.begin(), shard.holders.end(), device)) return;
-  const std::vector<std::int32_t>& needed = made_of[to.group[part]];
+  const std::vector<std::int32_t>& needed = source_groups[to.group[part]];
   const bool has_own = among(needed, from.group[device]);
   const std::int32_t base = has_own ? from.group[device] : needed.front();
   const std::int64_t elements = common_elements(from, shard.part, to, part);
@@ -130,15 +130,15 @@ void add_receiver(const Layout& from, const Layout& to,
 }
 
 /// Tells every shard who needs a piece of it.
-void collect_receivers(const Layout& from, const Layout& to, Meetings& meetings, Shards& shards) {
-  const auto made_of = ingredients(from, to);
-  const Met met = meet(from, to, meetings);
+void collect_receivers(const Layout& from, const Layout& to, OverlapCache& overlaps, Shards& shards) {
+  const auto source_groups = source_groups_of(from, to);
+  const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
   for (Part part = 0; part < to.parts(); ++part) {
     if (!to.holds(part)) continue;
-    for (const std::int32_t group : made_of[to.group[part]]) {
-      for_each_shard(met, to, part, group, [&](const ShardKey& key) {
+    for (const std::int32_t group : source_groups[to.group[part]]) {
+      for_each_shard(overlapping, to, part, group, [&](const ShardKey& key) {
         Shard* shard = shards.find(key);
-        if (shard != nullptr) add_receiver(from, to, made_of, part, *shard);
+        if (shard != nullptr) add_receiver(from, to, source_groups, part, *shard);
       });
     }
   }
@@ -169,9 +169,9 @@ std::vector<Piece> sorted_by(const Number& number, std::size_t count, std::vecto
 bool exchangeable(const Layout& from, const Layout& to) {
   if (from.group_of_summand.size() != to.group_of_summand.size()) return false;
   if (to.groups == 1) return true;
-  std::vector<std::int32_t> leads_to(from.groups, Layout::kAbsent);
+  std::vector<std::int32_t> merged_group(from.groups, Layout::kAbsent);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
-    std::int32_t& group = leads_to[from.group_of_summand[i]];
+    std::int32_t& group = merged_group[from.group_of_summand[i]];
     if (group != Layout::kAbsent && group != to.group_of_summand[i]) return false;
     group = to.group_of_summand[i];
   }
@@ -180,13 +180,13 @@ bool exchangeable(const Layout& from, const Layout& to) {
 
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to) {
   std::vector<std::int64_t> own(to.devices(), 0);
-  const auto made_of = ingredients(from, to);
+  const auto source_groups = source_groups_of(from, to);
   const auto further =
       from.further.empty() ? std::vector<std::vector<Part>>{} : parts_of_devices(from);
   for (Part part = 0; part < to.parts(); ++part) {
     const Device device = to.device_of(part);
     if (to.group[part] == Layout::kAbsent || from.group[device] == Layout::kAbsent) continue;
-    if (!among(made_of[to.group[part]], from.group[device])) continue;
+    if (!among(source_groups[to.group[part]], from.group[device])) continue;
     if (further.empty()) {
       own[device] += common_elements(from, device, to, part);
     } else {
@@ -198,27 +198,27 @@ std::vector<std::int64_t> kept(const Layout& from, const Layout& to) {
 
 std::vector<std::int64_t> received(const Layout& from, const Layout& to) {
   std::vector<std::int64_t> elements(to.devices(), 0);
-  const auto made_of = ingredients(from, to);
+  const auto source_groups = source_groups_of(from, to);
   for (Part part = 0; part < to.parts(); ++part) {
     if (to.group[part] == Layout::kAbsent) continue;
     elements[to.device_of(part)] +=
-        to.elements(part) * static_cast<std::int64_t>(made_of[to.group[part]].size());
+        to.elements(part) * static_cast<std::int64_t>(source_groups[to.group[part]].size());
   }
   const std::vector<std::int64_t> own = kept(from, to);
   for (std::size_t device = 0; device < own.size(); ++device) elements[device] -= own[device];
   return elements;
 }
 
-std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetings) {
+std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   WEFT_CHECK(exchangeable(from, to));
   Shards shards(from);
-  collect_receivers(from, to, meetings, shards);
+  collect_receivers(from, to, overlaps, shards);
   std::size_t count = 0;
   for (const Shard& shard : shards.list()) count += shard.receivers.size();
   std::vector<Piece> all;
   all.reserve(count);
   for (Shard& shard : shards.list()) {
-    const std::vector<Device> sender = senders(shard, to, meetings.node_of());
+    const std::vector<Device> sender = senders(shard, to, overlaps.node_of());
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
       all.push_back(
@@ -231,28 +231,28 @@ std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetin
 }
 
 std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
-                             Meetings& meetings) {
+                             OverlapCache& overlaps) {
   WEFT_CHECK(exchangeable(from, to));
   Shards shards(from);
-  const auto made_of = ingredients(from, to);
-  const Met met = meet(from, to, meetings);
-  const Met met_back = meet(to, from, meetings);
+  const auto source_groups = source_groups_of(from, to);
+  const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
+  const OverlappingSlots overlapping_back = overlapping_slots(to, from, overlaps);
   // Parts of the new layout by group and slots, to find out who wants something of a shard.
   Shards wanted(to);
-  const Joining joining(from, to);
+  const GroupMerge merge(from, to);
   std::vector<Piece> own;
-  const auto settle = [&](Shard& shard) {
-    for_each_shard(met_back, from, shard.part, joining.leads_to[from.group[shard.part]],
+  const auto collect_own = [&](Shard& shard) {
+    for_each_shard(overlapping_back, from, shard.part, merge.merged_group[from.group[shard.part]],
                    [&](const ShardKey& key) {
                      if (Shard* found = wanted.find(key)) {
                        for (const Part part : found->parts) {
-                         add_receiver(from, to, made_of, part, shard);
+                         add_receiver(from, to, source_groups, part, shard);
                        }
                      }
                    });
     std::sort(shard.receivers.begin(), shard.receivers.end(),
               [](const auto& a, const auto& b) { return a.part < b.part; });
-    const std::vector<Device> sender = senders(shard, to, meetings.node_of());
+    const std::vector<Device> sender = senders(shard, to, overlaps.node_of());
     for (std::size_t i = 0; i < sender.size(); ++i) {
       const Shard::Receiver& receiver = shard.receivers[i];
       const Device device = to.device_of(receiver.part);
@@ -261,25 +261,25 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
     }
     shard.receivers.clear();
   };
-  std::set<const Shard*> settled;
+  std::set<const Shard*> visited;
   for (Shard& shard : shards.list()) {
     if (!std::binary_search(shard.holders.begin(), shard.holders.end(), self)) continue;
-    settle(shard);
-    settled.insert(&shard);
+    collect_own(shard);
+    visited.insert(&shard);
   }
   for (Part part = 0; part < to.parts(); ++part) {
     if (to.device_of(part) != self || !to.holds(part)) continue;
-    for (const std::int32_t group : made_of[to.group[part]]) {
-      for_each_shard(met, to, part, group, [&](const ShardKey& key) {
+    for (const std::int32_t group : source_groups[to.group[part]]) {
+      for_each_shard(overlapping, to, part, group, [&](const ShardKey& key) {
         Shard* shard = shards.find(key);
-        if (shard == nullptr || settled.count(shard) != 0) return;
+        if (shard == nullptr || visited.count(shard) != 0) return;
         if (shard->holders.size() > 1) {
-          settle(*shard);
-          settled.insert(shard);
+          collect_own(*shard);
+          visited.insert(shard);
           return;
         }
         // The only holder sends it, whoever else wants something of it.
-        add_receiver(from, to, made_of, part, *shard);
+        add_receiver(from, to, source_groups, part, *shard);
         const Shard::Receiver& receiver = shard->receivers.back();
         own.push_back({shard->holders[0], self, shard->part, part, receiver.add});
         shard->receivers.clear();
@@ -290,8 +290,8 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
   return own;
 }
 
-Round exchange(const Layout& from, const Layout& to, Meetings& meetings) {
-  std::vector<Piece> all = pieces(from, to, meetings);
+Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps) {
+  std::vector<Piece> all = pieces(from, to, overlaps);
   all = sorted_by([](const Piece& piece) { return piece.from; }, to.devices(), std::move(all));
   all = sorted_by([](const Piece& piece) { return piece.to; }, to.devices(), std::move(all));
   Round round;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/reshard/layout/layout.h"
-#include "weft/reshard/round/meetings.h"
+#include "weft/reshard/round/overlap_cache.h"
 #include "weft/reshard/round/round.h"
 
 namespace weft::reshard {
@@ -36,11 +36,11 @@ std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 /// copies, from one of the same node if there is any, and loads of copies are balanced. Where
 /// summands are reduced, one group (the device's own where it has one) is put in place and the
 /// others are added. In the order of receivers, then senders.
-Round exchange(const Layout& from, const Layout& to, Meetings& meetings);
+Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
 /// The same as pieces, in the order of to_part, from_part.
-std::vector<Piece> pieces(const Layout& from, const Layout& to, Meetings& meetings);
+std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps);
 /// Those that `self` sends or receives, without making all others.
-std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to, Meetings& meetings);
+std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

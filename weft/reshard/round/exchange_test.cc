@@ -44,9 +44,9 @@ Traffic counted(const Round& round, const std::vector<std::int32_t>& node_of) {
 }
 
 void expect_told(const Layout& from, const Layout& to, const std::vector<std::int32_t>& node_of) {
-  Meetings meetings(node_of);
-  const Traffic told = traffic(from, to, meetings);
-  const Traffic real = counted(exchange(from, to, meetings), node_of);
+  OverlapCache overlaps(node_of);
+  const Traffic told = traffic(from, to, overlaps);
+  const Traffic real = counted(exchange(from, to, overlaps), node_of);
   EXPECT_EQ(told.recv_max, real.recv_max);
   EXPECT_EQ(told.recv_total, real.recv_total);
   EXPECT_EQ(told.peers_max, real.peers_max);
@@ -62,8 +62,8 @@ TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
     if (seed % 4 == 0) set_nodes(problem, 1 + seed % 3);
     expect_told(problem.source, problem.target, problem.node_of);
     std::vector<std::int64_t> by_device;
-    Meetings meetings(problem.node_of);
-    traffic(problem.source, problem.target, meetings, &by_device);
+    OverlapCache overlaps(problem.node_of);
+    traffic(problem.source, problem.target, overlaps, &by_device);
     EXPECT_EQ(by_device, received(problem.source, problem.target));
   }
 }
@@ -107,13 +107,13 @@ TEST(Exchange, NodesThatAreGridsAreToldByProductsAsHolderByHolder) {
     const Layout& target = *layouts.layout(factored->to);
     for (const TypeNumber way : moves(*factored, numbers.of(factored->from), numbers)) {
       Layout layout = *layouts.layout(way);
-      Meetings meetings(problem.node_of);
-      const std::int64_t lacks = node_lacks(layout, target, meetings);
+      OverlapCache overlaps(problem.node_of);
+      const std::int64_t lacks = node_deficit_max(layout, target, overlaps);
       // Never more than a round brings, and nothing else than without the short cut.
-      EXPECT_LE(lacks, into_nodes(layout, target, meetings));
+      EXPECT_LE(lacks, node_inflow_max(layout, target, overlaps));
       (layout.node_grid ? grids : others) += 1;
       layout.node_grid = false;
-      EXPECT_EQ(node_lacks(layout, target, meetings), lacks);
+      EXPECT_EQ(node_deficit_max(layout, target, overlaps), lacks);
     }
   }
   EXPECT_GT(grids, 500);
@@ -125,13 +125,13 @@ TEST(Exchange, ADeviceFindsItsOwnPiecesWithoutAllOthers) {
     Problem problem = random_problem(seed, {.partial = seed % 2 == 1, .other_mesh = true});
     if (problem.target.partial()) problem.target = problem.source;
     if (seed % 3 == 0) set_nodes(problem, 2);
-    Meetings meetings(problem.node_of);
-    const std::vector<Piece> all = pieces(problem.source, problem.target, meetings);
+    OverlapCache overlaps(problem.node_of);
+    const std::vector<Piece> all = pieces(problem.source, problem.target, overlaps);
     for (Device self = 0; self < problem.source.devices(); ++self) {
       std::vector<Piece> own = all;
       std::erase_if(own,
                     [&](const Piece& piece) { return piece.from != self && piece.to != self; });
-      EXPECT_EQ(pieces_of(self, problem.source, problem.target, meetings), own) << seed;
+      EXPECT_EQ(pieces_of(self, problem.source, problem.target, overlaps), own) << seed;
     }
   }
 }
@@ -139,8 +139,8 @@ TEST(Exchange, ADeviceFindsItsOwnPiecesWithoutAllOthers) {
 TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
   for (unsigned seed = 0; seed < 600; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
-    Meetings meetings;
-    const Traffic real = counted(exchange(problem.source, problem.target, meetings), {});
+    OverlapCache overlaps;
+    const Traffic real = counted(exchange(problem.source, problem.target, overlaps), {});
     EXPECT_EQ(real.recv_max, bounds(problem).recv_max) << seed;
     EXPECT_EQ(real.recv_total, bounds(problem).recv_total) << seed;
   }
@@ -149,9 +149,9 @@ TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
 TEST(Exchange, CopiesShareTheSending) {
   // One row block on devices 0-3, the other on 4-7; everybody wants everything.
   const Problem problem = parsed("x=2,y=4", "8,8", "x,-", "-,-");
-  Meetings meetings;
+  OverlapCache overlaps;
   std::map<Device, std::int64_t> sent;
-  for (const Transfer& transfer : exchange(problem.source, problem.target, meetings)) {
+  for (const Transfer& transfer : exchange(problem.source, problem.target, overlaps)) {
     sent[transfer.from] += volume(transfer.box);
   }
   EXPECT_EQ(sent.size(), 8u);
@@ -160,8 +160,8 @@ TEST(Exchange, CopiesShareTheSending) {
 
 TEST(Exchange, SummandsAreAddedToTheOneThatIsThere) {
   const Problem problem = parsed("x=2", "4", "-", "x", "x");
-  Meetings meetings;
-  const Round round = exchange(problem.source, problem.target, meetings);
+  OverlapCache overlaps;
+  const Round round = exchange(problem.source, problem.target, overlaps);
   ASSERT_EQ(round.size(), 2u);
   EXPECT_TRUE(round[0].add && round[1].add);
   EXPECT_EQ(round[0].box, (Box{{0, 2}}));
@@ -177,11 +177,11 @@ TEST(Exchange, RaggedShardsGoAnywhere) {
   problem.target =
       layout_of_boxes(problem.shape, {flat_range(all, 0, 20), {}, flat_range(all, 20, 35)});
   ASSERT_TRUE(check_source(problem.source));
-  Meetings meetings;
-  const Round round = exchange(problem.source, problem.target, meetings);
+  OverlapCache overlaps;
+  const Round round = exchange(problem.source, problem.target, overlaps);
   EXPECT_TRUE(replay(problem, {round}, problem.target));
   EXPECT_TRUE(run_oracle(problem, {round}, problem.target));
-  EXPECT_EQ(traffic(problem.source, problem.target, meetings).recv_max, 17);
+  EXPECT_EQ(traffic(problem.source, problem.target, overlaps).recv_max, 17);
   EXPECT_EQ(bounds(problem).recv_max, 17);
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/base/check.h"
-#include "weft/reshard/round/joining.h"
+#include "weft/reshard/round/group_merge.h"
 
 namespace weft::reshard {
 namespace {
@@ -16,12 +16,12 @@ namespace {
 /// By node: one device for each distinct part that its devices hold.
 class Holders {
  public:
-  Holders(const Layout& layout, const Meetings& meetings) {
+  Holders(const Layout& layout, const OverlapCache& overlaps) {
     std::vector<std::pair<std::uint64_t, Device>> seen;  // by what they hold
     first_.push_back(0);
-    for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+    for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
       seen.clear();
-      for (const Device device : meetings.devices_of(node)) {
+      for (const Device device : overlaps.devices_of(node)) {
         if (layout.holds(device)) seen.emplace_back(number_of(layout, device), device);
       }
       std::sort(seen.begin(), seen.end());
@@ -50,14 +50,14 @@ class Holders {
 };
 
 /// Whether the devices of every node hold all combinations of the pieces and groups they have.
-bool are_grids(const Layout& layout, const Holders& holders, const Meetings& meetings) {
-  std::vector<std::size_t> combinations(meetings.nodes(), 1);
+bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache& overlaps) {
+  std::vector<std::size_t> combinations(overlaps.nodes(), 1);
   std::vector<std::int32_t> seen_in;  // by slot or group: the last node that had it
   const auto count = [&](std::size_t numbers, const auto& number_of) {
     seen_in.assign(numbers, -1);
-    for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+    for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
       std::size_t distinct = 0;
-      for (const Device device : meetings.devices_of(node)) {
+      for (const Device device : overlaps.devices_of(node)) {
         const std::int32_t number = number_of(device);
         if (number < 0 || seen_in[number] == node) continue;
         seen_in[number] = node;
@@ -73,7 +73,7 @@ bool are_grids(const Layout& layout, const Holders& holders, const Meetings& mee
       return cut->lengths[slot] > 0 ? slot : Layout::kAbsent;
     });
   }
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
     if (combinations[node] != holders.of(node).size()) return false;
   }
   return !layout.cuts.empty();
@@ -81,22 +81,22 @@ bool are_grids(const Layout& layout, const Holders& holders, const Meetings& mee
 
 /// Groups of summands that the devices of each node have, where that is the same number for every
 /// group of `to` that they go into, and each device goes on with its own; else nullopt.
-std::optional<std::vector<std::int64_t>> joined_in_nodes(const Layout& from, const Layout& to,
-                                                         const Joining& joining,
-                                                         const Meetings& meetings) {
-  std::vector<std::int32_t> seen_in(from.groups, -1), led_in(to.groups, -1);
-  std::vector<std::int64_t> counts(meetings.nodes(), 0);
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& from, const Layout& to,
+                                                         const GroupMerge& merge,
+                                                         const OverlapCache& overlaps) {
+  std::vector<std::int32_t> seen_in(from.groups, -1), merged_seen_in(to.groups, -1);
+  std::vector<std::int64_t> counts(overlaps.nodes(), 0);
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
     std::int64_t before = 0, after = 0;
-    for (const Device device : meetings.devices_of(node)) {
+    for (const Device device : overlaps.devices_of(node)) {
       const std::int32_t group = from.group[device], next = to.group[device];
       if (group == Layout::kAbsent) continue;
-      if (next != Layout::kAbsent && joining.leads_to[group] != next) return std::nullopt;
+      if (next != Layout::kAbsent && merge.merged_group[group] != next) return std::nullopt;
       before += seen_in[group] != node ? 1 : 0;
       seen_in[group] = node;
-      std::int32_t& led = led_in[joining.leads_to[group]];
-      after += led != node ? 1 : 0;
-      led = node;
+      std::int32_t& merged_seen = merged_seen_in[merge.merged_group[group]];
+      after += merged_seen != node ? 1 : 0;
+      merged_seen = node;
     }
     if (after == 0) continue;
     if (before % after != 0) return std::nullopt;
@@ -107,30 +107,30 @@ std::optional<std::vector<std::int64_t>> joined_in_nodes(const Layout& from, con
 
 /// By device: elements that its node has of what it wants of each group, and all that it wants.
 /// Where nodes are grids, both are products over dimensions.
-struct Wishes {
+struct NodeDemand {
   const std::int64_t *near, *wanted;
 };
-Wishes wishes(const Layout& from, const Layout& to, Meetings& meetings) {
+NodeDemand node_demand(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   Product has, wants;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     multiply(wants, *to.cuts[dim]);
     if (from.cuts[dim] == to.cuts[dim]) {
       multiply(has, *to.cuts[dim]);
     } else {
-      has.multiply(meetings.in_nodes(from.cuts[dim], to.cuts[dim]).near);
+      has.multiply(overlaps.overlap_in_nodes(from.cuts[dim], to.cuts[dim]).near);
     }
   }
-  return {has.values(to.devices(), meetings.room()[0]),
-          wants.values(to.devices(), meetings.room()[1])};
+  return {has.values(to.devices(), overlaps.scratch()[0]),
+          wants.values(to.devices(), overlaps.scratch()[1])};
 }
 
 /// Without summands.
-std::int64_t into_plain_grids(const Layout& from, const Layout& to, Meetings& meetings) {
-  const auto [near, wanted] = wishes(from, to, meetings);
+std::int64_t inflow_without_summands(const Layout& from, const Layout& to, OverlapCache& overlaps) {
+  const auto [near, wanted] = node_demand(from, to, overlaps);
   std::int64_t most = 0;
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
     std::int64_t into = 0;
-    for (const Device device : meetings.devices_of(node)) {
+    for (const Device device : overlaps.devices_of(node)) {
       if (to.group[device] != Layout::kAbsent) into += wanted[device] - near[device];
     }
     most = std::max(most, into);
@@ -138,16 +138,16 @@ std::int64_t into_plain_grids(const Layout& from, const Layout& to, Meetings& me
   return most;
 }
 
-/// `groups`: see joined_in_nodes().
-std::int64_t into_grids(const Layout& from, const Layout& to, const Joining& joining,
-                        const std::vector<std::int64_t>& groups, Meetings& meetings) {
-  const auto [near, wanted] = wishes(from, to, meetings);
+/// `groups`: see merged_groups_per_node().
+std::int64_t inflow_of_grids(const Layout& from, const Layout& to, const GroupMerge& merge,
+                        const std::vector<std::int64_t>& groups, OverlapCache& overlaps) {
+  const auto [near, wanted] = node_demand(from, to, overlaps);
   std::int64_t most = 0;
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
     std::int64_t into = 0;
-    for (const Device device : meetings.devices_of(node)) {
+    for (const Device device : overlaps.devices_of(node)) {
       if (to.group[device] == Layout::kAbsent) continue;
-      into += wanted[device] * joining.joins[to.group[device]] - near[device] * groups[node];
+      into += wanted[device] * merge.merged_count[to.group[device]] - near[device] * groups[node];
     }
     most = std::max(most, into);
   }
@@ -155,15 +155,15 @@ std::int64_t into_grids(const Layout& from, const Layout& to, const Joining& joi
 }
 
 /// Holder by holder.
-std::int64_t into_any(const Layout& from, const Layout& to, const Joining& joining,
-                      const Holders& have, const Meetings& meetings) {
-  std::vector<std::int64_t> into(meetings.nodes(), 0);
+std::int64_t inflow_by_holders(const Layout& from, const Layout& to, const GroupMerge& merge,
+                      const Holders& have, const OverlapCache& overlaps) {
+  std::vector<std::int64_t> into(overlaps.nodes(), 0);
   for (Device device = 0; device < to.devices(); ++device) {
     if (!to.holds(device)) continue;
-    const std::int32_t group = to.group[device], node = meetings.node_of()[device];
-    into[node] += to.elements(device) * joining.joins[group];
+    const std::int32_t group = to.group[device], node = overlaps.node_of()[device];
+    into[node] += to.elements(device) * merge.merged_count[group];
     for (const Device holder : have.of(node)) {
-      if (joining.leads_to[from.group[holder]] != group) continue;
+      if (merge.merged_group[from.group[holder]] != group) continue;
       into[node] -= common_elements(from, holder, to, device);
     }
   }
@@ -171,36 +171,36 @@ std::int64_t into_any(const Layout& from, const Layout& to, const Joining& joini
 }
 
 /// Whether the devices of a node have all groups of summands among them.
-bool has_all_groups(const Layout& layout, std::int32_t node, const Meetings& meetings) {
+bool has_all_groups(const Layout& layout, std::int32_t node, const OverlapCache& overlaps) {
   if (layout.groups == 1) return true;
   std::vector<bool> has(layout.groups, false);
-  for (const Device device : meetings.devices_of(node)) {
+  for (const Device device : overlaps.devices_of(node)) {
     if (layout.group[device] != Layout::kAbsent) has[layout.group[device]] = true;
   }
   return std::all_of(has.begin(), has.end(), [](bool there) { return there; });
 }
 
-std::int64_t lacked_by_grids(const Layout& from, const Layout& to, Meetings& meetings) {
+std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   std::int64_t most = 0;
   Product wants, has;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
-    wants.multiply(meetings.held_in_nodes(to.cuts[dim]));
-    has.multiply(meetings.in_nodes(from.cuts[dim], to.cuts[dim]).both);
+    wants.multiply(overlaps.held_in_nodes(to.cuts[dim]));
+    has.multiply(overlaps.overlap_in_nodes(from.cuts[dim], to.cuts[dim]).both);
   }
-  const std::int64_t* wanted = wants.values(meetings.nodes(), meetings.room()[0]);
-  const std::int64_t* there = has.values(meetings.nodes(), meetings.room()[1]);
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
-    const bool counts = has_all_groups(from, node, meetings);
+  const std::int64_t* wanted = wants.values(overlaps.nodes(), overlaps.scratch()[0]);
+  const std::int64_t* there = has.values(overlaps.nodes(), overlaps.scratch()[1]);
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
+    const bool counts = has_all_groups(from, node, overlaps);
     most = std::max(most, wanted[node] - (counts ? there[node] : 0));
   }
   return most;
 }
 
-std::int64_t lacked_by_any(const Layout& from, const Layout& to, const Holders& have,
-                           const Holders& want, const Meetings& meetings) {
+std::int64_t deficit_by_holders(const Layout& from, const Layout& to, const Holders& have,
+                           const Holders& want, const OverlapCache& overlaps) {
   std::int64_t most = 0;
   std::vector<std::int64_t> covered(from.groups);
-  for (std::int32_t node = 0; node < meetings.nodes(); ++node) {
+  for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
     std::int64_t lacks = 0;
     for (const Device wanting : want.of(node)) {
       std::fill(covered.begin(), covered.end(), 0);
@@ -216,36 +216,36 @@ std::int64_t lacked_by_any(const Layout& from, const Layout& to, const Holders& 
 
 }  // namespace
 
-std::int64_t into_nodes(const Layout& from, const Layout& to, Meetings& meetings) {
+std::int64_t node_inflow_max(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   if (from.node_grid && from.groups == 1 && to.groups == 1) {
-    return into_plain_grids(from, to, meetings);
+    return inflow_without_summands(from, to, overlaps);
   }
-  const Joining joining(from, to);
+  const GroupMerge merge(from, to);
   const auto of_grids = [&]() -> std::optional<std::int64_t> {
-    const auto groups = joined_in_nodes(from, to, joining, meetings);
+    const auto groups = merged_groups_per_node(from, to, merge, overlaps);
     if (!groups) return std::nullopt;
-    return into_grids(from, to, joining, *groups, meetings);
+    return inflow_of_grids(from, to, merge, *groups, overlaps);
   };
   if (from.node_grid) {
     if (const auto into = of_grids()) return *into;
   }
-  const Holders have(from, meetings);
-  if (!from.node_grid && are_grids(from, have, meetings)) {
+  const Holders have(from, overlaps);
+  if (!from.node_grid && are_grids(from, have, overlaps)) {
     if (const auto into = of_grids()) return *into;
   }
-  return into_any(from, to, joining, have, meetings);
+  return inflow_by_holders(from, to, merge, have, overlaps);
 }
 
-std::int64_t node_lacks(const Layout& from, const Layout& to, Meetings& meetings) {
+std::int64_t node_deficit_max(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   // Parts that overlap without being equal would be counted twice: no bound is known then.
-  if (meetings.node_of().empty() || to.partial() || !from.grid || !to.grid) return 0;
+  if (overlaps.node_of().empty() || to.partial() || !from.grid || !to.grid) return 0;
   WEFT_CHECK(from.further.empty() && to.further.empty());
-  if (from.node_grid && to.node_grid) return lacked_by_grids(from, to, meetings);
-  const Holders have(from, meetings), want(to, meetings);
-  if (are_grids(from, have, meetings) && are_grids(to, want, meetings)) {
-    return lacked_by_grids(from, to, meetings);
+  if (from.node_grid && to.node_grid) return deficit_of_grids(from, to, overlaps);
+  const Holders have(from, overlaps), want(to, overlaps);
+  if (are_grids(from, have, overlaps) && are_grids(to, want, overlaps)) {
+    return deficit_of_grids(from, to, overlaps);
   }
-  return lacked_by_any(from, to, have, want, meetings);
+  return deficit_by_holders(from, to, have, want, overlaps);
 }
 
 }  // namespace weft::reshard

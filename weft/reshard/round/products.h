@@ -13,20 +13,20 @@ namespace weft::reshard {
 /// Most factors are the same for all devices: arrays that divide evenly need no list.
 class Product {
  public:
-  void multiply(std::int64_t factor) { shared_ *= factor; }
+  void multiply(std::int64_t factor) { constant_ *= factor; }
   /// By device; must outlive this.
   void multiply(const std::vector<std::int64_t>& factors) { lists_.push_back(factors.data()); }
 
   /// Whether they are all the same, and what.
-  bool even() const { return lists_.empty(); }
-  std::int64_t every() const { return shared_; }
-  /// By device. `room`: where they are, unless they are there already.
-  const std::int64_t* values(std::size_t devices, std::vector<std::int64_t>& room) const {
-    if (lists_.size() == 1 && shared_ == 1) return lists_.front();
-    room.resize(devices);
-    std::int64_t* product = room.data();
+  bool uniform() const { return lists_.empty(); }
+  std::int64_t uniform_value() const { return constant_; }
+  /// By device. `scratch`: where they are, unless they are there already.
+  const std::int64_t* values(std::size_t devices, std::vector<std::int64_t>& scratch) const {
+    if (lists_.size() == 1 && constant_ == 1) return lists_.front();
+    scratch.resize(devices);
+    std::int64_t* product = scratch.data();
     if (lists_.empty()) {
-      for (std::size_t i = 0; i < devices; ++i) product[i] = shared_;
+      for (std::size_t i = 0; i < devices; ++i) product[i] = constant_;
       return product;
     }
     // Up to three in one go, which are most.
@@ -34,11 +34,11 @@ class Product {
     const std::int64_t* b = lists_.size() > 1 ? lists_[1] : nullptr;
     const std::int64_t* c = lists_.size() > 2 ? lists_[2] : nullptr;
     if (c != nullptr) {
-      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * b[i] * c[i] * shared_;
+      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * b[i] * c[i] * constant_;
     } else if (b != nullptr) {
-      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * b[i] * shared_;
+      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * b[i] * constant_;
     } else {
-      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * shared_;
+      for (std::size_t i = 0; i < devices; ++i) product[i] = a[i] * constant_;
     }
     for (std::size_t k = 3; k < lists_.size(); ++k) {
       for (std::size_t i = 0; i < devices; ++i) product[i] *= lists_[k][i];
@@ -47,7 +47,7 @@ class Product {
   }
 
  private:
-  std::int64_t shared_ = 1;
+  std::int64_t constant_ = 1;
   ShortList<const std::int64_t*, 8> lists_;
 };
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "weft/base/check.h"
-#include "weft/reshard/round/joining.h"
+#include "weft/reshard/round/group_merge.h"
 #include "weft/reshard/round/nodes.h"
 
 namespace weft::reshard {
@@ -43,7 +43,7 @@ bool all_there(const Layout& layout) {
 
 /// Where all devices want the same number of elements out of the same number of shards, without
 /// summands: most rounds of a search. nullopt for others.
-std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetings& meetings,
+std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                                     std::vector<std::int64_t>* received) {
   if (from.groups > 1 || to.groups > 1) return std::nullopt;
   if (!all_there(from) || !all_there(to)) return std::nullopt;
@@ -51,16 +51,16 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetin
   Product others;  // kept, of dimensions that are cut differently
   bool differ = false;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
-    const std::int64_t every = to.cuts[dim]->every;
+    const std::int64_t every = to.cuts[dim]->uniform_length;
     if (every < 0) return std::nullopt;
     wanted *= every;
     if (from.cuts[dim] == to.cuts[dim]) {
       same *= every;
       continue;
     }
-    const Overlap& overlap = meetings.overlap(from.cuts[dim], to.cuts[dim]);
-    if (overlap.every_met < 0) return std::nullopt;
-    met *= overlap.every_met;
+    const Overlap& overlap = overlaps.overlap(from.cuts[dim], to.cuts[dim]);
+    if (overlap.uniform_count < 0) return std::nullopt;
+    met *= overlap.uniform_count;
     others.multiply(overlap.common);
     differ = true;
   }
@@ -68,7 +68,7 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetin
   const Device devices = to.devices();
   std::int64_t least = 1, sum = devices;
   if (differ) {
-    const std::int64_t* kept = others.values(devices, meetings.room()[0]);
+    const std::int64_t* kept = others.values(devices, overlaps.scratch()[0]);
     least = kept[0];
     sum = 0;
     for (Device device = 0; device < devices; ++device) {
@@ -77,7 +77,7 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Meetin
     }
   }
   if (received != nullptr) {
-    const std::int64_t* kept = others.values(devices, meetings.room()[0]);
+    const std::int64_t* kept = others.values(devices, overlaps.scratch()[0]);
     for (Device device = 0; device < devices; ++device) {
       (*received)[device] = wanted - kept[device] * same;
     }
@@ -107,29 +107,29 @@ Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted, cons
 Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t* kept,
                        const std::int64_t* wanted, const std::int64_t* met,
                        std::vector<std::int64_t>* received_by) {
-  const Joining joining(from, to);
+  const GroupMerge merge(from, to);
   Traffic sum;
   for (Device device = 0; device < to.devices(); ++device) {
     const std::int32_t group = to.group[device], before = from.group[device];
     const std::int64_t part = wanted[device];
     if (group == Layout::kAbsent || part == 0) continue;
-    const bool has_own = before != Layout::kAbsent && joining.leads_to[before] == group;
+    const bool has_own = before != Layout::kAbsent && merge.merged_group[before] == group;
     const std::int64_t own = has_own ? kept[device] : 0;
-    const std::int64_t joins = joining.joins[group];
-    const std::int64_t received = part * joins - own;
+    const std::int64_t merged_count = merge.merged_count[group];
+    const std::int64_t received = part * merged_count - own;
     if (received == 0) continue;
     if (received_by != nullptr) (*received_by)[device] = received;
     sum.recv_total += received;
     sum.recv_max = std::max(sum.recv_max, received);
-    sum.peers_max = std::max(sum.peers_max, met[device] * joins - (own > 0 ? 1 : 0));
+    sum.peers_max = std::max(sum.peers_max, met[device] * merged_count - (own > 0 ? 1 : 0));
   }
   return sum;
 }
 
 /// Of a grid, with one part a device at both ends, but for what comes into nodes.
-Traffic traffic_of_devices(const Layout& from, const Layout& to, Meetings& meetings,
+Traffic traffic_of_devices(const Layout& from, const Layout& to, OverlapCache& overlaps,
                            std::vector<std::int64_t>* received) {
-  if (const auto even = even_traffic(from, to, meetings, received)) return *even;
+  if (const auto even = even_traffic(from, to, overlaps, received)) return *even;
   // What devices keep, want, and take from how many shards of one group.
   Product keep, want, meet;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
@@ -138,19 +138,19 @@ Traffic traffic_of_devices(const Layout& from, const Layout& to, Meetings& meeti
       multiply(keep, *to.cuts[dim]);
       continue;
     }
-    const Overlap& overlap = meetings.overlap(from.cuts[dim], to.cuts[dim]);
+    const Overlap& overlap = overlaps.overlap(from.cuts[dim], to.cuts[dim]);
     keep.multiply(overlap.common);
-    if (overlap.every_met >= 0) {
-      meet.multiply(overlap.every_met);
+    if (overlap.uniform_count >= 0) {
+      meet.multiply(overlap.uniform_count);
     } else {
-      meet.multiply(overlap.met_of);
+      meet.multiply(overlap.count_of);
     }
   }
-  Meetings::Room& room = meetings.room();
+  OverlapCache::Scratch& scratch = overlaps.scratch();
   const Device devices = to.devices();
-  const std::int64_t* kept = keep.values(devices, room[0]);
-  const std::int64_t* wanted = want.values(devices, room[1]);
-  const std::int64_t* met = meet.values(devices, room[2]);
+  const std::int64_t* kept = keep.values(devices, scratch[0]);
+  const std::int64_t* wanted = want.values(devices, scratch[1]);
+  const std::int64_t* met = meet.values(devices, scratch[2]);
   const bool plain = from.groups == 1 && to.groups == 1 && all_there(from) && all_there(to);
   return plain ? plain_traffic(kept, wanted, met, devices, received)
                : summed_traffic(from, to, kept, wanted, met, received);
@@ -158,17 +158,17 @@ Traffic traffic_of_devices(const Layout& from, const Layout& to, Meetings& meeti
 
 }  // namespace
 
-Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings,
+Traffic traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                 std::vector<std::int64_t>* received) {
   WEFT_CHECK(exchangeable(from, to));
   if (!from.further.empty() || !to.further.empty() || !from.grid) {
     if (received != nullptr) *received = reshard::received(from, to);
-    return measure(exchange(from, to, meetings), meetings.node_of());
+    return measure(exchange(from, to, overlaps), overlaps.node_of());
   }
   if (received != nullptr) received->assign(to.devices(), 0);
-  Traffic sum = traffic_of_devices(from, to, meetings, received);
-  if (sum.recv_max > 0 && !meetings.node_of().empty()) {
-    sum.node_recv_max = into_nodes(from, to, meetings);
+  Traffic sum = traffic_of_devices(from, to, overlaps, received);
+  if (sum.recv_max > 0 && !overlaps.node_of().empty()) {
+    sum.node_recv_max = node_inflow_max(from, to, overlaps);
   }
   return sum;
 }

@@ -18,7 +18,7 @@ struct Traffic {
 /// What exchange(from, to) will be. Where `from` is a grid and both have one part a device, without
 /// making it: linear in devices and dimensions, and in the size of a node where there are nodes.
 /// `received`: what each device receives, for those who ask.
-Traffic traffic(const Layout& from, const Layout& to, Meetings& meetings,
+Traffic traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                 std::vector<std::int64_t>* received = nullptr);
 
 }  // namespace weft::reshard

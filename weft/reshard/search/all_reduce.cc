@@ -5,10 +5,10 @@
 
 namespace weft::reshard {
 
-Way AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over) {
+SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over) {
   const LayoutPtr reduced = layouts_.layout(whole);
-  Way best;
-  const auto consider = [&](Way way) {
+  SearchEdge best;
+  const auto consider = [&](SearchEdge way) {
     if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
   };
   const std::int64_t ranks = divisor(factored_.factors, over);
@@ -29,7 +29,7 @@ Way AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const FactorL
 /// Through equal shares of the flattened parts. Where there are no nodes these are not made, of
 /// which there are many: what comes follows from their sizes, and senders are as many as ranks,
 /// or a few more where copies share the sending. nullopt where parts cannot be flattened.
-std::optional<Way> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
+std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
                                     const FactorList& over) {
   if (!problem_.node_of.empty()) {
     const LayoutPtr between = layouts_.flattened(whole, over);
@@ -50,12 +50,12 @@ std::optional<Way> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to, 
     sum.recv_max = std::max(sum.recv_max, received);
     sum.recv_total += received;
   }
-  return Way{to, nullptr, sum, true};
+  return SearchEdge{to, nullptr, sum, true};
 }
 
-Way AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
-  const Traffic down = traffic(*from, *between, meetings_, &received_down_);
-  const Traffic up = traffic(*between, *to, meetings_, &received_up_);
+SearchEdge AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
+  const Traffic down = traffic(*from, *between, overlaps_, &received_down_);
+  const Traffic up = traffic(*between, *to, overlaps_, &received_up_);
   priced_ += 2;
   // Where devices differ in both, it may not be the same one that receives most.
   std::int64_t most = 0;
@@ -70,7 +70,7 @@ Way AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, const L
 }
 
 void AllReduces::make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over,
-                           bool copies, Way& way) {
+                           bool copies, SearchEdge& way) {
   way.between = layouts_.flattened(whole, over);
   way.flat = false;
   if (copies) way.traffic = through(from, way.between, way.layout).traffic;

@@ -11,7 +11,7 @@
 namespace weft::reshard {
 
 /// One step from a type to another.
-struct Way {
+struct SearchEdge {
   LayoutPtr layout;
   LayoutPtr between;  ///< of an all-reduce: where its first round leads
   Traffic traffic;
@@ -22,27 +22,27 @@ class AllReduces {
  public:
   /// All must outlive it.
   AllReduces(const Problem& problem, const FactoredProblem& factored, TypeLayouts& layouts,
-             Meetings& meetings)
-      : problem_(problem), factored_(factored), layouts_(layouts), meetings_(meetings) {}
+             OverlapCache& overlaps)
+      : problem_(problem), factored_(factored), layouts_(layouts), overlaps_(overlaps) {}
 
   /// From a layout to that of `whole`, which lacks the partial factors `over`. No layout: there is
   /// no way.
-  Way cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over);
+  SearchEdge cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over);
   /// Makes what a flat way left out. `copies`: `from` has some, which share the sending.
   void make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over, bool copies,
-                 Way& way);
+                 SearchEdge& way);
   /// Rounds that were priced.
   std::int64_t priced() const { return priced_; }
 
  private:
-  Way through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to);
-  std::optional<Way> flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
+  SearchEdge through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to);
+  std::optional<SearchEdge> flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
                           const FactorList& over);
 
   const Problem& problem_;
   const FactoredProblem& factored_;
   TypeLayouts& layouts_;
-  Meetings& meetings_;
+  OverlapCache& overlaps_;
   std::int64_t priced_ = 0;
   std::vector<std::int64_t> received_down_, received_up_;  ///< by device
 };

@@ -39,8 +39,8 @@ Bounds bounds(const Problem& problem) {
     bounds.recv_total += received;
   }
   bounds.recv_max = least_received(problem.source, problem.target);
-  Meetings meetings(problem.node_of);
-  bounds.node_recv_max = node_lacks(problem.source, problem.target, meetings);
+  OverlapCache overlaps(problem.node_of);
+  bounds.node_recv_max = node_deficit_max(problem.source, problem.target, overlaps);
   bounds.memory = std::max(problem.source.largest(), problem.target.largest());
   return bounds;
 }

@@ -14,12 +14,12 @@ struct Fixture {
   Problem problem;
   FactoredProblem factored;
   TypeLayouts layouts;
-  Meetings meetings;
+  OverlapCache overlaps;
 
   explicit Fixture(Problem given)
       : problem(std::move(given)), factored(*factor(problem)), layouts(problem, factored) {}
   Traffic between(const Type& a, const Type& b) {
-    return traffic(*layouts.layout(a), *layouts.layout(b), meetings);
+    return traffic(*layouts.layout(a), *layouts.layout(b), overlaps);
   }
 };
 

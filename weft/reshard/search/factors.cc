@@ -147,7 +147,7 @@ std::optional<FactoredProblem> factor(const Problem& problem) {
       sides[i].number.push_back(static_cast<Factor>(number));
       if (known != factors.digit.end()) continue;
       if (!problem.node_of.empty() && within_node(digit, devices, problem.node_of)) {
-        factors.near.push_back(static_cast<Factor>(number));
+        factors.intra_node.push_back(static_cast<Factor>(number));
       }
       factors.digit.push_back(std::move(values));
       factors.radix.push_back(static_cast<std::int32_t>(digit.radix));

@@ -19,7 +19,7 @@ struct Factors {
   std::vector<std::vector<std::int32_t>> digit;  ///< by factor, then device; kAbsent: not there
   FactorList sides[2];                           ///< of the source's mesh, of the target's
   bool same_sides = false;
-  FactorList near;  ///< devices that differ in none but these are of one node; empty without nodes
+  FactorList intra_node;  ///< devices that differ in none but these are of one node; empty without nodes
 };
 
 /// How the factors of a dimension cut it.

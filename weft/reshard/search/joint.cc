@@ -9,16 +9,16 @@
 namespace weft::reshard {
 namespace {
 
-std::int32_t rounds_of(const std::vector<Passage>& passages) {
+std::int32_t rounds_of(const std::vector<ArrayRoute>& routes) {
   std::int32_t most = -1;
-  for (const Passage& passage : passages) {
-    for (const std::int32_t round : passage.round) most = std::max(most, round);
+  for (const ArrayRoute& route : routes) {
+    for (const std::int32_t round : route.round) most = std::max(most, round);
   }
   return most + 1;
 }
 
-Device devices_of(const std::vector<Passage>& passages) {
-  return passages.empty() ? 0 : passages.front().problem->source.devices();
+Device devices_of(const std::vector<ArrayRoute>& routes) {
+  return routes.empty() ? 0 : routes.front().problem->source.devices();
 }
 
 /// Who holds what each part of a layout holds.
@@ -69,10 +69,10 @@ Device least_loaded(const Choice& choice, const std::vector<std::int32_t>& node_
 
 /// take(array, way) for every way on which something moves.
 template <class Take>
-void for_each_way(const std::vector<Passage>& passages, const Take& take) {
-  for (std::size_t array = 0; array < passages.size(); ++array) {
-    for (std::size_t way = 0; way < passages[array].round.size(); ++way) {
-      if (passages[array].round[way] >= 0) take(array, way);
+void for_each_hop(const std::vector<ArrayRoute>& routes, const Take& take) {
+  for (std::size_t array = 0; array < routes.size(); ++array) {
+    for (std::size_t hop = 0; hop < routes[array].round.size(); ++hop) {
+      if (routes[array].round[hop] >= 0) take(array, hop);
     }
   }
 }
@@ -120,42 +120,42 @@ void share_devices(std::vector<Problem>& problems) {
   }
 }
 
-Passage make_passage(const Problem& problem, const Plan& plan) {
-  Passage passage{&problem, {&problem.source}, {}};
+ArrayRoute make_route(const Problem& problem, const Plan& plan) {
+  ArrayRoute route{&problem, {&problem.source}, {}};
   std::int32_t round = 0;
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {
-      passage.layouts.push_back(layout.get());
-      passage.round.push_back(step.traffic.recv_total > 0 ? round++ : -1);
+      route.layouts.push_back(layout.get());
+      route.round.push_back(step.traffic.recv_total > 0 ? round++ : -1);
     }
   }
-  return passage;
+  return route;
 }
 
-bool senders_to_choose(const std::vector<Passage>& passages) {
+bool has_sender_choice(const std::vector<ArrayRoute>& routes) {
   bool found = false;
-  for_each_way(passages, [&](std::size_t array, std::size_t way) {
-    found = found || Holders(*passages[array].layouts[way]).several();
+  for_each_hop(routes, [&](std::size_t array, std::size_t hop) {
+    found = found || Holders(*routes[array].layouts[hop]).several();
   });
   return found;
 }
 
-JointPieces joint_pieces(const std::vector<Passage>& passages) {
-  JointPieces all(passages.size());
-  for (std::size_t i = 0; i < passages.size(); ++i) all[i].resize(passages[i].round.size());
-  const auto rounds = static_cast<std::size_t>(rounds_of(passages));
-  std::vector<std::vector<Bytes>> sent(rounds, std::vector<Bytes>(devices_of(passages), 0));
+JointPieces joint_pieces(const std::vector<ArrayRoute>& routes) {
+  JointPieces all(routes.size());
+  for (std::size_t i = 0; i < routes.size(); ++i) all[i].resize(routes[i].round.size());
+  const auto rounds = static_cast<std::size_t>(rounds_of(routes));
+  std::vector<std::vector<Bytes>> sent(rounds, std::vector<Bytes>(devices_of(routes), 0));
   std::vector<std::vector<Choice>> choices(rounds);
-  for_each_way(passages, [&](std::size_t array, std::size_t way) {
-    const Passage& passage = passages[array];
-    const Layout &from = *passage.layouts[way], &to = *passage.layouts[way + 1];
-    const std::int32_t round = passage.round[way];
-    Meetings meetings(passage.problem->node_of);
-    all[array][way] = pieces(from, to, meetings);
+  for_each_hop(routes, [&](std::size_t array, std::size_t hop) {
+    const ArrayRoute& route = routes[array];
+    const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
+    const std::int32_t round = route.round[hop];
+    OverlapCache overlaps(route.problem->node_of);
+    all[array][hop] = pieces(from, to, overlaps);
     const Holders holders(from);
-    for (Piece& piece : all[array][way]) {
+    for (Piece& piece : all[array][hop]) {
       const Bytes bytes =
-          passage.problem->item_size * common_elements(from, piece.from_part, to, piece.to_part);
+          route.problem->item_size * common_elements(from, piece.from_part, to, piece.to_part);
       const std::vector<Device>& list = holders.of(piece.from_part);
       if (list.size() == 1) {
         sent[round][piece.from] += bytes;
@@ -168,25 +168,25 @@ JointPieces joint_pieces(const std::vector<Passage>& passages) {
     std::stable_sort(choices[round].begin(), choices[round].end(),
                      [](const Choice& a, const Choice& b) { return a.bytes > b.bytes; });
     for (const Choice& choice : choices[round]) {
-      choice.piece->from = least_loaded(choice, passages.front().problem->node_of, sent[round]);
+      choice.piece->from = least_loaded(choice, routes.front().problem->node_of, sent[round]);
       sent[round][choice.piece->from] += choice.bytes;
     }
   }
   return all;
 }
 
-JointLoads joint_loads(const std::vector<Passage>& passages, const JointPieces& pieces) {
-  const Device devices = devices_of(passages);
+JointLoads joint_loads(const std::vector<ArrayRoute>& routes, const JointPieces& pieces) {
+  const Device devices = devices_of(routes);
   JointLoads loads{std::vector<Bytes>(devices, 0), std::vector<Bytes>(devices, 0), 0, 0};
-  for (std::int32_t round = 0; round < rounds_of(passages); ++round) {
+  for (std::int32_t round = 0; round < rounds_of(routes); ++round) {
     std::vector<Bytes> sent(devices, 0), received(devices, 0);
-    for_each_way(passages, [&](std::size_t array, std::size_t way) {
-      const Passage& passage = passages[array];
-      if (passage.round[way] != round) return;
-      for (const Piece& piece : pieces[array][way]) {
+    for_each_hop(routes, [&](std::size_t array, std::size_t hop) {
+      const ArrayRoute& route = routes[array];
+      if (route.round[hop] != round) return;
+      for (const Piece& piece : pieces[array][hop]) {
         const Bytes bytes =
-            passage.problem->item_size * common_elements(*passage.layouts[way], piece.from_part,
-                                                         *passage.layouts[way + 1], piece.to_part);
+            route.problem->item_size * common_elements(*route.layouts[hop], piece.from_part,
+                                                         *route.layouts[hop + 1], piece.to_part);
         sent[piece.from] += bytes;
         received[piece.to] += bytes;
       }

@@ -17,24 +17,24 @@ namespace weft::reshard {
 void share_devices(std::vector<Problem>& problems);
 
 /// An array on its way.
-struct Passage {
+struct ArrayRoute {
   const Problem* problem = nullptr;
   std::vector<const Layout*> layouts;  ///< the source first
   /// In which round each way from one to the next is gone; negative: in none, nothing moves.
   std::vector<std::int32_t> round;
 };
 /// Both must outlive it.
-Passage make_passage(const Problem& problem, const Plan& plan);
+ArrayRoute make_route(const Problem& problem, const Plan& plan);
 
 /// Of each array, then of each way, what moves: as pieces() tells, but with senders among copies
 /// balanced over all arrays of a round, in bytes. What only one device can send is counted first;
 /// then the largest piece goes to the copy with least to send, one of the receiver's node if there
 /// is any. The same for every device that asks.
 using JointPieces = std::vector<std::vector<std::vector<Piece>>>;
-JointPieces joint_pieces(const std::vector<Passage>& passages);
+JointPieces joint_pieces(const std::vector<ArrayRoute>& routes);
 
 /// Whether anything is held twice that is to be sent: else who sends is no question.
-bool senders_to_choose(const std::vector<Passage>& passages);
+bool has_sender_choice(const std::vector<ArrayRoute>& routes);
 
 /// What each device sends and receives, over all rounds.
 struct JointLoads {
@@ -42,6 +42,6 @@ struct JointLoads {
   /// The busiest sender of each round, added up: what the time of the whole depends on.
   Bytes sent_max = 0, received_max = 0;
 };
-JointLoads joint_loads(const std::vector<Passage>& passages, const JointPieces& pieces);
+JointLoads joint_loads(const std::vector<ArrayRoute>& routes, const JointPieces& pieces);
 
 }  // namespace weft::reshard

@@ -16,7 +16,7 @@ namespace {
 struct Planned {
   std::vector<Problem> problems;
   std::vector<Plan> plans;
-  std::vector<Passage> passages;
+  std::vector<ArrayRoute> routes;
 };
 
 Planned planned(std::vector<Problem> problems) {
@@ -27,23 +27,23 @@ Planned planned(std::vector<Problem> problems) {
     all.plans.push_back(std::move(*plan));
   }
   for (std::size_t i = 0; i < all.problems.size(); ++i) {
-    all.passages.push_back(make_passage(all.problems[i], all.plans[i]));
+    all.routes.push_back(make_route(all.problems[i], all.plans[i]));
   }
   return all;
 }
 
 /// What rounds() tells, with other senders.
-std::vector<Round> rounds_of(const Passage& passage,
+std::vector<Round> rounds_of(const ArrayRoute& route,
                              const std::vector<std::vector<Piece>>& pieces) {
   std::vector<Round> rounds;
   for (std::size_t way = 0; way < pieces.size(); ++way) {
-    if (passage.round[way] < 0) continue;
+    if (route.round[way] < 0) continue;
     Round round;
     for (const Piece& piece : pieces[way]) {
       std::vector<Strips> shared;
-      for (std::size_t dim = 0; dim < passage.problem->shape.size(); ++dim) {
-        shared.push_back(intersect(passage.layouts[way]->cuts[dim]->piece(piece.from_part),
-                                   passage.layouts[way + 1]->cuts[dim]->piece(piece.to_part)));
+      for (std::size_t dim = 0; dim < route.problem->shape.size(); ++dim) {
+        shared.push_back(intersect(route.layouts[way]->cuts[dim]->piece(piece.from_part),
+                                   route.layouts[way + 1]->cuts[dim]->piece(piece.to_part)));
       }
       for_each_box(shared, [&](const Box& box) {
         round.push_back({piece.from, piece.to, box, piece.add});
@@ -65,8 +65,8 @@ TEST(Joint, ArraysShareTheWorkAmongCopies) {
         *make_problem({i % 2 == 0 ? 1000 : 10}, 4, *from, *to, SplitRule::kCeilFlat));
   }
   const Planned all = planned(std::move(problems));
-  EXPECT_TRUE(senders_to_choose(all.passages));
-  const JointLoads loads = joint_loads(all.passages, joint_pieces(all.passages));
+  EXPECT_TRUE(has_sender_choice(all.routes));
+  const JointLoads loads = joint_loads(all.routes, joint_pieces(all.routes));
   EXPECT_EQ(loads.sent, (std::vector<Bytes>{4040, 4040, 4040, 4040, 0}));
   EXPECT_EQ(loads.sent_max, 4040);
   EXPECT_EQ(loads.received_max, 4 * 4040);
@@ -83,7 +83,7 @@ TEST(Joint, WhoMustSendOneArraySendsLessOfOthers) {
   share_devices(problems);
   EXPECT_EQ(problems[0].devices, problems[1].devices);
   const Planned all = planned(std::move(problems));
-  EXPECT_EQ(joint_loads(all.passages, joint_pieces(all.passages)).sent,
+  EXPECT_EQ(joint_loads(all.routes, joint_pieces(all.routes)).sent,
             (std::vector<Bytes>{400, 400, 0}));
 }
 
@@ -99,16 +99,16 @@ TEST(Joint, PlansStayRightWhoeverSends) {
       if (make_plan(problem, {})) feasible.push_back(std::move(problem));
     }
     const Planned all = planned(std::move(feasible));
-    const JointPieces pieces = joint_pieces(all.passages);
+    const JointPieces pieces = joint_pieces(all.routes);
     Bytes alone_max = 0;
-    for (std::size_t i = 0; i < all.passages.size(); ++i) {
-      const auto moved = rounds_of(all.passages[i], pieces[i]);
+    for (std::size_t i = 0; i < all.routes.size(); ++i) {
+      const auto moved = rounds_of(all.routes[i], pieces[i]);
       const Layout& last = all.plans[i].last(all.problems[i]);
       EXPECT_TRUE(replay(all.problems[i], moved, last)) << "seed " << seed;
       EXPECT_TRUE(run_oracle(all.problems[i], moved, last)) << "seed " << seed;
-      alone_max += joint_loads({all.passages[i]}, joint_pieces({all.passages[i]})).sent_max;
+      alone_max += joint_loads({all.routes[i]}, joint_pieces({all.routes[i]})).sent_max;
     }
-    const JointLoads loads = joint_loads(all.passages, pieces);
+    const JointLoads loads = joint_loads(all.routes, pieces);
     EXPECT_LE(loads.sent_max, alone_max) << "seed " << seed;
     EXPECT_EQ(std::accumulate(loads.sent.begin(), loads.sent.end(), Bytes{0}),
               std::accumulate(loads.received.begin(), loads.received.end(), Bytes{0}));
@@ -117,7 +117,7 @@ TEST(Joint, PlansStayRightWhoeverSends) {
 
 TEST(Joint, NothingToChooseWithoutCopies) {
   const Planned all = planned({parsed("x=4", "16,16", "x,-", "-,x")});
-  EXPECT_FALSE(senders_to_choose(all.passages));
+  EXPECT_FALSE(has_sender_choice(all.routes));
 }
 
 }  // namespace

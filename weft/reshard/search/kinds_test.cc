@@ -181,14 +181,14 @@ class RandomEnds {
 
 /// What a step says that moves is what does.
 void expect_told(const Problem& problem, const Plan& plan) {
-  Meetings meetings(problem.node_of);
+  OverlapCache overlaps(problem.node_of);
   const Layout* at = &problem.source;
   for (const Step& step : plan.steps) {
     std::vector<std::int64_t> received(problem.devices.size(), 0);
     std::int64_t peers = 0;
     for (const LayoutPtr& layout : step.layouts) {
       std::map<Device, std::set<Device>> senders;
-      for (const Transfer& transfer : exchange(*at, *layout, meetings)) {
+      for (const Transfer& transfer : exchange(*at, *layout, overlaps)) {
         received[transfer.to] += volume(transfer.box);
         senders[transfer.to].insert(transfer.from);
       }
@@ -236,8 +236,8 @@ TEST(Kinds, EveryEndBecomesEveryOther) {
     to_partial += problem.target.partial() ? 1 : 0;
     expect_right(problem, *plan);
     if (problem.target.partial()) continue;
-    Meetings meetings(problem.node_of);
-    const Plan direct = direct_plan(problem, options.link, meetings);
+    OverlapCache overlaps(problem.node_of);
+    const Plan direct = direct_plan(problem, options.link, overlaps);
     expect_right(problem, direct);
     EXPECT_LE(plan->time, direct.time);
     if (problem.source.partial()) continue;

@@ -138,7 +138,7 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
       found.add(all);
     }
   }
-  for (const Type& place : stopovers(factored)) found.add(place);
+  for (const Type& place : node_waypoints(factored)) found.add(place);
 }
 
 /// Summands scattered over a dimension: those of all factors, or of those within nodes.
@@ -182,7 +182,7 @@ std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
   arrive(factored, target, found);
   slice_all(factored, type, found);
   scatter(type, type.partial, found);
-  scatter(type, common(type.partial, factors.near), found);
+  scatter(type, common(type.partial, factors.intra_node), found);
   const FactorList& side = factors.sides[type.side];
   for (const Factor factor : side) {
     move_one(factored, type, factor, found);
@@ -194,15 +194,15 @@ std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
   return found.take();
 }
 
-std::vector<Type> stopovers(const FactoredProblem& factored) {
-  const FactorList& near_ones = factored.factors.near;
-  if (near_ones.empty()) return {};
+std::vector<Type> node_waypoints(const FactoredProblem& factored) {
+  const FactorList& intra_node = factored.factors.intra_node;
+  if (intra_node.empty()) return {};
   Type target = factored.to;
   target.partial.clear();
-  const FactorList copies = common(unused(factored.factors, target), near_ones);
-  const FactorList all = common(factored.factors.sides[target.side], near_ones);
+  const FactorList copies = common(unused(factored.factors, target), intra_node);
+  const FactorList all = common(factored.factors.sides[target.side], intra_node);
   Type between = target;
-  for (FactorList& list : between.dims) list = without(list, near_ones);
+  for (FactorList& list : between.dims) list = without(list, intra_node);
   std::vector<Type> places;
   for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
     places.push_back(target);
@@ -214,9 +214,9 @@ std::vector<Type> stopovers(const FactoredProblem& factored) {
   Type inside = target, outside = target;
   for (std::size_t dim = 0; dim < target.dims.size(); ++dim) {
     inside.dims[dim] =
-        joined(without(factored.from.dims[dim], near_ones), common(target.dims[dim], near_ones));
+        joined(without(factored.from.dims[dim], intra_node), common(target.dims[dim], intra_node));
     outside.dims[dim] =
-        joined(without(target.dims[dim], near_ones), common(factored.from.dims[dim], near_ones));
+        joined(without(target.dims[dim], intra_node), common(factored.from.dims[dim], intra_node));
   }
   places.push_back(std::move(inside));
   places.push_back(std::move(outside));

@@ -18,7 +18,7 @@ std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
 /// each dimension, the target with its copies still cut there by the devices of a node: a node has
 /// pulled what it wants once, to be fanned out inside; the same with all factors of nodes there.
 /// And the source with only the factors of nodes where the target has them, or only the others.
-std::vector<Type> stopovers(const FactoredProblem& factored);
+std::vector<Type> node_waypoints(const FactoredProblem& factored);
 
 /// Types that are the target but for filling summands with neutral elements; that of the target
 /// itself where it is not partial.

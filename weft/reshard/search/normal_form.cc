@@ -117,17 +117,17 @@ std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factore
 }
 
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
-                                TypeLayouts& layouts, const Link& link, Meetings& meetings) {
+                                TypeLayouts& layouts, const Link& link, OverlapCache& overlaps) {
   const auto steps = normal_form(factored);
   if (!steps || !layouts.consistent()) return std::nullopt;
   Plan plan;
   LayoutPtr at = layouts.layout(factored.from);
   for (const TypedStep& step : *steps) {
     const LayoutPtr next = layouts.layout(step.type);
-    plan.steps.push_back({step.op, {next}, traffic(*at, *next, meetings)});
+    plan.steps.push_back({step.op, {next}, traffic(*at, *next, overlaps)});
     at = next;
   }
-  settle(plan, problem, link);
+  update_totals(plan, problem, link);
   if (plan.peak > std::max(problem.source.largest(), problem.target.largest())) {
     return std::nullopt;
   }

@@ -27,6 +27,6 @@ std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factore
 /// The same as a plan. Steps of one digit each: few messages, many steps. nullopt also where parts
 /// do not divide and one on the way is larger than the larger end.
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
-                                TypeLayouts& layouts, const Link& link, Meetings& meetings);
+                                TypeLayouts& layouts, const Link& link, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

@@ -30,12 +30,12 @@ std::int64_t affordable_rounds(const Problem& problem, const TypeLayouts& layout
 }
 
 /// Whether the array may rest wherever it does between two rounds of the plan.
-bool rests_well(const Plan& plan, const PlannerOptions& options) {
-  if (!options.may_rest) return true;
+bool layouts_allowed(const Plan& plan, const PlannerOptions& options) {
+  if (!options.layout_allowed) return true;
   const Layout* before = nullptr;
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {
-      if (before != nullptr && !options.may_rest(*before)) return false;
+      if (before != nullptr && !options.layout_allowed(*before)) return false;
       before = layout.get();
     }
   }
@@ -44,15 +44,15 @@ bool rests_well(const Plan& plan, const PlannerOptions& options) {
 
 /// The one that is cheapest to go to and on from in a step each. Others hardly ever lead to the
 /// cheapest plan.
-std::optional<Type> best_stopover(const Problem& problem, const FactoredProblem& factored,
-                                  TypeLayouts& layouts, const Link& link, Meetings& meetings) {
+std::optional<Type> best_waypoint(const Problem& problem, const FactoredProblem& factored,
+                                  TypeLayouts& layouts, const Link& link, OverlapCache& overlaps) {
   const LayoutPtr from = layouts.layout(factored.from);
   std::optional<Type> best;
   Picos least = 0;
-  for (const Type& place : stopovers(factored)) {
+  for (const Type& place : node_waypoints(factored)) {
     const LayoutPtr layout = layouts.layout(place);
-    const Picos cost = price(link, traffic(*from, *layout, meetings), problem.item_size) +
-                       price(link, traffic(*layout, problem.target, meetings), problem.item_size);
+    const Picos cost = price(link, traffic(*from, *layout, overlaps), problem.item_size) +
+                       price(link, traffic(*layout, problem.target, overlaps), problem.item_size);
     if (best && cost >= least) continue;
     best = place;
     least = cost;
@@ -72,45 +72,45 @@ Picos least_time(const Problem& problem, const Link& link) {
 }
 
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
-  Meetings meetings(problem.node_of);
+  OverlapCache overlaps(problem.node_of);
   const Bounds least = bounds(problem);
   // What is between may be wider than the larger end: summands are, if their sum is to be cast.
   const std::int64_t memory =
       std::min(least.memory, least_peak_bytes(problem) / std::max<Bytes>(1, problem.item_size));
   std::optional<Plan> best;
   const auto offer = [&](std::optional<Plan> plan) {
-    if (plan && (!best || plan->time < best->time) && rests_well(*plan, options)) {
+    if (plan && (!best || plan->time < best->time) && layouts_allowed(*plan, options)) {
       best = std::move(plan);
     }
   };
   const std::optional<FactoredProblem> factored = factor(problem);
-  if (!problem.target.partial()) offer(direct_plan(problem, factored, options.link, meetings));
+  if (!problem.target.partial()) offer(direct_plan(problem, factored, options.link, overlaps));
   if (best && (options.direct || best->time <= least_time(problem, least, options.link)))
     return *best;
   if (factored) {
     SearchLimits limits;
     limits.memory = memory;
-    limits.may_rest = options.may_rest;
+    limits.layout_allowed = options.layout_allowed;
     TypeLayouts layouts(problem, *factored);
     limits.rounds =
         options.search_rounds > 0 ? options.search_rounds : affordable_rounds(problem, layouts);
-    offer(normal_plan(problem, *factored, layouts, options.link, meetings));
-    if (best) limits.bar = best->time;
+    offer(normal_plan(problem, *factored, layouts, options.link, overlaps));
+    if (best) limits.upper_bound = best->time;
     const bool summands = problem.source.partial() || problem.target.partial();
     if (options.link.node_bandwidth > 0 && !summands) {
-      if (const auto place = best_stopover(problem, *factored, layouts, options.link, meetings)) {
+      if (const auto place = best_waypoint(problem, *factored, layouts, options.link, overlaps)) {
         SearchLimits part = limits;
         part.rounds = std::max(kLeastRounds, limits.rounds * 2 / 5);
         limits.rounds -= part.rounds;
-        offer(search_through(*place, problem, *factored, layouts, options.link, part, meetings));
+        offer(search_via(*place, problem, *factored, layouts, options.link, part, overlaps));
         limits.rounds = std::max(kLeastRounds, limits.rounds + part.rounds);
-        if (best) limits.bar = best->time;
+        if (best) limits.upper_bound = best->time;
       }
     }
-    offer(search(problem, *factored, layouts, options.link, limits, meetings));
+    offer(search(problem, *factored, layouts, options.link, limits, overlaps));
   }
   if (best && !options.direct && options.link.message > 0) {
-    offer(relay_plan(problem, options.link, memory, best->time, meetings));
+    offer(relay_plan(problem, options.link, memory, best->time, overlaps));
   }
   if (!best) {
     return fail(ErrorCode::kInfeasible,

@@ -16,7 +16,7 @@ struct PlannerOptions {
   std::int64_t search_rounds = 0;
   /// Whether an array may rest in a layout between two rounds; plans through others are left out.
   /// Empty: in any.
-  std::function<bool(const Layout&)> may_rest;
+  std::function<bool(const Layout&)> layout_allowed;
 };
 
 /// What no plan can beat: one step that brings the busiest device what it lacks, as far as that is

@@ -62,9 +62,9 @@ TEST(Planner, VolumeAloneMeetsTheReceiveBound) {
 TEST(Planner, NeverDearerThanTheDirectPlan) {
   for (unsigned seed = 0; seed < 250; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
-    Meetings meetings;
+    OverlapCache overlaps;
     for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
-      EXPECT_LE(planned(problem, link).time, direct_plan(problem, link, meetings).time) << seed;
+      EXPECT_LE(planned(problem, link).time, direct_plan(problem, link, overlaps).time) << seed;
     }
   }
 }
@@ -150,8 +150,8 @@ TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
   EXPECT_EQ(into_node, bounds(problem).node_recv_max);
   EXPECT_EQ(into_node, 32 * 64);
   // A direct exchange would bring the same half to each of the four.
-  Meetings meetings(problem.node_of);
-  EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 4 * 32 * 64);
+  OverlapCache overlaps(problem.node_of);
+  EXPECT_EQ(traffic(problem.source, problem.target, overlaps).node_recv_max, 4 * 32 * 64);
 }
 
 /// Every way to let whole axes of the mesh cut two dimensions.
@@ -221,8 +221,8 @@ TEST(Planner, WithNodesNoChainOfTwoPlansIsFaster) {
 TEST(Planner, CopiesOfTheOwnNodeAreAskedFirst) {
   Problem problem = parsed("n=2,d=4", "8,8", "d,-", "-,-");
   set_nodes(problem, 4);
-  Meetings meetings(problem.node_of);
-  EXPECT_EQ(traffic(problem.source, problem.target, meetings).node_recv_max, 0);
+  OverlapCache overlaps(problem.node_of);
+  EXPECT_EQ(traffic(problem.source, problem.target, overlaps).node_recv_max, 0);
 }
 
 Problem along_x(const std::string& axes, const std::string& from, const std::string& to,

@@ -13,7 +13,7 @@ constexpr Device kMostDevices = 16;
 constexpr int kMostRounds = 4;  ///< in which one can hear of that many
 
 /// What one device has of what another shall have.
-struct Errand {
+struct Demand {
   Device from = 0, to = 0;
   std::int64_t elements = 0;
   std::vector<Box> boxes;
@@ -27,8 +27,8 @@ bool single_copies(const Layout& layout) {
   return !layout.partial() && held == elements(layout.shape);
 }
 
-std::vector<Errand> errands_of(const Layout& from, const Layout& to) {
-  std::vector<Errand> errands;
+std::vector<Demand> demands_of(const Layout& from, const Layout& to) {
+  std::vector<Demand> demands;
   for (Part a = 0; a < from.parts(); ++a) {
     for (Part b = 0; b < to.parts(); ++b) {
       if (!from.holds(a) || !to.holds(b) || common_elements(from, a, to, b) == 0) continue;
@@ -36,12 +36,12 @@ std::vector<Errand> errands_of(const Layout& from, const Layout& to) {
       for (std::size_t dim = 0; dim < from.cuts.size(); ++dim) {
         shared.push_back(intersect(from.cuts[dim]->piece(a), to.cuts[dim]->piece(b)));
       }
-      Errand errand{from.device_of(a), to.device_of(b), common_elements(from, a, to, b), {}};
-      for_each_box(shared, [&](const Box& box) { errand.boxes.push_back(box); });
-      errands.push_back(std::move(errand));
+      Demand demand{from.device_of(a), to.device_of(b), common_elements(from, a, to, b), {}};
+      for_each_box(shared, [&](const Box& box) { demand.boxes.push_back(box); });
+      demands.push_back(std::move(demand));
     }
   }
-  return errands;
+  return demands;
 }
 
 /// Who listens to whom, round by round, and what that makes each device hold.
@@ -63,27 +63,27 @@ struct Relay {
     }
   }
 
-  /// Where an errand is before each round, by going back from its end; false: nobody tells it.
+  /// Where an demand is before each round, by going back from its end; false: nobody tells it.
   template <class At>
-  bool trace(const Errand& errand, const At& at) const {
-    Device place = errand.to;
-    if ((heard[rounds][place] >> errand.from & 1) == 0) return false;
+  bool trace(const Demand& demand, const At& at) const {
+    Device place = demand.to;
+    if ((heard[rounds][place] >> demand.from & 1) == 0) return false;
     for (int round = rounds; round-- > 0;) {
-      if ((heard[round][place] >> errand.from & 1) == 0) place = listens_to[round][place];
+      if ((heard[round][place] >> demand.from & 1) == 0) place = listens_to[round][place];
       at(round, place);
     }
     return true;
   }
 
   /// Elements that do not arrive, and those that do not fit; 0: this is a plan.
-  std::int64_t faults(const std::vector<Errand>& errands, std::int64_t memory) {
+  std::int64_t faults(const std::vector<Demand>& demands, std::int64_t memory) {
     listen();
     for (auto& row : load) row.fill(0);
     std::int64_t sum = 0;
-    for (const Errand& errand : errands) {
+    for (const Demand& demand : demands) {
       const bool told =
-          trace(errand, [&](int round, Device place) { load[round][place] += errand.elements; });
-      if (!told) sum += 2 * errand.elements;
+          trace(demand, [&](int round, Device place) { load[round][place] += demand.elements; });
+      if (!told) sum += 2 * demand.elements;
     }
     for (int round = 1; round < rounds; ++round) {
       for (Device d = 0; d < devices; ++d) {
@@ -96,11 +96,11 @@ struct Relay {
 
 /// Threshold accepting: starts from everybody listening to whom is 1, 2, 4, ... away, changes one
 /// at a time, and takes a change for the worse the less easily the longer it tries.
-bool improve(Relay& relay, const std::vector<Errand>& errands, std::int64_t memory) {
+bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memory) {
   constexpr int kTrials = 60'000, kPeriod = 5'000;
-  constexpr std::uint32_t kWorse = 5;  // shares of the largest errand's elements, at first
+  constexpr std::uint32_t kWorse = 5;  // shares of the largest demand's elements, at first
   std::int64_t largest = 1;
-  for (const Errand& errand : errands) largest = std::max(largest, errand.elements);
+  for (const Demand& demand : demands) largest = std::max(largest, demand.elements);
   std::mt19937 random(1);
   const auto below = [&](std::int64_t limit) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint32_t>(limit));
@@ -114,7 +114,7 @@ bool improve(Relay& relay, const std::vector<Errand>& errands, std::int64_t memo
           relay.listens_to[round][d] = other < relay.devices ? other : d;
         }
       }
-      faults = relay.faults(errands, memory);
+      faults = relay.faults(demands, memory);
     }
     if (faults == 0) return true;
     const auto round = static_cast<int>(below(relay.rounds));
@@ -133,7 +133,7 @@ bool improve(Relay& relay, const std::vector<Errand>& errands, std::int64_t memo
     }
     const std::int64_t worse =
         below(1 + kWorse * (kPeriod - trial % kPeriod) / kPeriod) * largest / 3;
-    const std::int64_t now = relay.faults(errands, memory);
+    const std::int64_t now = relay.faults(demands, memory);
     if (now <= faults + worse) {
       faults = now;
     } else {
@@ -144,14 +144,14 @@ bool improve(Relay& relay, const std::vector<Errand>& errands, std::int64_t memo
   return false;
 }
 
-Plan plan_of(const Relay& relay, const std::vector<Errand>& errands, const Problem& problem,
-             const Link& link, Meetings& meetings) {
+Plan plan_of(const Relay& relay, const std::vector<Demand>& demands, const Problem& problem,
+             const Link& link, OverlapCache& overlaps) {
   std::vector<std::vector<std::vector<Box>>> boxes(relay.rounds,
                                                    std::vector<std::vector<Box>>(relay.devices));
-  for (const Errand& errand : errands) {
-    relay.trace(errand, [&](int round, Device place) {
+  for (const Demand& demand : demands) {
+    relay.trace(demand, [&](int round, Device place) {
       std::vector<Box>& list = boxes[round][place];
-      list.insert(list.end(), errand.boxes.begin(), errand.boxes.end());
+      list.insert(list.end(), demand.boxes.begin(), demand.boxes.end());
     });
   }
   Plan plan;
@@ -159,32 +159,32 @@ Plan plan_of(const Relay& relay, const std::vector<Errand>& errands, const Probl
   for (int round = 1; round <= relay.rounds; ++round) {
     const LayoutPtr next = std::make_shared<Layout>(
         round < relay.rounds ? layout_of_boxes(problem.shape, boxes[round]) : problem.target);
-    plan.steps.push_back({Op::kExchange, {next}, traffic(*at, *next, meetings)});
+    plan.steps.push_back({Op::kExchange, {next}, traffic(*at, *next, overlaps)});
     at = next;
   }
-  settle(plan, problem, link);
+  update_totals(plan, problem, link);
   return plan;
 }
 
 }  // namespace
 
 std::optional<Plan> relay_plan(const Problem& problem, const Link& link, std::int64_t memory,
-                               Picos bar, Meetings& meetings) {
+                               Picos upper_bound, OverlapCache& overlaps) {
   const auto devices = static_cast<Device>(problem.devices.size());
   if (devices > kMostDevices || !problem.node_of.empty()) return std::nullopt;
   if (!single_copies(problem.source) || !single_copies(problem.target)) return std::nullopt;
-  const std::vector<Errand> errands = errands_of(problem.source, problem.target);
+  const std::vector<Demand> demands = demands_of(problem.source, problem.target);
   std::array<std::uint32_t, kMostDevices> wanted{};
-  for (const Errand& errand : errands) wanted[errand.to] |= 1u << errand.from | 1u << errand.to;
+  for (const Demand& demand : demands) wanted[demand.to] |= 1u << demand.from | 1u << demand.to;
   int sources = 1;
   for (const std::uint32_t set : wanted) sources = std::max(sources, std::popcount(set));
   Relay relay;
   relay.devices = devices;
   relay.rounds = std::bit_width(static_cast<unsigned>(sources - 1));
-  if (relay.rounds < 2 || price(link, relay.rounds, relay.rounds, 0) >= bar) return std::nullopt;
-  if (!improve(relay, errands, memory)) return std::nullopt;
-  Plan plan = plan_of(relay, errands, problem, link, meetings);
-  if (plan.time >= bar || plan.peak > memory) return std::nullopt;
+  if (relay.rounds < 2 || price(link, relay.rounds, relay.rounds, 0) >= upper_bound) return std::nullopt;
+  if (!improve(relay, demands, memory)) return std::nullopt;
+  Plan plan = plan_of(relay, demands, problem, link, overlaps);
+  if (plan.time >= upper_bound || plan.peak > memory) return std::nullopt;
   return plan;
 }
 

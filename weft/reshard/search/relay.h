@@ -12,9 +12,9 @@
 namespace weft::reshard {
 
 /// For arrays without copies and summands on few devices, all alike; nullopt for others, and where
-/// no plan was found that is faster than `bar` and holds no more than `memory` elements on any
+/// no plan was found that is faster than `upper_bound` and holds no more than `memory` elements on any
 /// device. Deterministic: a search with a seed of its own and a limit in trials.
 std::optional<Plan> relay_plan(const Problem& problem, const Link& link, std::int64_t memory,
-                               Picos bar, Meetings& meetings);
+                               Picos upper_bound, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

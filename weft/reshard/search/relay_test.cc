@@ -42,8 +42,8 @@ TEST(Relay, WhatIsFoundIsRightAndFits) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const Problem problem = random_problem(seed, {false, false, seed % 2 == 1});
     const std::int64_t memory = std::max(problem.source.largest(), problem.target.largest());
-    Meetings meetings;
-    const auto plan = relay_plan(problem, costly_messages(), memory, kNoBar, meetings);
+    OverlapCache overlaps;
+    const auto plan = relay_plan(problem, costly_messages(), memory, kNoBar, overlaps);
     if (!plan) continue;
     ++found;
     EXPECT_LE(plan->peak, memory) << "seed " << seed;
@@ -56,12 +56,12 @@ TEST(Relay, WhatIsFoundIsRightAndFits) {
 }
 
 TEST(Relay, NotForCopiesNorForSummands) {
-  Meetings meetings;
+  OverlapCache overlaps;
   const Link link = costly_messages();
   const Problem copies = parsed("x=2,y=4", "8,8", "y,-", "-,y");
-  EXPECT_FALSE(relay_plan(copies, link, 1000, kNoBar, meetings));
+  EXPECT_FALSE(relay_plan(copies, link, 1000, kNoBar, overlaps));
   const Problem summands = parsed("x=2,y=4", "8,8", "y,-", "-,x+y", "x");
-  EXPECT_FALSE(relay_plan(summands, link, 1000, kNoBar, meetings));
+  EXPECT_FALSE(relay_plan(summands, link, 1000, kNoBar, overlaps));
 }
 
 }  // namespace

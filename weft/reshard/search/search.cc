@@ -17,7 +17,7 @@ namespace {
 
 struct State {
   TypeNumber type = 0;
-  Way way;          ///< from the parent
+  SearchEdge way;          ///< from the parent
   Picos cost = 0;   ///< of the whole way here
   Picos bound = 0;  ///< on the way from here
   std::int32_t parent = -1;
@@ -39,16 +39,16 @@ Picos least_to_come(const Link& link, Traffic lacks, Bytes item_size) {
 class Search {
  public:
   Search(const Problem& problem, const FactoredProblem& factored, TypeLayouts& layouts,
-         const Link& link, const SearchLimits& limits, Meetings& meetings)
+         const Link& link, const SearchLimits& limits, OverlapCache& overlaps)
       : problem_(problem),
         factored_(factored),
         link_(link),
         limits_(limits),
-        meetings_(meetings),
+        overlaps_(overlaps),
         layouts_(layouts),
         types_(layouts.numbers()),
-        all_reduces_(problem, factored, layouts, meetings),
-        best_(limits.bar) {}
+        all_reduces_(problem, factored, layouts, overlaps),
+        best_(limits.upper_bound) {}
 
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
@@ -76,7 +76,7 @@ class Search {
     if (problem_.target.partial()) {
       if (fits_target(state)) offer(state.cost, index, {});
     } else {
-      const Traffic rest = traffic(*state.way.layout, problem_.target, meetings_);
+      const Traffic rest = traffic(*state.way.layout, problem_.target, overlaps_);
       ++priced_;
       state.bound = lower_bound(state, rest);
       offer(state.cost + price(link_, rest, problem_.item_size), index, rest);
@@ -94,7 +94,7 @@ class Search {
         state.way.layout->partial() ? least_of_sums(*state.way.layout) : rest.recv_max;
     std::int64_t into_node = 0;
     if (link_.node_bandwidth > 0) {
-      into_node = node_lacks(*state.way.layout, *layouts_.layout(factored_.to), meetings_);
+      into_node = node_deficit_max(*state.way.layout, *layouts_.layout(factored_.to), overlaps_);
     }
     return least_to_come(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
   }
@@ -136,7 +136,7 @@ class Search {
     if (before >= 0 && states_[before].cost <= states_[index].cost) return;
     if (!fits(next)) return;
     const LayoutPtr layout = layouts_.layout(next);
-    const Traffic round = traffic(*states_[index].way.layout, *layout, meetings_);
+    const Traffic round = traffic(*states_[index].way.layout, *layout, overlaps_);
     ++priced_;
     relax(index, next, {layout, nullptr, round, false});
   }
@@ -154,7 +154,7 @@ class Search {
     }
     const FactorList all = types_[states_[index].type].partial;
     for (const Factor factor : all) reduce(index, {factor});
-    const FactorList near = common(all, factored_.factors.near);
+    const FactorList near = common(all, factored_.factors.intra_node);
     if (near.size() > 1 && near.size() < all.size()) reduce(index, near);
     if (all.size() > 1) reduce(index, all);
   }
@@ -175,7 +175,7 @@ class Search {
     if (fits == Known::Fits::kUnknown) {
       const bool may = least_part(types_[type]) <= limits_.memory &&
                        layouts_.layout(type)->largest() <= limits_.memory &&
-                       (!limits_.may_rest || limits_.may_rest(*layouts_.layout(type)));
+                       (!limits_.layout_allowed || limits_.layout_allowed(*layouts_.layout(type)));
       fits = may ? Known::Fits::kYes : Known::Fits::kNo;
     }
     return fits == Known::Fits::kYes;
@@ -194,12 +194,12 @@ class Search {
   void reduce(std::int32_t index, const FactorList& over) {
     Type whole = types_[states_[index].type];
     for (const Factor factor : over) whole.partial.remove(factor);
-    Way way = all_reduces_.cheapest(states_[index].way.layout, whole, over);
+    SearchEdge way = all_reduces_.cheapest(states_[index].way.layout, whole, over);
     if (way.layout) relax(index, types_.of(whole), std::move(way));
   }
 
   /// Takes the way to a type if it is better than what is known.
-  void relax(std::int32_t parent, TypeNumber type, Way way) {
+  void relax(std::int32_t parent, TypeNumber type, SearchEdge way) {
     const Picos cost = states_[parent].cost + price(link_, way.traffic, problem_.item_size);
     const std::int32_t index = known(type).state;
     if (cost >= best_ || (index >= 0 && cost >= states_[index].cost)) return;
@@ -243,7 +243,7 @@ class Search {
       const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
       plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
     }
-    settle(plan, problem_, link_);
+    update_totals(plan, problem_, link_);
     return plan;
   }
 
@@ -283,7 +283,7 @@ class Search {
   const FactoredProblem& factored_;
   const Link& link_;
   const SearchLimits& limits_;
-  Meetings& meetings_;
+  OverlapCache& overlaps_;
   TypeLayouts& layouts_;
   TypeNumbers& types_;
   AllReduces all_reduces_;
@@ -305,27 +305,27 @@ class Search {
 
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
                            TypeLayouts& layouts, const Link& link, SearchLimits& limits,
-                           Meetings& meetings) {
-  Search search(problem, factored, layouts, link, limits, meetings);
+                           OverlapCache& overlaps) {
+  Search search(problem, factored, layouts, link, limits, overlaps);
   auto plan = search.run();
   limits.rounds -= std::min(limits.rounds, search.priced());
   return plan;
 }
 
-std::optional<Plan> search_through(const Type& place, const Problem& problem,
+std::optional<Plan> search_via(const Type& place, const Problem& problem,
                                    const FactoredProblem& factored, TypeLayouts& layouts,
-                                   const Link& link, SearchLimits& limits, Meetings& meetings) {
+                                   const Link& link, SearchLimits& limits, OverlapCache& overlaps) {
   const LayoutPtr layout = layouts.layout(place);
   if (problem.source.partial() || problem.target.partial() || !layouts.consistent() ||
-      layout->largest() > limits.memory || (limits.may_rest && !limits.may_rest(*layout))) {
+      layout->largest() > limits.memory || (limits.layout_allowed && !limits.layout_allowed(*layout))) {
     return std::nullopt;
   }
   const LayoutPtr stops[3] = {layouts.layout(factored.from), layout, layouts.layout(factored.to)};
   Picos least[2];
   for (int i = 0; i < 2; ++i) {
     const Layout &from = *stops[i], &to = *stops[i + 1];
-    Traffic lacks = traffic(from, to, meetings);
-    lacks.node_recv_max = node_lacks(from, to, meetings);
+    Traffic lacks = traffic(from, to, overlaps);
+    lacks.node_recv_max = node_deficit_max(from, to, overlaps);
     least[i] = least_to_come(link, lacks, problem.item_size);
   }
   Problem ways[2] = {problem, problem};
@@ -336,17 +336,17 @@ std::optional<Plan> search_through(const Type& place, const Problem& problem,
   for (int i = 0; i < 2; ++i) {
     SearchLimits rest = limits;
     if (i == 0) rest.rounds /= 2;
-    rest.bar = limits.bar - (i == 0 ? least[1] : whole.time);
-    if (least[i] >= rest.bar) return std::nullopt;
+    rest.upper_bound = limits.upper_bound - (i == 0 ? least[1] : whole.time);
+    if (least[i] >= rest.upper_bound) return std::nullopt;
     TypeLayouts own(ways[i], types[i], &layouts);
     limits.rounds -= rest.rounds;
-    const auto plan = search(ways[i], types[i], own, link, rest, meetings);
+    const auto plan = search(ways[i], types[i], own, link, rest, overlaps);
     limits.rounds += rest.rounds;
     if (!plan) return std::nullopt;
     whole.time += plan->time;
     whole.steps.insert(whole.steps.end(), plan->steps.begin(), plan->steps.end());
   }
-  settle(whole, problem, link);
+  update_totals(whole, problem, link);
   return whole;
 }
 

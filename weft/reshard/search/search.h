@@ -17,21 +17,21 @@ struct SearchLimits {
   /// Rounds to price, at most, less those that were. The best plan found until then is returned.
   std::int64_t rounds = 0;
   /// What others have found: only what is cheaper is of interest.
-  Picos bar = std::numeric_limits<Picos>::max();
+  Picos upper_bound = std::numeric_limits<Picos>::max();
   /// See PlannerOptions.
-  std::function<bool(const Layout&)> may_rest;
+  std::function<bool(const Layout&)> layout_allowed;
 };
 
-/// A* over types. nullopt where nothing cheaper than the bar was found, or where types do not tell
+/// A* over types. nullopt where nothing cheaper than the upper_bound was found, or where types do not tell
 /// the layouts of the problem. Deterministic.
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
                            TypeLayouts& layouts, const Link& link, SearchLimits& limits,
-                           Meetings& meetings);
+                           OverlapCache& overlaps);
 
-/// The same in two searches, with the place given where the first ends and the second begins: a
+/// The same in two searches, with the waypoint given where the first ends and the second begins: a
 /// search that is cut short goes further from there. For a source without summands.
-std::optional<Plan> search_through(const Type& place, const Problem& problem,
+std::optional<Plan> search_via(const Type& waypoint, const Problem& problem,
                                    const FactoredProblem& factored, TypeLayouts& layouts,
-                                   const Link& link, SearchLimits& limits, Meetings& meetings);
+                                   const Link& link, SearchLimits& limits, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

@@ -26,7 +26,7 @@ bool TypeLayouts::nodes_are_grids(std::uint8_t side) const {
   }
   // Devices that differ in nothing but such factors share a node: as many nodes as there are such
   // sets of devices have one each.
-  return nodes * divisor(factors_, common(all, factors_.near)) == divisor(factors_, all);
+  return nodes * divisor(factors_, common(all, factors_.intra_node)) == divisor(factors_, all);
 }
 
 bool TypeLayouts::consistent() const {

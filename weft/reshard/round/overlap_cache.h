@@ -17,8 +17,8 @@ namespace weft::reshard {
 /// How two cuts of one dimension meet, in numbers.
 struct Overlap {
   std::vector<std::int64_t> common;  ///< by part of `to`: length that the part of `from` shares
-  std::int64_t every_met = -1;  ///< slots of `from` that any slot of `to` meets; -1: it differs
-  std::vector<std::int64_t> met_of;  ///< by part of `to`, where it differs; else empty
+  std::int64_t uniform_count = -1;  ///< slots of `from` that any slot of `to` meets; -1: it differs
+  std::vector<std::int64_t> count_of;  ///< by part of `to`, where it differs; else empty
 };
 
 /// The same in nodes, of cuts whose slots are disjoint.
@@ -29,10 +29,10 @@ struct NodeOverlap {
 
 /// What exchanges share: the nodes of devices, and which pieces of one dimension share elements,
 /// remembered for pairs of cuts.
-class Meetings {
+class OverlapCache {
  public:
   /// `node_of`: by device; empty where all devices are alike.
-  explicit Meetings(std::vector<std::int32_t> node_of = {});
+  explicit OverlapCache(std::vector<std::int32_t> node_of = {});
 
   const std::vector<std::int32_t>& node_of() const { return node_of_; }
   std::int32_t nodes() const { return static_cast<std::int32_t>(first_of_node_.size()) - 1; }
@@ -43,17 +43,17 @@ class Meetings {
   using CutPtr = std::shared_ptr<const Cut>;
   /// For each slot of `to`, the slots of `from` that it shares elements with.
   using Slots = std::vector<std::vector<std::int32_t>>;
-  const Slots& between(const CutPtr& from, const CutPtr& to);
+  const Slots& overlapping_slots(const CutPtr& from, const CutPtr& to);
   /// Both of layouts with one part a device.
   const Overlap& overlap(const CutPtr& from, const CutPtr& to);
   /// Likewise, where there are nodes.
-  const NodeOverlap& in_nodes(const CutPtr& from, const CutPtr& to);
+  const NodeOverlap& overlap_in_nodes(const CutPtr& from, const CutPtr& to);
   /// By node, the length of what its devices hold.
   const std::vector<std::int64_t>& held_in_nodes(const CutPtr& cut) { return node_slots(cut).held; }
 
   /// Numbers of devices for whoever works on one round, kept so that they are not made for each.
-  using Room = std::array<std::vector<std::int64_t>, 3>;
-  Room& room() { return room_; }
+  using Scratch = std::array<std::vector<std::int64_t>, 3>;
+  Scratch& scratch() { return scratch_; }
 
  private:
   /// Strips of all slots, sorted.
@@ -80,12 +80,12 @@ class Meetings {
   const Pieces& pieces_of(const CutPtr& cut);
   /// take(slot of `from`, length) for each strip of it that a slot of `to` meets.
   template <class Take>
-  static void for_each_meeting(const Pieces& from, const Strips& slot, const Take& take);
+  static void for_each_overlap(const Pieces& from, const Strips& slot, const Take& take);
 
   /// Where slots are single strips.
-  void compare(const CutPtr& from, const Cut& to, Overlap& overlap);
+  void compare_single_strips(const CutPtr& from, const Cut& to, Overlap& overlap);
   /// All others: strip by strip.
-  void sweep(const CutPtr& from, const Cut& to, Overlap& overlap);
+  void sweep_strips(const CutPtr& from, const Cut& to, Overlap& overlap);
 
   /// What the devices of each node have of a cut, each slot once.
   struct NodeSlots {
@@ -112,14 +112,14 @@ class Meetings {
     Overlap overlap;
   };
   std::unordered_map<Pair, KnownOverlap, PairHash> overlaps_;
-  Room room_;
+  Scratch scratch_;
   /// What the slot at hand shares with each of `from`; what is not of this slot counts as nothing.
   struct Shared {
     std::int32_t slot = -1;
     std::int64_t length = 0;
   };
   std::vector<Shared> shared_;
-  std::vector<std::int64_t> met_;            ///< by slot of `to`: slots of `from` that it meets
+  std::vector<std::int64_t> counts_;            ///< by slot of `to`: slots of `from` that it meets
   std::vector<std::int32_t> seen_in_;        ///< by slot: the last node that had it
   std::vector<std::int32_t> first_, order_;  ///< parts of each slot, one slot behind the other
 };

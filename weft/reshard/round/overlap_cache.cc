@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/round/meetings.h"
+#include "weft/reshard/round/overlap_cache.h"
 
 #include <algorithm>
 
 namespace weft::reshard {
 
-Meetings::Meetings(std::vector<std::int32_t> node_of) : node_of_(std::move(node_of)) {
+OverlapCache::OverlapCache(std::vector<std::int32_t> node_of) : node_of_(std::move(node_of)) {
   std::int32_t nodes = 0;
   for (const std::int32_t node : node_of_) nodes = std::max(nodes, node + 1);
   first_of_node_.assign(nodes + 1, 0);
@@ -19,7 +19,7 @@ Meetings::Meetings(std::vector<std::int32_t> node_of) : node_of_(std::move(node_
   }
 }
 
-const Meetings::NodeSlots& Meetings::node_slots(const CutPtr& cut) {
+const OverlapCache::NodeSlots& OverlapCache::node_slots(const CutPtr& cut) {
   const auto [found, fresh] = node_slots_.try_emplace(cut.get());
   NodeSlots& known = found->second;
   if (!fresh) return known;
@@ -52,7 +52,7 @@ const Meetings::NodeSlots& Meetings::node_slots(const CutPtr& cut) {
   return known;
 }
 
-const NodeOverlap& Meetings::in_nodes(const CutPtr& from, const CutPtr& to) {
+const NodeOverlap& OverlapCache::overlap_in_nodes(const CutPtr& from, const CutPtr& to) {
   const auto [found, fresh] = node_overlaps_.try_emplace({from.get(), to.get()});
   NodeOverlap& overlap = found->second;
   if (!fresh) return overlap;
@@ -73,7 +73,7 @@ const NodeOverlap& Meetings::in_nodes(const CutPtr& from, const CutPtr& to) {
   return overlap;
 }
 
-const Meetings::Pieces& Meetings::pieces_of(const CutPtr& cut) {
+const OverlapCache::Pieces& OverlapCache::pieces_of(const CutPtr& cut) {
   const auto [found, fresh] = pieces_.try_emplace(cut.get());
   Pieces& pieces = found->second;
   if (!fresh) return pieces;
@@ -98,7 +98,7 @@ const Meetings::Pieces& Meetings::pieces_of(const CutPtr& cut) {
 }
 
 template <class Take>
-void Meetings::for_each_meeting(const Pieces& from, const Strips& slot, const Take& take) {
+void OverlapCache::for_each_overlap(const Pieces& from, const Strips& slot, const Take& take) {
   for (const Interval& strip : slot) {
     auto first = static_cast<std::size_t>(
         std::upper_bound(from.reach.begin(), from.reach.end(), strip.low) - from.reach.begin());
@@ -109,7 +109,7 @@ void Meetings::for_each_meeting(const Pieces& from, const Strips& slot, const Ta
   }
 }
 
-const Meetings::Slots& Meetings::between(const CutPtr& from, const CutPtr& to) {
+const OverlapCache::Slots& OverlapCache::overlapping_slots(const CutPtr& from, const CutPtr& to) {
   const auto [found, fresh] = slots_.try_emplace({from.get(), to.get()});
   if (!fresh) return found->second;
   const Pieces& pieces = pieces_of(from);
@@ -117,7 +117,7 @@ const Meetings::Slots& Meetings::between(const CutPtr& from, const CutPtr& to) {
   found->second.resize(to->slots.size());
   for (std::size_t slot = 0; slot < to->slots.size(); ++slot) {
     std::vector<std::int32_t>& list = found->second[slot];
-    for_each_meeting(pieces, to->slots[slot],
+    for_each_overlap(pieces, to->slots[slot],
                      [&](std::int32_t met, std::int64_t) { list.push_back(met); });
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -125,20 +125,20 @@ const Meetings::Slots& Meetings::between(const CutPtr& from, const CutPtr& to) {
   return found->second;
 }
 
-void Meetings::compare(const CutPtr& from, const Cut& to, Overlap& overlap) {
+void OverlapCache::compare_single_strips(const CutPtr& from, const Cut& to, Overlap& overlap) {
   const Pieces* pieces = from->tile > 0 ? nullptr : &pieces_of(from);
   for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
     if (to.slots[slot].empty()) continue;
     const Interval& strip = to.slots[slot].front();
     if (pieces == nullptr) {  // at equal distances
-      met_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
+      counts_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
       continue;
     }
     const auto first = std::upper_bound(pieces->reach.begin(), pieces->reach.end(), strip.low);
     auto last = std::lower_bound(first, pieces->reach.end(), strip.high);
     const std::size_t next = last - pieces->reach.begin();
     if (next < pieces->list.size() && pieces->list[next].strip.low < strip.high) ++last;
-    met_[slot] = last - first;
+    counts_[slot] = last - first;
   }
   for (std::size_t part = 0; part < to.slot_of.size(); ++part) {
     const Strips &has = from->slots[from->slot_of[part]], &wanted = to.slots[to.slot_of[part]];
@@ -147,7 +147,7 @@ void Meetings::compare(const CutPtr& from, const Cut& to, Overlap& overlap) {
   }
 }
 
-void Meetings::sweep(const CutPtr& from, const Cut& to, Overlap& overlap) {
+void OverlapCache::sweep_strips(const CutPtr& from, const Cut& to, Overlap& overlap) {
   const Pieces& pieces = pieces_of(from);
   const std::size_t slots = to.slots.size();
   // Counted, summed up, and counted back: first_[slot] is where the parts of a slot begin.
@@ -161,11 +161,11 @@ void Meetings::sweep(const CutPtr& from, const Cut& to, Overlap& overlap) {
   shared_.assign(from->slots.size(), {});
   for (std::size_t slot = 0; slot < slots; ++slot) {
     const auto number = static_cast<std::int32_t>(slot);
-    for_each_meeting(pieces, to.slots[slot], [&](std::int32_t met, std::int64_t length) {
+    for_each_overlap(pieces, to.slots[slot], [&](std::int32_t met, std::int64_t length) {
       Shared& sum = shared_[met];
       if (sum.slot != number) {
         sum = {number, 0};
-        ++met_[slot];
+        ++counts_[slot];
       }
       sum.length += length;
     });
@@ -176,25 +176,25 @@ void Meetings::sweep(const CutPtr& from, const Cut& to, Overlap& overlap) {
   }
 }
 
-const Overlap& Meetings::overlap(const CutPtr& from, const CutPtr& to) {
+const Overlap& OverlapCache::overlap(const CutPtr& from, const CutPtr& to) {
   const auto [found, fresh] = overlaps_.try_emplace({from.get(), to.get()});
   if (!fresh) return found->second.overlap;
   found->second.from = from;
   found->second.to = to;
   Overlap& overlap = found->second.overlap;
-  met_.assign(to->slots.size(), 0);
+  counts_.assign(to->slots.size(), 0);
   overlap.common.assign(to->slot_of.size(), 0);
   if (from->single && to->single) {
-    compare(from, *to, overlap);
+    compare_single_strips(from, *to, overlap);
   } else {
-    sweep(from, *to, overlap);
+    sweep_strips(from, *to, overlap);
   }
-  const auto [least, most] = std::minmax_element(met_.begin(), met_.end());
-  if (!met_.empty() && *least == *most) {
-    overlap.every_met = *least;
+  const auto [least, most] = std::minmax_element(counts_.begin(), counts_.end());
+  if (!counts_.empty() && *least == *most) {
+    overlap.uniform_count = *least;
   } else {
-    overlap.met_of.reserve(to->slot_of.size());
-    for (const std::int32_t slot : to->slot_of) overlap.met_of.push_back(met_[slot]);
+    overlap.count_of.reserve(to->slot_of.size());
+    for (const std::int32_t slot : to->slot_of) overlap.count_of.push_back(counts_[slot]);
   }
   return overlap;
 }
