@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// Joins the drafts of all ranks into one graph, in this order:
+//   1. Draft each rank on its own (draft_*.cc): ops of threads and streams, edges without delays.
+//   2. Add op 0 ("recording begins") and the ops of all drafts. Draft ids become graph ids by
+//      adding the rank's first id.
+//   3. Turn the kernels of each match into arrivals and add one transfer per match. The recorded
+//      length of a member's kernel is mostly waiting, so only the transfer keeps a duration.
+//   4. Add the edges of the drafts. An edge that left a communication kernel leaves its transfer
+//      instead, because what follows the kernel waits until the data has moved.
+//   5. Order the transfers of each link.
+//   6. Derive all delays from the recorded times (delays.cc). This step comes last, because a delay
+//      is what the whole set of edges into an op leaves unexplained.
 #include "weft/graph/build.h"
 
 #include <algorithm>
@@ -19,13 +30,13 @@ namespace {
 constexpr DiagnosticKind kLateLaunch{
     "work-before-its-launch", Severity::kWarning,
     "device work starts before the call that launched it; its launch edge was dropped",
-    "host and device clocks of this recording disagree: record again, or update the profiler"};
+    "the host and device clocks of this recording disagree: record again, or update the profiler"};
 constexpr DiagnosticKind kLoneCollective{
     "collective-without-peers", Severity::kInfo,
-    "no other rank recorded this collective: waiting and transfer cannot be told apart",
-    "record all ranks of the job, over the same steps"};
+    "no other rank recorded this collective, so its waiting and its transfer cannot be separated",
+    "record all ranks of the job over the same steps"};
 
-/// Ranks, joined. Ids of a rank's draft ops are shifted by `first[rank]`.
+/// Op `id` of the draft of rank `r` becomes op `first_[r] + id` of the graph.
 class Join {
  public:
   Join(const trace::Run& run, const std::vector<trace::Match>& matches, Diagnostics& diagnostics)
@@ -61,7 +72,7 @@ class Join {
                  [&](std::size_t r) { drafts_[r] = draft_rank(run_.ranks[r], communication[r]); });
   }
 
-  /// Everything is measured from the earliest event of all ranks.
+  /// Adds op 0. The earliest op of all ranks becomes time 0.
   void begin_recording() {
     origin_ = INT64_MAX;
     std::set<std::int64_t> steps;
@@ -114,7 +125,8 @@ class Join {
               std::to_string(run_.ranks[match.members[1].rank].rank);
     } else {
       name += " group " + (match.group.empty() ? std::string("?") : match.group);
-      // Groups of one name on different ranks (tensor-parallel groups, say) are different links.
+      // Several groups may share a name but not their ranks: tensor-parallel groups, for example.
+      // Each of them is a link of its own, told apart by its first rank.
       if (!match.members.empty()) {
         name += " of r" + std::to_string(run_.ranks[match.members[0].rank].rank);
       }
@@ -132,7 +144,7 @@ class Join {
     collective.bytes = match.bytes;
     collective.group = match.group;
     collective.sequence = match.sequence;
-    // A worker exchanges with its servers alone.
+    // An exchange between one worker and its parameter servers has no other recorded member.
     const bool alone = match.kind == CollectiveKind::kPushPull && match.group_size <= 1;
     if (match.members.size() < 2 && run_.ranks.size() > 1 && !alone) {
       diagnostics_.add(kLoneCollective, std::string(trace::to_text(match.kind)));
@@ -141,7 +153,7 @@ class Join {
     std::int32_t step = -1;
     std::vector<OpId> kernels;
     std::vector<trace::Attendance> members;
-    OpId buffered = kNoId;  // a send that is over without its receiver
+    OpId buffered = kNoId;  // a send that ends without waiting for its receiver
     for (const trace::Member& member : match.members) {
       const OpId local = drafts_[member.rank].op_of_event[member.event];
       if (local == kNoId) continue;
@@ -156,6 +168,8 @@ class Join {
     if (kernels.empty()) return;
     const trace::Transfer moved = trace::find_transfer(members);
     const LaneId lane = link_lane(match);
+    // NCCL runs the collectives of a communicator one after another. Host libraries (gloo) and
+    // parameter servers run several at once, so their transfers may overlap on one link.
     const bool on_host = graph.lanes[graph.ops.lane[kernels.front()]].kind == LaneKind::kHost;
     if (on_host || match.kind == CollectiveKind::kPushPull) shared_links_.insert(lane);
     const OpId transfer = builder_.add_op({.kind = OpKind::kTransfer,
@@ -171,6 +185,8 @@ class Join {
       const OpId arrival = arrive(kernel);
       collective.arrivals.push_back(arrival);
       edges_.push_back({arrival, transfer, EdgeKind::kCollective, false, 0});
+      // A member that was done before the last member arrived did not wait for the transfer (the
+      // root of a broadcast, for example). It keeps its recorded duration and its own out-edges.
       if (kernel != buffered && moved.waited(recorded_end(graph, kernel))) {
         transfers_of_[kernel].push_back(transfer);
         graph.ops.duration[kernel] = 0;
@@ -185,8 +201,8 @@ class Join {
     }
   }
 
-  /// Servers answer one worker after the other: who has it later than the first waits for a
-  /// transfer of its own.
+  /// Parameter servers answer one worker after another. The shared transfer ends when the first
+  /// worker has its answer; a worker that has it later waits for a further transfer of its own.
   void add_reply(const Collective& exchange, OpId kernel, const trace::Transfer& first) {
     Graph& graph = builder_.draft();
     const LaneId lane = graph.ops.lane[exchange.transfer];
@@ -210,7 +226,8 @@ class Join {
     on_link_[lane].push_back(transfer);
   }
 
-  /// A kernel that carries several messages arrives once for each.
+  /// Makes the kernel an arrival. A kernel that carries several messages (a batch of sends and
+  /// receives) needs one arrival per message; the further ones are new ops behind the kernel.
   OpId arrive(OpId kernel) {
     Graph& graph = builder_.draft();
     if (graph.ops.kind[kernel] != OpKind::kArrive) {
@@ -233,7 +250,8 @@ class Join {
     return graph.ops.recorded_start[op] + graph.ops.recorded_duration[op];
   }
 
-  /// What follows a communication kernel follows its transfers.
+  /// Adds the edges of all drafts. What followed a communication kernel now follows all transfers
+  /// that the kernel waited for. Ops without any edge follow op 0.
   void add_edges() {
     for (std::size_t r = 0; r < drafts_.size(); ++r) {
       for (const DraftEdge& edge : drafts_[r].edges) {
@@ -256,11 +274,12 @@ class Join {
     }
   }
 
-  /// How long each would have taken without the others: while several are under way, each has an
-  /// equal part of the network.
+  /// Sets Collective::alone: how long each transfer would have taken without the others. While n
+  /// transfers run at the same time, each is assumed to get 1/n of the network. A sweep over all
+  /// starts and ends adds up each transfer's share of the time.
   void set_fair_shares(const std::vector<OpId>& transfers) {
     Graph& graph = builder_.draft();
-    std::vector<std::pair<Nanos, OpId>> changes;  // each comes and goes
+    std::vector<std::pair<Nanos, OpId>> changes;  // the start and the end of each transfer
     for (const OpId op : transfers) {
       changes.emplace_back(graph.ops.recorded_start[op], op);
       changes.emplace_back(recorded_end(graph, op), op);
@@ -283,9 +302,9 @@ class Join {
   }
 
   /// Collectives that run on several threads of a host, or go to the same servers, share a network.
-  /// Which of two got how much is not recorded, but the network is busy until the first is over,
-  /// and then with the second: so each counts from the end of the one before, and together they
-  /// take as long as they did.
+  /// How much of the network each of them got at what time is not recorded. The network is busy
+  /// until the first of them ends, and then it works on the second. So each transfer starts, at the
+  /// earliest, at the end of the one before, and the sum of their times stays as recorded.
   void separate_shared() {
     Graph& graph = builder_.draft();
     for (const LaneId lane : shared_links_) {
@@ -304,7 +323,8 @@ class Join {
     }
   }
 
-  /// A communicator moves one thing at a time, in the order in which it was asked to.
+  /// A communicator runs one transfer at a time, in the order in which they were issued. The
+  /// recorded starts show this order.
   void order_links() {
     separate_shared();
     const Graph& graph = builder_.draft();
@@ -326,10 +346,10 @@ class Join {
   std::vector<RankDraft> drafts_;
   std::vector<OpId> first_;
   std::vector<TimedEdge> edges_;
-  std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel
-  std::map<std::string, LaneId> links_;
-  std::map<LaneId, std::vector<OpId>> on_link_;
-  std::set<LaneId> shared_links_;  ///< of collectives that may run at the same time
+  std::map<OpId, std::vector<OpId>> transfers_of_;  ///< by kernel: the transfers that it waited for
+  std::map<std::string, LaneId> links_;             ///< by name
+  std::map<LaneId, std::vector<OpId>> on_link_;     ///< transfers by link
+  std::set<LaneId> shared_links_;  ///< links whose transfers may run at the same time
   Nanos origin_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the traces of all ranks to one graph: host threads, launches, streams, event waits, host
-// synchronisation, forward-backward links, and collectives joined across ranks. What the recording
-// does not say is inferred from how frameworks use streams; an inferred edge that the recorded
-// times contradict is dropped and counted, never bent.
+// Builds one graph from the traces of all ranks. The graph holds host threads, launches, streams,
+// event waits, host synchronisation, forward-backward links, and collectives joined across ranks.
+// Dependencies that the recording does not contain are inferred from how frameworks use streams.
+// An inferred edge that the recorded times contradict is dropped and counted as a diagnostic.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,11 @@
 
 namespace weft::graph {
 
-/// The run must be on one clock (trace::apply of an alignment). Replaying the result gives the
-/// recorded times back: delays are what no dependency explains. Op 0 is the beginning of the
-/// recording, which everything follows. O(n log n) in events.
+/// All ranks of the run must be on one clock (see trace::apply). A replay of the result gives the
+/// recorded times back, because edge delays hold the time that no dependency explains. Op 0 is the
+/// beginning of the recording; every other op follows it. `matches` are the collectives and
+/// messages that trace::match_calls() found in the run. Fails if the dependencies form a cycle.
+/// O(n log n) in events.
 Result<Graph> build(const trace::Run& run, const std::vector<trace::Match>& matches,
                     Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that compute on the processors of their host.
+// Tests of build() with ranks that compute on the CPUs of their host.
 #include <gtest/gtest.h>
 
 #include "weft/graph/made_recording.h"
@@ -9,8 +9,8 @@
 namespace weft::graph {
 namespace {
 
-/// Two ranks without device: forward, backward with a gradient, gloo on a thread of its own from
-/// then on, and an optimizer that waits for it. Rank 1 computes `late` longer.
+/// Two ranks without device: a forward, a backward with one gradient, then an all-reduce by gloo on
+/// a thread of its own, and an optimizer that waits for it. Rank 1 computes `late` longer.
 struct TwoHosts {
   Made made;
 
@@ -46,7 +46,7 @@ TEST(Build, WithoutDeviceOutermostOpsAreWork) {
     EXPECT_NE(graph.name(op), "aten::addmm");
     EXPECT_NE(graph.name(op), "forward pass");
   }
-  // Cut where the gradient is ready, and no time is lost.
+  // The op is cut at the ready gradient, and the pieces add up to the op.
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 0)], 50 * us);
   EXPECT_EQ(graph.ops.duration[two.made.op("evaluate gradient", 0, 1)], 50 * us);
 }
@@ -69,7 +69,7 @@ TEST(Build, WithoutDeviceCollectivesFollowGradientsAndWorkFollowsCollectives) {
   EXPECT_EQ(plain_ends(graph)[last] - plain_ends(faster)[last], 80 * us);
 }
 
-TEST(Build, AServerAnswersWorkersOneAfterTheOther) {
+TEST(Build, ServerAnswersWorkersOneAfterAnother) {
   Made made;
   std::vector<trace::Member> members;
   for (std::uint32_t r = 0; r < 2; ++r) {
@@ -93,8 +93,8 @@ TEST(Build, AServerAnswersWorkersOneAfterTheOther) {
   EXPECT_FALSE(made.edge(made.transfer(0), made.op("update", 1)));
 }
 
-/// Two ranks without device that queue two all-reduces, which run at the same time on two threads
-/// and end at `first` and `second`; the optimizer begins at `optimizer`.
+/// Two ranks without device. Each queues two all-reduces, which run at the same time on two threads
+/// and end at `first` and `second`. The optimizer begins at `optimizer`.
 struct TwoQueues {
   Made made;
 
@@ -131,7 +131,8 @@ TEST(Build, CollectivesOfSeveralThreadsShareTheNetwork) {
   const Ops& ops = two.made.graph.ops;
   EXPECT_EQ(ops.duration[two.transfer(0)], 190 * us);
   EXPECT_EQ(ops.duration[two.transfer(1)], 100 * us) << "while the first went on it had half";
-  // Alone from 110 to 210, and half of what lies between 210 and 300; then the second alone.
+  // The first runs alone from 110 to 210 and has half of the network from 210 to 300. Then the
+  // second runs alone.
   EXPECT_EQ(two.made.graph.collectives[0].alone, 145 * us);
   EXPECT_EQ(two.made.graph.collectives[1].alone, 145 * us);
   EXPECT_TRUE(two.made.edge(two.transfer(0), two.transfer(1)));
@@ -140,14 +141,14 @@ TEST(Build, CollectivesOfSeveralThreadsShareTheNetwork) {
   EXPECT_TRUE(two.made.edge(launch, two.made.op("gloo:all_reduce")));
 }
 
-TEST(Build, OptimizerWaitsForCollectivesAlsoWhereTheyAreHidden) {
+TEST(Build, OptimizerWaitsForCollectivesEvenIfTheyAreHidden) {
   const TwoQueues two(240 * us, 260 * us, 500 * us);
   const OpId add = two.made.op("aten::add_");
   EXPECT_TRUE(two.made.edge(two.transfer(0), add));
   EXPECT_TRUE(two.made.edge(two.transfer(1), add));
 }
 
-TEST(Build, CollectiveIsOverWhenItsWaiterGoesOn) {
+TEST(Build, CollectiveIsOverWhenItsWaitingThreadContinues) {
   const TwoQueues two(300 * us, 400 * us, 400 * us, 40 * us);
   const Graph& graph = two.made.graph;
   EXPECT_TRUE(two.made.edge(two.transfer(1), two.made.op("aten::add_", 0)));

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// How an op timeline becomes a graph:
+//   1. Read each rank's place from its trace, and sort all recorded work by step.
+//   2. Decide once per run whether the job overlaps the reduction of gradients with the backward.
+//   3. For each step: phase_schedule.cc lists the dependencies and the groups (collectives and
+//      messages). Local work becomes a kernel op, other work an arrival. Each group gets one
+//      transfer, from its last arrival to the first end. Dependencies that the recorded times
+//      contradict are dropped; the time that the others leave unexplained becomes the delay.
 #include "weft/graph/build_phases.h"
 
 #include <fmt/format.h>
@@ -19,27 +26,30 @@ namespace {
 constexpr DiagnosticKind kUnknownPhase{
     "phase-unknown", Severity::kDataLoss,
     "work of a kind that the pipeline model does not know was left out",
-    "report the names listed here, so that the model can learn them"};
+    "report the names listed here, so that support for them can be added"};
 constexpr DiagnosticKind kPhaseWithoutStep{"phase-without-step", Severity::kDataLoss,
                                            "work that belongs to no step was left out",
                                            "record the step number with every op"};
 constexpr DiagnosticKind kIdleMessage{"phase-message-idle", Severity::kInfo,
-                                      "sends or receives that no compute belongs to were left out",
+                                      "sends or receives that belong to no compute were left out",
                                       "nothing to do"};
 constexpr DiagnosticKind kLonelyMember{
     "phase-partner-missing", Severity::kWarning,
-    "a message or collective lacks members; it starts without them",
+    "a message or collective lacks members; its transfer does not wait for them",
     "check that every worker of the job is in the timeline"};
 constexpr DiagnosticKind kContradictedOrder{
     "phase-order-contradicted", Severity::kWarning,
-    "work began long before what it should wait for was over; that dependency was dropped",
+    "work began long before the work that it depends on ended; this dependency was dropped",
     "check that the clocks of the hosts agree, and that the job runs a synchronous pipeline"};
 
-/// Beyond this an overlap is no matter of clocks: the dependency is not there.
+/// If work starts more than this before the end of the work that it should wait for, clock error
+/// cannot explain the overlap: the dependency does not exist.
 constexpr Nanos kContradiction = 10 * kMillisecond;
-/// Starts this close were drawn from one number (the last arrival), not measured apart.
+/// Members that start within this time of each other have one common recorded start (that of the
+/// last arrival); their own arrivals were not recorded.
 constexpr Nanos kTogether = 50 * kMicrosecond;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::min();
+/// Numbers in a damaged file may be anything; these limits keep stage * chunk within 32 bits.
 constexpr std::int32_t kLayoutLimit = 1 << 20;
 constexpr std::int32_t kChunkLimit = 1 << 10;
 
@@ -50,15 +60,15 @@ Result<Layout> layout_of(const trace::Run& run) {
     const Seat seat{rank.rank, rank.replica, rank.stage, std::max(rank.shard, 0)};
     if (seat.replica < 0 || seat.stage < 0 || seat.stage >= kLayoutLimit) {
       return fail(ErrorCode::kBadInput,
-                  fmt::format("rank {} does not tell its data-parallel rank and pipeline stage; "
-                              "name its tracks as 'PP rank N, TP rank M, ...'",
+                  fmt::format("the trace of rank {} does not tell its data-parallel rank and "
+                              "pipeline stage; name its tracks as 'PP rank N, TP rank M, ...'",
                               rank.rank),
                   rank.file);
     }
     if (!taken.insert({seat.replica, seat.stage, seat.shard}).second) {
       return fail(ErrorCode::kBadInput,
-                  fmt::format("two workers claim stage {} of replica {}; one recording holds one "
-                              "job",
+                  fmt::format("two workers claim stage {} of replica {}; pass the recording of one "
+                              "job only",
                               seat.stage, seat.replica),
                   rank.file);
     }
@@ -70,6 +80,7 @@ Result<Layout> layout_of(const trace::Run& run) {
 
 using Steps = std::map<std::int32_t, std::vector<Work>>;
 
+/// All recorded work, by step. Reports the work that is left out.
 Steps collect(const trace::Run& run, Interner& names, Diagnostics& diagnostics) {
   Steps steps;
   for (std::uint32_t w = 0; w < run.ranks.size(); ++w) {
@@ -96,9 +107,9 @@ Steps collect(const trace::Run& run, Interner& names, Diagnostics& diagnostics) 
   return steps;
 }
 
-/// A job that reduces gradients beside its backward says so by an extra reduction for what cannot
-/// be, or simply by the times: on most workers and steps a reduction begins before the last
-/// backward is over.
+/// Whether the job overlaps the reduction of gradients with the backward pass. Two signs: the job
+/// records an extra reduction for those gradients that it cannot overlap ("separate" gradients); or
+/// on most workers and steps a reduce-scatter begins before the last backward has ended.
 bool overlaps_gradients(const Steps& steps, std::size_t workers) {
   std::int64_t early = 0, all = 0;
   for (const auto& [number, works] : steps) {
@@ -132,7 +143,7 @@ Stream stream_of(Role role) {
   return is_local(role) ? kCompute : kData;
 }
 
-/// Puts step after step into one builder.
+/// Adds one step after another to one builder.
 class Assembler {
  public:
   Assembler(const Layout& layout, Diagnostics& diagnostics)
@@ -150,17 +161,18 @@ class Assembler {
   Result<Graph> finish() && { return std::move(builder_).finish(); }
 
  private:
-  /// Where a work begins and ends in the graph. The end is that of the transfer, for all members.
+  /// The ops of one piece of work. Edges to it go to `entry`, edges from it leave `exit`. For a
+  /// member of a group, `exit` is the transfer and `end` the transfer's end.
   struct Node {
     OpId entry = kNoId;
     OpId exit = kNoId;
     Nanos start = 0;
     Nanos end = 0;
-    std::uint32_t group = kNoId;
+    std::uint32_t group = kNoId;  ///< index into groups_
   };
   struct GroupTimes {
-    bool together = false;
-    Nanos delay = 0;
+    bool together = false;  ///< all members have one recorded start, see kTogether
+    Nanos delay = 0;        ///< least delay of its members
   };
 
   void add_ops(std::int32_t number, const std::vector<Work>& works);
@@ -176,10 +188,10 @@ class Assembler {
   GraphBuilder builder_;
   LaneId job_ = 0;
   std::map<std::string, std::pair<LaneId, std::int64_t>> links_;  ///< lane, transfers so far
-  std::vector<OpId> step_ends_;  ///< ops that nothing in their step waits for
+  std::vector<OpId> step_ends_;  ///< of the last step: ops that no other op of the step waits for
 
-  std::vector<Node> nodes_;  ///< of the step at hand, as its works
-  std::vector<GroupTimes> groups_;
+  std::vector<Node> nodes_;         ///< of the current step, in the order of its works
+  std::vector<GroupTimes> groups_;  ///< of the current step
 };
 
 std::string Assembler::group_name(const GroupKey& key) const {
@@ -202,6 +214,9 @@ std::string Assembler::group_name(const GroupKey& key) const {
   }
 }
 
+/// How many members a complete group has at least. Reductions of layer-norm and embedding gradients
+/// may have one member only: a worker may stand for all its shards, and a pipeline of one stage
+/// holds the embedding table once.
 std::size_t Assembler::expected_members(const GroupKey& key) const {
   if (is_message(key.role)) return 2;
   if (key.role == Role::kLayerNormGrads || key.role == Role::kEmbeddingGrads) return 1;
@@ -296,8 +311,9 @@ void Assembler::add_edges(const std::vector<Work>& works, const Schedule& schedu
     kept.push_back(d);
   }
 
-  // Who arrived last did so after its own delay; how long the others really took to arrive is not
-  // known, only that they were no later. They get the same delay.
+  // A member's delay is the time from its last dependency's end to its recorded start. If all
+  // members of a group have one recorded start, this is true for the last arrival only: it has the
+  // least delay. When the others arrived is unknown, so they get the same delay.
   std::vector<Nanos> delay(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     const Node& node = nodes_[i];

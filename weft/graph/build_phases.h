@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Op timelines (EventKind::kPhase) to a graph. Such a timeline knows no host calls and no streams,
-// only units of work: "forward of micro-batch 3", "send it on", "reduce the gradients". What waits
-// for what follows from how a synchronous pipeline is run:
+// Builds a graph from op timelines (EventKind::kPhase). Such a timeline has no host calls and no
+// streams, only units of work: "forward of micro-batch 3", "send its output", "reduce the
+// gradients". The dependencies follow from how a synchronous pipeline (Megatron-LM) runs:
 //
 //   parameters gathered -> first forward of the chunk
-//   receive posted once the compute before it is over; received -> compute -> send
-//   last compute -> layer-norm and embedding gradients -> reduce-scatter -> clip -> optimiser
-//   (reduce-scatter right behind the last backward of its chunk where the job overlaps it)
+//   compute before it -> receive posted -> received -> compute -> send
+//   last compute -> layer-norm and embedding gradients -> reduce-scatter -> clip -> optimizer
+//   (if the job overlaps the reduce-scatter: last backward of the chunk -> its reduce-scatter)
 //
-// Compute keeps its recorded order. Data-parallel collectives join the replicas of a stage,
-// messages neighbours of a pipeline, the embedding gradients its two ends, the clip everybody. A
-// transfer lasts from its last arrival to the first member's release.
+// Compute keeps its recorded order. Data-parallel collectives join the replicas of a stage.
+// Messages join neighbouring stages of a pipeline. The reduction of the embedding gradients joins
+// the first and the last stage of a pipeline, and gradient clipping joins all workers. A transfer
+// lasts from its last arrival until its first member is done.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 
 namespace weft::graph {
 
-/// Where a rank sits in a job of pipelines and their replicas.
+/// The place of a rank in the job: its pipeline (replica) and its stage.
 struct Worker {
   std::int32_t rank = -1;
   std::int32_t replica = 0;
@@ -38,12 +39,13 @@ struct PhaseGraph {
 /// True if the run is an op timeline, that is, made of phases.
 bool has_phases(const trace::Run& run);
 
-/// Steps follow each other without pause: each has an op "step" on the lane "job", which waits for
-/// everything of the step before. Delays of edges are the launch delays that no dependency
-/// explains; with them the replay is the recording. Where a timeline shows all members of a
-/// collective starting together (as it does when only transfers were drawn), the wait of the early
-/// ones is not counted as their delay.
-/// Fails if ranks do not tell stage and replica, or two claim the same place.
+/// Each step begins with an op "step" on the lane "job" that waits for all ops of the step before,
+/// so steps follow each other without pause. Delays of edges hold the time that no dependency
+/// explains; with them, a replay gives the recording back. Some timelines show only the transfer of
+/// a collective, so all its members start at the same time. Then the wait of the early members does
+/// not count as their delay.
+/// Fails if a rank does not tell its stage and replica, or if two ranks claim the same place.
+/// O(n log n) in events.
 Result<PhaseGraph> build_phases(const trace::Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::graph

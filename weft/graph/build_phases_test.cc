@@ -21,7 +21,7 @@ PhaseGraph build(const trace::Run& run, Diagnostics* diagnostics = nullptr) {
   return built ? std::move(*built) : PhaseGraph{};
 }
 
-/// The only op of that name on a rank (-1: a transfer or step), the n-th if there are several.
+/// The n-th op of this name on a rank. Rank -1 finds transfers and step marks.
 std::optional<OpId> find(const Graph& graph, std::string_view name, std::int32_t rank,
                          int nth = 0) {
   for (OpId op = 0; op < graph.size(); ++op) {
@@ -71,7 +71,7 @@ TEST(BuildPhases, TransferEndsWithTheFirstMemberReleased) {
   EXPECT_EQ(edge(graph, find(graph, "step", -1), late)->delay, 4 * ms);
 }
 
-TEST(BuildPhases, WaitForOthersIsNotADelayWhereOnlyTransfersAreDrawn) {
+TEST(BuildPhases, WaitForOtherMembersIsNotADelayIfOnlyTransfersAreRecorded) {
   trace::Run run = made::empty_run(2, 1);
   for (std::size_t r : {0u, 1u}) {
     const Nanos compute = r == 0 ? 10 * ms : 30 * ms;
@@ -87,7 +87,7 @@ TEST(BuildPhases, WaitForOthersIsNotADelayWhereOnlyTransfersAreDrawn) {
   }
 }
 
-TEST(BuildPhases, TailRunsGradientsClipOptimizerInTurn) {
+TEST(BuildPhases, StepEndsWithGradientsThenClipThenOptimizer) {
   const Graph graph = build(made::play({.replicas = 2, .stages = 2, .micro_batches = 2})).graph;
   for (std::int32_t r : {0, 3}) {
     const auto scatter = find(graph, "grads-reduce-scatter", r);
@@ -124,9 +124,9 @@ TEST(BuildPhases, OverlappedReduceScatterFollowsTheLastBackwardOfItsChunk) {
                    find(graph, "separate-grads-all-reduce", 0)));
 }
 
-TEST(BuildPhases, InterleavedChunksPassMessagesRoundTheStages) {
+TEST(BuildPhases, InterleavedChunksSendMessagesAroundTheStages) {
   trace::Run run = made::empty_run(1, 2);
-  // Four model chunks on two stages, one micro-batch: each compute hands over to the other stage.
+  // Four model chunks on two stages, one micro-batch: each compute sends to the other stage.
   Nanos now = 0;
   std::int32_t sent[2] = {0, 0}, received[2] = {0, 0}, computed[2] = {0, 0};
   for (std::int32_t chunk : {0, 1}) {
@@ -205,7 +205,7 @@ TEST(BuildPhases, UnknownWorkIsKeptOnTheComputeTrackOnly) {
   EXPECT_EQ(diagnostics.count_of("phase-unknown"), 1);
 }
 
-TEST(BuildPhases, WorkersMustHaveAPlaceOfTheirOwn) {
+TEST(BuildPhases, TwoWorkersMustNotClaimTheSamePlace) {
   trace::Run run = made::play({});
   Diagnostics diagnostics;
   run.ranks[1].stage = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings written down event by event, and the dependencies that must come out of them.
+// Tests of build(): synthetic recordings, and the dependencies that the graph must have.
 #include "weft/graph/build.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Build, BlockingCallReturnsOnceItsWorkIsOver) {
   EXPECT_EQ(edge->delay, 5 * us);
 }
 
-TEST(Build, SilentThreadThatGoesOnWhenTheStreamRanDryWaitedForIt) {
+TEST(Build, SilentThreadThatContinuesWhenTheStreamRanDryWaitedForIt) {
   Rank rank(0, 1);
   rank.launch("gemm", 0, 5 * us, 10 * us, 2000 * us);
   rank.launch("next", 2060 * us, 5 * us, 2070 * us, 10 * us);
@@ -98,8 +98,8 @@ TEST(Build, SilentThreadThatGoesOnWhenTheStreamRanDryWaitedForIt) {
   EXPECT_TRUE(edge->inferred);
 }
 
-TEST(Build, ThreadThatGoesOnAfterTheSameKernelEachTimeWaitedForIt) {
-  // An event is waited for in the middle of a stream: "tail" still runs when the thread goes on.
+TEST(Build, ThreadThatContinuesAfterTheSameKernelEachTimeWaitedForIt) {
+  // The thread waits for an event in the middle of a stream: "tail" still runs when it continues.
   Rank rank(0, 1);
   for (int i = 0; i < 3; ++i) {
     const Nanos t = i * 20'000 * us;
@@ -118,12 +118,12 @@ TEST(Build, ThreadThatGoesOnAfterTheSameKernelEachTimeWaitedForIt) {
   }
 }
 
-TEST(Build, SilentThreadThatGoesOnAtAnotherTimeWasBusy) {
+TEST(Build, SilentThreadThatContinuesAtAnotherTimeWasBusy) {
   Rank rank(0, 1);
   rank.launch("gemm", 0, 5 * us, 10 * us, 2000 * us);
   rank.launch("next", 2500 * us, 5 * us, 2510 * us, 10 * us);  // long after the stream ran dry
   rank.launch("more", 3000 * us, 5 * us, 3010 * us, 900 * us);
-  rank.launch("last", 3800 * us, 5 * us, 3910 * us, 10 * us);  // before it does
+  rank.launch("last", 3800 * us, 5 * us, 3910 * us, 10 * us);  // before the stream runs dry
   Made made;
   made.add(rank);
   made.build();
@@ -149,7 +149,7 @@ TEST(Build, LaunchIntoAFullQueueWaitsFirst) {
   EXPECT_TRUE(made.edge(room, call));
 }
 
-TEST(Build, CopyThatHoldsTheHostIsWaitedFor) {
+TEST(Build, HostWaitsForASynchronousCopy) {
   Rank rank(0, 1);
   rank.add(EventKind::kRuntime, "cudaMemcpyAsync", 0, 60 * us, 1);
   rank.add(EventKind::kMemcpy, "Memcpy DtoH", 10 * us, 40 * us, 1, 7);
@@ -323,7 +323,7 @@ TEST(Build, MessageJoinsSenderAndReceiver) {
   EXPECT_EQ(made.graph.collectives[0].kind, CollectiveKind::kSendRecv);
 }
 
-TEST(Build, KernelOfSeveralMessagesArrivesOnceForEach) {
+TEST(Build, KernelOfSeveralMessagesArrivesOncePerMessage) {
   Made made;
   std::vector<std::uint32_t> kernels;
   for (int r = 0; r < 3; ++r) {
@@ -364,7 +364,7 @@ TEST(Build, RootOfABroadcastThatLeavesEarlyWaitsForNobody) {
   EXPECT_TRUE(made.edge(transfer, made.op("next", 1)));
 }
 
-TEST(Build, CollectiveNobodyElseRecordedIsTold) {
+TEST(Build, CollectiveThatNoOtherRankRecordedIsReported) {
   Made made;
   Rank one(0, 2), two(1, 2);
   const auto kernel = one.launch(kAllReduceKernel, 0, 4 * us, 10 * us, 20 * us, 20);
@@ -377,12 +377,13 @@ TEST(Build, CollectiveNobodyElseRecordedIsTold) {
   EXPECT_EQ(made.graph.ops.duration[made.transfer()], 20 * us);
 }
 
-TEST(Build, RecordedWaitsTakeThePlaceOfInferredOnes) {
+TEST(Build, RecordedWaitsReplaceInferredOnes) {
   Rank rank(0, 1);
   rank.launch("a", 0, 2 * us, 5 * us, 40 * us, 7);
   rank.call("cudaEventRecord", 4 * us, 1 * us);
   const std::uint32_t record = rank.correlation;
-  rank.launch("b", 6 * us, 2 * us, 45 * us, 40 * us, 7);  // behind the record: not waited for
+  rank.launch("b", 6 * us, 2 * us, 45 * us, 40 * us,
+              7);  // after the event record, so nothing waits for it
   rank.call("cudaStreamWaitEvent", 10 * us, 1 * us);
   const std::uint32_t sync =
       rank.add(EventKind::kSync, "Stream Wait Event", 10 * us, 0, rank.correlation);
@@ -401,7 +402,7 @@ TEST(Build, RecordedWaitsTakeThePlaceOfInferredOnes) {
   EXPECT_FALSE(made.edge(made.op("b"), made.op("c")));
 }
 
-TEST(Build, RecordsThatLostWhatIsWaitedForLeaveItToInference) {
+TEST(Build, WaitsAreInferredIfRecordsDoNotNameTheirEvents) {
   Rank rank(0, 1);
   rank.launch("a", 0, 2 * us, 5 * us, 40 * us, 7);
   rank.call("cudaStreamWaitEvent", 10 * us, 1 * us);
@@ -430,7 +431,7 @@ TEST(Build, ReplayGivesTheRecordedTimesBack) {
   }
 }
 
-TEST(Build, EngineThatPausesWaitsForWhatEndedLast) {
+TEST(Build, DataflowEngineThatPausesWaitedForTheWorkThatEndedLast) {
   for (const bool dataflow : {false, true}) {
     Rank rank(0, 1);
     rank.step(1, 0, 900 * us);
@@ -468,7 +469,7 @@ TEST(Build, StepBeginsBeforeTheFirstCallInIt) {
   Rank rank(0, 1);
   rank.launch("first", 0, 5 * us, 10 * us, 5 * us);
   rank.launch("second", 50 * us, 5 * us, 60 * us, 5 * us);
-  rank.step(1, 0, 50 * us);  // both begin when a call does
+  rank.step(1, 0, 50 * us);  // both steps begin at the same time as a call
   rank.step(2, 50 * us, 100 * us);
   Made made;
   made.add(rank);

@@ -23,7 +23,8 @@ void reorder(std::vector<T>& column, const std::vector<OpId>& order) {
   column = std::move(sorted);
 }
 
-/// Compressed rows: items[first[row] .. first[row + 1]) in order of insertion.
+/// Items grouped by row, in the compressed-row layout: row `r` holds
+/// items[first[r] .. first[r + 1]), in order of insertion.
 struct Rows {
   std::vector<std::uint32_t> first;
   std::vector<std::uint32_t> items;
@@ -39,8 +40,9 @@ Rows group_by_row(std::size_t rows, std::size_t items, RowOf row_of) {
   return grouped;
 }
 
-/// `left[op]`: for an op that never became ready, one predecessor that did not either. Following
-/// these must come back to where it has been.
+/// `left[op]`: for an op that never became ready, one predecessor that never became ready either.
+/// Every such op has such a predecessor, so a walk along `left` must return to an op it has seen:
+/// this op is on a cycle.
 tl::unexpected<Error> cycle_error(const Graph& graph, OpId from, const std::vector<OpId>& left) {
   std::vector<bool> seen(graph.size());
   OpId op = from;
@@ -138,6 +140,8 @@ Graph GraphBuilder::assemble(const std::vector<OpId>& order, std::vector<OpId>* 
     }
     std::erase(collective.arrivals, kNoId);
   }
+  // A removed arrival has no new id; the collective forgets it (the std::erase above). Columns are
+  // permuted one at a time, so at most one column is held twice.
   reorder(ops.kind, order);
   reorder(ops.lane, order);
   reorder(ops.name, order);
@@ -187,8 +191,9 @@ Result<Graph> GraphBuilder::finish(std::vector<OpId>* new_ids) && {
   std::vector<std::uint32_t> waits_for(n);
   for (const FullEdge& e : edges_) ++waits_for[e.destination];
 
-  // Kahn's algorithm. The key of an op is the latest recorded start seen up to it, so a graph that
-  // went through here once comes out in the same order again.
+  // Kahn's algorithm with a priority queue. The key of an op is the latest recorded start on any
+  // path to it. So keys never decrease along the order, and a graph that was finished once keeps
+  // its order when it is finished again.
   std::vector<Nanos> key = graph_.ops.recorded_start;
   using Ready = std::pair<Nanos, OpId>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
@@ -212,6 +217,8 @@ Result<Graph> GraphBuilder::finish(std::vector<OpId>* new_ids) && {
   }
   if (order.size() == remaining) return std::move(*this).assemble(order, new_ids);
 
+  // Some ops never became ready: they are on a cycle or behind one. Name the cycle that the lowest
+  // predecessor ids lead to, so that the message is deterministic.
   std::vector<OpId> left(n, kNoId);
   OpId stuck = kNoId;
   for (const FullEdge& e : edges_) {

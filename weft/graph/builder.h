@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way to make or restructure a Graph: add lanes, ops and edges in any order, then finish().
+// The only way to make or restructure a Graph: add lanes, ops and edges in any order, then call
+// finish(). All add and remove calls take amortised constant time; finish() takes O(n log n).
 #pragma once
 
 #include <string>
@@ -35,22 +36,24 @@ class GraphBuilder {
   OpId add_op(const OpSpec& spec);
   void add_edge(OpId source, OpId destination, EdgeKind kind, Nanos delay = 0,
                 bool inferred = false);
-  /// Its op ids are fixed up by finish(), which also makes its ops point back to it.
+  /// finish() translates the op ids in `collective` and makes these ops point back to it.
   std::uint32_t add_collective(Collective collective);
-  /// Removes an op: edges through it are dropped, not bridged.
+  /// Removes an op and its edges. Add edges from its predecessors to its successors if these must
+  /// keep their order.
   void remove_op(OpId op);
   template <class Predicate>
   void remove_edges_if(Predicate predicate);  ///< predicate(source, destination, const Edge&)
 
   Graph& draft() { return graph_; }  ///< columns may be edited in place before finish()
 
-  /// Orders ops topologically (ties by recorded start, then by id: deterministic), groups edges,
-  /// drops removed ops. An op without recorded start counts as the latest op it follows, so that
-  /// ids run roughly with time. A cycle is an Error that names the ops on it. If `new_ids` is given
-  /// it receives, for each old id, the new one (kNoId if removed). A collective whose transfer was
-  /// removed stays, with `transfer` kNoId. The result is not verified.
+  /// Orders ops topologically (tie-breaks: recorded start, then id), groups edges by destination
+  /// and drops removed ops. The order is deterministic. An op without recorded start gets the start
+  /// of its latest predecessor, so ids grow roughly with time. A cycle is an Error that names the
+  /// ops on it. If `new_ids` is given, it receives the new id of each old id (kNoId if removed).
+  /// A collective whose transfer was removed stays, with `transfer` kNoId. finish() does not verify
+  /// the result.
   Result<Graph> finish(std::vector<OpId>* new_ids = nullptr) &&;
-  /// The same, but remaining ops keep their order; an edge against it is an Error.
+  /// Like finish(), but the remaining ops keep their order. An edge against this order is an Error.
   Result<Graph> finish_in_order(std::vector<OpId>* new_ids = nullptr) &&;
 
  private:

@@ -39,7 +39,7 @@ TEST(GraphBuilder, EdgesOrderTheOps) {
   EXPECT_TRUE(verify(*graph));
 }
 
-TEST(GraphBuilder, TiesGoByRecordedStartThenId) {
+TEST(GraphBuilder, TieBreaksAreRecordedStartThenId) {
   GraphBuilder builder;
   builder.add_lane(LaneKind::kStream, 0, "s");
   add_kernel(builder, "c", 30);
@@ -50,7 +50,7 @@ TEST(GraphBuilder, TiesGoByRecordedStartThenId) {
   EXPECT_EQ(names_in_order(*graph), "acd");
 }
 
-TEST(GraphBuilder, AnOpWithoutRecordedStartStaysBehindWhatItFollows) {
+TEST(GraphBuilder, AnOpWithoutRecordedStartComesRightAfterItsPredecessor) {
   GraphBuilder builder;
   builder.add_lane(LaneKind::kStream, 0, "s");
   const OpId b = add_kernel(builder, "b", 20);
@@ -122,7 +122,7 @@ TEST(GraphBuilder, ACopyThatIsNotChangedComesOutTheSame) {
   EXPECT_EQ(print_text(*after), print_text(*before));
 }
 
-TEST(GraphBuilder, EdgesCanBeRemovedByRule) {
+TEST(GraphBuilder, EdgesCanBeRemovedByPredicate) {
   GraphBuilder builder;
   builder.add_lane(LaneKind::kStream, 0, "s");
   const OpId a = add_kernel(builder, "a");
@@ -155,7 +155,7 @@ TEST(GraphBuilder, OpsOfACollectivePointBackToIt) {
   EXPECT_EQ(graph->collectives[0].arrivals, std::vector<OpId>{0});
 }
 
-TEST(GraphBuilder, MisuseIsOurBug) {
+TEST(GraphBuilder, MisuseFailsACheck) {
   GraphBuilder builder;
   EXPECT_THROW(builder.add_op({}), InternalError);
   builder.add_lane(LaneKind::kHost, 0, "h");
@@ -164,7 +164,7 @@ TEST(GraphBuilder, MisuseIsOurBug) {
   EXPECT_THROW(builder.add_edge(op, op, EdgeKind::kOrder, -1), InternalError);
 }
 
-TEST(GraphBuilder, KeepingTheOrderRefusesEdgesAgainstIt) {
+TEST(GraphBuilder, FinishInOrderRefusesEdgesAgainstTheOrder) {
   GraphBuilder builder;
   builder.add_lane(LaneKind::kStream, 0, "s");
   const OpId a = add_kernel(builder, "a");

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// How delays follow from recorded times, in this order:
+//   1. Drop edges with negative slack (beyond the tolerance). The slack of an edge is the recorded
+//      time from its source's end to its destination's start.
+//   2. Learn the usual delay ("floor") of stream edges and of launch edges: the median slack over
+//      those ops whose start only one edge can explain. It is the cost of a launch, or of the step
+//      from one kernel to the next. Host edges have the floor 0: time between two host ops is work.
+//   3. For each op, the edge with the least slack beyond its floor explains the start. It gets its
+//      whole slack as delay, so a replay gives the recorded start back.
+//   4. All other edges get their floor, at most their slack. They do not decide in this recording,
+//      but may in a what-if, and then the usual delay is the best guess.
 #include "weft/graph/delays.h"
 
 #include <algorithm>
@@ -13,20 +23,22 @@ namespace {
 
 constexpr DiagnosticKind kContradictedWait{
     "contradicted-edge", Severity::kInfo,
-    "a dependency that the conventions of the framework suggest, but the recorded times exclude; "
+    "the framework's conventions suggest a dependency, but the recorded times rule it out; it was "
     "left out",
     "nothing to do"};
 constexpr DiagnosticKind kOverlap{
     "overlapping-work", Severity::kInfo,
-    "work of one stream or thread overlaps in the recording; its order was left open",
+    "work on one stream or thread overlaps in the recording, so no order was assumed for it",
     "nothing to do"};
 
-/// Times of one trace are good to about this much; a contradiction below it is noise.
+/// The times of one trace are exact to about this much. A smaller contradiction is noise.
 constexpr Nanos kTolerance = 3 * kMicrosecond;
-/// An edge that ended this much later than all others is alone in explaining its op's start.
+/// If the source of one edge ended this much later than the sources of all others, this edge alone
+/// explains the start of its op.
 constexpr Nanos kClearLead = 50 * kMicrosecond;
 
-/// Which floor an edge takes: host edges, device work behind device work, work behind its launch.
+/// The usual delay (floor) that an edge takes: that of host edges, of device work behind other
+/// device work, or of device work behind its launch.
 enum Floor : std::size_t { kHostFloor, kStreamFloor, kLaunchFloor, kFloors };
 
 Floor floor_of(const Graph& graph, const TimedEdge& edge) {
@@ -39,11 +51,14 @@ Floor floor_of(const Graph& graph, const TimedEdge& edge) {
 
 void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& diagnostics) {
   const Ops& ops = graph.ops;
-  // An arrival that waits for its transfer is over at once; the kernel it was recorded as is not.
+  // An arrival that waits for its transfer has duration 0, although its kernel was recorded with a
+  // longer one. (An arrival that did not wait keeps its duration.)
   const auto end = [&](OpId op) {
     const bool arrival = ops.kind[op] == OpKind::kArrive;
     return ops.recorded_start[op] + (arrival ? ops.duration[op] : ops.recorded_duration[op]);
   };
+  // A transfer may begin as soon as its members have started, so an edge from an arrival to its
+  // transfer counts from the arrival's start.
   const auto slack = [&](const TimedEdge& edge) {
     const bool arrival =
         edge.kind == EdgeKind::kCollective && ops.kind[edge.destination] == OpKind::kTransfer;
@@ -64,7 +79,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   if (contradicted > 0) diagnostics.add(kContradictedWait, {}, contradicted);
   if (overlapping > 0) diagnostics.add(kOverlap, {}, overlapping);
 
-  // The usual delay of each kind of edge, from the ops whose start only one edge can explain.
+  // The two edges with the least slack into each op: the ones whose sources ended last.
   std::vector<std::uint32_t> latest(graph.size(), kNoId), second(graph.size(), kNoId);
   for (std::uint32_t i = 0; i < edges.size(); ++i) {
     std::uint32_t& first = latest[edges[i].destination];
@@ -80,6 +95,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (OpId op = 1; op < graph.size(); ++op) {
     if (latest[op] == kNoId || ops.kind[op] == OpKind::kTransfer) continue;
     const TimedEdge& edge = edges[latest[op]];
+    // Only an op whose start one edge alone explains says what the usual delay is.
     const bool clear = second[op] == kNoId || slack(edges[second[op]]) - slack(edge) > kClearLead;
     if (clear) seen[floor_of(graph, edge)].push_back(std::max<Nanos>(0, slack(edge)));
   }
@@ -87,7 +103,7 @@ void set_delays(const Graph& graph, std::vector<TimedEdge>& edges, Diagnostics& 
   for (const std::size_t f : {std::size_t{kStreamFloor}, std::size_t{kLaunchFloor}}) {
     floor[f] = median(seen[f]);
   }
-  // The edge that explains each op's start: the last one to allow it, its usual delay included.
+  // The edge that explains an op's start is the one that, with its usual delay, allows it last.
   const auto leeway = [&](const TimedEdge& edge) {
     return slack(edge) - floor[floor_of(graph, edge)];
   };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From recorded times to delays. Of all the things an op waited for, the one that ended last is why
-// it started when it did; the time from then to its start is that edge's delay. The other edges get
-// the least delay of their kind that the recording shows. Private to build().
+// Derives the delays of edges from the recorded times. Of all edges into an op, the one that
+// allowed it to start last explains why the op started when it did. Its delay is the time from its
+// source's end to the op's start. The other edges get the usual (median) delay of their kind, but
+// never more than the recorded times allow. Private to build().
 #pragma once
 
 #include <vector>
@@ -19,8 +20,9 @@ struct TimedEdge {
   Nanos delay = 0;
 };
 
-/// Sets the delays of `edges` and removes those the recorded times contradict, counting them. Every
-/// op keeps at least one edge: one that loses all follows op 0 instead.
+/// Sets the delays of `edges`. Removes the edges that the recorded times contradict (the source
+/// ended after the destination started) and counts them in `diagnostics`. An op that loses all its
+/// edges gets an edge from op 0. Linear in ops and edges, apart from medians.
 void set_delays(const Graph& ops, std::vector<TimedEdge>& edges, Diagnostics& diagnostics);
 
 }  // namespace weft::graph

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines that start work as soon as what it needs is over (MXNet's) record neither streams nor
-// events that anybody waits for. But they do not pause for nothing: work that follows a pause on
-// its lane needed what ended last before it.
+// Dependencies of dataflow engines such as MXNet's. Such an engine starts an op as soon as its
+// inputs are ready, and records neither streams nor event waits. But it never pauses without a
+// reason. So an op that follows a pause on its lane waited for the work on another lane that ended
+// last before the op started. The edge is marked as inferred.
 #include <algorithm>
 #include <map>
 
@@ -10,7 +11,8 @@
 namespace weft::graph {
 namespace {
 
-/// An engine takes up to this long from one piece of work to the next.
+/// An engine needs up to this long from the end of one op to the start of the next. A shorter gap
+/// is not a pause.
 constexpr Nanos kLeastPause = 20 * kMicrosecond;
 
 }  // namespace
@@ -37,10 +39,12 @@ void draft_dataflow(RankDraft& draft) {
     auto last =
         std::upper_bound(by_end.begin(), by_end.end(), op.start,
                          [&](Nanos time, OpId other) { return time < draft.ops[other].end(); });
-    // Nothing waits for itself, nor for work of no length that starts with it.
+    // Skip the op itself, and other work of length zero that starts at the same time.
     while (last != by_end.begin() && draft.ops[*std::prev(last)].start >= op.start) --last;
     if (last == by_end.begin()) continue;
     const OpId cause = *std::prev(last);
+    // The lane's own order explains work on the same lane. Work that ended before the pause began
+    // cannot be why the lane paused.
     if (draft.ops[cause].lane == op.lane || draft.ops[cause].end() <= idle_from) continue;
     draft.edges.push_back({cause, id, EdgeKind::kEventWait, true});
   }

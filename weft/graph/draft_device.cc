@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device streams: every kernel and copy, in stream order, behind the call that launched it.
+// The device part of a rank's draft: every kernel and copy becomes an op with these edges:
+//   * stream order: a stream runs its work in the order in which it was recorded to start;
+//   * launch: device work follows the host call with the same correlation id (CUPTI and ROCtracer
+//     give the call and its work one id);
+//   * synchronous copy: if the call of a copy returned only after the copy ended, the next op of
+//     the thread waits for the copy. Pageable memory makes cudaMemcpyAsync behave like this.
+// It also links each autograd forward op to its backward op. Dependencies between streams come
+// later, in draft_waits.cc.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -18,13 +25,15 @@ bool is_device_work(EventKind kind) {
   return kind == EventKind::kKernel || kind == EventKind::kMemcpy || kind == EventKind::kMemset;
 }
 
-/// A copy during which the host call did not return: the thread goes on only once it is over.
+/// Whether the call of a copy returned only after the copy had ended.
 bool holds_the_host(const trace::RankTrace& trace, std::uint32_t copy, std::uint32_t call) {
   return trace.events.kind[copy] == EventKind::kMemcpy &&
          trace.events.end(call) >= trace.events.end(copy);
 }
 
-/// Forward op -> backward op of the same autograd sequence number, tied at their first launches.
+/// Adds an edge from each forward op to its backward op. PyTorch gives both the same sequence
+/// number, and sets `fwd_thread` on the backward op only. Framework ops are not ops of the graph,
+/// so the edge joins the first launch of the one to the first launch of the other.
 void link_forward_to_backward(const trace::RankTrace& trace, const trace::Launches& launches,
                               RankDraft& draft, std::size_t host_ops) {
   struct Ends {
@@ -51,6 +60,7 @@ void link_forward_to_backward(const trace::RankTrace& trace, const trace::Launch
       draft.edges.push_back({ends.forward, ends.backward, EdgeKind::kData, false});
     }
   }
+  // The hash map yields the links in no particular order; sorted, the graph is deterministic.
   std::sort(draft.edges.begin() + static_cast<std::ptrdiff_t>(first), draft.edges.end(),
             [](const DraftEdge& a, const DraftEdge& b) {
               return std::pair{a.destination, a.source} < std::pair{b.destination, b.source};
@@ -64,7 +74,7 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
   const auto& e = trace.events;
   const std::size_t host_ops = draft.ops.size();
   std::vector<OpId> launch_of_call(e.size(), kNoId);
-  // The thread's next op, where a copy holds it until the copy is over.
+  // The next op of the same thread: this is what a synchronous copy delays.
   std::vector<OpId> next_on_thread(host_ops, kNoId);
   for (const DraftEdge& edge : draft.edges) {
     if (edge.kind == EdgeKind::kOrder) next_on_thread[edge.source] = edge.destination;
@@ -81,8 +91,9 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
     return std::pair{e.start[a], a} < std::pair{e.start[b], b};
   });
 
-  // TPUs, XLA's CPU devices and execution graphs record no launches: their work belongs to the step
-  // in which it starts.
+  // Device work belongs to the step of its launch, because the device runs behind the host.
+  // Recordings of TPUs and of XLA's CPU devices, and execution graphs, have no launches; there the
+  // work belongs to the step in which it starts.
   const bool launches_recorded = std::any_of(work.begin(), work.end(), [&](std::uint32_t i) {
     return launches.launcher[i] != trace::kNone;
   });
@@ -111,8 +122,9 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
     }
     const auto [last, first_here] = last_on_stream.try_emplace(op.lane, id);
     if (!first_here) {
-      // Work that overlaps the next of its stream (its tail drains while that one starts) counts up
-      // to where the next begins, so that the stream's times add up.
+      // The tail of a kernel may drain while the next kernel of the stream starts. Cut the kernel
+      // off at that start, so that the times on the stream add up. Communication keeps its end,
+      // because the end of a collective says when its transfer was over.
       DraftOp& previous = draft.ops[last->second];
       if (!previous.communication) {
         previous.duration = std::min(previous.duration, op.start - previous.start);
@@ -127,8 +139,8 @@ void draft_device(const trace::RankTrace& trace, const trace::Launches& launches
       DraftOp& from = draft.ops[launch];
       op.step = from.step;
       op.issued = from.start;
-      // Work may start before the call that launched it returns; the rest of the call is then host
-      // work like any other.
+      // Work may start before the call that launched it returns. The launch op then ends at this
+      // start; the rest of the call becomes part of the delay to the thread's next op.
       from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
       if (op.start < from.start) ++draft.late_launches;
       draft.edges.push_back({launch, id, EdgeKind::kLaunch, false});

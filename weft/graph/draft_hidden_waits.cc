@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocking calls that the profiler does not record (cudaEventSynchronize in older versions, NCCL's
-// blocking wait) leave nothing but a silent host thread. It is a wait if a stream ran dry right
-// before the thread went on: all that had been issued to it before the silence had just ended. It
-// is one, too, if time and again the thread goes on in the same call right after the same kernel.
-// Without this, a rank that waits for a late one looks busy, and would stay so without the late
-// one.
+// Finds blocking calls that the profiler did not record (cudaEventSynchronize in older versions,
+// NCCL's blocking wait). Such a call leaves a gap on its host thread in which nothing is recorded:
+// a silence. Without an edge for the wait, a rank that waits for a straggler looks busy, and a
+// what-if that removes the straggler would not shorten its step.
+//
+// A silence is taken for a wait in two cases:
+//   1. A stream ran dry just before the thread continued: the last piece of all work issued to the
+//      stream before the silence had just ended.
+//   2. No stream ran dry, but the silence is long, and again and again the thread continues with
+//      the same call right after a kernel of the same name. (A wait for an event in the middle of
+//      a stream looks like this.)
+// Both add an inferred edge from the device work to the thread's next op. This draft runs last,
+// because it looks only at silences that no recorded blocking call (kSync op) explains.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -16,20 +23,23 @@
 namespace weft::graph {
 namespace {
 
-/// Shorter silence is ordinary host work.
+/// A shorter silence is ordinary host work, such as Python code.
 constexpr Nanos kLeastSilence = 500 * kMicrosecond;
-/// A blocked thread goes on this soon after the device is done.
+/// A blocked thread continues within this time after the device is done.
 constexpr Nanos kWakeUp = 150 * kMicrosecond;
+/// Device and host time stamps of one trace agree to about this much.
 constexpr Nanos kStreamClockTolerance = 2 * kMicrosecond;
-/// One coincidence proves nothing where kernels end all the time: this many do, of long silences.
+/// Case 2 of the head of this file. Kernels end all the time, so one coincidence proves nothing.
+/// Required are silences of at least kLongSilence, at least kLeastRepeats pairs of the same call
+/// and the same kernel, and this pair in at least the fraction kMostly of the call's silences.
 constexpr std::size_t kLeastRepeats = 3;
 constexpr double kMostly = 0.8;
 constexpr Nanos kLongSilence = 5 * kMillisecond;
 
-/// Device work of one stream in the order of issue, and what of it ends last up to each.
+/// Device work of one stream in the order of issue. Both columns have one entry per piece of work.
 struct IssuedStream {
-  std::vector<Nanos> issued;
-  std::vector<OpId> last_to_end;
+  std::vector<Nanos> issued;      ///< when the host issued it; ascending
+  std::vector<OpId> last_to_end;  ///< of this and all earlier entries, the work that ends last
 };
 
 std::vector<IssuedStream> streams_of(const RankDraft& draft) {
@@ -50,36 +60,38 @@ std::vector<IssuedStream> streams_of(const RankDraft& draft) {
   return streams;
 }
 
-/// When something recorded begins or ends on each host thread, in order, and what it is.
-class SignsOfLife {
+/// The starts and ends of all recorded events of each host thread, by time. Between two
+/// neighbouring entries the thread is silent.
+class HostEventTimes {
  public:
-  explicit SignsOfLife(const trace::RankTrace& trace)
-      : trace_(trace), signs_(trace.lanes.size()), times_(trace.lanes.size()) {
+  explicit HostEventTimes(const trace::RankTrace& trace)
+      : trace_(trace), points_(trace.lanes.size()), times_(trace.lanes.size()) {
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
       const std::uint32_t lane = trace.events.lane[i];
       if (trace.lanes[lane].on_device) continue;
-      signs_[lane].emplace_back(trace.events.start[i], i);
-      signs_[lane].emplace_back(trace.events.end(i), i);
+      points_[lane].emplace_back(trace.events.start[i], i);
+      points_[lane].emplace_back(trace.events.end(i), i);
     }
-    for (std::size_t lane = 0; lane < signs_.size(); ++lane) {
-      std::sort(signs_[lane].begin(), signs_[lane].end());
-      for (const auto& [time, event] : signs_[lane]) times_[lane].push_back(time);
+    for (std::size_t lane = 0; lane < points_.size(); ++lane) {
+      std::sort(points_[lane].begin(), points_[lane].end());
+      for (const auto& [time, event] : points_[lane]) times_[lane].push_back(time);
     }
   }
 
   const std::vector<Nanos>& times(std::uint32_t lane) const { return times_[lane]; }
 
+  /// The name of the first event that begins or ends at `time` or later.
   std::string_view name_at(std::uint32_t lane, Nanos time) const {
-    const auto found = std::lower_bound(signs_[lane].begin(), signs_[lane].end(),
+    const auto found = std::lower_bound(points_[lane].begin(), points_[lane].end(),
                                         std::pair{time, std::uint32_t{0}});
-    if (found == signs_[lane].end()) return {};
+    if (found == points_[lane].end()) return {};
     return trace_.names.text(trace_.events.name[found->second]);
   }
 
  private:
   const trace::RankTrace& trace_;
-  std::vector<std::vector<std::pair<Nanos, std::uint32_t>>> signs_;
-  std::vector<std::vector<Nanos>> times_;
+  std::vector<std::vector<std::pair<Nanos, std::uint32_t>>> points_;  ///< time and event, by lane
+  std::vector<std::vector<Nanos>> times_;                             ///< the same without events
 };
 
 struct Silence {
@@ -87,18 +99,20 @@ struct Silence {
   Nanos end = 0;
 };
 
-Silence longest_silence(const std::vector<Nanos>& signs, Nanos from, Nanos to) {
+/// The longest silence between two ops of a thread. `times`: as HostEventTimes::times().
+Silence longest_silence(const std::vector<Nanos>& times, Nanos from, Nanos to) {
   Silence longest;
   Nanos last = from;
-  for (auto it = std::upper_bound(signs.begin(), signs.end(), from);; ++it) {
-    const Nanos now = it == signs.end() ? to : std::min(*it, to);
+  for (auto it = std::upper_bound(times.begin(), times.end(), from);; ++it) {
+    const Nanos now = it == times.end() ? to : std::min(*it, to);
     if (now - last > longest.end - longest.begin) longest = {last, now};
     if (now >= to) return longest;
     last = now;
   }
 }
 
-/// The work with which a stream ran dry just before the silence ended.
+/// The work at whose end a stream ran dry just before the silence ended; kNoId if there is none.
+/// If several streams ran dry, the thread must have waited for the one that ended last.
 OpId ran_dry(const RankDraft& draft, const std::vector<IssuedStream>& streams,
              const Silence& silence) {
   OpId found = kNoId;
@@ -115,7 +129,8 @@ OpId ran_dry(const RankDraft& draft, const std::vector<IssuedStream>& streams,
   return found;
 }
 
-/// The work that ended last before the silence did, of what had been issued before it began.
+/// Of all work issued before the silence began, the work that ended last before the silence ended.
+/// kNoId if none ended within kWakeUp of that moment.
 OpId ended_last(const RankDraft& draft, const std::vector<OpId>& by_end, const Silence& silence) {
   auto it = std::upper_bound(by_end.begin(), by_end.end(), silence.end + kStreamClockTolerance,
                              [&](Nanos time, OpId op) { return time < draft.ops[op].end(); });
@@ -127,29 +142,29 @@ OpId ended_last(const RankDraft& draft, const std::vector<OpId>& by_end, const S
   return kNoId;
 }
 
-/// A long silence without a stream that ran dry: what the thread did next, what had just ended.
+/// A long silence before which no stream ran dry (case 2).
 struct Unexplained {
-  OpId next = kNoId;
-  std::string_view sign;  ///< name of the event with which the thread went on
-  OpId cause = kNoId;
+  OpId next = kNoId;           ///< the thread's next op
+  std::string_view continued;  ///< name of the event with which the thread continued
+  OpId cause = kNoId;          ///< device work that had just ended; kNoId if none had
 };
 
-/// The cause counts where the same call mostly follows the same kernel.
+/// Adds edges for those silences in which the same call mostly follows a kernel of the same name.
 void add_repeated(RankDraft& draft, const std::vector<Unexplained>& silences) {
-  std::map<std::string_view, std::size_t> of_sign;
+  std::map<std::string_view, std::size_t> of_call;
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> of_pair;
   const auto pair_of = [&](const Unexplained& u) {
-    return std::pair{u.sign, draft.ops[u.cause].name};
+    return std::pair{u.continued, draft.ops[u.cause].name};
   };
   for (const Unexplained& u : silences) {
-    ++of_sign[u.sign];
+    ++of_call[u.continued];
     if (u.cause != kNoId) ++of_pair[pair_of(u)];
   }
   for (const Unexplained& u : silences) {
     if (u.cause == kNoId) continue;
     const std::size_t times = of_pair[pair_of(u)];
     if (times < kLeastRepeats) continue;
-    if (static_cast<double>(times) < kMostly * static_cast<double>(of_sign[u.sign])) continue;
+    if (static_cast<double>(times) < kMostly * static_cast<double>(of_call[u.continued])) continue;
     draft.edges.push_back({u.cause, u.next, EdgeKind::kHostSync, true});
   }
 }
@@ -158,7 +173,7 @@ void add_repeated(RankDraft& draft, const std::vector<Unexplained>& silences) {
 
 void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft) {
   const std::vector<IssuedStream> streams = streams_of(draft);
-  const SignsOfLife signs(trace);
+  const HostEventTimes events(trace);
   std::vector<OpId> by_end;
   for (const OpId id : draft.op_of_event) {
     if (id != kNoId) by_end.push_back(id);
@@ -167,23 +182,26 @@ void draft_hidden_waits(const trace::RankTrace& trace, RankDraft& draft) {
     return std::pair{draft.ops[a].end(), a} < std::pair{draft.ops[b].end(), b};
   });
   std::vector<Unexplained> unexplained;
+  // Each order edge of a host thread joins two neighbouring ops; the silence lies between them. The
+  // loop appends to draft.edges, so it stops at the edges that were there before.
   const std::size_t known = draft.edges.size();
   for (std::size_t i = 0; i < known; ++i) {
     const DraftEdge edge = draft.edges[i];
     const DraftOp& next = draft.ops[edge.destination];
     if (edge.kind != EdgeKind::kOrder || next.event == kNoId) continue;
+    // A kSync op is the return of a recorded blocking call; draft_waits() has found its cause.
     if (draft.lanes[next.lane].kind != LaneKind::kHost || next.kind == OpKind::kSync) continue;
     const Nanos from = draft.ops[edge.source].end();
     if (next.start - from < kLeastSilence) continue;
     const std::uint32_t lane = trace.events.lane[next.event];
-    const Silence silence = longest_silence(signs.times(lane), from, next.start);
+    const Silence silence = longest_silence(events.times(lane), from, next.start);
     if (silence.end - silence.begin < kLeastSilence) continue;
     const OpId cause = ran_dry(draft, streams, silence);
     if (cause != kNoId) {
       draft.edges.push_back({cause, edge.destination, EdgeKind::kHostSync, true});
     } else if (silence.end - silence.begin >= kLongSilence) {
-      unexplained.push_back(
-          {edge.destination, signs.name_at(lane, silence.end), ended_last(draft, by_end, silence)});
+      unexplained.push_back({edge.destination, events.name_at(lane, silence.end),
+                             ended_last(draft, by_end, silence)});
     }
   }
   add_repeated(draft, unexplained);

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host threads. Only the points where a thread touches the world outside it become ops: calls that
-// launch device work, calls that block, gradients that become ready, and the marks between steps.
-// What lies between two of them is host work and ends up as the delay of the edge between them.
-// A rank without device computes on its threads: there every outermost framework op is work too,
-// and host-side collectives (gloo, say) run on threads of their own.
+// The host part of a rank's draft. Only those points of a thread become ops at which the thread
+// interacts with something else: calls that launch device work, calls that block, gradients that
+// become ready, and marks between steps (host_points.h finds them). The host work between two such
+// points becomes the delay of the edge between them. A rank without device computes on its threads.
+// There, every outermost framework op is an op of the graph, too, and host-side collectives (of
+// gloo, for example) are ops of the threads that ran them.
+//
+// Points arrive by time. Each adds an op with these edges:
+//   * order: behind the last op of its thread;
+//   * launch: a queued collective follows the framework op that put it into its queue;
+//   * thread (inferred): if the thread was idle before the point, another thread handed over to it.
+//     PyTorch's main thread starts the autograd thread in this way, and waits for it. No profiler
+//     records the handover, so it is read off the times: the thread continued because of the op on
+//     another thread that ended last while this thread was idle.
+// Last, the op that applies the gradients gets an edge from each queued collective.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,12 +30,14 @@ namespace {
 using trace::EventKind;
 using trace::RankTrace;
 
-/// Shorter gaps on a thread are never taken for waiting for another thread.
+/// A gap on a thread that is shorter than this is never taken for a wait for another thread.
 constexpr Nanos kThreadGap = 20 * kMicrosecond;
-/// A thread that tells others that its collective is over may lose the processor to them before it
-/// writes that down; it gets it back after some turns of the scheduler.
+/// A thread that has finished a collective first wakes up the threads that wait for it, and then
+/// records the end. If the scheduler runs the woken threads first, the recorded end is late by a
+/// few time slices of the scheduler, at most by this much.
 constexpr Nanos kLateRecord = 20 * kMillisecond;
-/// What applies the gradients waits for all of them.
+/// Beginning of the annotation that PyTorch writes around Optimizer.step(), for example
+/// "Optimizer.step#SGD.step". The optimizer applies the gradients, so it waits for all of them.
 constexpr std::string_view kOptimizerStep = "Optimizer.step#";
 
 bool is_host_event(EventKind kind) {
@@ -33,7 +45,7 @@ bool is_host_event(EventKind kind) {
          kind == EventKind::kRuntime;
 }
 
-/// Starts of the recorded host events of each lane, to count them in a stretch of time.
+/// Counts the recorded host events of a lane within an interval of time.
 class EventCounts {
  public:
   explicit EventCounts(const RankTrace& trace) : starts_(trace.lanes.size()) {
@@ -53,7 +65,8 @@ class EventCounts {
   std::vector<std::vector<Nanos>> starts_;
 };
 
-/// Whether a framework op runs on the lane at `time`: then the thread is busy, not waiting.
+/// Tells whether a framework op or runtime call runs on a lane at some time. If one does, the
+/// thread is busy at that time and does not wait.
 class BusyThreads {
  public:
   explicit BusyThreads(const RankTrace& trace) : ops_(trace.lanes.size()) {
@@ -65,7 +78,9 @@ class BusyThreads {
     }
     for (auto& lane : ops_) {
       sort_runs(lane);
-      Nanos latest = INT64_MIN;  // ops nest: keep how far anything that has begun reaches
+      // Ops nest. Replace each end by the latest end of all ops that have begun so far; then the
+      // last op that began before a time tells whether any op covers this time.
+      Nanos latest = INT64_MIN;
       for (auto& op : lane) op.second = latest = std::max(latest, op.second);
     }
   }
@@ -128,12 +143,14 @@ class HostDraft {
       return;
     }
     if (point.kind == HostPoint::Kind::kBlocking) {
+      // The call has length zero. How long it blocks follows from what its return waits for.
       op.kind = OpKind::kHost;
       append(op, point.end);
       append_return(op, point.end);
       return;
     }
     if (point.queue_wait > 0) {
+      // The launch queue was full: first a blocking call that waits for room, then the launch.
       DraftOp wait = op;
       wait.kind = OpKind::kHost;
       wait.name = kQueueWait;
@@ -147,11 +164,12 @@ class HostDraft {
     append(op, point.end);
   }
 
-  /// Collectives that a thread has put into a queue are over before that thread applies the
-  /// gradients, or, where that is not recorded, before its next step. A recording in which they are
-  /// hidden does not show it.
+  /// Collectives that a thread has put into a queue must be over before this thread applies the
+  /// gradients, or before its next step if the recording does not show where it applies them. The
+  /// recorded times show this wait only if the collectives were late. If they were hidden behind
+  /// compute, the edge is needed all the same: in a what-if with a slower network they are exposed.
   void wait_for_collectives() {
-    // Where each thread begins to apply gradients, and its ops: both by time.
+    // Times at which each thread begins to apply gradients, ascending.
     std::map<std::uint32_t, std::vector<Nanos>> applied;
     const auto& e = trace_.events;
     for (std::uint32_t i = 0; i < e.size() && !queued_.empty(); ++i) {
@@ -161,6 +179,7 @@ class HostDraft {
       }
     }
     for (auto& [lane, times] : applied) std::sort(times.begin(), times.end());
+    // The ops of each thread. Points came by time, so ids ascend with time.
     std::vector<std::vector<OpId>> ops(draft_.lanes.size());
     for (OpId id = 0; id < draft_.ops.size(); ++id) ops[draft_.ops[id].lane].push_back(id);
 
@@ -183,7 +202,7 @@ class HostDraft {
 
  private:
   struct LaneState {
-    OpId last = kNoId, before = kNoId;  ///< its last op and the one before
+    OpId last = kNoId, before = kNoId;  ///< the thread's last op, and the op before that one
     std::uint32_t trace_lane = 0;
   };
 
@@ -200,14 +219,16 @@ class HostDraft {
     return it->second;
   }
 
-  /// A collective follows the op that put it into the queue of its thread.
+  /// Adds a collective that another thread had put into the queue of this thread: it follows that
+  /// op (`launch`), and the collective before it on its own thread.
   void append_behind(DraftOp op, OpId launch, Nanos counted_to) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     LaneState& mine = states_[op.lane];
     DraftOp& from = draft_.ops[launch];
     op.step = from.step;
     op.issued = from.start;
-    // It may start before the call returns; the rest of the call is host work like any other.
+    // The collective may start before the queueing op returns. That op then ends at this start; the
+    // rest of it becomes part of the delay to its thread's next op.
     from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
     op.host_events = counts_.between(mine.trace_lane, op.start, counted_to);
     draft_.edges.push_back({launch, id, EdgeKind::kLaunch, false});
@@ -221,8 +242,9 @@ class HostDraft {
     draft_.ops.push_back(op);
   }
 
-  /// Adds the op behind what its thread did last, and behind another thread if that was what this
-  /// one waited for: the last thing that ended elsewhere while this thread was idle.
+  /// Adds the op behind the last op of its thread. If the thread was idle before, it also follows
+  /// the op on another thread that ended last during that time: this op handed over. Host events
+  /// are counted up to `counted_to`.
   void append(DraftOp op, Nanos counted_to) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     LaneState& mine = states_[op.lane];
@@ -235,6 +257,8 @@ class HostDraft {
         end_in_time(other, after, op.start);
         const OpId source = over_by(other, op.start);
         if (source == kNoId) continue;
+        // The handover lies in the idle time, and not within a framework op of this thread: in such
+        // an op the thread was busy. A thread's first op takes any earlier end.
         const Nanos end = draft_.ops[source].end();
         if (end <= op.start && (end > after || (mine.last == kNoId && handed_over == kNoId)) &&
             (end == op.start || !busy_.at(mine.trace_lane, end))) {
@@ -255,8 +279,10 @@ class HostDraft {
     draft_.ops.push_back(op);
   }
 
-  /// A thread that was idle since `idle_from` goes on at `time`, a little before a collective on
-  /// another one was recorded to be over: it was over by then.
+  /// Corrects a late record (see kLateRecord). A thread that was idle since `idle_from` continues
+  /// at `time`. If the collective on another thread was recorded to end only a little later, it was
+  /// in fact over at `time`, and its op is cut off there. "A little": the thread had waited for the
+  /// collective more than four times as long as the record is late.
   void end_in_time(const LaneState& thread, Nanos idle_from, Nanos time) {
     if (thread.last == kNoId) return;
     DraftOp& last = draft_.ops[thread.last];
@@ -266,21 +292,22 @@ class HostDraft {
     if (waited > 4 * late) last.duration = time - last.start;
   }
 
-  /// The last op of a thread; where that is work that still goes on at `time`, the one before.
+  /// The last op of a thread. If that op is work that still runs at `time`, the op before it.
   OpId over_by(const LaneState& thread, Nanos time) const {
     if (thread.last == kNoId || draft_.ops[thread.last].end() <= time) return thread.last;
     const DraftOp& last = draft_.ops[thread.last];
     return last.kind == OpKind::kHost && last.duration > 0 ? thread.before : thread.last;
   }
 
-  /// A call made from within another (a launch inside a blocking copy, say) ends the outer one as
-  /// far as the thread's order goes: times of a thread must add up.
+  /// Calls may nest: a launch inside a blocking copy, for example. A thread's ops are a sequence
+  /// whose times must add up, so the outer call ends where the inner one starts.
   static void make_room(DraftOp& previous, Nanos next_start) {
     previous.start = std::min(previous.start, next_start);
     previous.duration = std::min(previous.duration, next_start - previous.start);
   }
 
-  /// The return of a blocking call: follows the call; what it waited for is added with the waits.
+  /// Adds the return of a blocking call behind the call. draft_waits() adds the edge from the
+  /// device work that the call waited for.
   void append_return(DraftOp op, Nanos end) {
     const auto id = static_cast<OpId>(draft_.ops.size());
     op.kind = OpKind::kSync;
@@ -299,10 +326,10 @@ class HostDraft {
   RankDraft& draft_;
   EventCounts counts_;
   BusyThreads busy_;
-  std::map<std::uint32_t, LaneId> lanes_;
+  std::map<std::uint32_t, LaneId> lanes_;      ///< draft lane by trace lane
   std::vector<LaneState> states_;              ///< by draft lane
-  std::map<std::uint32_t, OpId> launch_of_;    ///< by event
-  std::vector<std::pair<OpId, OpId>> queued_;  ///< collectives, and what put them into a queue
+  std::map<std::uint32_t, OpId> launch_of_;    ///< launch op by event
+  std::vector<std::pair<OpId, OpId>> queued_;  ///< each collective with the op that queued it
 };
 
 }  // namespace

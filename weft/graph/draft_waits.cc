@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom across streams, and which device work a blocking host call waited for.
+// Adds the waits of one rank: dependencies between streams, and the device work that each blocking
+// host call waited for. Dependencies between streams come from the best source that the trace has:
 //
-// With cuda_sync records this is written down. Without, or where these lost it, the wait calls are
-// there but name no streams, and the convention of the frameworks fills in: a wait right before a
-// communication kernel makes communication follow the compute issued so far; a wait before compute
-// makes that compute follow communication. build() later drops what the recorded times contradict.
+//   1. Recorded dependencies (execution graphs): taken as they are.
+//   2. cuda_sync records of the PyTorch profiler. Each cudaStreamWaitEvent names the event's record
+//      call and the stream it was recorded on. So the first work that the waiting stream got after
+//      the wait follows the last work that the recording stream got before the record.
+//   3. Neither: inference. The trace has the wait calls, but they name no streams. PyTorch's use of
+//      streams fills in. A wait right before a communication kernel makes communication follow the
+//      compute issued so far (ProcessGroupNCCL synchronises its stream with the current one before
+//      each collective). A wait before compute makes that compute follow communication
+//      (Work::wait()). Pauses of a stream decide which work it waited for.
+//
+// Inferred edges may be wrong. set_delays() later drops those that the recorded times contradict.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -19,10 +27,10 @@ namespace {
 using trace::EventKind;
 using trace::SyncKind;
 
-/// Device clocks and host clocks agree to about this much within one trace.
+/// The device clock and the host clock of one trace agree to about this much.
 constexpr Nanos kClockTolerance = 2 * kMicrosecond;
-/// Work that starts this soon after a communication ended, and could have started before, waited
-/// for it.
+/// Work that could have started earlier, and starts within this time of the end of other work,
+/// waited for that work.
 constexpr Nanos kCoincidence = 50 * kMicrosecond;
 
 bool is_wait_call(std::string_view name) {
@@ -31,7 +39,7 @@ bool is_wait_call(std::string_view name) {
   return std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end();
 }
 
-/// Device ops in the order in which the host issued them.
+/// Device ops (and host-side collectives) in the order in which the host issued them.
 std::vector<OpId> by_issue(const RankDraft& draft) {
   std::vector<OpId> ops;
   for (const OpId id : draft.op_of_event) {
@@ -43,6 +51,8 @@ std::vector<OpId> by_issue(const RankDraft& draft) {
   return ops;
 }
 
+/// Source 3 of the head of this file. Walks over the device work in order of issue and decides for
+/// each piece of work whether it waited, and for what.
 class WaitInference {
  public:
   WaitInference(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft)
@@ -64,12 +74,13 @@ class WaitInference {
       const Waits waits = found == waits_.end() ? Waits{} : found->second;
       if (op.communication) {
         if (waits.any > 0) follow_compute(id);
-        outstanding_.push_back(id);
+        outstanding_.push_back(id);  // until compute waits for it
       } else {
         const auto before = previous.find(id);
+        // The op could have started at `free`: it was issued, and its stream was idle.
         const Nanos free = std::max(
             op.issued, before == previous.end() ? kLongAgo : draft_.ops[before->second].end());
-        // A long pause that ends with other work speaks for itself, wait call or not.
+        // A long pause that ends together with other work shows a wait, with or without wait call.
         const bool paused = waits.any > 0 || op.start - free > kCoincidence;
         if (!paused || !follow_cause(id, free)) follow_communication(id, waits.for_communication);
         if (waits.any > 0) follow_other_stream(id, last_issued);
@@ -80,18 +91,20 @@ class WaitInference {
   }
 
  private:
-  /// Whose code made a wait call. Calls from within a collective order its kernel only; calls from
-  /// within a compute op order streams that op uses; all others wait for communication.
+  /// Which code made a wait call. A call made by a collective only orders the kernel of this
+  /// collective. A call made by a compute op orders the streams that this op uses. Any other call
+  /// (Work::wait(), the end of the backward pass) makes compute wait for communication.
   enum class Caller : std::uint8_t { kCollective, kComputeOp, kOther };
 
+  /// Wait calls that preceded a launch.
   struct Waits {
-    int any = 0;
-    int for_communication = 0;
+    int any = 0;                ///< all of them
+    int for_communication = 0;  ///< those with Caller::kOther
   };
 
-  /// For each launched op: wait calls made since the launch before it, on any thread. (At the end
-  /// of a backward pass its thread makes the stream wait, and another thread launches the
-  /// optimiser.)
+  /// Sets `waits_`: for each launched op, the wait calls made since the launch before it, on any
+  /// thread. All threads count, because at the end of a backward pass the autograd thread makes the
+  /// stream wait, and the main thread then launches the optimizer.
   void count_waits_before_launches() {
     const auto& e = trace_.events;
     std::vector<std::pair<Nanos, Caller>> calls;
@@ -119,6 +132,9 @@ class WaitInference {
     }
   }
 
+  /// Looks at the framework ops around the call, from the inside out. PyTorch records a collective
+  /// as c10d::... > record_param_comms > nccl:..., and Work::wait() as a record_param_comms whose
+  /// collective is named "wait".
   Caller caller(std::uint32_t call) const {
     bool innermost = true;
     for (std::uint32_t e = launches_.parent[call]; e != trace::kNone; e = launches_.parent[e]) {
@@ -139,14 +155,16 @@ class WaitInference {
     return Caller::kOther;
   }
 
+  /// Communication after a wait call follows the last compute of each other stream.
   void follow_compute(OpId id) {
     for (const auto& [lane, last] : last_compute_) {
       if (lane != draft_.ops[id].lane) add(last, id);
     }
   }
 
-  /// `free`: when the op could have started but for the wait. If other work ended right before its
-  /// start, that was what it waited for; true if so.
+  /// Finds the work that ended right before the op's start, on another stream, issued before the op
+  /// and still running at `free` (the time at which the op could have started). If there is such
+  /// work, the op waited for it: adds the edge and returns true.
   bool follow_cause(OpId id, Nanos free) {
     const DraftOp& op = draft_.ops[id];
     auto it =
@@ -164,7 +182,8 @@ class WaitInference {
     return false;
   }
 
-  /// Streams run in order: once one communication is over, so is what its stream did before.
+  /// Removes a communication from the outstanding ones, with everything before it on its stream: a
+  /// stream runs in order, so the earlier communication is over, too.
   void forget(OpId source) {
     const auto found = std::find(outstanding_.begin(), outstanding_.end(), source);
     if (found == outstanding_.end()) return;
@@ -175,7 +194,8 @@ class WaitInference {
                        end);
   }
 
-  /// Without a pause that shows what was waited for: the communication issued first.
+  /// If no pause shows what the op waited for: each wait call waits for one communication, the
+  /// oldest outstanding one first. One that ended after the op's start cannot have been awaited.
   void follow_communication(OpId id, int waits) {
     const Nanos start = draft_.ops[id].start;
     for (; waits > 0 && !outstanding_.empty(); --waits) {
@@ -185,6 +205,8 @@ class WaitInference {
     }
   }
 
+  /// Compute after a wait call follows the work issued just before it, if that work is compute on
+  /// another stream: frameworks fork and join side streams in this way.
   void follow_other_stream(OpId id, OpId last_issued) {
     if (last_issued == kNoId) return;
     const DraftOp& last = draft_.ops[last_issued];
@@ -198,13 +220,14 @@ class WaitInference {
   const trace::RankTrace& trace_;
   const trace::Launches& launches_;
   RankDraft& draft_;
-  std::unordered_map<OpId, Waits> waits_;
-  std::map<LaneId, OpId> last_compute_;
-  std::vector<OpId> by_end_;
-  std::deque<OpId> outstanding_;  ///< communication nobody has waited for yet, as issued
+  std::unordered_map<OpId, Waits> waits_;  ///< by launched op
+  std::map<LaneId, OpId> last_compute_;    ///< last issued compute of each stream
+  std::vector<OpId> by_end_;               ///< device work by its end
+  std::deque<OpId> outstanding_;  ///< communication that nothing waits for yet, in order of issue
 };
 
-/// Whether sync records tell what streams wait for. With CUDA 13 the profiler loses it for all.
+/// Whether at least half of the sync records tell what a stream waited for. With CUDA 13, the
+/// profiler writes sync records that name neither stream nor event record.
 bool records_tell_waits(const trace::RankTrace& trace) {
   std::int64_t waits = 0, told = 0;
   for (const trace::SyncDetail& sync : trace.syncs) {
@@ -215,7 +238,8 @@ bool records_tell_waits(const trace::RankTrace& trace) {
   return trace.facts.sync_events && 2 * told >= waits;
 }
 
-/// Streams and calls of the trace by the numbers that sync records use.
+/// Source 2. Sync records name streams by number and event records by correlation id, so both are
+/// looked up by these numbers first.
 void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   const auto& e = trace.events;
   std::map<std::int64_t, std::vector<OpId>> on_stream;  // as issued
@@ -252,7 +276,7 @@ void waits_from_records(const trace::RankTrace& trace, RankDraft& draft) {
   }
 }
 
-/// Execution graphs name what each piece of device work follows; host work is tied by launches.
+/// Source 1. Only dependencies between device work become edges; launches connect the host ops.
 void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
   for (const trace::Dependency& dependency : trace.dependencies) {
     const OpId before = draft.op_of_event[dependency.before];
@@ -263,8 +287,9 @@ void waits_from_dependencies(const trace::RankTrace& trace, RankDraft& draft) {
   }
 }
 
-/// A blocking call returned because some device work ended: the latest to end before the return,
-/// among what had been issued before the call.
+/// A blocking call returns because device work ended. No profiler says which, so take the work that
+/// ended last before the return, of all work issued before the call. Work that ended long before
+/// the call (1 ms) cannot be the cause: then the call did not wait for the device.
 void waits_of_host(RankDraft& draft) {
   std::vector<OpId> by_end;
   for (const OpId id : draft.op_of_event) {
@@ -273,6 +298,8 @@ void waits_of_host(RankDraft& draft) {
   std::sort(by_end.begin(), by_end.end(), [&](OpId a, OpId b) {
     return std::pair{draft.ops[a].end(), a} < std::pair{draft.ops[b].end(), b};
   });
+  // An order edge into a kSync op joins a blocking call and its return. The loop appends to
+  // draft.edges, so it stops at the edges that were there before.
   const std::size_t known = draft.edges.size();
   for (std::size_t i = 0; i < known; ++i) {
     const DraftEdge edge = draft.edges[i];

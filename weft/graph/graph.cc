@@ -9,6 +9,7 @@
 namespace weft::graph {
 namespace {
 
+/// About 146 years: half of what Nanos can hold.
 constexpr Nanos kTimeLimit = std::numeric_limits<Nanos>::max() / 2;
 
 tl::unexpected<Error> broken(std::string message) {
@@ -62,7 +63,8 @@ Status verify_op(const Graph& graph, OpId op) {
   return {};
 }
 
-/// Edges, and that no path can be longer than what 64-bit nanoseconds hold: replay adds unchecked.
+/// Checks the edges, and that the sum of all durations and delays fits into 64-bit nanoseconds: no
+/// path can be longer than this sum, so replay may add without checks for overflow.
 Status verify_edges(const Graph& graph) {
   const std::size_t n = graph.size();
   if (graph.edges.size() >= kNoId) return broken("more edges than 32-bit ids");
@@ -104,8 +106,8 @@ bool moves_data(OpKind kind) {
   return kind == OpKind::kTransfer || kind == OpKind::kPush || kind == OpKind::kPull;
 }
 
-/// `awaited` is scratch, one entry an op: the last collective whose transfer was seen to wait for
-/// it.
+/// `awaited` is scratch space with one entry per op: the last collective whose transfer was seen to
+/// wait for the op. One array serves all collectives, so the whole check stays linear.
 Status verify_collective(const Graph& graph, std::uint32_t index,
                          std::vector<std::uint32_t>& awaited) {
   const Collective& collective = graph.collectives[index];
@@ -144,7 +146,7 @@ Status verify(const Graph& graph) {
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int64_t step = graph.ops.step[op];
     if (step == -1) continue;
-    // Neighbours mostly share their step, so the last one found is tried first.
+    // Neighbouring ops mostly belong to the same step, so try the last step found first.
     if (step_index < graph.steps.size() && graph.steps[step_index] == step) continue;
     const auto found = std::lower_bound(graph.steps.begin(), graph.steps.end(), step);
     if (found == graph.steps.end() || *found != step) {

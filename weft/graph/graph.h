@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The global dataflow graph of a job: one op for each piece of work of every rank, and everything
-// that must end before it may start. All timing follows from one rule:
+// The global dataflow graph of a job: one op for each piece of work of every rank, and one edge for
+// each op that must end before another may start. All timing follows from one rule:
 //
 //     start(op) = max over its in-edges of end(source) + delay,   end(op) = start(op) + duration
 //
 // so host order, stream order, launches, event waits and collectives are all just edges:
-//   * A lane (host thread, stream, link) runs in recorded order: an edge from each op to the next;
-//     its delay is the work or idle time that nothing else explains.
+//   * A lane (host thread, stream, link) runs in recorded order: each op has an edge to the next op
+//     of its lane. The delay of that edge is the work or idle time that nothing else explains.
 //   * A blocking host call is two ops: the call, and its return, which also waits for the device.
-//   * A collective is one kArrive op a member (on the member's stream) and one kTransfer op (on the
-//     lane of the communicator) that follows every arrival; what comes next on each member's stream
-//     follows the transfer. So a collective starts to move data when its last member arrives and
-//     ends for all.
-// A graph is immutable but for durations and delays; structure is changed through GraphBuilder.
+//   * A collective is one kArrive op per member (on the member's stream) and one kTransfer op (on
+//     the lane of the communicator) that waits for every arrival. The next op of each member's
+//     stream waits for the transfer. So a collective starts to move data when its last member
+//     arrives, and it ends for all members at once.
+// Durations and delays of a finished graph may change. Its structure may not: use GraphBuilder.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ enum class OpKind : std::uint8_t {
   kKernel,    ///< device compute
   kCopy,      ///< device memcpy or memset
   kArrive,    ///< member of a collective or message is ready to move data (on the member's stream)
-  kTransfer,  ///< the movement itself, once a collective or message (on the link's lane)
+  kTransfer,  ///< the movement itself, one op per collective or message (on the link's lane)
   kPush,      ///< parameter server: worker -> server
   kPull,      ///< parameter server: server -> worker
 };
@@ -65,12 +65,12 @@ enum class EdgeKind : std::uint8_t {
 struct Edge {
   OpId source = 0;
   EdgeKind kind = EdgeKind::kOrder;
-  bool inferred = false;  ///< guessed from conventions rather than recorded
-  Nanos delay = 0;        ///< at least this long after the source's end; may be 0, never negative
+  bool inferred = false;  ///< follows from conventions of the framework; not recorded
+  Nanos delay = 0;        ///< least time from the source's end to the op's start; never negative
 };
 
-/// Columns, one entry an op. Ids are a topological order: every edge goes from a lower id to a
-/// higher one. verify() checks it; replay relies on it.
+/// Columns with one entry per op. Ids are a topological order: every edge goes from a lower id to a
+/// higher one. verify() checks this order; replay relies on it.
 struct Ops {
   std::vector<OpKind> kind;
   std::vector<LaneId> lane;
@@ -79,11 +79,11 @@ struct Ops {
   std::vector<Nanos> duration;
   std::vector<Nanos> recorded_start;      ///< aligned clock; -1 if the op was not recorded
   std::vector<Nanos> recorded_duration;   ///< -1 if not recorded
-  std::vector<Bytes> bytes;               ///< moved by a transfer or copy; -1 unknown
+  std::vector<Bytes> bytes;               ///< size of a transfer or copy; -1 if unknown
   std::vector<std::uint32_t> event;       ///< index into the rank's trace events; kNoId if none
   std::vector<std::uint32_t> collective;  ///< index into Graph::collectives; kNoId if none
-  /// Host events the profiler recorded in the op and in the gap before it. Recording each cost the
-  /// host some time, which a prediction of the job without profiler takes out again.
+  /// Number of host events that the profiler recorded in the op and in the gap before it. Each
+  /// record cost the host some time; a prediction of the job without profiler subtracts that time.
   std::vector<std::int32_t> host_events;
 
   std::size_t size() const { return kind.size(); }
@@ -91,18 +91,19 @@ struct Ops {
 
 using trace::CollectiveKind;
 
-/// One collective or message: who takes part, and how it can be costed.
+/// One collective or message: its members, and what a cost model needs to know about it.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kOther;
-  std::int32_t ranks = 0;  ///< size of its group, also where some members are missing
-  Bytes bytes = -1;        ///< the whole array, as link tables count it; -1 unknown
+  std::int32_t ranks = 0;  ///< size of its group; counts members that were not recorded, too
+  Bytes bytes = -1;        ///< size of the whole array, as link tables count it; -1 if unknown
   std::string group;
   std::int64_t sequence = -1;  ///< position in its group
   OpId transfer = kNoId;
-  /// Of a transfer that shared the network with others: how long it would have taken alone, if all
-  /// had equal shares. -1 where it was alone, or nobody knows. Left out of the text form.
+  /// For a transfer that shared the network with other transfers: how long it would have taken
+  /// alone, if all of them got equal shares. -1 if it was alone or if this is unknown. The text
+  /// form leaves it out.
   Nanos alone = -1;
-  std::vector<OpId> arrivals;  ///< of the members that were recorded
+  std::vector<OpId> arrivals;  ///< one per recorded member
 };
 
 class Graph {
@@ -120,11 +121,12 @@ class Graph {
   std::vector<Edge> edges;         ///< grouped by destination
   std::vector<EdgeId> first_edge;  ///< size() + 1 offsets into edges
   std::vector<Collective> collectives;
-  std::vector<std::int64_t> steps;  ///< step numbers in order, as the framework counts them
-  Nanos origin = 0;                 ///< recorded times count from here, on the clock of the traces
+  std::vector<std::int64_t> steps;  ///< step numbers, ascending, as the framework counts them
+  Nanos origin = 0;                 ///< time of recorded_start 0, on the clock of the traces
 };
 
-/// The first broken invariant, named with its op; success if there is none. Linear.
+/// Checks the invariants that this room's README lists. The error names the first one that is
+/// broken and its op. Linear in ops, edges and members.
 Status verify(const Graph& graph);
 
 }  // namespace weft::graph

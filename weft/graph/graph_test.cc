@@ -26,7 +26,7 @@ Graph two_rank_collective() {
   return *graph;
 }
 
-/// Breaks a sound graph and expects verify() to say `message`.
+/// Breaks a valid graph and expects the error of verify() to contain `message`.
 template <class Break>
 void expect_broken(Break break_it, const std::string& message) {
   Graph graph = two_rank_collective();
@@ -39,7 +39,7 @@ void expect_broken(Break break_it, const std::string& message) {
 
 TEST(Verify, AcceptsAnEmptyGraph) { EXPECT_TRUE(verify(Graph())); }
 
-TEST(Verify, ColumnsHaveOneEntryAnOp) {
+TEST(Verify, ColumnsHaveOneEntryPerOp) {
   expect_broken([](Graph& g) { g.ops.bytes.pop_back(); }, "column bytes has 3 entries, not 4");
 }
 

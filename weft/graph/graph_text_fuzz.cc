@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error or a graph that verifies and survives a round trip through its own text.
+// Any input gives an Error, or a graph that passes verify() and does not change when it is printed
+// and parsed again.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -17,10 +17,14 @@ using trace::EventKind;
 using trace::RankTrace;
 using Point = HostPoint;
 
+/// CUPTI's name for the overhead of a launch that found the launch queue full.
 constexpr std::string_view kQueueFull = "Command Buffer Full";
-/// No call takes this long by itself; if it ends as device work does, it waited for that work.
+/// No runtime call takes this long by itself. A call that lasts longer, and ends at the same time
+/// as device work, waited for that work.
 constexpr Nanos kLongCall = 300 * kMicrosecond;
+/// A call and device work end at the same time if the work ended at most this long before the call.
 constexpr Nanos kEndsTogether = 30 * kMicrosecond;
+/// Part of a long launch call that is the launch itself; the rest is a wait for the queue.
 constexpr Nanos kOwnTimeOfLaunch = 10 * kMicrosecond;
 /// A full launch queue holds a call for at least this long; below it is noise.
 constexpr Nanos kShortestQueueWait = 20 * kMicrosecond;
@@ -34,11 +38,11 @@ bool is_blocking(std::string_view call) {
       "hipEventSynchronize",   "cudaFree",
       "MXNDArrayWaitAll",      "MXNDArrayWaitToRead",
       "MXNDArrayWaitToWrite",  "MXNDArraySyncCopyToCPU"};
-  // What readers write where the recording has no calls of a device.
+  // Readers write "synchronize" for a wait that the recording shows without a runtime call.
   return call == "synchronize" || std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
 }
 
-/// Sorted, disjoint stretches of time.
+/// Disjoint intervals of time. Call sort() between the last add() and the first overlap().
 class Intervals {
  public:
   void add(Nanos start, Nanos end) { list_.emplace_back(start, end); }
@@ -71,8 +75,9 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
   }
   queue_full.sort();
 
-  // Behind AccumulateGrad, but in the same step of the autograd engine, DDP may scale the gradient;
-  // only then it is ready. Per engine step: the end of the last call that launched such work.
+  // After AccumulateGrad, but in the same autograd::engine::... range, DDP's hook may scale the
+  // gradient; the gradient is ready only then. `scaled` holds, per engine range, the end of the
+  // last call that launched such work. Launches of collectives (nccl:, c10d::) do not count.
   std::vector<Nanos> scaled(e.size(), INT64_MIN);
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (!launches_work[i]) continue;
@@ -86,6 +91,7 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
     }
   }
 
+  // A long call waits for the device if some device work ended just before the call did.
   std::vector<Nanos> device_ends;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (launches.launcher[i] != trace::kNone) device_ends.push_back(e.end(i));
@@ -107,7 +113,8 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
       Point point{blocks ? Point::Kind::kBlocking : Point::Kind::kLaunch, e.lane[i], e.start[i],
                   e.end(i), i};
       Nanos wait = queue_full.overlap(point.start, point.end);
-      // Older recordings do not say that the queue was full.
+      // Older profilers do not record that the queue was full. There, a long launch that ends
+      // together with device work shows it.
       if (wait == 0 && !blocks && waits_for_device(i)) wait = e.duration[i] - kOwnTimeOfLaunch;
       if (wait >= kShortestQueueWait && !blocks) point.queue_wait = wait;
       points.push_back(point);
@@ -127,7 +134,7 @@ std::vector<Point> find_points(const RankTrace& trace, const trace::Launches& la
   return points;
 }
 
-/// Ops that put a collective into the queue of another thread.
+/// Framework ops that put a collective into the queue of another thread. They count as launches.
 void find_enqueues(const RankTrace& trace, const trace::Launches& launches,
                    std::vector<Point>& points) {
   const auto& e = trace.events;
@@ -138,8 +145,8 @@ void find_enqueues(const RankTrace& trace, const trace::Launches& launches,
   }
 }
 
-/// The work of a rank without device: collectives, and outermost framework ops without the points
-/// within them, at which other threads may take over.
+/// The work of a rank without device: collectives and outermost framework ops. An op is cut at the
+/// points within it, because other threads may take over there; each piece is a point.
 void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communication,
                     std::vector<Point>& points) {
   const auto& e = trace.events;
@@ -149,13 +156,15 @@ void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communic
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     const bool is_op = e.kind[i] == EventKind::kHostOp;
-    // A gradient is one op, found before.
+    // find_points() has added a point for each gradient.
     if (is_op && trace.names.text(e.name[i]) == kGradientReady) continue;
     if (is_op || is_communication[i]) order.push_back(i);
   }
   sort_runs(order, [&](std::uint32_t a, std::uint32_t b) {
     return std::tuple{e.start[a], -e.duration[a], a} < std::tuple{e.start[b], -e.duration[b], b};
   });
+  // Outer ops come first at equal starts, so an op that begins before the end of the last one taken
+  // on its lane lies within that one.
   std::vector<Nanos> reached(trace.lanes.size(), INT64_MIN);
   for (const std::uint32_t i : order) {
     const std::uint32_t lane = e.lane[i];
@@ -174,8 +183,8 @@ void find_host_work(const RankTrace& trace, const std::vector<bool>& is_communic
   }
 }
 
-/// A step begins before the first call in it, also where both have the same time; work goes on
-/// behind what cut it.
+/// At equal times: step marks come first, so that a step begins before its first call. Work comes
+/// last, because a piece of work continues behind the point that cut it.
 void sort_by_time(std::vector<Point>& points) {
   const auto key = [](const Point& p) {
     const int order = p.kind == Point::Kind::kStep ? 0 : p.kind == Point::Kind::kWork ? 2 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where host threads touch the world outside them: calls that launch work elsewhere, calls that
-// block, gradients that become ready, the marks between steps. Private to build().
+// Finds the points at which host threads interact with something else: calls that launch work,
+// calls that block, gradients that become ready, marks between steps. Private to build().
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ namespace weft::graph {
 /// A point on a thread, before it becomes one or two ops.
 struct HostPoint {
   enum class Kind : std::uint8_t { kStep, kGradient, kBlocking, kLaunch, kWork } kind;
-  std::uint32_t lane;  ///< of the trace
+  std::uint32_t lane;  ///< index into RankTrace::lanes
   Nanos start, end;
-  std::uint32_t event;  ///< kNoId for step marks
-  Nanos queue_wait = 0;
+  std::uint32_t event;   ///< kNoId for step marks
+  Nanos queue_wait = 0;  ///< launches: time that the call waited for room in the launch queue
 };
 
-/// All points of a rank by time. A rank without device computes on its threads: there every
-/// outermost framework op is work too, cut at the points within it, at which other threads may take
-/// over; so are host-side collectives (gloo, say), which run on threads of their own.
+/// All points of a rank, by time. A rank without device computes on its threads. There, outermost
+/// framework ops are points of kind kWork, too. They are cut at the points within them, because
+/// other threads may take over there. Host-side collectives (of gloo, for example) are kWork points
+/// of the threads that ran them. O(n log n) in the events of the rank.
 std::vector<HostPoint> host_points(const trace::RankTrace& trace, const trace::Launches& launches,
                                    const std::vector<bool>& is_communication, bool has_device);
 

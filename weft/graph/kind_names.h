@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the text form, by enumerator. Private to this room.
+// The names of all kinds in the text form, in the order of the enumerators. Private to this room.
 #pragma once
 
 #include <array>

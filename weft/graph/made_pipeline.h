@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Op timelines of made-up jobs, for tests: pipelines of known times, laid out by hand or by playing
-// a one-forward-one-backward schedule worker by worker. It shares no code with the graph builder.
+// For tests: op timelines of synthetic jobs, with known times. Tests add phases by hand, or
+// simulate a 1F1B (one-forward-one-backward) schedule. It shares no code with the graph builder, so
+// that the two can check each other.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +74,8 @@ struct Pipeline {
       [](std::int32_t, std::int32_t, Nanos usual) { return usual; };
 };
 
-/// Order of one stage: forwards to fill the pipeline, then backward and forward in turn.
+/// Order of one stage: the warm-up, then one forward and one backward in turn, then the backwards
+/// that are left.
 inline std::vector<std::pair<bool, std::int32_t>> one_forward_one_backward(const Pipeline& made,
                                                                            std::int32_t stage) {
   std::vector<std::pair<bool, std::int32_t>> order;  // is forward, micro-batch
@@ -87,8 +89,9 @@ inline std::vector<std::pair<bool, std::int32_t>> one_forward_one_backward(const
   return order;
 }
 
-/// Plays the schedule. A message moves once its sender is done and its receiver has finished the
-/// compute before. Collectives are drawn from their last arrival on, as the study draws them.
+/// Simulates the schedule. A message moves once its sender is done and its receiver has finished
+/// the compute before. Collectives start at their last arrival, as in the timelines of the
+/// straggler study.
 inline trace::Run play(const Pipeline& made) {
   trace::Run run = empty_run(made.replicas, made.stages);
   Nanos now = 0;
@@ -119,7 +122,8 @@ inline trace::Run play(const Pipeline& made) {
           if (from >= 0 && from < made.stages) {
             const auto input = done.find({from, forward, batch});
             if (input == done.end()) continue;
-            // Posted after the compute before it of its direction; see the warm-up for the first.
+            // A receive is posted after the previous compute of its direction; the first backward
+            // receive is posted after the second-to-last forward of the warm-up.
             Nanos posted = forward ? now : forwards[s].first;
             if (batch > 0) posted = done.at({stage, forward, batch - 1});
             const Nanos start = std::max(input->second, posted);

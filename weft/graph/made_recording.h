@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings written down event by event, for the tests of build().
+// For the tests of build(): synthetic recordings, written event by event.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ constexpr Nanos us = kMicrosecond;
 struct Rank : MadeRank {
   using MadeRank::MadeRank;
 
-  /// A call and the work it puts on `stream`; returns the event of the work.
+  /// Adds a call and the work that it puts on `stream`; returns the event of the work.
   std::uint32_t launch(const std::string& name, Nanos call, Nanos call_time, Nanos start,
                        Nanos duration, std::int64_t stream = 7) {
     runtime(call, call_time, ++correlation);
@@ -65,7 +65,7 @@ struct Made {
     m.members = std::move(members);
     matches.push_back(std::move(m));
   }
-  /// Fails the test, by an exception, where no sound graph comes out.
+  /// Fails the test, by an exception, if the result is an error or does not pass verify().
   void build() {
     auto result = graph::build(run, matches, diagnostics);
     if (!result) throw std::runtime_error(result.error().text());

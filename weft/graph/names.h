@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that ops made by build() carry where the recording has none, and that later rooms look for.
+// Names of ops that build() adds itself or that later rooms search for.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,14 @@
 
 namespace weft::graph {
 
-/// Zero-length host op where a step begins; the last one, outside of all steps, where they end.
+/// Host op of length zero at the beginning of each step. One more, which belongs to no step, marks
+/// the end of the last step.
 constexpr std::string_view kStepMark = "step";
-/// A launch that found the device's queue full: the call, and its return once there is room.
+/// A launch that found the launch queue of the device full. Two ops carry this name: the call, and
+/// its return once the queue has room.
 constexpr std::string_view kQueueWait = "launch queue full";
-/// Host op at which a gradient is ready; its bytes are the gradient's.
+/// Host op at which a gradient is ready. Its bytes are the size of the gradient. PyTorch's autograd
+/// engine records it under this name.
 constexpr std::string_view kGradientReady = "torch::autograd::AccumulateGrad";
 
 inline bool is_queue_wait(const Graph& graph, OpId op) {

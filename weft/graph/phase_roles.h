@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of work in an op timeline and how each is named. Private to this room.
+// The kinds of work in an op timeline, and the names that the timelines of ByteDance's straggler
+// study give them. Private to this room.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ namespace weft::graph {
 enum class Role : std::uint8_t {
   kForward,
   kBackward,
-  kOtherCompute,  ///< unnamed work on the compute track: runs where it was recorded
+  kOtherCompute,  ///< work of an unknown name on the compute track; keeps its recorded place
   kForwardSend,
   kForwardRecv,
   kBackwardSend,
@@ -63,7 +64,7 @@ constexpr bool is_message(Role role) {
   return role >= Role::kForwardSend && role <= Role::kBackwardRecv;
 }
 
-/// Work that the worker does alone. All else moves data.
+/// Whether the worker does this work alone. All other work moves data between workers.
 constexpr bool is_local(Role role) {
   return role <= Role::kOtherCompute || role == Role::kGc || role == Role::kOptimizer;
 }

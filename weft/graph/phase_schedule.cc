@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rules are those of Megatron-LM's 1F1B schedules, plain and interleaved. Worker by worker:
+//   * compute (forwards and backwards) is one chain in recorded order;
+//   * each message belongs to one compute: the compute that produced or consumes its tensor. The
+//     sender's model chunk and the micro-batch name the message, so both of its ends find the same
+//     group. Pairing messages with computes is the hard part, because files lack some messages and
+//     hold others that never ran (match_messages());
+//   * parameter gathers and gradient reductions run on one stream, in recorded order;
+//   * the rest of the step (from the last compute to the optimizer) is one chain.
 #include "weft/graph/phase_schedule.h"
 
 #include <algorithm>
@@ -12,14 +20,14 @@ namespace {
 using Index = std::uint32_t;
 using Indices = std::vector<Index>;
 
-/// Starts and ends within one worker are read from one clock, but rounded.
+/// Starts and ends within one worker come from one clock, but are rounded by up to this much.
 constexpr Nanos kClockGrain = 50 * kMicrosecond;
 
 struct StepContext {
   const Layout& layout;
   std::span<Work> works;
   std::int32_t chunks = 1;
-  bool ids_tell = false;  ///< micro-batch ids name each compute of a worker uniquely
+  bool unique_ids = false;  ///< micro-batch ids identify each compute of a worker
   Schedule out;
 
   void after(Index source, Index destination) { out.dependencies.push_back({source, destination}); }
@@ -36,39 +44,42 @@ struct WorkerLists {
 
 std::int32_t chunk_of(const Work& work) { return std::max(work.detail.chunk, 0); }
 
-/// Place of a compute among all model chunks of the pipeline, in order of the forward pass.
+/// Position of a compute among all model chunks of the pipeline, in order of the forward pass. With
+/// interleaving, stage s holds the model chunks s, s + stages, s + 2 stages ...
 std::int32_t model_chunk(const StepContext& step, const Work& work) {
   return chunk_of(work) * step.layout.stages + step.layout.seats[work.worker].stage;
 }
 
-/// For each compute the micro-batch that its messages carry. Each stage runs the micro-batches of a
-/// chunk in the same order, so their order serves where the ids do not.
+/// For each compute, the micro-batch that its messages carry. All stages run the micro-batches of a
+/// chunk in the same order, so the position in this order replaces ids that are not unique.
 std::vector<std::int32_t> micro_batches(const StepContext& step, const Indices& computes) {
   std::vector<std::int32_t> ids;
   std::map<std::int32_t, std::int32_t> count;
   for (Index c : computes) {
     const Work& work = step.works[c];
-    ids.push_back(step.ids_tell ? work.detail.micro_batch : count[chunk_of(work)]++);
+    ids.push_back(step.unique_ids ? work.detail.micro_batch : count[chunk_of(work)]++);
   }
   return ids;
 }
 
 struct Direction {
   Role compute, send, recv;
-  std::int32_t ahead;  ///< where the sender's message goes: the next model chunk or the one before
+  std::int32_t ahead;  ///< from the sender's model chunk to the receiver's: +1 or -1
 };
 constexpr Direction kDirections[] = {
     {Role::kForward, Role::kForwardSend, Role::kForwardRecv, 1},
     {Role::kBackward, Role::kBackwardSend, Role::kBackwardRecv, -1},
 };
 
-/// The first model chunk receives nothing in the forward pass, the last sends nothing, and so on.
+/// Whether the compute sends (or receives) a message at all. The first model chunk receives nothing
+/// in the forward pass, the last one sends nothing, and the reverse in the backward pass.
 bool needs_message(const StepContext& step, const Direction& way, bool send, const Work& compute) {
   const std::int32_t peer = model_chunk(step, compute) + (send ? way.ahead : -way.ahead);
   return peer >= 0 && peer < step.layout.stages * step.chunks;
 }
 
-/// For each message its position in `computes`, or computes.size() if it belongs to none.
+/// For each message, the position in `computes` of the compute that it belongs to, or
+/// computes.size() if it belongs to none.
 std::vector<std::size_t> match_messages(const StepContext& step, const Direction& way, bool send,
                                         const Indices& computes, const Indices& messages) {
   std::vector<std::size_t> needing;
@@ -77,8 +88,9 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
   }
   std::vector<std::size_t> match(messages.size(), computes.size());
   if (computes.empty()) return match;
-  // Recorded but not launched: a receive after the last compute has begun, or a send that is over
-  // before the first compute is. Only interleaved schedules record such.
+  // A message was recorded but never executed if it is a receive that starts after the start of the
+  // last compute, or a send that ends before the end of the first compute. Only interleaved
+  // schedules record such messages.
   Nanos first_end = step.works[computes.front()].end;
   Nanos last_start = step.works[computes.front()].start;
   for (Index c : computes) {
@@ -93,16 +105,18 @@ std::vector<std::size_t> match_messages(const StepContext& step, const Direction
         send ? work.end < first_end - kClockGrain : work.start > last_start + kClockGrain;
     if (!(may_idle && idle)) launched.push_back(m);
   }
+  // Message order and compute order agree, so equal counts pair up by position.
   if (launched.size() == needing.size()) {
     for (std::size_t k = 0; k < launched.size(); ++k) match[launched[k]] = needing[k];
   } else if (launched.size() == computes.size() || launched.size() + 1 == computes.size()) {
-    // One for each compute, needed or not; the very first receive of a step may be missing.
+    // Interleaved schedules may record one message per compute, needed or not. The very first
+    // receive of a step may be missing.
     const std::size_t skip = computes.size() - launched.size();
     for (std::size_t k = 0; k < launched.size(); ++k) {
       match[launched[k]] = send ? k : k + skip;
     }
   } else {
-    // Holes: trust the sequence number of the file.
+    // Messages are missing. Trust the sequence number in the file, as long as it ascends.
     std::int32_t previous = -1;
     for (std::size_t m : launched) {
       const std::int32_t at = step.works[messages[m]].detail.sequence;
@@ -137,7 +151,7 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
     if (send) {
       step.after(computes[at], messages[m]);
     } else {
-      // A receive is posted once the compute before is over: earlier there is no buffer for it.
+      // A receive is posted once the previous compute has ended: before that it has no buffer.
       step.after(messages[m], computes[at]);
       if (at > 0) step.after(computes[at - 1], messages[m]);
     }
@@ -145,15 +159,15 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
   }
   step.chain(kept);
 
-  // The receive for the first gradient is posted with the last forward of the warm-up, so it waits
-  // for the one before that.
+  // The receive of the first gradient is posted together with the last forward before the first
+  // backward, so it waits for the compute before that forward.
   if (send || way.compute != Role::kBackward || kept.empty()) return;
   const auto first = std::find_if(lists.compute.begin(), lists.compute.end(),
                                   [&](Index c) { return step.works[c].role == Role::kBackward; });
   if (first - lists.compute.begin() >= 2) step.after(*(first - 2), kept.front());
 }
 
-/// First (or last) of `computes` that works on `chunk`; any chunk if it is negative.
+/// The first (or last) of `computes` that works on `chunk`, or on any chunk if `chunk` is negative.
 const Index* find_chunk(const StepContext& step, const Indices& computes, std::int32_t chunk,
                         bool last) {
   const Index* found = nullptr;
@@ -170,7 +184,8 @@ void schedule_gradients(StepContext& step, WorkerLists& lists) {
   std::set<std::int32_t> seen;
   for (auto it = gathers.rbegin(); it != gathers.rend(); ++it) {
     const std::int32_t chunk = step.works[*it].detail.chunk;
-    if (!seen.insert(chunk).second) continue;  // only the last gather of a chunk completes it
+    // The forward needs all parameters of its chunk, so it waits for the chunk's last gather.
+    if (!seen.insert(chunk).second) continue;
     const Index* forward = find_chunk(step, lists[Role::kForward], chunk, false);
     if (forward) step.after(*it, *forward);
   }
@@ -189,6 +204,7 @@ void schedule_gradients(StepContext& step, WorkerLists& lists) {
   }
 }
 
+/// From the last compute to the optimizer. Parts that a job does not have are skipped.
 void schedule_tail(StepContext& step, WorkerLists& lists) {
   const bool overlaps = step.layout.overlaps_gradients;
   Indices tail;
@@ -216,13 +232,13 @@ void schedule_tail(StepContext& step, WorkerLists& lists) {
 
 GroupKey collective_key(const Seat& seat, Role role, std::int32_t sequence) {
   switch (role) {
-    case Role::kClip:  // the norm is taken over the whole model
+    case Role::kClip:  // all workers: the norm covers the gradients of the whole model
       return {role, 0, 0, 0, sequence};
-    case Role::kEmbeddingGrads:  // first and last stage share the table
+    case Role::kEmbeddingGrads:  // the first and the last stage of a pipeline share the table
       return {role, seat.replica, seat.shard, 0, sequence};
-    case Role::kLayerNormGrads:  // among tensor-parallel ranks, which are one row
+    case Role::kLayerNormGrads:  // tensor-parallel ranks, which the timeline shows as one worker
       return {role, seat.rank, 0, 0, sequence};
-    default:  // among the replicas of a stage
+    default:  // the replicas of a stage
       return {role, seat.stage, seat.shard, 0, sequence};
   }
 }
@@ -232,7 +248,7 @@ void group_collectives(StepContext& step, const Seat& seat, const WorkerLists& l
     if (list.empty()) continue;
     const Role role = step.works[list.front()].role;
     if (is_local(role) || is_message(role)) continue;
-    // Position stands in where the file repeats a sequence number or has none.
+    // If the file has no sequence numbers, or repeats one, the position in the list replaces them.
     const auto sequence = [&](std::size_t i) { return step.works[list[i]].detail.sequence; };
     bool unique = sequence(0) >= 0;
     for (std::size_t i = 1; i < list.size(); ++i) unique &= sequence(i - 1) < sequence(i);
@@ -243,7 +259,8 @@ void group_collectives(StepContext& step, const Seat& seat, const WorkerLists& l
   }
 }
 
-bool micro_batch_ids_tell(std::span<const Work> works) {
+/// Whether each forward (and each backward) of a worker and chunk has a micro-batch id of its own.
+bool micro_batch_ids_are_unique(std::span<const Work> works) {
   std::set<std::tuple<std::uint32_t, Role, std::int32_t, std::int32_t>> seen;
   for (const Work& work : works) {
     if (work.role != Role::kForward && work.role != Role::kBackward) continue;
@@ -258,7 +275,7 @@ bool micro_batch_ids_tell(std::span<const Work> works) {
 }  // namespace
 
 Schedule schedule_step(const Layout& layout, std::span<Work> works) {
-  StepContext step{layout, works, 1, micro_batch_ids_tell(works), {}};
+  StepContext step{layout, works, 1, micro_batch_ids_are_unique(works), {}};
   std::vector<WorkerLists> workers(layout.seats.size());
   for (Index i = 0; i < works.size(); ++i) {
     const Work& work = works[i];

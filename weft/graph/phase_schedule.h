@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dependencies of one step of a synchronous pipeline (see build_phases.h). Private to this
-// room.
+// Lists the dependencies of one step of a synchronous pipeline (see build_phases.h). Private to
+// this room.
 #pragma once
 
 #include <compare>
@@ -16,6 +16,7 @@
 
 namespace weft::graph {
 
+/// The place of one worker in the parallel layout.
 struct Seat {
   std::int32_t rank = -1;
   std::int32_t replica = 0;
@@ -24,9 +25,9 @@ struct Seat {
 };
 
 struct Layout {
-  std::vector<Seat> seats;  ///< one a worker
+  std::vector<Seat> seats;  ///< one per worker
   std::int32_t stages = 1;
-  bool overlaps_gradients = false;  ///< reduce-scatter runs beside the backward of other chunks
+  bool overlaps_gradients = false;  ///< reduce-scatter runs during the backward of other chunks
 };
 
 /// One recorded phase.
@@ -38,7 +39,7 @@ struct Work {
   trace::PhaseDetail detail;
   std::uint32_t event = kNoId;
   NameId name = 0;       ///< in the graph's names
-  bool dropped = false;  ///< recorded but never launched, see schedule_step()
+  bool dropped = false;  ///< recorded but never executed, see schedule_step()
 };
 
 /// Both are indices into the step's works.
@@ -47,25 +48,26 @@ struct Dependency {
   std::uint32_t destination = 0;
 };
 
-/// Names one collective or message of a step. What the numbers mean depends on the role.
+/// Identifies one collective or message of a step. What `group` means depends on the role: see
+/// collective_key() in phase_schedule.cc; for a message it is the replica.
 struct GroupKey {
   Role role = Role::kUnknown;  ///< a message has the role of its sender
   std::int32_t group = 0;
   std::int32_t shard = 0;
-  std::int32_t chunk = 0;     ///< messages: the sender's place among all model chunks
-  std::int32_t sequence = 0;  ///< messages: micro-batch
+  std::int32_t chunk = 0;     ///< messages: the sender's position among all model chunks
+  std::int32_t sequence = 0;  ///< messages: the micro-batch; collectives: position in the group
   auto operator<=>(const GroupKey&) const = default;
 };
 
 struct Schedule {
   std::vector<Dependency> dependencies;
-  std::map<GroupKey, std::vector<std::uint32_t>> groups;  ///< members
-  std::int64_t unmatched_messages = 0;  ///< sends and receives that no compute belongs to
+  std::map<GroupKey, std::vector<std::uint32_t>> groups;  ///< members, as indices into the works
+  std::int64_t unmatched_messages = 0;  ///< count of sends and receives that belong to no compute
 };
 
-/// `works`: all phases of one step, in any order. Sends and receives that the pipeline does not
-/// need (timelines of interleaved schedules hold some that were recorded but not launched, at the
-/// ends of the model and of the step) are marked as dropped.
+/// `works` holds all phases of one step, in any order. Sends and receives that the pipeline does
+/// not need are marked as dropped: timelines of interleaved schedules contain some that were
+/// recorded but never executed, at the ends of the model and of the step. O(n log n).
 Schedule schedule_step(const Layout& layout, std::span<Work> works);
 
 }  // namespace weft::graph

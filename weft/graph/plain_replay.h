@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the rule of graph.h, spelt out once more, for rooms that do not know the replayer.
+// For tests of rooms that may not include the replay engine (weft/sim): computes the times of all
+// ops by the rule in graph.h.
 #pragma once
 
 #include <algorithm>

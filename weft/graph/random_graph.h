@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made graphs for tests: small jobs of several ranks with host threads, compute and communication
-// streams, launches, event waits, blocking calls and collectives; same seed, same graph.
+// For tests: random graphs of small jobs. The jobs have several ranks with host threads, compute
+// and communication streams, launches, event waits, blocking calls and collectives. The same seed
+// gives the same graph.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +86,7 @@ class RandomGraph {
             builder.add_edge(arrival, transfer, EdgeKind::kCollective);
           }
           collective.transfer = transfer;
-          // What comes next on each member's stream follows the transfer.
+          // The next op of each member's stream waits for the transfer.
           for (int member : members) last[lanes[static_cast<std::size_t>(member)][3]] = transfer;
           builder.add_collective(collective);
         }
@@ -94,7 +95,7 @@ class RandomGraph {
     return *std::move(builder).finish();
   }
 
-  /// Any directed acyclic graph: no lanes to speak of, just edges.
+  /// A random directed acyclic graph on a single lane, whose edges do not follow the lane.
   Graph tangle(int size) {
     GraphBuilder builder;
     builder.add_lane(LaneKind::kStream, 0, "s");
@@ -119,7 +120,7 @@ class RandomGraph {
   std::int64_t pick(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
-  /// Zero now and then, and of many magnitudes: ties and cut-offs must happen.
+  /// Sometimes zero, and of several magnitudes, so that ties and cut-offs occur.
   Nanos time() { return pick(0, 4) == 0 ? 0 : pick(0, pick(0, 1) ? 10 : 1000); }
   Nanos delay() { return pick(0, 2) == 0 ? pick(0, 50) : 0; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's share of the graph, before the ranks are joined: what its threads and streams did and
-// in which order. Private to build(). Ranks are drafted in parallel.
+// The draft of one rank's part of the graph, before build() joins the ranks: what its threads and
+// streams did, and in which order. Private to build(), which drafts the ranks in parallel.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace weft::graph {
 
-/// Before any recording; far enough from the ends of the number range to be subtracted.
+/// A time before any recording. It is far enough from the ends of the number range that code may
+/// subtract it from a recorded time.
 constexpr Nanos kLongAgo = -(Nanos{1} << 61);
 
 /// An op before it has an id. Times are the recorded ones.
@@ -28,15 +29,14 @@ struct DraftOp {
   Bytes bytes = -1;
   std::uint32_t event = kNoId;
   std::int32_t host_events = 0;
-  /// Device work: when the host issued it. Work that was issued before the recording began counts
-  /// as issued long ago.
+  /// For device work: when the host issued it. kLongAgo if that was before the recording began.
   Nanos issued = kLongAgo;
-  bool communication = false;  ///< of a collective or message
+  bool communication = false;  ///< part of a collective or message
 
   Nanos end() const { return start + duration; }
 };
 
-/// A dependency without its delay, which follows from the recorded times once all are known.
+/// A dependency without its delay. set_delays() derives the delay once all ranks are joined.
 struct DraftEdge {
   OpId source = 0;
   OpId destination = 0;
@@ -48,15 +48,17 @@ struct RankDraft {
   std::vector<Lane> lanes;
   std::vector<DraftOp> ops;
   std::vector<DraftEdge> edges;
-  /// Device work, or collectives of a rank without device; kNoId elsewhere.
+  /// By trace event: the op of device work, or of a collective on a rank without device. kNoId for
+  /// all other events.
   std::vector<OpId> op_of_event;
-  std::int64_t late_launches = 0;  ///< device work that starts before the call that issued it
+  std::int64_t late_launches = 0;  ///< count of device work that starts before its launch call
 };
 
-/// `is_communication[event]`: it belongs to a match.
+/// `is_communication[event]` says whether the event belongs to a match.
 RankDraft draft_rank(const trace::RankTrace& trace, const std::vector<bool>& is_communication);
 
-/// The parts of it, in the order in which draft_rank() runs them.
+/// The parts of draft_rank(), in the order in which it runs them. Each part adds ops or edges to
+/// the draft and relies on those that earlier parts added.
 void draft_host(const trace::RankTrace& trace, const trace::Launches& launches,
                 const std::vector<bool>& is_communication, bool has_device, RankDraft& draft);
 void draft_device(const trace::RankTrace& trace, const trace::Launches& launches,

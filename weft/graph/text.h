@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of a graph, which tests are written in. parse(print(g)) == print-identical.
+// The text form of a graph. Tests write graphs in it. Parsing a printed graph and printing it again
+// gives the same text.
 //
 //   lane r0/cpu host 0            # name, kind (host | stream | link), rank (- for a link)
 //   lane "r0/stream 7" stream 0   # names with spaces are quoted
-//   steps 3 4                     # only needed where a step has no op
+//   steps 3 4                     # only needed if a step has no op
 //   step 4                        # ops that follow belong to step 4 (none: before the first step)
 //   a: launch r0/cpu 5us "aten::mm"
 //   k: kernel "r0/stream 7" 100us "gemm" bytes=4096 at=12us took=101us event=3 after a+3us:launch
@@ -11,9 +12,9 @@
 //
 // An op line is  LABEL: KIND LANE DURATION ["NAME"] [key=value ...] [after EDGE, EDGE ...]  and an
 // edge is  LABEL[+DELAY][:KIND][?]  where KIND defaults to order and '?' marks an inferred edge.
-// Times take ns, us, ms or s and may have decimals down to one nanosecond. A lane may also be named
-// by its position, @0. Labels may be used before they are defined. `of=c` ties an op to a
-// collective that does not list it. '#' starts a comment.
+// Times take ns, us, ms or s and may have decimals down to one nanosecond. A lane may also be given
+// by its position, as @0. Labels may be used before they are defined. `of=c` makes an op point to
+// the collective c although c does not list the op. '#' starts a comment.
 #pragma once
 
 #include <string>
@@ -23,13 +24,13 @@
 
 namespace weft::graph {
 
-/// Ids follow the lines where those are a topological order already. The graph is verified. An
-/// Error names the line, and its `byte` is where that line starts.
+/// If the lines are in topological order already, ids follow the lines. The result is verified. An
+/// Error names the line; its `byte` is the offset of that line. O(n log n).
 Result<Graph> parse_text(std::string_view text);
-/// Needs a graph that verify() accepts. Ops are labelled o0, o1 ... by id, collectives c0, c1 ...
+/// `graph` must pass verify(). Ops are labelled o0, o1 ... by id, collectives c0, c1 ... Linear.
 std::string print_text(const Graph& graph);
 
-/// The words of the text form: "kernel", "stream", "event_wait", "allreduce" ...
+/// The names of kinds in the text form: "kernel", "stream", "event_wait", "allreduce" ...
 std::string_view kind_name(OpKind kind);
 std::string_view kind_name(LaneKind kind);
 std::string_view kind_name(EdgeKind kind);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two passes, because labels may be used before they are defined: the first pass reads the lines
+// and keeps edges and members of collectives by label; resolve() then looks the labels up. Labels
+// are views into the text, so nothing is copied.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +19,7 @@ template <class Kind, std::size_t N>
 Result<Kind> parse_kind(const std::array<std::string_view, N>& names, std::string_view text,
                         std::string_view what) {
   const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) return bad_text(fmt::format("'{}' is no kind of {}", text, what));
+  if (found == names.end()) return bad_text(fmt::format("'{}' is not a kind of {}", text, what));
   return static_cast<Kind>(found - names.begin());
 }
 
@@ -88,7 +91,7 @@ class Parser {
       }
     } else {
       return bad_text(
-          fmt::format("'{}' is neither a label (with ':') nor lane, step or steps", first));
+          fmt::format("'{}' is neither a label followed by ':' nor lane, step or steps", first));
     }
     if (!scan.at_end()) return bad_text("unexpected text at the end of the line");
     return {};
@@ -103,7 +106,7 @@ class Parser {
     if (rank_text != "-") {
       WEFT_ASSIGN(rank, parse_integer<std::int32_t>(rank_text, "rank"));
     }
-    // A name used twice can only be told apart by position.
+    // If two lanes have the same name, only their positions (@0) can refer to them.
     const LaneId id = builder_.add_lane(kind, rank, name);
     const auto [entry, is_new] = lanes_.emplace(std::move(name), id);
     if (!is_new) entry->second = kNoId;
@@ -116,7 +119,7 @@ class Parser {
       return {};
     }
     WEFT_ASSIGN(step_, parse_integer<std::int32_t>(number, "step"));
-    if (step_ < 0) return bad_text("a step number is not negative");
+    if (step_ < 0) return bad_text("a step number must not be negative");
     if (steps_.empty() || steps_.back() != step_) steps_.push_back(step_);
     return {};
   }
@@ -142,7 +145,7 @@ class Parser {
     WEFT_ASSIGN(spec.lane, parse_lane_reference(scan));
     WEFT_ASSIGN(const std::string_view duration, scan.word("a duration"));
     WEFT_ASSIGN(spec.duration, parse_time(duration));
-    if (spec.duration < 0) return bad_text("a duration is not negative");
+    if (spec.duration < 0) return bad_text("a duration must not be negative");
     std::string name;
     if (scan.next_is('"')) {
       WEFT_ASSIGN(name, scan.text("a name"));
@@ -157,7 +160,7 @@ class Parser {
     }
     builder_.add_op(spec);
     if (!ops_.emplace(label, op).second)
-      return bad_text(fmt::format("label '{}' used twice", label));
+      return bad_text(fmt::format("label '{}' is used twice", label));
     if (!after) return {};
     do {
       WEFT_TRY(parse_edge(scan, op));
@@ -166,7 +169,9 @@ class Parser {
   }
 
   Status parse_op_attribute(std::string_view key, Scanner& scan, OpId op, OpSpec& spec) {
-    if (!scan.accept('=')) return bad_text(fmt::format("'{}' is neither key=value nor after", key));
+    if (!scan.accept('=')) {
+      return bad_text(fmt::format("'{}' is neither a key=value pair nor 'after'", key));
+    }
     WEFT_ASSIGN(const std::string_view value, scan.word("a value"));
     if (key == "bytes") {
       WEFT_ASSIGN(spec.bytes, parse_integer<Bytes>(value, "bytes"));
@@ -181,7 +186,7 @@ class Parser {
     } else if (key == "of") {
       members_.push_back({op, value, place_});
     } else {
-      return bad_text(fmt::format("an op has no '{}'", key));
+      return bad_text(fmt::format("an op has no attribute '{}'", key));
     }
     return {};
   }
@@ -192,7 +197,7 @@ class Parser {
     if (scan.accept('+')) {
       WEFT_ASSIGN(const std::string_view delay, scan.word("a delay"));
       WEFT_ASSIGN(pending.edge.delay, parse_time(delay));
-      if (pending.edge.delay < 0) return bad_text("a delay is not negative");
+      if (pending.edge.delay < 0) return bad_text("a delay must not be negative");
     }
     if (scan.accept(':')) {
       WEFT_ASSIGN(const std::string_view kind, scan.word("a kind of edge"));
@@ -211,7 +216,7 @@ class Parser {
     WEFT_ASSIGN(c.kind, parse_kind<CollectiveKind>(kCollectiveKindNames, kind, "collective"));
     while (!scan.at_end()) {
       WEFT_ASSIGN(const std::string_view key, scan.word("key=value"));
-      if (!scan.accept('=')) return bad_text(fmt::format("'{}' is not key=value", key));
+      if (!scan.accept('=')) return bad_text(fmt::format("'{}' is not a key=value pair", key));
       if (key == "group") {
         WEFT_ASSIGN(c.group, scan.text("a group"));
         continue;
@@ -232,12 +237,12 @@ class Parser {
           pending.arrivals.push_back(arrival);
         }
       } else {
-        return bad_text(fmt::format("a collective has no '{}'", key));
+        return bad_text(fmt::format("a collective has no attribute '{}'", key));
       }
     }
     const auto index = static_cast<std::uint32_t>(collectives_.size());
     if (!collective_labels_.emplace(label, index).second) {
-      return bad_text(fmt::format("label '{}' used twice", label));
+      return bad_text(fmt::format("label '{}' is used twice", label));
     }
     collectives_.push_back(std::move(pending));
     return {};
@@ -294,9 +299,9 @@ class Parser {
   std::vector<PendingCollective> collectives_;
   std::vector<PendingMember> members_;
   std::vector<std::int64_t> steps_;
-  std::int32_t step_ = -1;
-  Place place_;
-  bool in_order_ = true;
+  std::int32_t step_ = -1;  ///< of the last `step` line
+  Place place_;             ///< of the current line
+  bool in_order_ = true;    ///< every edge so far goes from an earlier line to a later one
 };
 
 }  // namespace

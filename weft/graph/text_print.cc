@@ -39,7 +39,7 @@ std::string word(std::string_view text) {
   return is_plain(text) ? std::string(text) : quoted(text);
 }
 
-/// In the largest unit that needs no decimals.
+/// The time in the largest unit that needs no decimals.
 std::string time_text(Nanos time) {
   if (time == 0) return "0";
   if (time % kSecond == 0) return fmt::format("{}s", time / kSecond);
@@ -48,19 +48,19 @@ std::string time_text(Nanos time) {
   return fmt::format("{}ns", time);
 }
 
-/// How ops refer to each lane: by name where that is unique.
-std::vector<std::string> lane_words(const Graph& graph) {
+/// How ops refer to each lane: by its name if that is unique, else by its position.
+std::vector<std::string> lane_references(const Graph& graph) {
   std::map<std::string_view, int> uses;
   for (const Lane& lane : graph.lanes) ++uses[lane.name];
-  std::vector<std::string> words;
+  std::vector<std::string> references;
   for (std::size_t i = 0; i < graph.lanes.size(); ++i) {
     const std::string& name = graph.lanes[i].name;
-    words.push_back(uses[name] == 1 ? word(name) : fmt::format("@{}", i));
+    references.push_back(uses[name] == 1 ? word(name) : fmt::format("@{}", i));
   }
-  return words;
+  return references;
 }
 
-/// Whether the `step` lines of the ops alone would give this list.
+/// Whether the `step` lines of the ops alone give this list; then no `steps` line is needed.
 bool steps_follow_from_ops(const Graph& graph) {
   std::vector<std::int64_t> used(graph.ops.step.begin(), graph.ops.step.end());
   std::sort(used.begin(), used.end());
@@ -80,7 +80,10 @@ void print_edges(const Graph& graph, OpId op, Out out) {
   }
 }
 
-void print_op(const Graph& graph, OpId op, std::string_view lane, bool tell_collective, Out out) {
+/// Attributes at their default value are left out. `print_collective_id`: the op points to a
+/// collective that does not list it, so the op's line must say so.
+void print_op(const Graph& graph, OpId op, std::string_view lane, bool print_collective_id,
+              Out out) {
   const Ops& ops = graph.ops;
   fmt::format_to(out, "o{}: {} {} {}", op, kind_name(ops.kind[op]), lane,
                  time_text(ops.duration[op]));
@@ -94,7 +97,7 @@ void print_op(const Graph& graph, OpId op, std::string_view lane, bool tell_coll
   }
   if (ops.event[op] != kNoId) fmt::format_to(out, " event={}", ops.event[op]);
   if (ops.host_events[op] != 0) fmt::format_to(out, " host_events={}", ops.host_events[op]);
-  if (tell_collective) fmt::format_to(out, " of=c{}", ops.collective[op]);
+  if (print_collective_id) fmt::format_to(out, " of=c{}", ops.collective[op]);
   print_edges(graph, op, out);
   fmt::format_to(out, "\n");
 }
@@ -144,15 +147,15 @@ std::string print_text(const Graph& graph) {
     if (collective.transfer != kNoId) listed[collective.transfer] = true;
     for (OpId arrival : collective.arrivals) listed[arrival] = true;
   }
-  const std::vector<std::string> lanes = lane_words(graph);
+  const std::vector<std::string> lanes = lane_references(graph);
   std::int32_t step = -1;
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.ops.step[op] != step) {
       step = graph.ops.step[op];
       fmt::format_to(out, "step {}\n", step == -1 ? "none" : std::to_string(step));
     }
-    const bool tell_collective = graph.ops.collective[op] != kNoId && !listed[op];
-    print_op(graph, op, lanes[graph.ops.lane[op]], tell_collective, out);
+    const bool print_collective_id = graph.ops.collective[op] != kNoId && !listed[op];
+    print_op(graph, op, lanes[graph.ops.lane[op]], print_collective_id, out);
   }
   for (std::uint32_t i = 0; i < graph.collectives.size(); ++i) print_collective(graph, i, out);
   return text;

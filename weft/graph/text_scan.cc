@@ -13,6 +13,8 @@ constexpr std::string_view kWordChars =
 
 }  // namespace
 
+/// Digits accumulate in `value`; each digit after the point divides the unit by ten, so a decimal
+/// is exact or an error.
 Result<Nanos> parse_time(std::string_view text) {
   if (text == "0") return 0;
   const auto wrong = [&text] {
@@ -101,7 +103,7 @@ Result<std::string> Scanner::quoted() {
         const auto [end, error] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
         if (error != std::errc() || end != digits.data() + 2) {
-          return bad_text("\\x needs two digits");
+          return bad_text("\\x must be followed by two hexadecimal digits");
         }
         c = static_cast<char>(value);
         rest_.remove_prefix(2);
@@ -111,7 +113,7 @@ Result<std::string> Scanner::quoted() {
     }
     out += c;
   }
-  if (rest_.empty()) return bad_text("text in quotes does not end");
+  if (rest_.empty()) return bad_text("the closing quote is missing");
   rest_.remove_prefix(1);
   return out;
 }

@@ -26,18 +26,18 @@ Result<T> parse_integer(std::string_view text, std::string_view what) {
   return value;
 }
 
-/// "1.5us" and the like, exactly: never through floating point.
+/// Reads times such as "1.5us". The result is exact: no floating point is involved.
 Result<Nanos> parse_time(std::string_view text);
 
-/// Walks one line, token by token. Views returned point into the line.
+/// Reads one line, token by token. The returned views point into the line.
 class Scanner {
  public:
   explicit Scanner(std::string_view line) : rest_(line) {}
 
-  bool at_end();        ///< nothing left but blanks or a comment
-  bool accept(char c);  ///< skips `c` if it comes next
+  bool at_end();        ///< whether only blanks or a comment are left
+  bool accept(char c);  ///< skips blanks; skips `c` and returns true if it comes next
   bool next_is(char c);
-  /// `what` says what was expected, for the error.
+  /// `what` names the expected token in the error message.
   Result<std::string_view> word(std::string_view what);
   Result<std::string> text(std::string_view what);  ///< a word, or text in quotes
 

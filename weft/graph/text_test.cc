@@ -42,7 +42,7 @@ TEST(Text, PrintsWhatItParsed) {
   EXPECT_EQ(print_text(*graph), kEverything);
 }
 
-TEST(Text, PrintsMadeGraphsBackTheSame) {
+TEST(Text, RandomGraphsSurviveARoundTrip) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     RandomGraph random(seed);
     Graph graph = random.job(4, 100);
@@ -50,7 +50,7 @@ TEST(Text, PrintsMadeGraphsBackTheSame) {
     for (OpId op = 0; op < graph.size(); ++op) {
       graph.ops.name[op] = graph.names.intern(std::string(1, static_cast<char>(random.time())));
       graph.ops.step[op] = static_cast<std::int32_t>(random.pick(0, 1) ? graph.steps[op % 3] : -1);
-      // Starts in any order: ids must stay as printed all the same.
+      // Recorded starts in random order: ids must stay as printed nevertheless.
       graph.ops.recorded_start[op] = random.pick(-2, 1'000'000'000'000);
       graph.ops.bytes[op] = random.pick(-1, 3);
     }
@@ -132,24 +132,24 @@ TEST(Text, ErrorsNameTheLineAndItsPlace) {
 
 TEST(Text, ErrorsSayWhatIsWrong) {
   const std::string lane = "lane s stream 0\n";
-  EXPECT_EQ(error_of("lane s tube 0"), "line 1: 'tube' is no kind of lane");
+  EXPECT_EQ(error_of("lane s tube 0"), "line 1: 'tube' is not a kind of lane");
   EXPECT_EQ(error_of("lane s host x"), "line 1: rank 'x' is not a whole number in range");
   EXPECT_EQ(error_of("frobnicate"),
-            "line 1: 'frobnicate' is neither a label (with ':') nor lane, step or steps");
-  EXPECT_EQ(error_of(lane + "a: thing s 1us"), "line 2: 'thing' is no kind of op");
-  EXPECT_EQ(error_of(lane + "a: kernel s -1us"), "line 2: a duration is not negative");
-  EXPECT_EQ(error_of(lane + "a: kernel s 1us \"x"), "line 2: text in quotes does not end");
+            "line 1: 'frobnicate' is neither a label followed by ':' nor lane, step or steps");
+  EXPECT_EQ(error_of(lane + "a: thing s 1us"), "line 2: 'thing' is not a kind of op");
+  EXPECT_EQ(error_of(lane + "a: kernel s -1us"), "line 2: a duration must not be negative");
+  EXPECT_EQ(error_of(lane + "a: kernel s 1us \"x"), "line 2: the closing quote is missing");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us \"\\q\""), "line 2: unknown escape \\q");
-  EXPECT_EQ(error_of(lane + "a: kernel s 1us colour=2"), "line 2: an op has no 'colour'");
+  EXPECT_EQ(error_of(lane + "a: kernel s 1us colour=2"), "line 2: an op has no attribute 'colour'");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us after"), "line 2: the label of an op expected at ''");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us after b"), "line 2: unknown label 'b'");
-  EXPECT_EQ(error_of(lane + "a: kernel s 1us\na: kernel s 1us"), "line 3: label 'a' used twice");
+  EXPECT_EQ(error_of(lane + "a: kernel s 1us\na: kernel s 1us"), "line 3: label 'a' is used twice");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us after a"),
             "1 ops wait for each other in a cycle: 0 \"\" -> 0");
   EXPECT_EQ(error_of(lane + "c: collective allreduce transfer=z"), "line 2: unknown label 'z'");
   EXPECT_EQ(error_of(lane + lane + "a: kernel s 1us"), "line 3: several lanes are named 's'");
   EXPECT_EQ(error_of(lane + "a: kernel @1 1us"), "line 2: no lane @1");
-  EXPECT_EQ(error_of("step -4"), "line 1: a step number is not negative");
+  EXPECT_EQ(error_of("step -4"), "line 1: a step number must not be negative");
   EXPECT_EQ(error_of("step 4 5"), "line 1: unexpected text at the end of the line");
 }
 

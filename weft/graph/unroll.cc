@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each instance of a step is a copy of the step's ops and of the edges within the step. Edges
+// between consecutive steps are the difficult part, because a sequence may put steps next to each
+// other that were not neighbours in the recording:
+//   * Order of lanes: the first op of a lane follows the lane's last op in the instance before, or
+//     the transfer that this last op waits for. The delay is the recorded gap (lane_gap()).
+//   * Other edges (launches, event waits, handovers) across a boundary: recorded neighbours keep
+//     their own. Other pairs take those of the first recorded boundary. An op is translated to the
+//     op at the same place (lane, index in the lane) of the other step, if that has the same name.
 #include "weft/graph/unroll.h"
 
 #include <algorithm>
@@ -12,17 +20,19 @@
 namespace weft::graph {
 namespace {
 
-/// An op's place: ops of different steps at the same place do the same work.
+/// The place of an op within its step. Ops at the same place in different steps do the same work,
+/// since training steps repeat.
 struct CopyPlace {
   LaneId lane;
-  std::uint32_t index;
+  std::uint32_t index;  ///< position among the ops of this step and lane
   bool operator<(const CopyPlace& o) const {
     return std::pair{lane, index} < std::pair{o.lane, o.index};
   }
 };
 
+/// All edges from one recorded step to the next.
 struct Boundary {
-  std::vector<std::pair<OpId, EdgeId>> edges;  ///< destination and edge, from one step to the next
+  std::vector<std::pair<OpId, EdgeId>> edges;  ///< destination and edge
 };
 
 class Unroller {
@@ -112,6 +122,8 @@ class Unroller {
       origin_.push_back(op);
     }
     for (const OpId op : in_step_[step]) {
+      // How long a launch waited for room in the queue depends on how far the host was ahead. That
+      // differs in the unrolled job, so neither the wait nor its recorded length is kept.
       const bool queue = is_queue_wait(graph_, op);
       for (const Edge& edge : graph_.in_edges(op)) {
         if (ids[edge.source] == kNoId || (queue && edge.kind == EdgeKind::kHostSync)) continue;
@@ -133,7 +145,9 @@ class Unroller {
     return ids;
   }
 
-  /// The end of a lane's work in a step: its last op, or the transfers that one waits for.
+  /// The ops at which a lane's work in a step ends: its last op or, if that op is an arrival, the
+  /// transfers that it waits for. A kernel that carries several messages left several arrivals with
+  /// the same event at the end of the lane; all their transfers count.
   std::vector<OpId> tail(std::int64_t step, LaneId lane) const {
     const auto found = lanes_.at(step).find(lane);
     if (found == lanes_.at(step).end()) return {};
@@ -151,7 +165,9 @@ class Unroller {
     return ops;
   }
 
-  /// How long after the end of one step a lane's work of the next begins, as recorded.
+  /// The recorded time on a lane from the end of step `from` to the first op of step `to`. If they
+  /// are not neighbours in the recording, or `to` is the first recorded step (what lies before it
+  /// is cut off), another recorded boundary has to do.
   Nanos lane_gap(std::int64_t from, std::int64_t to, LaneId lane) const {
     const auto gap_of = [&](OpId op) -> Nanos {
       for (const Edge& edge : graph_.in_edges(op)) {
@@ -159,7 +175,7 @@ class Unroller {
       }
       return 0;
     };
-    // The mark at the end of the last step stands for the mark of the step that would follow.
+    // The step mark that ends the last step lies where the next step would have begun.
     if (is_last(from)) {
       const auto end = end_mark_.find(lane);
       if (end != end_mark_.end()) return gap_of(end->second);
@@ -184,8 +200,7 @@ class Unroller {
         builder_.add_edge(before[op], now[row.front()], EdgeKind::kOrder, lane_gap(from, to, lane));
       }
     }
-    // Neighbours in the recording keep their own dependencies; others take those of the first
-    // recorded pair, place by place.
+    // See the head of this file. Edges of one lane and order edges have been added above.
     auto pattern = boundaries_.find(from);
     const bool own = pattern != boundaries_.end() && follows(from, to);
     if (!own) pattern = boundaries_.begin();
@@ -209,7 +224,7 @@ class Unroller {
     return it != graph_.steps.end() && std::next(it) != graph_.steps.end() && *std::next(it) == to;
   }
 
-  /// The op at the same place of another step, if it does the same.
+  /// The op at the same place of another step; kNoId if there is none or if its name differs.
   OpId twin(OpId op, std::int64_t step) const {
     const auto lanes = lanes_.find(step);
     if (lanes == lanes_.end()) return kNoId;
@@ -219,6 +234,8 @@ class Unroller {
     return graph_.ops.name[other] == graph_.ops.name[op] ? other : kNoId;
   }
 
+  /// Lets ops without any edge follow op 0. The predicate below removes nothing; it is the way to
+  /// visit all edges of a builder.
   void add_missing_begins() {
     std::vector<bool> follows_something(builder_.draft().size());
     builder_.remove_edges_if([&](OpId, OpId destination, const Edge&) {
@@ -234,12 +251,12 @@ class Unroller {
   const std::vector<std::int64_t>& sequence_;
   GraphBuilder builder_;
   OpId begin_ = 0;
-  std::vector<OpId> origin_;
-  std::vector<CopyPlace> place_;
-  std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;
-  std::map<std::int64_t, std::vector<OpId>> in_step_;
-  std::map<std::int64_t, Boundary> boundaries_;  ///< by the earlier step
-  std::map<LaneId, OpId> end_mark_;
+  std::vector<OpId> origin_;      ///< by new op: the op of `graph_` that it copies
+  std::vector<CopyPlace> place_;  ///< by op of `graph_`
+  std::map<std::int64_t, std::map<LaneId, std::vector<OpId>>> lanes_;  ///< ops by step and lane
+  std::map<std::int64_t, std::vector<OpId>> in_step_;                  ///< ops by step
+  std::map<std::int64_t, Boundary> boundaries_;                        ///< by the earlier step
+  std::map<LaneId, OpId> end_mark_;  ///< by lane: the mark that ends the last step
 };
 
 }  // namespace

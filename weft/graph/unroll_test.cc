@@ -54,7 +54,7 @@ TEST(Unroll, StepsFollowEachOtherWithTheRecordedGap) {
 
 TEST(Unroll, OpsOutsideOfAllStepsAreLeftOut) {
   const Graph graph = unrolled(parse(kTwoSteps), {3, 4});
-  EXPECT_EQ(graph.size(), 3u);  // the beginning, and one kernel a step
+  EXPECT_EQ(graph.size(), 3u);  // the beginning, and one kernel per step
 }
 
 TEST(Unroll, OneStepCanBeRepeated) {
@@ -76,7 +76,7 @@ TEST(Unroll, OnlyStepOfARecordingIsRepeatedWithTheGapAtItsEnd) {
 }
 
 TEST(Unroll, DependenciesAcrossABoundaryAreThoseOfRecordedNeighbours) {
-  // In step 4 compute waits for what communication did in step 3.
+  // In step 4, compute waits for the communication of step 3.
   const Graph graph = unrolled(parse(R"(
     lane c stream 0
     lane n stream 0
@@ -91,7 +91,7 @@ TEST(Unroll, DependenciesAcrossABoundaryAreThoseOfRecordedNeighbours) {
   EXPECT_EQ(step_ends(graph), (std::vector<Nanos>{60'000, 121'000, 182'000, 243'000}));
 }
 
-TEST(Unroll, CommunicationGoesOnBehindTheTransferBefore) {
+TEST(Unroll, CommunicationContinuesAfterTheTransferBefore) {
   std::vector<OpId> origin;
   const Graph recorded = parse(R"(
     lane r0 stream 0
@@ -112,8 +112,8 @@ TEST(Unroll, CommunicationGoesOnBehindTheTransferBefore) {
   }
 }
 
-TEST(Unroll, WaitForAFullQueueIsForgotten) {
-  // The host waited 90 us for room; a replay of the steps has no queue that is full.
+TEST(Unroll, WaitForAFullLaunchQueueIsLeftOut) {
+  // In the recording, the host waited 90 us for room in the queue. The unrolled steps do not wait.
   const Graph graph = unrolled(parse(R"(
     lane cpu host 0
     lane s stream 0
