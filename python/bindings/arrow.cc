@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Exports a table as one record batch: a struct array with one child per column. A text column is
+// a dictionary-encoded array of 32-bit codes ("i") with large strings ("U") as its dictionary, a
+// number column is an array of 64-bit integers ("l"). The buffers point into the table; only the
+// validity bitmaps of number columns with missing values are built here.
 #include "python/bindings/arrow.h"
 
 #include <cerrno>
@@ -15,8 +19,9 @@ using report::Integers;
 using report::Table;
 using report::Texts;
 
-/// What one schema or array owns. Consumers may move children out and release them on their own, so
-/// each has an owner of its own; a parent releases those that are still in place.
+/// The memory that belongs to one schema or array. The Arrow C interface lets a consumer move a
+/// child out of its parent and release it separately. So each child has an Owner of its own, and a
+/// parent releases only the children that are still in place, those whose `release` is not null.
 template <class Struct>
 struct Owner {
   std::vector<std::unique_ptr<Struct>> children;
@@ -25,7 +30,7 @@ struct Owner {
   std::string name;                    // schemas
   std::shared_ptr<const Table> table;  // arrays
   std::vector<const void*> buffers;    // arrays
-  std::vector<std::uint8_t> validity;  // arrays: one bit a row, least significant first
+  std::vector<std::uint8_t> validity;  // arrays: one bit per row, least significant first
 
   ~Owner() {
     for (const auto& child : children) release(child.get());
@@ -42,7 +47,7 @@ void release_owned(Struct* item) {
   item->release = nullptr;
 }
 
-/// Hands the owner over to `out`, whose other fields are set already.
+/// Makes `out` own `owner`. The caller has set all other fields of `out`.
 template <class Struct>
 void give(std::unique_ptr<Owner<Struct>> owner, Struct* out) {
   for (const auto& child : owner->children) owner->child_pointers.push_back(child.get());
@@ -145,7 +150,8 @@ struct Stream {
   bool done = false;
 };
 
-/// Callbacks are called from C: nothing may be thrown through them.
+/// Runs a callback's work and returns its error code. C code calls the callbacks, so no exception
+/// may leave them.
 template <class Work>
 int guarded(Work work) {
   try {
@@ -167,7 +173,7 @@ void export_stream(std::shared_ptr<const report::Table> table, ArrowArrayStream*
   out->get_next = [](ArrowArrayStream* self, ArrowArray* array) {
     return guarded([&] {
       auto& stream = *static_cast<Stream*>(self->private_data);
-      *array = {};  // one without release() means the end
+      *array = {};  // an array whose release() is null marks the end of the stream
       if (!std::exchange(stream.done, true)) array_of(stream.table, array);
     });
   };

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as an Arrow C stream: the structs are a stable interface, so no Arrow library is needed.
-// Columns are not copied; what a consumer holds keeps the table alive.
+// Exports a table as an Arrow C stream. The structs below are a stable binary interface, so Weft
+// needs no Arrow library. Columns are not copied: every array that a consumer holds keeps the table
+// alive.
 #pragma once
 
 #include <memory>
 
 #include "weft/report/exports/table.h"
 
-// As the Arrow specification spells them; the guard is the one it asks for.
+// Copied from the Arrow C data interface specification, with the include guard that it demands.
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #define ARROW_FLAG_NULLABLE 2
@@ -48,7 +49,8 @@ struct ArrowArrayStream {
 
 namespace weft::python {
 
-/// A stream of one batch. The caller releases it, and each thing it gives, as Arrow demands.
+/// Fills `out` with a stream of one record batch. As Arrow demands, the caller releases the stream
+/// and every schema and array that it gets from it.
 void export_stream(std::shared_ptr<const report::Table> table, ArrowArrayStream* out);
 
 }  // namespace weft::python

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module weft._core. Bindings are thin: one file a room, sugar is written in Python.
+// The module weft._core. The bindings are thin: one file for each folder of weft/. Conversions and
+// other conveniences for the user are written in Python.
 #include <nanobind/nanobind.h>
 
 #include "python/bindings/diagnose.h"
@@ -12,6 +13,8 @@
 #include "python/bindings/trace.h"
 
 NB_MODULE(_core, module) {
+  // bind_trace comes first because it makes Run, to which the others add methods; bind_reshard
+  // makes the types that its followers use.
   weft::python::register_errors();
   weft::python::bind_trace(module);
   weft::python::bind_predict(module);

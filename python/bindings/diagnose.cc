@@ -21,7 +21,7 @@ namespace {
 
 namespace nb = nanobind;
 
-/// Runs without the interpreter, then raises or returns what came of it.
+/// Runs `work` without the GIL. Returns its JSON, or raises its error as a Python exception.
 template <class Work>
 std::string json_of(const Work& work) {
   Result<std::string> json;
@@ -91,7 +91,7 @@ void bind_diagnose(nb::module_& module) {
         return nb::module_::import_("weft.diagnoses").attr("diagnose")(self);
       },
       nb::scope(run), nb::name("diagnose"), nb::is_method(),
-      "Where the step goes and what removing it would give; see weft.Diagnosis.");
+      "How every rank spends its step and what each fix would gain; see weft.Diagnosis.");
   nb::cpp_function_def(
       [](const nb::object& self, const nb::object& other, const nb::object& what_if,
          const nb::object& links) -> nb::object {
@@ -99,7 +99,7 @@ void bind_diagnose(nb::module_& module) {
       },
       nb::scope(run), nb::name("diff"), nb::is_method(), nb::arg("other"),
       nb::arg("what_if").none() = nb::none(), nb::arg("links").none() = nb::none(),
-      "This run before, the other after; see weft.Comparison.");
+      "Compares this run with a later one; see weft.Comparison.");
 }
 
 }  // namespace weft::python

@@ -35,6 +35,8 @@ const char* class_name(ErrorCode code) {
 }  // namespace
 
 void register_errors() {
+  // Only InternalError is translated. Errors of other kinds are values (Result, Status), which the
+  // bindings pass to raise().
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// From Weft's errors to the exceptions of python/weft/errors.py.
+// Turns Weft's errors into the exceptions of python/weft/errors.py.
 #pragma once
 
 #include "weft/base/result.h"
 
 namespace weft::python {
 
-/// InternalError of the library becomes weft.InternalError.
+/// From now on, a C++ InternalError that reaches Python becomes weft.InternalError.
 void register_errors();
 
-/// Raises the exception that belongs to the error's code. Needs the GIL.
+/// Raises the Python exception for the error's code. The caller must hold the GIL.
 [[noreturn]] void raise(const Error& error);
 
 }  // namespace weft::python

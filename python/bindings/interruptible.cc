@@ -10,6 +10,7 @@ namespace weft::python {
 namespace {
 
 namespace nb = nanobind;
+/// How often the calling thread looks for signals. A result that is ready ends the wait at once.
 constexpr std::chrono::milliseconds kSignalInterval{50};
 
 }  // namespace
@@ -23,6 +24,7 @@ void run_interruptible(const std::function<void(const std::atomic<bool>& cancel)
       const nb::gil_scoped_release release;
       ready = done.wait_for(kSignalInterval) == std::future_status::ready;
     }
+    // Keep waiting after a signal: `work` uses variables of the caller until it returns.
     if (!signalled && PyErr_CheckSignals() != 0) {
       signalled = true;
       cancel = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long library calls from Python: the GIL is free while they run, and Ctrl-C ends them.
+// Runs long library calls from Python without the GIL, so that Ctrl-C can interrupt them.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,11 @@
 
 namespace weft::python {
 
-/// Runs `work` on a thread of its own without the GIL, while this thread (which holds it) looks for
-/// signals: Python hands signals to its main thread only, and library callbacks come from others.
-/// On a signal whose handler raises, `cancel` is set, the work is awaited, and the Python exception
-/// continues. Exceptions of the work are passed on.
+/// Runs `work` on another thread without the GIL, while the calling thread checks for signals. The
+/// caller must hold the GIL. Two threads are needed because Python runs signal handlers only on its
+/// main thread, whereas the library calls its progress callbacks from worker threads.
+/// If a signal handler raises an exception, this function sets `cancel`, waits for `work` to
+/// return, and lets the Python exception continue. Otherwise it rethrows any exception of `work`.
 void run_interruptible(const std::function<void(const std::atomic<bool>& cancel)>& work);
 
 }  // namespace weft::python

@@ -45,7 +45,8 @@ std::string replay(const PyRun& run, const std::vector<std::string>& what_if,
 void bind_predict(nb::module_& module) {
   module.def("replay", &replay, nb::arg("run"), nb::arg("what_if"), nb::arg("links"),
              nb::arg("steps"));
-  // The method takes what people write; Python turns that into lists and the answer into objects.
+  // The user may pass one text or several. weft.replays turns the arguments into lists for the
+  // function above, and its JSON into objects.
   nb::cpp_function_def(
       [](const nb::object& self, const nb::object& what_if, const nb::object& links,
          const nb::object& steps) -> nb::object {
@@ -54,7 +55,7 @@ void bind_predict(nb::module_& module) {
       nb::scope(module.attr("Run")), nb::name("replay"), nb::is_method(),
       nb::arg("what_if").none() = nb::none(), nb::arg("links").none() = nb::none(),
       nb::arg("steps").none() = nb::none(),
-      "Recorded, replayed and predicted steps; see weft.Replay.");
+      "Recorded, replayed and predicted step times; see weft.Replay.");
 }
 
 }  // namespace weft::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's view of the predict room: Run.replay.
+// Python bindings of weft/predict: Run.replay.
 #pragma once
 
 namespace nanobind {
@@ -8,7 +8,7 @@ class module_;
 
 namespace weft::python {
 
-/// After bind_trace, which makes Run.
+/// Call it after bind_trace, which makes Run.
 void bind_predict(nanobind::module_& module);
 
 }  // namespace weft::python

@@ -42,7 +42,8 @@ nb::tuple report(const PyRun& run, const std::vector<std::string>& what_if,
   return nb::make_tuple(made->html, made->verdict);
 }
 
-/// None where there is nothing to diagnose: notebooks then show the plain text.
+/// A short HTML summary of the run. None if the run cannot be diagnosed; notebooks then show the
+/// plain text of repr() instead.
 nb::object small_page(const PyRun& run) {
   Result<std::string> page;
   run_interruptible([&](const std::atomic<bool>&) {
@@ -66,9 +67,9 @@ void bind_report(nb::module_& module) {
         return nb::module_::import_("weft.reports").attr("report")(self, what_if, links);
       },
       nb::scope(run), nb::name("report"), nb::is_method(), nb::arg("what_if").none() = nb::none(),
-      nb::arg("links").none() = nb::none(), "The page of weft report; see weft.Report.");
+      nb::arg("links").none() = nb::none(), "The HTML page of `weft report`; see weft.Report.");
   nb::cpp_function_def(&small_page, nb::scope(run), nb::name("_repr_html_"), nb::is_method(),
-                       "The report in a few lines, for notebooks.");
+                       "A short HTML summary of the run, for notebooks.");
 }
 
 }  // namespace weft::python

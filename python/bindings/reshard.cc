@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes plans for Python: ReshardEnd (how an array is distributed), ReshardPlan and reshard_plan.
 #include "python/bindings/reshard.h"
 
 #include <nanobind/nanobind.h>
@@ -49,7 +50,8 @@ Result<End> mesh_end(const std::vector<std::pair<std::string, std::int64_t>>& ax
   return End{std::move(type), {}};
 }
 
-/// As Python has them: device to parts, a part as strips by dimension, a strip as (low, high).
+/// The parts of each device as Python passes them. A part is a list of strips per dimension, a
+/// strip is (low, high).
 using Strip = std::pair<std::int64_t, std::int64_t>;
 using PartsByDevice = std::map<std::int64_t, std::vector<std::vector<std::vector<Strip>>>>;
 
@@ -69,7 +71,8 @@ End parts_end(const PartsByDevice& by_device) {
   return end;
 }
 
-struct Question {
+/// The arguments of reshard_plan, except for the two ends.
+struct PlanRequest {
   reshard::Shape shape;
   Bytes item_size;
   std::string dtype, rule, reduction, link, message_cost;
@@ -79,13 +82,13 @@ struct Question {
   Bytes budget;
 };
 
-Result<PyPlan> answer(const Question& asked, const End& from, const End& to) {
+Result<PyPlan> plan_for(const PlanRequest& asked, const End& from, const End& to) {
   const auto rule = reshard::split_rule(asked.rule);
   if (!rule) {
     return fail(ErrorCode::kUsage,
-                "rule '" + asked.rule + "' is none of ceil_flat, ceil_nested, balanced");
+                "unknown rule '" + asked.rule + "': use ceil_flat, ceil_nested or balanced");
   }
-  if (asked.item_size < 1) return fail(ErrorCode::kUsage, "an element has at least one byte");
+  if (asked.item_size < 1) return fail(ErrorCode::kUsage, "item_size must be at least 1 byte");
   auto array = std::make_shared<PlannedArray>();
   WEFT_ASSIGN(array->link, reshard::parse_link(asked.link));
   WEFT_ASSIGN(array->link.message, reshard::parse_duration(asked.message_cost));
@@ -107,12 +110,12 @@ PyPlan plan(reshard::Shape shape, Bytes item_size, const std::string& dtype, con
             const End& target, const std::string& rule, const std::string& reduction,
             std::vector<std::int64_t> others, std::int64_t node_size, const std::string& link,
             const std::string& message_cost, bool direct, Bytes budget) {
-  const Question asked{std::move(shape), item_size,         dtype,     rule,   reduction, link,
-                       message_cost,     std::move(others), node_size, direct, budget};
+  const PlanRequest asked{std::move(shape), item_size,         dtype,     rule,   reduction, link,
+                          message_cost,     std::move(others), node_size, direct, budget};
   Result<PyPlan> planned;
   {
     const nb::gil_scoped_release free;
-    planned = answer(asked, source, target);
+    planned = plan_for(asked, source, target);
   }
   return value_or_raise(std::move(planned));
 }
@@ -146,13 +149,14 @@ void bind_reshard(nb::module_& module) {
       .def_prop_ro("steps", &steps_of)
       .def_prop_ro("received",
                    [](const PyPlan& self) {
+                     // The planner counts elements; Python gets bytes, here and for `peak`.
                      return reshard::received(self.array->plan) * self.array->problem.item_size;
                    })
       .def_prop_ro(
           "peak",
           [](const PyPlan& self) { return self.array->plan.peak * self.array->problem.item_size; })
       .def_prop_ro("time_us", [](const PyPlan& self) {
-        return static_cast<double>(self.array->plan.time) * 1e-6;
+        return static_cast<double>(self.array->plan.time) * 1e-6;  // from picoseconds
       });
 
   module.def("reshard_plan", &plan, nb::arg("shape"), nb::arg("item_size"), nb::arg("dtype"),

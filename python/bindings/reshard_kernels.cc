@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose memory lies on a GPU: batches of messages, with the copies before and after them
-// as launches of libweft-cuda.so. Who carries the messages is a matter of Python.
+// Runs programs whose memory is on a GPU. A program becomes batches of messages; libweft-cuda.so
+// does the copies before and after the messages of a batch, each in one launch. Python sends the
+// messages themselves, with the back-end of torch.distributed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -30,7 +31,8 @@ struct PyKernels {
   cuda::Gpu gpu;
 };
 
-/// Copies as a plan on the GPU, or none at all. Python objects share it.
+/// A list of copies, prepared on the GPU. `plan` is null if the list is empty. Python objects share
+/// the plan.
 struct PyCopies {
   std::shared_ptr<WeftCudaPlan> plan;
   std::size_t buffers = 0;
@@ -53,9 +55,9 @@ struct PyCopies {
 
   Status run(const std::vector<std::uintptr_t>& addresses, std::uintptr_t stream) const {
     if (addresses.size() != buffers) {
-      return fail(ErrorCode::kUsage, "copies between " + std::to_string(buffers) +
-                                         " buffers, of which " + std::to_string(addresses.size()) +
-                                         " are given");
+      return fail(ErrorCode::kUsage, "these copies need the addresses of " +
+                                         std::to_string(buffers) + " buffers, not of " +
+                                         std::to_string(addresses.size()));
     }
     if (plan == nullptr) return {};
     std::vector<void*> places;
@@ -70,9 +72,10 @@ struct PyCopies {
   }
 };
 
-/// Rank, buffer, offset, bytes; the buffer behind those of the program is staging.
+/// Rank, buffer, offset, bytes. The buffer number after the program's last one is the staging
+/// memory.
 using WiredFacts = std::tuple<std::int64_t, std::int32_t, Bytes, Bytes>;
-/// "gather" or "reduce", NCCL's number of the type, and where parts come from and go.
+/// "gather" or "reduce", NCCL's number of the element type, source and target of the data.
 using CollectiveFacts = std::tuple<std::string, int, WiredFacts, WiredFacts>;
 
 struct PyBatch {
@@ -82,18 +85,18 @@ struct PyBatch {
   std::optional<CollectiveFacts> collective;
 };
 
-WiredFacts facts(const PyProgram& program, const cuda::Wired& wired) {
+WiredFacts facts(const PyProgram& program, const cuda::MessageSpan& wired) {
   return {devices_in(program)[wired.peer], wired.buffer, wired.offset, wired.bytes};
 }
-std::vector<WiredFacts> facts(const PyProgram& program, const std::vector<cuda::Wired>& list) {
+std::vector<WiredFacts> facts(const PyProgram& program, const std::vector<cuda::MessageSpan>& list) {
   std::vector<WiredFacts> all;
-  for (const cuda::Wired& wired : list) all.push_back(facts(program, wired));
+  for (const cuda::MessageSpan& wired : list) all.push_back(facts(program, wired));
   return all;
 }
 
 Result<PyBatch> batch_of(const PyKernels& kernels, const PyProgram& program,
                          const cuda::Batch& batch) {
-  const std::size_t buffers = program_in(program).buffers.size() + 1;
+  const std::size_t buffers = program_in(program).buffers.size() + 1;  // the batch's staging memory
   PyBatch made;
   WEFT_ASSIGN(made.before, PyCopies::make(kernels.gpu, batch.before, buffers));
   WEFT_ASSIGN(made.after, PyCopies::make(kernels.gpu, batch.after, buffers));
@@ -107,8 +110,8 @@ Result<std::vector<PyBatch>> batches(const PyKernels& kernels, const PyProgram& 
                                      std::size_t number, bool collectives) {
   const Program& self = program_in(program);
   if (number >= self.turns.size()) {
-    return fail(ErrorCode::kUsage, "turn " + std::to_string(number) + " is none of " +
-                                       std::to_string(self.turns.size()));
+    return fail(ErrorCode::kUsage, "there is no turn " + std::to_string(number) +
+                                       ": the program has " + std::to_string(self.turns.size()));
   }
   const Turn& turn = self.turns[number];
   const auto ranks = static_cast<int>(devices_in(program).size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs run between processes of one host, through memory that they share. Who tells whom where
-// that is, and whether all are there, is a matter of Python.
+// Runs programs between the processes of one host, through shared memory. The Python side passes
+// the name of the shared memory from process to process and finds out whether all of them have
+// joined.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -22,39 +23,41 @@ namespace {
 namespace nb = nanobind;
 using namespace reshard::execute;
 
-/// Bytes of memory for which the kernel is asked at once.
-constexpr Bytes kWorthAsking = 1 << 20;
+/// Targets of at least this size are faulted in by one call instead of page by page.
+constexpr Bytes kWorthFaultingIn = 1 << 20;
 
 struct PyNeighbours {
-  Neighbours neighbours;
+  SharedSegment segment;
   std::string name;
-  std::unique_ptr<SharedTransport> transport;  ///< once all have joined
+  std::unique_ptr<SharedTransport> transport;  ///< null until connect()
 };
 
-PyNeighbours made(Result<Neighbours> neighbours) {
-  if (!neighbours) raise(neighbours.error());
-  std::string name = neighbours->name();
-  return {std::move(*neighbours), std::move(name), nullptr};
+PyNeighbours made(Result<SharedSegment> segment) {
+  if (!segment) raise(segment.error());
+  std::string name = segment->name();
+  return {std::move(*segment), std::move(name), nullptr};
 }
 
 void connect(PyNeighbours& self, reshard::Device number) {
-  if (number < 0 || number >= self.neighbours.devices() || self.transport != nullptr) {
-    raise(Error{ErrorCode::kUsage, "a process connects once, with its own number", {}, -1});
+  if (number < 0 || number >= self.segment.devices() || self.transport != nullptr) {
+    raise(Error{
+        ErrorCode::kUsage, "a process must connect only once, and with its own number", {}, -1});
   }
-  self.neighbours.close_door();
-  self.transport = connect_shared(std::move(self.neighbours), number, {});
+  self.segment.make_private();
+  self.transport = connect_shared(std::move(self.segment), number, {});
 }
 
 Bytes run(PyNeighbours& self, const PyProgram& program,
           const std::vector<std::uintptr_t>& addresses, double timeout) {
   if (self.transport == nullptr) {
-    raise(Error{ErrorCode::kUsage, "connect when all processes have joined", {}, -1});
+    raise(Error{ErrorCode::kUsage, "call connect() when all processes have joined", {}, -1});
   }
   Buffers buffers;
   for (const std::uintptr_t address : addresses) {
     buffers.push_back(reinterpret_cast<std::byte*>(address));
   }
-  // Asked by the thread that runs this: on the main one, it sees signals.
+  // This thread itself calls the function below. If it is Python's main thread, the call runs the
+  // signal handlers; on other threads the call does nothing.
   bool interrupted = false;
   self.transport->set_patience(std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000)),
                                [&] {
@@ -65,10 +68,11 @@ Bytes run(PyNeighbours& self, const PyProgram& program,
   Result<Usage> usage;
   {
     const nb::gil_scoped_release free;
-    // Targets are fresh tensors.
+    // Targets (the buffers with odd numbers) are new tensors, whose pages the kernel has not
+    // provided yet.
     const std::vector<Bytes>& sizes = program_in(program).buffers;
     for (std::size_t i = 1; i < buffers.size() && i < sizes.size(); i += 2) {
-      if (sizes[i] >= kWorthAsking) fault_in(buffers[i], sizes[i]);
+      if (sizes[i] >= kWorthFaultingIn) fault_in(buffers[i], sizes[i]);
     }
     usage = execute(program_in(program), buffers, *self.transport);
   }
@@ -83,12 +87,12 @@ Bytes run(PyNeighbours& self, const PyProgram& program,
 void bind_reshard_neighbours(nb::module_& module) {
   nb::class_<PyNeighbours>(module, "ReshardNeighbours")
       .def_static(
-          "create", [](reshard::Device devices) { return made(make_neighbours(devices)); },
+          "create", [](reshard::Device devices) { return made(make_shared_segment(devices)); },
           nb::arg("devices"))
       .def_static(
           "join",
           [](const std::string& name, reshard::Device devices) {
-            return made(Neighbours::join(name, devices));
+            return made(SharedSegment::join(name, devices));
           },
           nb::arg("name"), nb::arg("devices"))
       .def_prop_ro("name", [](const PyNeighbours& self) { return self.name; })

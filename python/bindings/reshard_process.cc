@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs plans between processes that have several devices each, over TCP. The programs of all
+// devices of one process are merged into one: what its devices send to each other is copied
+// directly, and only pieces for other processes go through the transport.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -21,7 +24,7 @@ namespace {
 namespace nb = nanobind;
 using namespace reshard::execute;
 
-/// What the devices of one process do, among those of others.
+/// The merged program of all devices of one process.
 struct PyProcess {
   Program merged;
 };
@@ -30,7 +33,7 @@ Result<PyProcess> process_of(const PyPlan& plan, const std::vector<std::int32_t>
                              std::int32_t self, Bytes budget) {
   const PlannedArray& array = *plan.array;
   if (processes.size() != array.problem.devices.size()) {
-    return fail(ErrorCode::kUsage, "the process of each of the plan's devices is needed");
+    return fail(ErrorCode::kUsage, "processes: give one process for each device of the plan");
   }
   std::vector<Program> programs;
   for (std::size_t i = 0; i < processes.size(); ++i) {
@@ -40,15 +43,15 @@ Result<PyProcess> process_of(const PyPlan& plan, const std::vector<std::int32_t>
                              static_cast<reshard::Device>(i), ProgramOptions{budget}));
     programs.push_back(std::move(program));
   }
-  if (programs.empty()) return fail(ErrorCode::kUsage, "the process has none of the devices");
+  if (programs.empty()) return fail(ErrorCode::kUsage, "this process has no device of the plan");
   WEFT_ASSIGN(Program merged, merge_programs(programs, processes));
   return PyProcess{std::move(merged)};
 }
 
-/// This process's end of the connections to others.
+/// The connections of this process to the other processes.
 struct PyPeers {
   Listener listener;
-  std::unique_ptr<TcpTransport> transport;
+  std::unique_ptr<TcpTransport> transport;  ///< null until connect()
 };
 
 std::chrono::milliseconds milliseconds(double seconds) {
@@ -103,6 +106,7 @@ void bind_reshard_process(nb::module_& module) {
           },
           nb::arg("plan"), nb::arg("processes"), nb::arg("process"), nb::arg("budget") = 0)
       .def_prop_ro("buffers", [](const PyProcess& self) {
+        // Without the last buffer, which is staging memory: execute() allocates it.
         return std::vector<Bytes>(self.merged.buffers.begin(), self.merged.buffers.end() - 1);
       });
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Programs for Python: what one device sends, receives, copies and adds up to carry out plans.
+// Python sends and receives the pieces itself, with torch.distributed or JAX, and calls back to
+// pack and unpack those that are not contiguous in their arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -15,7 +18,7 @@
 #include "python/bindings/reshard.h"
 #include "weft/reshard/execute/host/combine.h"
 #include "weft/reshard/execute/host/run_all.h"
-#include "weft/reshard/execute/program/parcels.h"
+#include "weft/reshard/execute/program/packets.h"
 
 namespace weft::python {
 
@@ -24,25 +27,25 @@ using namespace reshard::execute;
 
 struct Prepared {
   Program program;
-  std::vector<ParcelTurn> turns;
-  std::vector<std::int64_t> devices;  ///< the user's numbers
+  std::vector<PacketTurn> turns;
+  std::vector<std::int64_t> devices;  ///< the user's number of each device
 
-  const ParcelTurn& turn(std::size_t number) const {
+  const PacketTurn& turn(std::size_t number) const {
     if (number >= turns.size()) raise(out_of_range("turn", number, turns.size()));
     return turns[number];
   }
-  static const Parcel& parcel(const std::vector<Parcel>& list, std::size_t number) {
+  static const Packet& packet(const std::vector<Packet>& list, std::size_t number) {
     if (number >= list.size()) raise(out_of_range("piece", number, list.size()));
     return list[number];
   }
 
  private:
   static Error out_of_range(const char* what, std::size_t number, std::size_t count) {
-    return Error{
-        ErrorCode::kUsage,
-        std::string(what) + " " + std::to_string(number) + " is none of " + std::to_string(count),
-        {},
-        -1};
+    return Error{ErrorCode::kUsage,
+                 "there is no " + std::string(what) + " " + std::to_string(number) + ", only " +
+                     std::to_string(count) + " numbered from 0",
+                 {},
+                 -1};
   }
 };
 const Program& program_in(const PyProgram& program) { return program.prepared->program; }
@@ -54,10 +57,10 @@ namespace {
 
 using PreparedPtr = std::shared_ptr<const Prepared>;
 
-/// Regions this long are parcels of their own.
-constexpr Bytes kAlone = 1 << 16;
+/// Regions this long are packets of their own.
+constexpr Bytes kLeastDirect = 1 << 16;
 
-/// A program with the memory that it works on.
+/// A program bound to the memory that it works on.
 struct PyMemory {
   PreparedPtr prepared;
   Buffers buffers;
@@ -72,33 +75,35 @@ std::vector<Array> arrays_of(const std::vector<PyPlan>& plans) {
 }
 
 Result<PyProgram> program_of(const std::vector<PyPlan>& plans, std::int64_t device, Bytes budget) {
-  if (plans.empty()) return fail(ErrorCode::kUsage, "a program moves at least one array");
+  if (plans.empty()) return fail(ErrorCode::kUsage, "plans: a program needs at least one plan");
   const std::vector<std::int64_t>& devices = plans[0].array->problem.devices;
   const auto found = std::lower_bound(devices.begin(), devices.end(), device);
   if (found == devices.end() || *found != device) {
-    return fail(ErrorCode::kUsage, "device " + std::to_string(device) + " has no part in this");
+    return fail(ErrorCode::kUsage,
+                "device " + std::to_string(device) + " does not take part in these plans");
   }
   auto result = std::make_shared<Prepared>();
   WEFT_ASSIGN(result->program,
               make_program(arrays_of(plans), static_cast<reshard::Device>(found - devices.begin()),
                            ProgramOptions{budget}));
-  // Whatever cannot be added up is found out on all devices alike, before anything moves.
+  // Every device checks here, before any data moves, that all reductions are possible. Otherwise
+  // one device could fail in the middle of the exchange and leave the others waiting.
   for (const Elements& elements : result->program.elements) {
     if (!elements.reduction.empty()) WEFT_TRY(combine_rows(elements));
   }
-  result->turns = parcels_of(result->program, kAlone);
+  result->turns = packets_of(result->program, kLeastDirect);
   result->devices = devices;
   return PyProgram{std::move(result)};
 }
 
 using PieceFacts = std::tuple<std::int64_t, Bytes, std::int32_t, Bytes>;
 
-std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Parcel>& parcels) {
+std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Packet>& packets) {
   std::vector<PieceFacts> list;
-  for (const Parcel& parcel : parcels) {
-    const Region& first = parcel.parts[0].region;
-    const bool direct = parcel.direct();
-    list.emplace_back(self.devices[parcel.peer], parcel.bytes, direct ? first.buffer : -1,
+  for (const Packet& packet : packets) {
+    const Region& first = packet.parts[0].region;
+    const bool direct = packet.direct();
+    list.emplace_back(self.devices[packet.peer], packet.bytes, direct ? first.buffer : -1,
                       direct ? first.offset : 0);
   }
   return list;
@@ -122,18 +127,18 @@ std::vector<std::pair<RegionFacts, RegionFacts>> facts(const std::vector<Move>& 
   for (const Move& item : moves) list.emplace_back(facts(item.from), facts(item.to));
   return list;
 }
-std::vector<std::pair<RegionFacts, bool>> facts(const Parcel& parcel) {
+std::vector<std::pair<RegionFacts, bool>> facts(const Packet& packet) {
   std::vector<std::pair<RegionFacts, bool>> list;
-  for (const Parcel::Part& part : parcel.parts) list.emplace_back(facts(part.region), part.add);
+  for (const Packet::Part& part : packet.parts) list.emplace_back(facts(part.region), part.add);
   return list;
 }
 
 Bytes longest_packed(const Prepared& self) {
   Bytes longest = 0;
-  for (const ParcelTurn& turn : self.turns) {
+  for (const PacketTurn& turn : self.turns) {
     for (const auto* list : {&turn.sends, &turn.receives}) {
-      for (const Parcel& parcel : *list) {
-        if (!parcel.direct()) longest = std::max(longest, parcel.bytes);
+      for (const Packet& packet : *list) {
+        if (!packet.direct()) longest = std::max(longest, packet.bytes);
       }
     }
   }
@@ -154,13 +159,13 @@ PyMemory memory(const PyProgram& self, const std::vector<std::uintptr_t>& addres
     raise(Error{ErrorCode::kUsage, std::move(why), {}, -1});
   };
   if (addresses.size() != sizes.size()) {
-    refuse("the program has " + std::to_string(sizes.size()) + " buffers, not " +
-           std::to_string(addresses.size()));
+    refuse("the program needs the addresses of " + std::to_string(sizes.size()) +
+           " buffers, not of " + std::to_string(addresses.size()));
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (addresses[i] == 0 && sizes[i] > 0) {
-      refuse("buffer " + std::to_string(i) + " of " + std::to_string(sizes[i]) +
-             " bytes has no memory");
+      refuse("buffer " + std::to_string(i) + " needs " + std::to_string(sizes[i]) +
+             " bytes of memory, but its address is 0");
     }
   }
   return {self.prepared, buffers_at(addresses)};
@@ -208,13 +213,13 @@ void bind_reshard_program(nb::module_& module) {
       .def(
           "send_regions",
           [](Self self, std::size_t turn, std::size_t piece) {
-            return facts(Prepared::parcel(self.prepared->turn(turn).sends, piece));
+            return facts(Prepared::packet(self.prepared->turn(turn).sends, piece));
           },
           nb::arg("turn"), nb::arg("piece"))
       .def(
           "receive_regions",
           [](Self self, std::size_t turn, std::size_t piece) {
-            return facts(Prepared::parcel(self.prepared->turn(turn).receives, piece));
+            return facts(Prepared::packet(self.prepared->turn(turn).receives, piece));
           },
           nb::arg("turn"), nb::arg("piece"))
       .def("at", &memory, nb::arg("addresses"));
@@ -229,7 +234,7 @@ void bind_reshard_program(nb::module_& module) {
       .def(
           "move",
           [](const PyMemory& self, std::size_t number) {
-            const ParcelTurn& turn = self.prepared->turn(number);
+            const PacketTurn& turn = self.prepared->turn(number);
             const nb::gil_scoped_release free;
             prepare(self.prepared->program, turn, self.buffers);
           },
@@ -237,17 +242,17 @@ void bind_reshard_program(nb::module_& module) {
       .def(
           "pack",
           [](const PyMemory& self, std::size_t turn, std::size_t piece, std::uintptr_t out) {
-            const Parcel& parcel = Prepared::parcel(self.prepared->turn(turn).sends, piece);
+            const Packet& packet = Prepared::packet(self.prepared->turn(turn).sends, piece);
             const nb::gil_scoped_release free;
-            pack(self.prepared->program, parcel, self.buffers, reinterpret_cast<std::byte*>(out));
+            pack(self.prepared->program, packet, self.buffers, reinterpret_cast<std::byte*>(out));
           },
           nb::arg("turn"), nb::arg("piece"), nb::arg("out"))
       .def(
           "unpack",
           [](const PyMemory& self, std::size_t turn, std::size_t piece, std::uintptr_t source) {
-            const Parcel& parcel = Prepared::parcel(self.prepared->turn(turn).receives, piece);
+            const Packet& packet = Prepared::packet(self.prepared->turn(turn).receives, piece);
             const nb::gil_scoped_release free;
-            unpack(self.prepared->program, parcel, reinterpret_cast<const std::byte*>(source),
+            unpack(self.prepared->program, packet, reinterpret_cast<const std::byte*>(source),
                    self.buffers);
           },
           nb::arg("turn"), nb::arg("piece"), nb::arg("source"));
@@ -269,7 +274,7 @@ void bind_reshard_program(nb::module_& module) {
       "reshard_resting",
       [](const std::vector<PyPlan>& plans) {
         const nb::gil_scoped_release free;
-        return resting_bytes(arrays_of(plans));
+        return staged_bytes(arrays_of(plans));
       },
       nb::arg("plans"));
 

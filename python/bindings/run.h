@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python's Run holds, for the bindings of more than one room.
+// The data behind Python's Run, which several binding files share.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace weft::python {
 
-/// A job and what was odd about it, reading included.
+/// A job, and all diagnostics from reading its recordings and building it.
 struct BuiltJob {
   predict::Job job;
   Diagnostics diagnostics;
@@ -21,19 +21,20 @@ struct BuiltJob {
 
 struct Loaded {
   std::vector<std::string> inputs;  ///< as given to load()
-  std::string chosen_run;           ///< likewise; empty if none was
+  std::string chosen_run;           ///< as given to load(); empty if none was given
   trace::Run run;
   Diagnostics diagnostics;
-  /// Built by the first question and kept for the next ones. It has a run of its own, as clocks are
-  /// aligned in place and Python sees the events as they were recorded.
+  /// Built by the first call that needs it and kept for later calls. The job has a copy of `run`,
+  /// because building it aligns the clocks in place, whereas Python shows the events as recorded.
   mutable std::mutex mutex;
   mutable std::shared_ptr<const BuiltJob> job;
 };
 
-/// Built on the first call; from several threads only once.
+/// Returns the job of the run and builds it on the first call. Several threads may call it at the
+/// same time; only one builds the job and the others wait.
 Result<std::shared_ptr<const BuiltJob>> job_of(const Loaded& loaded);
 
-/// Python objects share the run; each may outlive the others.
+/// Python's Run. Other Python objects (ranks, events) share `loaded` and may outlive the Run.
 struct PyRun {
   std::shared_ptr<const Loaded> loaded;
 };

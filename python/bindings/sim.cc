@@ -24,7 +24,8 @@ namespace {
 namespace nb = nanobind;
 using Curves = std::vector<sim::MemoryCurve>;
 
-/// One member of all points, as a read-only NumPy column that keeps the curves alive.
+/// One member of all points of a curve, as a read-only NumPy array. It is a strided view into the
+/// points, without a copy, and keeps the curves alive.
 nb::object column(const std::shared_ptr<const Curves>& curves, const sim::MemoryCurve& curve,
                   std::int64_t sim::MemoryPoint::*member) {
   static_assert(sizeof(sim::MemoryPoint) % sizeof(std::int64_t) == 0);
@@ -77,7 +78,7 @@ nb::list memory(const PyRun& self, std::optional<std::int32_t> rank) {
 void bind_sim(nb::module_& module) {
   nb::cpp_function_def(&memory, nb::scope(module.attr("Run")), nb::name("memory"), nb::is_method(),
                        nb::arg("rank").none() = nb::none(),
-                       "Memory over time, one curve a rank and device; see weft.MemoryCurve.");
+                       "Memory use over time, a curve per rank and device; see weft.MemoryCurve.");
 }
 
 }  // namespace weft::python

@@ -69,7 +69,8 @@ nb::object texts_of(const PyTable& self, const std::string& name) {
 nb::capsule arrow_stream(const PyTable& self, const nb::object&) {
   auto stream = std::make_unique<ArrowArrayStream>();
   export_stream(self.table, stream.get());
-  // A consumer that took the stream over has set release to null.
+  // A consumer that takes the stream over sets its `release` to null. Then only the struct itself
+  // is left to delete.
   nb::capsule capsule(stream.get(), "arrow_array_stream", [](void* pointer) noexcept {
     auto* const owned = static_cast<ArrowArrayStream*>(pointer);
     if (owned->release != nullptr) owned->release(owned);
@@ -122,7 +123,8 @@ void add_to_run(nb::module_& module, const char* name, auto function, Extra... e
 }  // namespace
 
 void bind_tables(nb::module_& module) {
-  const auto sugar = [](const char* name) {
+  // A method of Table that is written in Python, as a function of weft.tables.
+  const auto written_in_python = [](const char* name) {
     return [name](const nb::object& self) -> nb::object {
       return nb::module_::import_("weft.tables").attr(name)(self);
     };
@@ -137,27 +139,27 @@ void bind_tables(nb::module_& module) {
             for (const report::Column& column : self.table->columns) names.push_back(column.name);
             return names;
           },
-          "Their names, in order.")
+          "The names of the columns, in order.")
       .def("values", &values_of, nb::arg("column"),
-           "The column as it is stored: numbers, or places in texts(column).")
+           "The column as it is stored: numbers, or indices into texts(column).")
       .def("texts", &texts_of, nb::arg("column"),
-           "The different texts of a column; None if it holds numbers.")
+           "The distinct texts of a text column; None for a number column.")
       .def(
           "may_be_missing",
           [](const PyTable& self, const std::string& name) {
             return column_of(self, name).may_be_missing;
           },
-          nb::arg("column"), "Whether -1 stands for none in this column.")
-      .def("to_numpy", sugar("to_numpy"), "Columns by name.")
-      .def("to_pandas", sugar("to_pandas"), "A pandas.DataFrame.")
+          nb::arg("column"), "Whether -1 means \"no value\" in this column.")
+      .def("to_numpy", written_in_python("to_numpy"), "Columns by name, as NumPy arrays.")
+      .def("to_pandas", written_in_python("to_pandas"), "A pandas.DataFrame.")
       .def("__arrow_c_stream__", &arrow_stream, nb::arg("requested_schema").none() = nb::none(),
-           "For pyarrow.table(), polars.DataFrame() and others; nothing is copied.")
+           "Lets pyarrow.table(), polars.DataFrame() and others read the table without copying.")
       .def("__repr__", [](const PyTable& self) {
         return "<weft.Table '" + self.table->name + "': " + std::to_string(self.table->rows()) +
                " rows, " + std::to_string(self.table->columns.size()) + " columns>";
       });
   add_to_run(module, "table", &table_of, nb::arg("name") = "events",
-             "A table of the job, all ranks on one clock; see weft.Table.");
+             "A table with data of all ranks, on one clock; see weft.Table.");
   add_to_run(module, "export", &export_run, nb::arg("path"), nb::arg("format").none() = nb::none(),
              nb::arg("table").none() = nb::none(), "Write a timeline or a table to a file.");
 }

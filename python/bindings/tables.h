@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and exports of the report room: Run.table, Run.export, Table.
+// Python bindings of the tables and exports of weft/report: Table, Run.table and Run.export.
 #pragma once
 
 namespace nanobind {
@@ -8,7 +8,7 @@ class module_;
 
 namespace weft::python {
 
-/// After bind_trace, which makes Run.
+/// Call it after bind_trace, which makes Run.
 void bind_tables(nanobind::module_& module);
 
 }  // namespace weft::python

@@ -35,7 +35,7 @@ struct PyEvents {
   const trace::RankTrace* rank;
 };
 
-/// A read-only NumPy view that keeps the run alive.
+/// A read-only NumPy view of the recording's memory, which keeps the run alive.
 template <class T>
 nb::ndarray<nb::numpy, const T, nb::ndim<1>> view(const std::shared_ptr<const Loaded>& loaded,
                                                   const T* data, std::size_t size) {
@@ -55,7 +55,8 @@ auto column(std::vector<T> trace::Events::*member) {
   };
 }
 
-/// Enumerators of one byte, seen as numbers.
+/// The kinds of all events as a column of numbers. An enumerator has one byte, so no copy is
+/// needed.
 auto kinds_of(const PyEvents& self) {
   static_assert(sizeof(trace::EventKind) == 1);
   const auto& kinds = self.rank->events.kind;
@@ -82,7 +83,7 @@ PyRun load(const std::vector<std::string>& paths, const std::string& run, bool s
     for (const trace::Run& each : recording->runs) labels += " '" + each.label + "'";
     raise(Error{ErrorCode::kUsage,
                 "the input holds " + std::to_string(recording->runs.size()) +
-                    " runs; choose one with run=1 or its label:" + labels,
+                    " runs; choose one by number (run=1) or by label:" + labels,
                 {},
                 -1});
   }
@@ -90,7 +91,7 @@ PyRun load(const std::vector<std::string>& paths, const std::string& run, bool s
   return PyRun{std::move(loaded)};
 }
 
-/// Paths of the files written.
+/// Returns the paths of the files that it wrote.
 std::vector<std::string> pack(const std::vector<std::string>& paths, const std::string& out,
                               const std::string& run, std::int64_t share, std::int64_t shares) {
   Result<std::vector<trace::PackedFile>> files;
@@ -149,20 +150,21 @@ nb::list lanes_of(const PyRank& self) {
 
 void bind_trace(nb::module_& module) {
   using trace::Events;
-  // Columns bring their owner along; the default for properties would tie them to `self` as well.
+  // A column's capsule keeps the run alive. The default policy for properties would also keep
+  // `self` alive, which is not needed.
   constexpr auto kOwned = nb::rv_policy::automatic;
-  nb::class_<PyEvents>(module, "Events", "What was measured on one rank: columns of equal length.")
+  nb::class_<PyEvents>(module, "Events", "The events of one rank, as columns of equal length.")
       .def("__len__", [](const PyEvents& self) { return self.rank->events.size(); })
       .def_prop_ro("start", column(&Events::start), kOwned, "Nanoseconds since Rank.epoch.")
       .def_prop_ro("duration", column(&Events::duration), kOwned, "Nanoseconds.")
       .def_prop_ro("name", column(&Events::name), kOwned, "Index into names.")
       .def_prop_ro("lane", column(&Events::lane), kOwned, "Index into Rank.lanes.")
       .def_prop_ro("correlation", column(&Events::correlation), kOwned,
-                   "Joins a host call and its work on the device; 0: none.")
+                   "The same number on a host call and the device work that it launched; 0: none.")
       .def_prop_ro("external_id", column(&Events::external_id), kOwned,
                    "The host op that issued the work; -1: none.")
-      .def_prop_ro("kind", kinds_of, kOwned, "Kind of event, see weft.EventKind.")
-      .def_prop_ro("names", names_of, "The texts that name points into.");
+      .def_prop_ro("kind", kinds_of, kOwned, "Kind of the event, see weft.EventKind.")
+      .def_prop_ro("names", names_of, "The texts that `name` indexes.");
 
   nb::class_<PyRank>(module, "Rank", "The recording of one rank.")
       .def_prop_ro("rank", [](const PyRank& self) { return self.rank->rank; })
@@ -171,23 +173,23 @@ void bind_trace(nb::module_& module) {
       .def_prop_ro("format", [](const PyRank& self) { return self.rank->format; })
       .def_prop_ro(
           "origin", [](const PyRank& self) { return self.rank->origin; },
-          "The recording that file was packed from; empty if it is none.")
+          "The recording that `file` was packed from; empty if `file` is not a packed recording.")
       .def_prop_ro("host", [](const PyRank& self) { return self.rank->host; })
       .def_prop_ro("devices", [](const PyRank& self) { return self.rank->devices; })
       .def_prop_ro(
           "epoch", [](const PyRank& self) { return self.rank->epoch; },
-          "Unix time, in nanoseconds, of this rank's time 0.")
-      .def_prop_ro("steps", steps_of, "Step marks on the host, in order of time.")
+          "Time 0 of this rank as Unix time in nanoseconds.")
+      .def_prop_ro("steps", steps_of, "The steps that the host marked, in order of time.")
       .def_prop_ro("lanes", lanes_of, "Host threads and device streams.")
       .def_prop_ro("events", [](const PyRank& self) {
         return PyEvents{self.loaded, self.rank};
       });
 
-  nb::class_<PyRun>(module, "Run", "One execution of a job: its ranks, in order.")
+  nb::class_<PyRun>(module, "Run", "One execution of a job, with the recordings of its ranks.")
       .def_prop_ro("label", [](const PyRun& self) { return self.loaded->run.label; })
       .def_prop_ro(
           "world", [](const PyRun& self) { return self.loaded->run.world; },
-          "Ranks that the job had, found or not.")
+          "Number of ranks of the job, whether their recordings were found or not.")
       .def_prop_ro(
           "ranks",
           [](const PyRun& self) {
@@ -195,7 +197,7 @@ void bind_trace(nb::module_& module) {
             for (const auto& rank : self.loaded->run.ranks) list.push_back({self.loaded, &rank});
             return list;
           },
-          "Ranks that were found.")
+          "The ranks whose recordings were found, in order.")
       .def_prop_ro(
           "steps",
           [](const PyRun& self) {
@@ -218,7 +220,7 @@ void bind_trace(nb::module_& module) {
             return by_rank;
           },
           "Events by rank.")
-      .def_prop_ro("diagnostics", diagnostics_of, "What was odd about the input, with counts.")
+      .def_prop_ro("diagnostics", diagnostics_of, "Problems of the input, with counts.")
       .def("__repr__", [](const PyRun& self) {
         return "<weft.Run '" + self.loaded->run.label +
                "': " + std::to_string(self.loaded->run.ranks.size()) + " of " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's view of the trace room: Run, Rank, Events and what was odd about the input.
+// Python bindings of weft/trace: load, pack, Run, Rank, Events, and the diagnostics of the input.
 #pragma once
 
 namespace nanobind {

@@ -219,11 +219,11 @@ def test_what_cannot_be_is_refused(work: Any, error: type[Exception]) -> None:
 
 def test_memory_that_is_missing_is_refused() -> None:
     program = programs_of(plan([4], on_mesh(["x"]), on_mesh([])))[0]
-    with pytest.raises(weft.UsageError, match="has 3 buffers, not 1"):
+    with pytest.raises(weft.UsageError, match="needs the addresses of 3 buffers, not of 1"):
         program.at([0])
-    with pytest.raises(weft.UsageError, match="has no memory"):
+    with pytest.raises(weft.UsageError, match="but its address is 0"):
         program.at([0, 0, 0])
-    with pytest.raises(weft.UsageError, match="turn 5 is none of"):
+    with pytest.raises(weft.UsageError, match="there is no turn 5, only"):
         program.sends(5)
 
 

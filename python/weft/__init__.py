@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""See how distributed training spends its step, and make it shorter.
+"""Find out where a distributed training step spends its time, and make the step shorter.
 
 >>> import weft
 >>> run = weft.load("examples/resnet50-w4")
@@ -104,11 +104,12 @@ def load(
 ) -> Run:
     """Read the traces of one run.
 
-    paths: files, folders or globs. Ranks and the size of the job are found in the files.
-    run: which run, where the input holds several: its number (from 1) or its label.
+    paths: files, folders or globs. The files themselves say which rank they belong to and how many
+    ranks the job has.
+    run: which run to read if the input holds several: its number (from 1) or its label.
     strict: raise BadInput on the first warning or loss of data.
 
-    Other threads of Python run meanwhile, and Ctrl-C ends it.
+    Other Python threads run during the call, and Ctrl-C interrupts it.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
@@ -121,17 +122,21 @@ def pack(
     run: int | str | None = None,
     share: tuple[int, int] = (0, 1),
 ) -> list[str]:
-    """Write recordings as small files of Weft's own, one a rank, and return their paths.
+    """Write recordings in Weft's own compact format, one file per rank, and return their paths.
 
     paths: files, folders or globs, as for load().
-    out: a folder, which gets r0.weft, r1.weft ...; or, for one rank, a file that ends in .weft.
-    run: which run, where the input holds several; without it each gets a folder inside out.
-    share: (i, n) packs every n-th rank from the i-th on, for n processes that divide a job.
+    out: a folder, in which r0.weft, r1.weft ... are written; or, for a single rank, the name of a
+    file that ends in .weft.
+    run: which run to pack if the input holds several; by default each run gets a folder inside out.
+    share: (i, n) packs every n-th rank, starting with the i-th. Use it to divide a job among n
+    processes.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     index, count = share
     if not 0 <= index < count:
-        raise UsageError(f"share {share}: the first number must be from 0 to the second, less 1")
+        raise UsageError(
+            f"share {share}: the first number must be at least 0 and less than the second"
+        )
     chosen = "" if run is None else str(run)
     return _core.pack([os.fspath(path) for path in paths], os.fspath(out), chosen, index, count)

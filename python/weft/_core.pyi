@@ -14,7 +14,7 @@ from .types import Diagnostic, Lane, MemoryCurve, Step
 
 @final
 class Events:
-    """What was measured on one rank: read-only columns of equal length, not copied."""
+    """The events of one rank: columns of equal length, as read-only views without copying."""
 
     def __len__(self) -> int: ...
     @property
@@ -63,7 +63,7 @@ class Rank:
 
 @final
 class Table:
-    """Columns of equal length, of all ranks on one clock."""
+    """Columns of equal length with data of all ranks; all times are on one clock."""
 
     def __len__(self) -> int: ...
     @property
@@ -71,21 +71,21 @@ class Table:
     @property
     def columns(self) -> list[str]: ...
     def values(self, column: str) -> NDArray[Any]:
-        """The column as it is stored, not copied: numbers, or places in texts(column)."""
+        """The column as it is stored, without copying: numbers, or indices into texts(column)."""
     def texts(self, column: str) -> list[str] | None:
-        """The different texts of a column; None if it holds numbers."""
+        """The distinct texts of a text column; None for a number column."""
     def may_be_missing(self, column: str) -> bool:
-        """Whether -1 stands for none in this column."""
+        """Whether -1 means "no value" in this column."""
     def to_numpy(self) -> dict[str, NDArray[Any]]:
-        """Columns by name. Numbers are read-only views; texts are arrays of objects."""
+        """Columns by name. Number columns are read-only views; text columns are object arrays."""
     def to_pandas(self) -> Any:
-        """A pandas.DataFrame: texts are categories, missing numbers are pandas.NA."""
+        """A pandas.DataFrame: text columns are categoricals, missing numbers are pandas.NA."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
-        """For pyarrow.table(), polars.DataFrame() and others; nothing is copied."""
+        """Lets pyarrow.table(), polars.DataFrame() and others read the table without copying."""
 
 @final
 class Run:
-    """One execution of a job: its ranks, in order."""
+    """One execution of a job, with the recordings of its ranks in rank order."""
 
     @property
     def label(self) -> str: ...
@@ -100,10 +100,10 @@ class Run:
     @property
     def diagnostics(self) -> list[Diagnostic]: ...
     def table(self, name: str = "events") -> Table:
-        """A table of the job: "events", "collectives" or "steps".
+        """A table of the run: "events", "collectives" or "steps".
 
-        Times are nanoseconds from the first event, on one clock for all ranks. The first call builds
-        the graph, as replay() does.
+        Times are nanoseconds since the first event, on one clock for all ranks. The first call
+        builds the graph, as replay() does.
         """
     def export(
         self,
@@ -113,18 +113,20 @@ class Run:
     ) -> None:
         """Write a timeline or a table, as `weft export` does.
 
-        format: "perfetto-json", "perfetto" or "csv"; without it the extension of the path tells.
-        table: for csv, "events" (the default), "collectives" or "steps".
+        format: "perfetto-json", "perfetto" or "csv"; by default the extension of the path decides.
+        table: which table to write as csv: "events" (the default), "collectives" or "steps".
         """
     def memory(self, rank: int | None = None) -> list[MemoryCurve]:
-        """Memory over time, one curve a rank and device.
+        """Memory use over time, one curve per rank and device.
 
-        rank: only of this one. Empty where neither allocations nor shapes were recorded.
+        rank: return only the curves of this rank. The list is empty if neither allocations nor
+        shapes were recorded.
         """
     def diagnose(self) -> Diagnosis:
-        """Where the step of every rank goes, who is late, and what removing it would give.
+        """How every rank spends its step, which ranks are late, and what each fix would gain.
 
-        As recorded, profiler and all. Other threads of Python run meanwhile.
+        All times are as recorded, so they include the profiler's overhead. Other Python threads run
+        during the call.
         """
     def diff(
         self,
@@ -132,10 +134,11 @@ class Run:
         what_if: str | Iterable[str] | None = None,
         links: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     ) -> Comparison:
-        """From this run to the other.
+        """Compare this run with another one.
 
-        what_if: changes to predict for this run; the other shows what they brought.
-        links: measured transfer times for predictions, as paths of link tables.
+        what_if: changes to predict for this run; the other run then shows whether the prediction
+        was right.
+        links: paths of link tables, which hold measured transfer times for the predictions.
         """
     def replay(
         self,
@@ -143,14 +146,15 @@ class Run:
         links: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
         steps: int | Iterable[int] | None = None,
     ) -> Replay:
-        """Recorded, replayed and predicted steps.
+        """Recorded, replayed and predicted step times.
 
-        what_if: changes to predict, all together: "network.bandwidth=2x" or a list of such. Without
-        any, those worth knowing are answered as well.
-        links: measured transfer times, as paths of link tables.
-        steps: learn from these recorded steps only.
+        what_if: changes to predict, all of them together: "network.bandwidth=2x" or a list of such
+        texts. Without any, Weft also answers a few what-ifs of its own choice.
+        links: paths of link tables, which hold measured transfer times.
+        steps: use only these recorded steps.
 
-        Other threads of Python run meanwhile. The first call builds the graph, later ones share it.
+        Other Python threads run during the call. The first call builds the graph; later calls reuse
+        it.
         """
     def report(
         self,
@@ -159,8 +163,9 @@ class Run:
     ) -> Report:
         """The page of `weft report`: diagnosis, timeline and what-ifs.
 
-        what_if: changes to show beside those worth knowing, each alone and all together.
-        links: measured transfer times, as paths of link tables.
+        what_if: changes to predict in addition to those that Weft chooses. The page shows each of
+        them alone and all of them together.
+        links: paths of link tables, which hold measured transfer times.
         """
     def _repr_html_(self) -> str | None: ...
 
@@ -179,7 +184,7 @@ def report(run: Run, what_if: Sequence[str], links: Sequence[str]) -> tuple[str,
 
 @final
 class ReshardEnd:
-    """How an array is distributed, or shall be."""
+    """One end of a redistribution: how an array is distributed before or after it."""
 
     @staticmethod
     def mesh(
@@ -188,55 +193,61 @@ class ReshardEnd:
         dims: Sequence[Sequence[str]],
         partial: Sequence[str] = (),
     ) -> ReshardEnd:
-        """Over a mesh with named axes, most significant first.
+        """An array that is sharded over a mesh with named axes, most significant axis first.
 
-        devices: in row-major order; empty: 0, 1, 2 ...
-        dims: the axes (or sub-axes, "x:(2)4") that cut each dimension, most significant first. An axis
-        that cuts none means equal copies.
-        partial: axes along which summands lie.
+        devices: the devices of the mesh in row-major order; empty: 0, 1, 2 ...
+        dims: for each dimension of the array, the axes (or sub-axes, "x:(2)4") that split it, most
+        significant first. Along an axis that splits no dimension, the array is replicated.
+        partial: axes along which every device holds an addend; the array is the sum.
         """
     @staticmethod
     def parts(parts: Mapping[int, Sequence[Sequence[Sequence[tuple[int, int]]]]]) -> ReshardEnd:
-        """By device: its parts, each with the (low, high) of one or more strips of every dimension."""
+        """An array whose parts are listed for each device. A part has, for every dimension of the
+        array, one or more strips (low, high) of indices."""
 
 @final
 class ReshardPlan:
-    """How to get from one end to the other; see reshard_plan."""
+    """The steps that redistribute an array from one end to the other; see reshard_plan."""
 
     @property
     def devices(self) -> list[int]:
-        """All that have a part in it, sorted."""
+        """All devices that take part, sorted."""
     @property
     def steps(self) -> list[tuple[str, int]]:
-        """Names, and bytes that the device receives that receives most."""
+        """Name of each step, and the most bytes that any one device receives in it."""
     @property
     def received(self) -> int:
-        """Bytes, added up over the steps."""
+        """The bytes of all steps, added up."""
     @property
     def peak(self) -> int:
-        """Bytes of the largest part on any device at any time."""
+        """Bytes of the largest part that any device holds at any time."""
     @property
-    def time_us(self) -> float: ...
+    def time_us(self) -> float:
+        """Predicted time on the link that the plan was made for."""
 
 @final
 class ReshardProgram:
     """What one device does to carry out plans; see reshard_program.
 
-    Buffers are numbered: 2 i and 2 i + 1 are the source and the target of array i, dense, and the last
-    one is staging. In each turn the device sends and receives pieces, in any order of completion but
-    started in the order of the lists. Pieces are (device, bytes, buffer, offset); a buffer of -1 means
-    that the piece does not lie side by side and goes through pack() or unpack().
+    Buffers are numbered: 2 i and 2 i + 1 are the source and the target of array i, which are
+    contiguous. The last buffer is staging memory.
 
-    Regions are (buffer, array, offset, bytes of an element, loops), loops are (extent, stride in bytes),
-    outermost first: for those who pack by themselves.
+    A program consists of turns. In each turn the device sends pieces and receives pieces. It starts
+    them in the order of the lists; they may complete in any order. A piece is (device, bytes,
+    buffer, offset). Buffer -1 means that the piece is not contiguous in its array: pack() gathers
+    it before it is sent, unpack() scatters it after it is received.
+
+    A region is (buffer, array, offset, bytes of an element, loops) and describes strided memory,
+    for callers that pack and unpack with code of their own. Loops are (extent, stride in bytes),
+    outermost first.
     """
 
     @property
     def buffers(self) -> list[int]:
-        """Sizes in bytes."""
+        """Sizes of the buffers in bytes."""
     @property
     def fingerprint(self) -> int:
-        """The same on all devices that run the same plans, and nowhere else."""
+        """A number that devices have in common if and only if they run the same plans."""
     @property
     def turns(self) -> int: ...
     @property
@@ -245,33 +256,35 @@ class ReshardProgram:
     def sends(self, turn: int) -> list[tuple[int, int, int, int]]: ...
     def receives(self, turn: int) -> list[tuple[int, int, int, int]]: ...
     def neutral_regions(self) -> list[_Region]:
-        """Filled with neutral elements before the first turn."""
+        """Regions to fill with the neutral element of the reduction before the first turn."""
     def filled_regions(self, turn: int) -> list[_Region]:
-        """Likewise, before the turn."""
+        """Regions to fill with the neutral element of the reduction before this turn."""
     def move_regions(self, turn: int) -> list[tuple[_Region, _Region]]:
-        """What stays on the device: from, to."""
+        """Copies within the device: (from, to)."""
     def send_regions(self, turn: int, piece: int) -> list[tuple[_Region, bool]]: ...
     def receive_regions(self, turn: int, piece: int) -> list[tuple[_Region, bool]]:
-        """What the piece is made of, and whether it is added to what is there."""
+        """The regions of the piece, in order. The flag says whether the region's elements are added
+        to what the buffer holds already, or replace it."""
     def at(self, addresses: Sequence[int]) -> ReshardMemory:
-        """The program on buffers in memory of the host; 0 where one has no bytes."""
+        """Bind the program to buffers in host memory. The address of an empty buffer is 0."""
 
 @final
 class ReshardMemory:
-    """A program's buffers. Whoever made it keeps their memory alive.
+    """A program bound to its buffers. The caller keeps the memory of the buffers alive.
 
-    Calls free the interpreter for other threads; different pieces may be packed and unpacked at the same
-    time, after move().
+    Calls release the GIL. After move(), several threads may pack and unpack different pieces at the
+    same time.
     """
 
     def fill_neutral(self) -> None:
-        """Before the first turn."""
+        """Fill neutral_regions(). Call it before the first turn."""
     def move(self, turn: int) -> None:
-        """Before anything of the turn is unpacked."""
+        """Do the copies within the device. Call it before any unpack() of this turn."""
     def pack(self, turn: int, piece: int, out: int) -> None:
-        """A piece of sends(turn) into memory at `out`."""
+        """Gather a piece of sends(turn) into contiguous memory at address `out`."""
     def unpack(self, turn: int, piece: int, source: int) -> None:
-        """A piece of receives(turn) from memory at `source`: put in place, or added."""
+        """Scatter a piece of receives(turn) from contiguous memory at address `source` into its
+        regions: store or add the elements, as the program says."""
 
 _Region = tuple[int, int, int, int, list[tuple[int, int]]]
 
@@ -290,145 +303,172 @@ def reshard_plan(
     direct: bool = False,
     budget: int = 0,
 ) -> ReshardPlan:
-    """The cheapest plan.
+    """Find the cheapest plan.
 
-    dtype: "f32", "bf16", "i64", ...; matters only where summands are added up.
-    rule: how meshes cut what does not divide: "ceil_nested" (torch), "ceil_flat" (JAX), "balanced".
-    reduction: of summands: "sum", "min", "max", "prod" or "avg".
-    others: devices without a part in this array, but in others of the same program.
+    dtype: "f32", "bf16", "i64", ...; matters only if addends are added up.
+    rule: how a mesh splits a dimension that it does not divide evenly: "ceil_nested" (torch),
+    "ceil_flat" (JAX) or "balanced".
+    reduction: how addends are combined: "sum", "min", "max", "prod" or "avg".
+    others: devices that hold no part of this array, but of other arrays of the same program.
     link, message_cost: as for `weft reshard`.
-    budget: bytes beside both ends, 0: no limit. What must rest between steps has to fit.
+    budget: bytes that a device may use beside its source and target; 0: no limit. The data that a
+    plan keeps between its steps has to fit.
     """
 
 def reshard_program(
     plans: Sequence[ReshardPlan], device: int, budget: int = 0
 ) -> ReshardProgram:
-    """What the device does to carry out the plans together, which must have the same devices.
+    """What one device does to carry out all plans together. The plans must have the same devices.
 
-    budget: bytes beside both ends; pieces are cut so that two a direction fit. 0: no limit.
+    budget: bytes that the device may use beside its sources and targets; 0: no limit. Pieces are
+    split so that two sent and two received ones fit at the same time.
     """
 
 def reshard_resting(plans: Sequence[ReshardPlan]) -> int:
-    """Bytes that rest beside both ends between steps, on the device that has most."""
+    """Bytes that a device keeps between steps beside its sources and targets; the maximum over all
+    devices."""
 
 def reshard_run_all(
     programs: Sequence[ReshardProgram], addresses: Sequence[Sequence[int]]
 ) -> int:
-    """Runs the programs of all devices, whose memory is in this process.
+    """Run the programs of all devices, whose memory is in this process.
 
-    addresses: of each device the sources and targets, without staging. Returns the bytes of staging.
+    addresses: for each device, the addresses of its sources and targets, without staging memory.
+    Returns the bytes of staging memory that were used.
     """
 
 @final
 class ReshardCopies:
-    """Copies on a GPU, or none."""
+    """A list of copies on a GPU, which may be empty."""
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether the list has any copy."""
     def run(self, addresses: Sequence[int], stream: int) -> None:
-        """Queues them on a stream. addresses: of all buffers of the program, and of the batch's staging."""
+        """Queue the copies on a stream.
+
+        addresses: those of all buffers of the program, then that of the batch's staging memory.
+        """
 
 @final
 class ReshardBatch:
-    """Messages that are under way together, and the copies around them; see ReshardKernels.
+    """Messages that are in flight at the same time, and the copies before and after them; see
+    ReshardKernels.
 
-    Messages are (device, buffer, offset, bytes), the buffer behind those of the program is staging. What
-    goes to one device, or comes from it, is in the same order on both ends.
+    A message is (device, buffer, offset, bytes). The buffer number after the program's last one
+    stands for the batch's staging memory. Sender and receiver list the messages between them in the
+    same order.
     """
 
     @property
     def before(self) -> ReshardCopies:
-        """What packs, and what moves on the device."""
+        """Copies before the messages: those that pack, and those within the device."""
     @property
     def after(self) -> ReshardCopies:
-        """What unpacks and adds."""
+        """Copies after the messages: those that unpack, and additions."""
     @property
     def sends(self) -> list[tuple[int, int, int, int]]: ...
     @property
     def receives(self) -> list[tuple[int, int, int, int]]: ...
     @property
     def staging(self) -> int:
-        """Bytes."""
+        """Bytes of staging memory."""
     @property
     def collective(
         self,
     ) -> tuple[str, int, tuple[int, int, int, int], tuple[int, int, int, int]] | None:
-        """Instead of messages: "gather" or "reduce", NCCL's number of the type, from where, and to where."""
+        """A collective to run instead of the messages, or None.
+
+        It is ("gather" or "reduce", NCCL's number of the element type, source, target); source and
+        target have the form of messages.
+        """
 
 @final
 class ReshardKernels:
-    """libweft-cuda.so: programs whose memory lies on a GPU; see reshard_kernels."""
+    """The library libweft-cuda.so, which runs programs on GPU memory; see reshard_kernels."""
 
     def batches(
         self, program: ReshardProgram, turn: int, collectives: bool
     ) -> list[ReshardBatch]:
-        """collectives: turns that are an all-gather or a reduce-scatter of all devices are told as such,
-        which all devices have to find alike, see reshard_collectives."""
+        """The batches of one turn.
+
+        collectives: return a turn that is an all-gather or a reduce-scatter of all devices as a
+        collective. All devices must agree on this; see reshard_collectives.
+        """
     def neutral(self, program: ReshardProgram) -> ReshardCopies:
-        """The rest of the summands of partial targets; without staging of a batch."""
+        """Fill the program's neutral_regions(). run() takes no staging address for these copies."""
 
 def reshard_kernels(path: str) -> ReshardKernels:
-    """Loads the library, for as long as the process lives."""
+    """Load the library. It stays loaded until the process ends."""
 
 def reshard_collectives(program: ReshardProgram) -> int:
-    """A number that is the same on all devices if they find the same collectives in all turns."""
+    """A number that is equal on all devices if they find the same collectives in all turns."""
 
 @final
 class ReshardProcess:
-    """What the devices of one process do to carry out a plan, among those of other processes.
+    """What the devices of one process do to carry out a plan together with other processes.
 
-    Buffers: source and target of its first device, of its second, ...
+    Buffers: source and target of the process's first device, source and target of its second, ...
     """
 
     def __init__(
         self, plan: ReshardPlan, processes: Sequence[int], process: int, budget: int = 0
     ) -> None:
-        """processes: of each device of the plan, numbered without gaps; process: this one."""
+        """processes: the process of each device of the plan. Processes are numbered without gaps.
+        process: the number of this process."""
     @property
     def buffers(self) -> list[int]:
-        """Sizes in bytes."""
+        """Sizes of the buffers in bytes."""
 
 @final
 class ReshardNeighbours:
-    """This process's end of memory that processes of one host share, to exchange what programs send.
+    """Shared memory through which the processes of one host exchange the pieces of their programs.
 
-    One creates it, the others join; when all have, each connects. After an error it cannot be used
-    again. run() frees the interpreter for other threads, and Ctrl-C ends it.
+    One process creates it and the others join it by name. When all have joined, each calls
+    connect(). After an error the object cannot be used again. run() releases the GIL, and Ctrl-C
+    interrupts it.
     """
 
     @staticmethod
     def create(devices: int) -> ReshardNeighbours:
-        """Unavailable where the host has no memory to share."""
+        """Raises Unavailable if the host has no shared memory."""
     @staticmethod
     def join(name: str, devices: int) -> ReshardNeighbours:
-        """Unavailable where there is none of that name, as on another host."""
+        """Raises Unavailable if the host has no shared memory of that name, for example because the
+        creator runs on another host."""
     @property
     def name(self) -> str: ...
     def connect(self, number: int) -> None:
-        """number: of this process, which is its device in programs. Nobody can join any more."""
+        """number: the number of this process, which is its device in programs. After this call no
+        other process can join."""
     def run(self, program: ReshardProgram, addresses: Sequence[int], timeout: float) -> int:
-        """addresses: of the program's buffers without staging; timeout: seconds in which nothing comes.
+        """addresses: those of the program's buffers, without staging memory.
+        timeout: seconds without any progress after which the call raises PeerFailed.
 
-        Returns the bytes of staging that were used at most.
+        Returns the most bytes of staging memory in use at any time.
         """
 
 @final
 class ReshardPeers:
-    """This process's end of TCP connections to others, which all run the same at the same time.
+    """TCP connections of this process to other processes. All of them run the same plan at the same
+    time.
 
-    After an error it cannot be used again. Calls free the interpreter for other threads, and Ctrl-C
-    ends them.
+    After an error the object cannot be used again. Calls release the GIL, and Ctrl-C interrupts
+    them.
     """
 
     def __init__(self, host: str) -> None:
-        """Listens at an address of this machine, given in numbers."""
+        """Listen at a numeric address of this machine, such as "10.0.0.1"."""
     @property
     def address(self) -> str:
-        """What the others need to connect, with a secret in it."""
+        """What the other processes need to connect. It contains a secret."""
     def connect(self, number: int, addresses: Sequence[str], timeout: float) -> None:
-        """number: of this process; addresses: of all; timeout: seconds. PeerFailed names who is missing."""
-    def run(self, process: ReshardProcess, addresses: Sequence[int], timeout: float) -> int:
-        """addresses: of the buffers; timeout: seconds that a process may say nothing.
+        """Connect to all processes; raises PeerFailed, which names those that are missing.
 
-        Returns the bytes of staging that were used at most.
+        number: the number of this process. addresses: those of all processes. timeout: seconds.
+        """
+    def run(self, process: ReshardProcess, addresses: Sequence[int], timeout: float) -> int:
+        """addresses: those of the process's buffers.
+        timeout: seconds after which the call raises PeerFailed if a process sends nothing.
+
+        Returns the most bytes of staging memory in use at any time.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the compiled part of the package cannot be imported, in words that say what to do."""
+"""Turns a failed import of the compiled module _core into an error that says what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 def explained(error: ImportError) -> ImportError:
-    """The error to raise instead; the same where the compiled part is there and does not load."""
+    """Return the error to raise instead of `error`.
+
+    If _core was built for this Python and fails to load, `error` itself says why and is returned.
+    """
     folder = Path(__file__).parent
     if any((folder / f"_core{suffix}").exists() for suffix in EXTENSION_SUFFIXES):
         return error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What weft.diff and Run.diff return. The words are those of `weft diff --json`."""
+"""The result of weft.diff and Run.diff. Fields have the names of `weft diff --json`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two."""
+    """One of the two runs that are compared, or the plan that a run is compared with."""
 
     label: str
     ranks: int
-    """That were found; 0 for a plan."""
+    """Number of ranks whose traces were found; 0 for a plan."""
     step_ms: float
-    """Mean step of the slowest rank."""
+    """Mean step time of the slowest rank."""
 
 
 @dataclass(frozen=True)
 class CauseChange:
-    """Time of one cause, mean of ranks (predictions: of the rank that the others wait for)."""
+    """Time per step of one cause. It is the mean over all ranks; in a comparison with a prediction
+    it is the time of the rank that the others wait for."""
 
     name: str
     before_ms: float
@@ -39,7 +40,7 @@ class CauseChange:
 
 @dataclass(frozen=True)
 class OpChange:
-    """One kind of work, mean a step and rank."""
+    """All ops of one name. Times and counts are means per step and rank."""
 
     name: str
     kind: str
@@ -53,34 +54,35 @@ class OpChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """From one run to another, or from a prediction to what came."""
+    """The differences between two runs, or between a prediction and the run that followed."""
 
     before: Side
     after: Side
     change: float
-    """Of the step, as a share: 0.03 is 3 % longer."""
+    """Relative change of the step time: 0.03 means 3 % longer."""
     change_ms: float
     noise_ms: float
-    """A smaller change may be chance."""
+    """A change smaller than this may be due to chance."""
     without_profiler: bool
-    """Steps are predictions without profiler rather than as recorded."""
+    """True if step times are predictions without the profiler's overhead; false if they are as
+    recorded."""
     causes: list[CauseChange]
     ops: list[OpChange] = field(repr=False)
-    """In both, largest change first."""
+    """Ops of both sides, largest change first."""
     missing: list[OpChange] = field(repr=False)
-    """Only before, longest first."""
+    """Ops that only `before` has, longest first."""
     new: list[OpChange] = field(repr=False)
-    """Only after, longest first."""
+    """Ops that only `after` has, longest first."""
     diagnostics: list[Diagnostic]
     _json: str = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `weft diff --json` prints."""
+        """The output of `weft diff --json`, as objects."""
         result: dict[str, Any] = json.loads(self._json)
         return result
 
     def to_json(self) -> str:
-        """The same as text."""
+        """The output of `weft diff --json`, as text."""
         return self._json
 
     def _sentence(self) -> str:
@@ -115,7 +117,7 @@ class Comparison:
 
 def _from_json(text: str) -> Comparison:
     data = json.loads(text)
-    # Limits are for the command; here `change` is compared with anything.
+    # fail_above and failed belong to the option --fail-above; in Python the caller checks `change`.
     for name in ("schema_version", "command", "fail_above", "failed"):
         del data[name]
     for name in ("before", "after"):
@@ -137,11 +139,11 @@ def diff(
     what_if: str | Iterable[str] | None = None,
     links: Path | Iterable[Path] | None = None,
 ) -> Comparison:
-    """From one run to another; each is a Run or a path. `before` may also be the path of a plan.
+    """Compare two runs. Each is a Run or a path; `before` may also be the path of a plan.
 
-    what_if: changes to predict for `before`; `after` shows what they brought. As with a plan, both
-    are then compared without profiler.
-    links: measured transfer times for predictions, as paths of link tables.
+    what_if: changes to predict for `before`; `after` then shows whether the prediction was right.
+    With what-ifs or a plan, both sides are compared without the profiler's overhead.
+    links: paths of link tables, which hold measured transfer times for the predictions.
     """
     questions = [what_if] if isinstance(what_if, str) else list(what_if or [])
     tables = [links] if isinstance(links, (str, os.PathLike)) else list(links or [])

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Run.diagnose returns. The words are those of `weft diagnose --json` (docs/reference/cli.md)."""
+"""The result of Run.diagnose.
+
+Fields have the names of `weft diagnose --json`, which docs/reference/cli.md explains.
+"""
 
 from __future__ import annotations
 
@@ -15,92 +18,96 @@ from .types import Diagnostic
 
 @dataclass(frozen=True)
 class Lateness:
-    """How a rank comes to collectives and messages."""
+    """How often a rank is the last one to arrive at a collective or message."""
 
     collectives: int
-    """It took part in."""
+    """Number of collectives and messages that the rank took part in."""
     last: int
-    """Times it came last."""
+    """How often the rank arrived last."""
     made_wait_ms: float
-    """How long others waited for it then, all together."""
+    """Total time that other ranks waited for this rank when it arrived last."""
 
 
 @dataclass(frozen=True)
 class RankDiagnosis:
-    """Where the time of a rank goes."""
+    """How one rank spends its time."""
 
     rank: int
     step_ms: float
     """Mean of steps_ms."""
     steps_ms: list[float]
-    """One entry a step."""
+    """One entry per step."""
     causes: dict[str, float]
-    """Milliseconds by cause, mean a step; they add up to step_ms."""
+    """Milliseconds per cause, averaged over the steps. They add up to step_ms."""
     causes_by_step: list[dict[str, float]]
+    """The same for each step."""
     communication_ms: float
-    """Data moved, hidden or not."""
+    """Time in which data is transferred, overlapped with compute or not."""
     hidden_ms: float
-    """The part of it behind compute and copies."""
+    """The part of communication_ms that overlaps with compute and copies."""
     overlap: float | None
-    """hidden_ms / communication_ms; None without communication."""
+    """hidden_ms / communication_ms; None if there is no communication."""
     lateness: Lateness
     memory_peak: RankMemoryPeak | None
 
 
 @dataclass(frozen=True)
 class FindingOp:
-    """An op that a finding takes time from."""
+    """An op that becomes shorter when the cause of a finding is removed."""
 
     name: str
     rank: int | None
     step: int | None
     lane: str
     at_ms: float | None
-    """On the clock of the first rank."""
+    """When the op starts, on the clock of the first rank."""
     ms: float
-    """Taken from the op and from the pause before it."""
+    """Time saved on the op and on the pause before it."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that could be taken away, and what that would give."""
+    """One cause of lost time, and how much shorter the step would be without it."""
 
     kind: str
-    """'straggler', 'exposed_communication' ...; `weft list findings` has them all."""
+    """'straggler', 'exposed_communication' ...; `weft list findings` lists all kinds."""
     title: str
-    """What would be gone."""
+    """Short name of the cause."""
     what: str
+    """The cause in one sentence."""
     rank: int | None
-    """Where it costs most, as are step and stream."""
+    """The rank on which the cause costs most time; `step` and `stream` say when and where."""
     step: int | None
     stream: str | None
     ranks: list[int]
-    """All that it concerns."""
+    """All ranks that the cause affects."""
     gain_ms: float
-    """Off the mean step of the slowest rank, by replay without it. Gains do not add up."""
+    """How much shorter the mean step of the slowest rank is when it is replayed without the cause.
+    Gains of several findings overlap, so they do not add up."""
     time_ms: float
-    """How long it takes on `rank`, mean a step."""
+    """Time that the cause takes on `rank`, averaged over the steps."""
     count: int
+    """Number of ops that the cause affects."""
     advice: str
-    """What to do."""
+    """What to do about it."""
     show: str
-    """The command that shows it."""
+    """The command that shows the finding in detail."""
     what_if: str | None
-    """The nearest question for Run.replay."""
+    """The what-if for Run.replay that comes closest to removing the cause."""
     ops: list[FindingOp]
-    """The largest."""
+    """The ops that lose most time."""
 
 
 @dataclass(frozen=True)
 class PathPiece:
-    """A piece of the critical path: an op, or the pause before it."""
+    """A piece of the critical path: an op, or the pause before an op."""
 
     rank: int | None
     step: int | None
     lane: str
     name: str
     gap: bool
-    """The pause before the op of this name."""
+    """True if the piece is the pause before the op called `name`, false if it is the op itself."""
     cause: str
     start_ms: float
     duration_ms: float
@@ -108,7 +115,7 @@ class PathPiece:
 
 @dataclass(frozen=True)
 class PathRank:
-    """What a rank has of the critical path."""
+    """Time of the critical path that is spent on one rank."""
 
     rank: int | None
     ms: float
@@ -116,7 +123,7 @@ class PathRank:
 
 @dataclass(frozen=True)
 class PathSummary:
-    """The critical path by rank and by cause."""
+    """The length of the critical path, divided by rank and by cause."""
 
     length_ms: float
     by_rank: list[PathRank]
@@ -126,7 +133,7 @@ class PathSummary:
 
 @dataclass(frozen=True)
 class Collective:
-    """A collective or message taken apart."""
+    """One collective or message, divided into waiting for ranks and transferring data."""
 
     name: str
     group: str
@@ -134,44 +141,45 @@ class Collective:
     step: int | None
     bytes: int | None
     skew_ms: float
-    """From the first arrival to the last."""
+    """Time from the first rank's arrival to the last rank's."""
     transfer_ms: float
-    """From the last arrival to the end."""
+    """Time from the last rank's arrival to the end."""
     last_rank: int | None
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Where the step goes, who is late, and what removing it would give. As recorded."""
+    """How the recorded step spends its time, which ranks are late, and what each fix would gain."""
 
     label: str
     world: int
     verdict: str
-    """One sentence."""
+    """The diagnosis in one sentence."""
     steps: list[int]
     step_ms: float
-    """Mean step of the slowest rank."""
+    """Mean step time of the slowest rank."""
     slowest_rank: int
     late_rank: int
+    """The rank that the other ranks wait for: the one with most of the critical path."""
     ranks: list[RankDiagnosis]
     findings: list[Finding]
-    """Largest gain first."""
+    """Sorted by gain, largest first."""
     critical_path: list[PathPiece] = field(repr=False)
-    """End to end, in order of time."""
+    """From the start of the window to its end, in order of time, without gaps between pieces."""
     critical_path_summary: PathSummary
     collectives: list[Collective] = field(repr=False)
-    """In order of their first arrival."""
+    """Sorted by the time at which the first rank arrives."""
     stragglers: dict[str, float] | None
     diagnostics: list[Diagnostic]
     _json: str = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `weft diagnose --json` prints."""
+        """The output of `weft diagnose --json`, as objects."""
         result: dict[str, Any] = json.loads(self._json)
         return result
 
     def to_json(self) -> str:
-        """The same as text."""
+        """The output of `weft diagnose --json`, as text."""
         return self._json
 
     def __repr__(self) -> str:

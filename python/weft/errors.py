@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions. The names follow the exit codes of the command."""
+"""The exceptions that Weft raises. Each corresponds to one exit code of the `weft` command."""
 
 from __future__ import annotations
 
 
 class WeftError(Exception):
-    """The world failed, not Weft. Every error but InternalError is one."""
+    """Base class of all errors that are not bugs of Weft: every error except InternalError."""
 
     def __init__(self, message: str, file: str | None = None, byte: int | None = None) -> None:
         super().__init__(message)
         self.file = file
-        """The file at fault, if one is."""
+        """The file that caused the error, if a file did."""
         self.byte = byte
-        """Where in the (uncompressed) file, if known."""
+        """Offset in the (uncompressed) file, if known."""
 
 
 class BadInput(WeftError):
-    """A file is unreadable or not what it should be (exit 3)."""
+    """A file cannot be read, or its contents are not what they should be (exit 3)."""
 
 
 class NotFound(BadInput):
@@ -24,15 +24,15 @@ class NotFound(BadInput):
 
 
 class UsageError(WeftError, ValueError):
-    """The request makes no sense, or cannot be answered from this input (exit 2)."""
+    """The request is invalid, or this input cannot answer it (exit 2)."""
 
 
 class Infeasible(WeftError):
-    """Understood and computed, and the answer is no (exit 1)."""
+    """The request is valid but has no solution, for example within the given budget (exit 1)."""
 
 
 class Unavailable(WeftError):
-    """Needs something that this machine lacks (exit 4)."""
+    """The request needs something that this machine does not have (exit 4)."""
 
 
 class PeerFailed(WeftError):
@@ -40,8 +40,8 @@ class PeerFailed(WeftError):
 
 
 class Cancelled(WeftError):
-    """Given up before it was done."""
+    """The operation was cancelled before it was complete."""
 
 
 class InternalError(RuntimeError):
-    """A bug of Weft (exit 70). Please report it."""
+    """A bug in Weft (exit 70). Please report it."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Run.replay returns. The words are those of `weft replay --json` (docs/reference/cli.md)."""
+"""The result of Run.replay.
+
+Fields have the names of `weft replay --json`, which docs/reference/cli.md explains.
+"""
 
 from __future__ import annotations
 
@@ -16,40 +19,41 @@ from .types import Diagnostic
 
 @dataclass(frozen=True)
 class Clock:
-    """A rank's clock against that of the first rank."""
+    """A rank's clock, compared with the clock of the first rank."""
 
     offset_us: float
     uncertainty_us: float
-    """Half width of the 95 % interval of offset_us."""
+    """Half the width of the 95 % confidence interval of offset_us."""
     rate_ppm: float
+    """How much faster the rank's clock runs, in parts per million."""
     tied: bool
-    """Whether anything recorded connects the two clocks."""
+    """Whether the recording holds any event that relates the two clocks, such as a collective."""
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """What the step of a rank is made of; the parts add up to it."""
+    """The step time of one rank, divided into four parts that add up to it."""
 
     rank: int
     compute_ms: float
     communication_ms: float
-    """Exposed: while nothing is computed."""
+    """Exposed communication: data is transferred and nothing is computed."""
     waiting_ms: float
-    """For other ranks to take part in communication."""
+    """The rank waits for other ranks to arrive at a collective or message."""
     host_ms: float
-    """Nothing runs, as nothing was launched."""
+    """The device is idle because the host has not launched anything yet."""
 
 
 @dataclass(frozen=True)
 class RankMemoryPeak:
-    """When the fullest device of a rank was fullest."""
+    """The moment at which one of a rank's devices uses most memory."""
 
     bytes: int
     at_ms: float
-    """Since the start of the rank's first event."""
+    """Time since the start of the rank's first event."""
     step: int | None
     op: str | None
-    """The host op that ran then."""
+    """The host op that ran at that moment."""
     device: int
     source: str
     """'allocator', 'allocations' or 'estimated' (a lower bound)."""
@@ -57,7 +61,7 @@ class RankMemoryPeak:
 
 @dataclass(frozen=True)
 class RankReplay:
-    """One rank. Lists have one entry a step."""
+    """Step times of one rank. Lists have one entry per step."""
 
     rank: int
     recorded_step_ms: list[float | None]
@@ -75,7 +79,7 @@ class RankReplay:
 
 @dataclass(frozen=True)
 class Answer:
-    """A what-if worth knowing."""
+    """The predicted effect of one what-if that Weft tried on its own."""
 
     what_if: str
     predicted_step_ms: float
@@ -83,18 +87,21 @@ class Answer:
     high_ms: float
     speedup: float
     best: bool
-    """The choice with the shortest step."""
+    """True for the answer with the shortest step among those that the user can choose, such as
+    bucket sizes. Always false without measured link times."""
 
 
 @dataclass(frozen=True)
 class Stragglers:
-    """What it costs that peers take unequally long."""
+    """The cost of ranks that take longer than others for the same work."""
 
     slowdown: float
+    """simulated_step_ms / ideal_step_ms."""
     simulated_step_ms: float
     ideal_step_ms: float
+    """Step time if all ranks took equally long."""
     culprit: str
-    """'none', 'worker', 'stage' or 'links'."""
+    """What causes the slowdown: 'none', 'worker', 'stage' or 'links'."""
     culprit_rank: int
     culprit_replica: int
     culprit_stage: int
@@ -102,7 +109,7 @@ class Stragglers:
 
 @dataclass(frozen=True)
 class Replay:
-    """Recorded, replayed and predicted steps of a run. Milliseconds, of the slowest rank."""
+    """Recorded, replayed and predicted step times of the slowest rank of a run, in milliseconds."""
 
     label: str
     world: int
@@ -111,31 +118,32 @@ class Replay:
     recorded_step_ms: float
     replayed_step_ms: float
     replay_error: float
-    """Largest relative error of the replay over ranks and steps."""
+    """Largest relative difference between recorded and replayed step, over all ranks and steps."""
     baseline_step_ms: float
-    """Without profiler, nothing changed."""
+    """Predicted step without the profiler's overhead and without any change."""
     baseline_low_ms: float
     baseline_high_ms: float
     predicted_step_ms: float
-    """Without profiler, with all what-ifs."""
+    """Predicted step without the profiler's overhead and with all what-ifs together."""
     low_ms: float
     high_ms: float
     speedup: float
     breakdown: dict[str, Breakdown]
-    """Of 'baseline' and 'predicted'."""
+    """Keys: 'baseline' and 'predicted'."""
     interference: float
-    """How many times slower compute is beside communication."""
+    """Factor by which compute is slower while communication runs beside it."""
     profiler_us_per_event: float
+    """Estimated overhead of the profiler for each recorded event."""
     ranks: list[RankReplay]
     worth_knowing: list[Answer]
-    """Empty where what-ifs were asked."""
+    """Answers to what-ifs that Weft chose; empty if the caller asked what-ifs."""
     stragglers: Stragglers | None
     graph: dict[str, int]
     diagnostics: list[Diagnostic]
     _json: str = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `weft replay --json` prints."""
+        """The output of `weft replay --json`, as objects."""
         result: dict[str, Any] = json.loads(self._json)
         return result
 

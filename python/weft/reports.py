@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Run.report returns: the page of `weft report`, and how notebooks show it."""
+"""The result of Run.report: the page of `weft report`, which notebooks can show inline."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from . import _core
 
 @dataclass(frozen=True)
 class Report:
-    """One page that holds all its data: save it, mail it, or look at it in a notebook."""
+    """A self-contained HTML page: save it, mail it, or show it in a notebook."""
 
     label: str
     verdict: str
-    """The first sentence of the page."""
+    """The diagnosis in one sentence, as at the top of the page."""
     html: str = field(repr=False)
-    """The whole page."""
+    """The HTML of the whole page."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, which a browser opens without network."""
+        """Write the page to a file and return its path. A browser can open it without a network."""
         target = Path(path)
         target.write_text(self.html, encoding="utf-8")
         return target
 
     def _repr_html_(self, height: int = 900) -> str:
-        # A frame of its own: styles and scripts of the notebook and of the page stay apart.
+        # An iframe keeps the styles and scripts of the page and those of the notebook apart.
         page = html.escape(self.html, quote=True)
         style = f"width:100%;height:{height}px;border:1px solid #8884;border-radius:6px"
         name = html.escape(f"Weft report: {self.label}", quote=True)

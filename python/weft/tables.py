@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as other packages want them."""
+"""Converts a weft.Table into NumPy arrays or a pandas.DataFrame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ._core import Table
 
 
 def to_numpy(table: Table) -> dict[str, NDArray[Any]]:
-    """Numbers are views; texts are arrays of objects, each text there once."""
+    """Number columns become views of the table's memory. Text columns become arrays of objects, in
+    which rows with the same text refer to the same str object."""
     columns: dict[str, NDArray[Any]] = {}
     for name in table.columns:
         texts = table.texts(name)
@@ -23,7 +24,8 @@ def to_numpy(table: Table) -> dict[str, NDArray[Any]]:
 
 
 def to_pandas(table: Table) -> Any:
-    """Texts are categories; numbers that may be missing have pandas' nullable type."""
+    """Text columns become categoricals. Number columns that may have missing values get pandas'
+    nullable integer type; the table marks a missing number with -1."""
     pandas = import_module("pandas")
     columns: dict[str, Any] = {}
     for name in table.columns:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small values that results are made of."""
+"""Small value types that the results of Weft consist of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class EventKind(IntEnum):
-    """What Events.kind holds."""
+    """The values of Events.kind."""
 
     HOST_OP = 0
     ANNOTATION = 1
@@ -28,7 +28,7 @@ class EventKind(IntEnum):
 
 
 class Step(NamedTuple):
-    """A training step as its host thread marked it; nanoseconds since Rank.epoch."""
+    """A training step as a host thread marked it. Times are nanoseconds since Rank.epoch."""
 
     number: int
     start: int
@@ -41,50 +41,52 @@ class Lane(NamedTuple):
     on_device: bool
     pid: int
     tid: int
-    """Thread id, or stream number on a device."""
+    """Thread id on the host, stream number on a device."""
     device: int
-    """Ordinal of the device; -1 on the host."""
+    """Ordinal of the device; -1 for the host."""
     name: str
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One kind of oddity in the input."""
+    """One kind of problem that Weft noticed in the input, with the number of times it occurred."""
 
     id: str
     severity: str
     """'info', 'warning' or 'data loss'."""
     count: int
     what: str
+    """What Weft saw and what it did about it."""
     advice: str
+    """What the user can change."""
     places: list[str]
-    """The first few."""
+    """The first few places at which the problem occurred."""
 
 
 class MemoryPeak(NamedTuple):
-    """The first instant at which a curve is highest."""
+    """The maximum of a memory curve. If it occurs several times, this is the first."""
 
     bytes: int
     time: int
     """Nanoseconds since Rank.epoch."""
     step: int | None
-    """None outside all marked steps."""
+    """None if the peak is outside all marked steps."""
     op: str | None
-    """The host op that ran then; None if none did."""
+    """The host op that ran at that time; None if none ran."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Memory of one device of one rank over time."""
+    """Memory use of one device of one rank over time."""
 
     rank: int
     device: int
     """Ordinal; -1 for host memory."""
     source: str
-    """'allocator', 'allocations' (without what was held before the recording) or 'estimated' (a lower
-    bound from recorded shapes)."""
+    """'allocator'; 'allocations', which leaves out memory that was allocated before the recording;
+    or 'estimated', a lower bound computed from recorded shapes."""
     time: NDArray[np.int64] = field(repr=False)
     """Nanoseconds since Rank.epoch, in order. Read-only."""
     bytes: NDArray[np.int64] = field(repr=False)
-    """What is allocated from each of these instants on. Read-only."""
+    """Bytes that are allocated from each time in `time` until the next. Read-only."""
     peak: MemoryPeak

@@ -49,7 +49,7 @@ def test_a_framework_that_is_not_what_it_seems_is_no_harm(tmp_path: Path) -> Non
     script.write_text("import torch\nprint(torch.answer)\n")
     done = record(tmp_path / "t", [sys.executable, script])
     assert done.stdout == "42\n"
-    assert done.stderr.count("weft: warning: torch will not be recorded: ") == 1
+    assert done.stderr.count("weft: warning: Weft cannot record torch: ") == 1
     assert "nothing was recorded: it went wrong: torch: " in done.stderr
 
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by every Python that `weft record` starts, as this folder stands first on PYTHONPATH.
+"""Installs Weft's recording hooks in every Python process of a recorded job.
 
-Weft need not be installed where the job runs: the package is found beside this folder, and comes
-under a name of its own, so that a weft that the job itself imports is another one. Nothing here may
-ever stop a job.
+`weft record` puts this folder first on PYTHONPATH, so every Python that the job starts runs this
+file before the job's own code.
+
+Weft need not be installed where the job runs: this file imports the hooks from the folder beside
+it. It imports them under the name _weft, so that a package weft that the job itself imports stays
+separate. No error in this file may stop the job.
 """
 
 import os
@@ -25,7 +28,7 @@ def _install_hooks():  # type: () -> None
 
 
 def _run_next_sitecustomize():  # type: () -> None
-    """This file hides any other of its name: the one that would have been run is run."""
+    """Run the sitecustomize module that this file hides, if the environment has another one."""
     import importlib.machinery
     import importlib.util
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the hooks inside all frameworks share. Runs inside the recorded job: Python 3.8, no packages,
-nothing compiled, and no exception that reaches the job.
+"""The code that the recording hooks of all frameworks share.
+
+It runs inside the recorded job. So it must work with Python 3.8, must not import third-party
+packages or compiled modules, and must not let any exception reach the job.
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a recording: each has one writer, and appears whole or not at all."""
+"""Writes the files of a recording. Each file has one writer and appears either complete or not at
+all."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from . import process
 
 
 class Claim:
-    """The right of this process to write the files whose names begin with `stem`.
+    """The exclusive right of this process to write the files whose names begin with `stem`.
 
-    Held as a lock, which ends with the process however it ends: what a dead one left behind can be
-    told from what a living one is writing.
+    The claim is a file lock. The kernel releases it when the process ends, in whatever way. So a
+    reader can distinguish files that a dead process left behind from files that are being written.
     """
 
     def __init__(self, folder: str, stem: str, exclusive: bool) -> None:
@@ -29,7 +30,9 @@ class Claim:
         if not written and self._lock(folder):
             return
         self.stem = process.unique_stem()
-        process.warn(f"another process has recorded as {stem}; this one is called {self.stem}")
+        process.warn(
+            f"another process has already recorded as {stem}; this process records as {self.stem}"
+        )
         self._lock(folder)
 
     def _lock(self, folder: str) -> bool:
@@ -43,19 +46,21 @@ class Claim:
         return True
 
     def say(self, word: str) -> None:
-        """What the process is about to do that might end it: readable after its death."""
+        """Note in the claim file what the process does next, in case that kills the process.
+        `weft record` reads the note afterwards. An empty `word` means that the danger is over."""
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, word.encode(), 0)
 
     def forget(self) -> None:
-        """All is written; nothing shall be left but that."""
+        """Remove the claim file when the recording is complete."""
         with contextlib.suppress(OSError):
             os.remove(self._path)
 
 
 @contextlib.contextmanager
 def whole(path: str) -> Iterator[str]:
-    """A name to write to, which becomes `path` if nothing went wrong and vanishes otherwise."""
+    """Yield the name of a temporary file. The file is renamed to `path` when the block succeeds and
+    removed when the block raises."""
     folder, name = os.path.split(path)
     partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
@@ -68,17 +73,17 @@ def whole(path: str) -> Iterator[str]:
 
 
 def take_xplane(folder: str, path: str) -> None:
-    """The one XPlane that a profiler has written somewhere in `folder` becomes `path`."""
+    """Move the one XPlane file that a profiler wrote below `folder` to `path`."""
     written = glob.glob(os.path.join(folder, "plugins/profile/*/*.xplane.pb"))
     if len(written) != 1:
-        raise OSError("the profiler wrote no XPlane; is the disk full?")
+        raise OSError("the profiler wrote no XPlane file; is the disk full?")
     with whole(path) as partial:
         shutil.move(written[0], partial)
 
 
 @contextlib.contextmanager
 def scratch(path: str) -> Iterator[str]:
-    """A folder beside `path` for what is not to stay."""
+    """Yield a temporary folder beside `path`, which is removed with its contents afterwards."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.scratch")
     os.makedirs(temporary, exist_ok=True)
@@ -96,9 +101,10 @@ def write_json(path: str, value: Dict[str, Any]) -> None:
 
 
 def pack_json(plain: str, path: str, unnamed: Sequence[str] = ()) -> None:
-    """The JSON that a profiler wrote to `plain`, as gzip; events with a name of `unnamed` lose it.
+    """Compress the JSON that a profiler wrote to `plain` into the gzip file `path`.
 
-    Raises if it is cut, as on a full disk.
+    unnamed: event names to replace by "cut off", so that readers do not take the events for steps.
+    Raises OSError if the JSON is truncated, for example because the disk is full.
     """
     if not os.path.exists(plain):
         raise OSError("the profiler could not write its file; is the disk full?")
@@ -106,9 +112,9 @@ def pack_json(plain: str, path: str, unnamed: Sequence[str] = ()) -> None:
         source.seek(0, os.SEEK_END)
         source.seek(max(0, source.tell() - 64))
         if not source.read().rstrip().endswith(b"}"):
-            raise OSError("the profiler's file is cut; is the disk full?")
+            raise OSError("the profiler's file is truncated; is the disk full?")
         source.seek(0)
-        # Packed quickly rather than well, since the job waits.
+        # A low compression level: the job waits while its trace is compressed.
         with whole(path) as partial, gzip.open(partial, "wb", compresslevel=2) as packed:
             if unnamed:
                 names = b"|".join(re.escape(json.dumps(name).encode()) for name in unnamed)

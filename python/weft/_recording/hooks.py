@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts Weft into a process: waits for a framework to be imported, then lets its hook in."""
+"""Installs the recording hook of a framework as soon as the job imports that framework."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from .settings import Settings, from_environment
 from .window import Window
 
 FRAMEWORKS = ("torch", "tensorflow", "jax", "mxnet")
-"""The module to wait for, and the folder of Weft with its hook."""
+"""Names of the modules to wait for. weft/<name>/record.py holds the hook of each."""
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: lets the others find, and has `done` called behind the import."""
+    """An import finder that finds nothing itself. It asks the other finders for a framework and
+    wraps the loader, so that the session learns when the import begins and ends."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -32,6 +33,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Any:
+        # find_spec() below asks all finders, this one included: `now` breaks the recursion.
         if name not in FRAMEWORKS or getattr(self._asking, "now", False):
             return None
         self._asking.now = True
@@ -48,13 +50,13 @@ class _AfterImport(importlib.abc.MetaPathFinder):
             run(module)
             self._session.imported(name)
 
-        # On the loader itself rather than around it: some packages ask for its type.
+        # Patch the loader instead of wrapping it in another object: some packages check its type.
         spec.loader.exec_module = run_and_tell  # type: ignore[method-assign]
         return spec
 
 
 class Session:
-    """All that Weft does in one process."""
+    """Everything that Weft does in one process: windows of its frameworks, notes, final writes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -64,7 +66,11 @@ class Session:
         self._finishers: List[Callable[[], None]] = []
 
     def importing(self, name: str) -> None:
-        """Some processes never come back from the import: they serve others in it."""
+        """Called before a framework is imported.
+
+        A server process of MXNet never returns from the import, so its hook (`before_import`) has
+        to act here. It returns what to do when the process ends.
+        """
         self._imported.append(name)
         try:
             before = getattr(self._hook(name), "before_import", None)
@@ -87,12 +93,12 @@ class Session:
 
     def _refuse(self, name: str, error: Exception) -> None:
         self._problems.append(f"{name}: {error!r}")
-        process.warn(f"{name} will not be recorded: {error!r}")
+        process.warn(f"Weft cannot record {name}: {error!r}")
 
     def add(self, window: Window) -> None:
         self._windows.append(window)
         window.on_first_step(self._catch_sigterm)
-        # Forked ranks of multiprocessing leave without atexit.
+        # Processes that multiprocessing forks do not run atexit handlers, but they run Finalize.
         from multiprocessing import util
 
         util.register_after_fork(
@@ -107,12 +113,12 @@ class Session:
             try:
                 finish()
             except Exception as error:
-                process.warn(f"what this process recorded is lost: {error!r}")
+                process.warn(f"the recording of this process is lost: {error!r}")
         if not served and not any(window.used for window in self._windows):
             self._leave_note()
 
     def _leave_note(self) -> None:
-        """`weft record` tells from notes why nothing was recorded."""
+        """Write a note from which `weft record` can explain why this process recorded nothing."""
         note: Dict[str, Any] = {
             "program": " ".join(sys.argv[:1]),
             "frameworks": self._imported,
@@ -123,10 +129,10 @@ class Session:
             os.makedirs(folder, exist_ok=True)
             files.write_json(os.path.join(folder, f"{process.unique_stem()}.json"), note)
         except OSError:
-            pass  # the folder is gone or full; the job has said what it had to say
+            pass  # the folder is gone or full; the note only improves an error message
 
     def _catch_sigterm(self) -> None:
-        """A rank that is told to end writes what it has, then ends as it would have."""
+        """On SIGTERM, write what was recorded so far, then end as the process would have ended."""
         if threading.current_thread() is not threading.main_thread():
             return
         before = signal.getsignal(signal.SIGTERM)
@@ -143,9 +149,10 @@ class Session:
             os.kill(os.getpid(), number)
 
         def handle(number: int, frame: Optional[FrameType]) -> None:
-            if os.getpid() != owner:  # a forked child has nothing of ours to write
+            if os.getpid() != owner:  # a forked child: the recording belongs to its parent
                 signal.signal(number, before)
                 os.kill(os.getpid(), number)
+            # A window that is just writing cannot be interrupted: it calls end() when it is done.
             elif not any(w.when_idle(lambda: end(number, None)) for w in self._windows):
                 end(number, frame)
 

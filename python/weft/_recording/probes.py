@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C libraries that see transfers, where `weft record` or NCCL has loaded them into this process."""
+"""Switches the probes on and off: C libraries that record transfers.
+
+`weft record` (LD_PRELOAD) or NCCL (as its profiler plug-in) loads them into the process.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +20,27 @@ _WAIT = "WEFT_RECORD_WAIT"
 
 
 class Probes:
-    """The window of all probes of this process, whether they are here already or come later."""
+    """Opens and closes the window of all probes of this process: those that are loaded already, and
+    those that are loaded later."""
 
     def __init__(self) -> None:
-        self._wait: Optional[str] = None  # what the variable said before the window was opened
+        self._wait: Optional[str] = None  # the value of _WAIT before the window was opened
 
     def record(self, on: bool) -> None:
-        """Opens or closes it."""
-        self._tell_later_ones(on)
+        """Open the window (true) or close it (false)."""
+        self._switch_later_ones(on)
         for path, name in _loaded().items():
-            # Not among the symbols of the process: NCCL opens its plug-in for itself alone.
-            with contextlib.suppress(OSError):  # the file is mapped, but not as a library
+            # Look the symbol up in the library itself: NCCL loads its plug-in with local scope, so
+            # its symbols are not visible in the process.
+            with contextlib.suppress(OSError):  # the file is mapped, but not loaded as a library
                 switch = getattr(ctypes.CDLL(path, mode=os.RTLD_NOLOAD), name)
                 switch.argtypes = [ctypes.c_int]
                 switch.restype = None
                 switch(1 if on else 0)
 
-    def _tell_later_ones(self, on: bool) -> None:
-        """NCCL loads its plug-in with its first communicator, which may be within the window."""
+    def _switch_later_ones(self, on: bool) -> None:
+        """Set the environment variable that a probe reads when it is loaded. NCCL loads its plug-in
+        with the first communicator, which the job may create while the window is open."""
         if on and self._wait is None and _WAIT in os.environ:
             self._wait, os.environ[_WAIT] = os.environ[_WAIT], "0"
         elif not on and self._wait is not None:
@@ -42,7 +48,7 @@ class Probes:
 
 
 def _loaded() -> Dict[str, str]:
-    """Paths of the probes that are here, each with the name of its switch."""
+    """Paths of the probes that are loaded, each with the name of the function that switches it."""
     found = {}
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         for line in maps:

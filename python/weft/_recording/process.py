@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank this process is, and how it speaks."""
+"""Facts about this process, such as its rank, and its warnings on stderr."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _RANKS = (
 
 
 def launched_rank() -> Optional[Tuple[int, int]]:
-    """Rank and world, as the launcher put them into the environment; None if it did not."""
+    """Rank and world size from the environment variables of the launcher; None if there are none.
+    The world size is -1 if the launcher sets the rank only."""
     for rank, world in _RANKS:
         try:
             return int(os.environ[rank]), int(os.environ.get(world, "-1"))
@@ -33,7 +34,7 @@ def host() -> str:
 
 
 def unique_stem() -> str:
-    """A beginning of file names that no other process has."""
+    """A prefix for file names that no other process of the job uses."""
     return f"{host()}-{os.getpid()}"
 
 
@@ -42,13 +43,13 @@ def warn(text: str) -> None:
         sys.stderr.write(f"weft: warning: {text}\n")
         sys.stderr.flush()
     except Exception:
-        pass  # a job without stderr is no reason to end it
+        pass  # the job may have closed stderr; a warning must not end it
 
 
 def let_threads_finish() -> None:
-    """Waits a moment before a profiler ends.
+    """Wait a moment before a profiler is stopped.
 
-    A thread that has told others that its work is over may lose the processor to them before it
-    writes that down, and what is not over when the profiler ends is not written.
+    A profiler drops events that have not ended when it stops. A worker thread signals that its work
+    is done before it records the end of the event. The wait gives such threads time to record it.
     """
     time.sleep(0.03)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a framework's hook must be able to do. A Window calls it in this order."""
+"""The interface that a framework's hook implements. A Window calls the methods in the order in
+which they stand here."""
 
 from __future__ import annotations
 
@@ -17,16 +18,17 @@ class Recorder:
         raise NotImplementedError
 
     def rank(self) -> Tuple[int, int]:
-        """Rank and world, as the framework knows them or else the launcher."""
+        """Rank and world size from the framework, or from the launcher if it does not know them."""
         return process.launched_rank() or (0, 1)
 
     def stem(self) -> str:
-        """What the names of this process's files begin with."""
+        """The prefix of the names of this process's files."""
         return f"r{self.rank()[0]}"
 
     def prepare(self, path_of: PathOf) -> None:
-        """The step before the first one to record begins: whatever takes long to start.
-        `path_of(ending)` gives the names of files to write."""
+        """Do everything that takes long before a profiler can start. The window calls this about
+        two steps before the first step to record. `path_of(ending)` gives the names of files to
+        write."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -39,22 +41,23 @@ class Recorder:
         raise NotImplementedError
 
     def cut_step(self) -> None:
-        """What was marked is no whole step, say because the job ends in it: it must not look like one."""
+        """Called instead of end_step() if the marked step is not complete, for example because the
+        job ends within it. The recording must not show it as a step."""
         raise NotImplementedError
 
     def unfinished(self) -> Optional[int]:
-        """The step that has ended without the window having been told so, if there is one; asked
-        when the process ends."""
+        """The number of a step that has ended but that the window does not know of yet, or None.
+        The window asks when the process ends."""
         return None
 
     def stop(self) -> List[str]:
-        """Ends the recording and returns the files it wrote."""
+        """End the recording and return the paths of the files that it wrote."""
         raise NotImplementedError
 
     def facts(self) -> Dict[str, Any]:
-        """What r<rank>.job.json shall say besides what every framework knows."""
+        """Facts that only this framework knows, to be added to r<rank>.job.json."""
         return {}
 
     def abandon(self) -> None:
-        """Ends without a file, from whatever state."""
+        """End the recording without writing a file. Must work in every state."""
         raise NotImplementedError

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call ends a training step."""
+"""Finds out which of a job's calls end a training step.
+
+A job may train with several callables in turn: an optimizer for each part of the model or for each
+parameter, or one compiled function for gradients and another for the update. Only one call per step
+may count as the end of the step.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +17,16 @@ _PATIENCE = 3
 
 
 class Rounds:
-    """A job may train with several things in turn: an optimizer for each part of the model or for
-    each parameter, a compiled function for gradients and one for the update.
+    """Learns which callable (the marker) ends a step.
 
-    A round lasts from one call of the thing that was called first to its next. The thing that ended
-    the second round ends every step from then on; until then it is the first one that does. So a
-    single optimizer ends a step with each call, whatever was accumulated before; of several that
-    are called in turn, the last does. One that is no longer called (another was called three times
-    in a row without it, and more often in all) loses its office, and learning begins anew.
+    The leader is the callable that is called first. A round lasts from one call of the leader to
+    its next call. During the first two rounds each call of the leader ends a step. The callable
+    that was called last in the second round then becomes the marker, and each of its calls ends a
+    step. So a single optimizer ends a step with each call, even if gradients were accumulated
+    before; of several optimizers that are called in turn, the last one ends the step.
+
+    Learning starts again if the marker is no longer used: another callable was called three times
+    since the marker's last call, and was called more often than the marker in total.
     """
 
     def __init__(self) -> None:
@@ -34,8 +41,8 @@ class Rounds:
         self._others: CounterOf[int] = Counter()
 
     def ended_step(self, thing: int) -> Optional[int]:
-        """To be asked once a call; `thing` is any number that names it. The number of the step that
-        ends here, counted from 0, or None."""
+        """Report a call of `thing`, a number that identifies the callable. Returns the number of
+        the step that ends with this call, counted from 0, or None if no step ends."""
         self._calls[thing] += 1
         if self._leader is None:
             self._start(thing)
@@ -53,7 +60,8 @@ class Rounds:
         return self._calls[thing] - 1
 
     def _leader_ends(self) -> bool:
-        """The first one was called again: a round is over."""
+        """The leader was called again, so a round is over. Returns whether this call ends a
+        step."""
         self._rounds += 1
         if self._rounds == _ROUNDS_TO_LEARN:
             self._marker = self._latest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to record, as `weft record` tells it through the environment."""
+"""What to record. `weft record` passes the settings in environment variables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import FrozenSet, NamedTuple, Optional, Tuple
 
 class Settings(NamedTuple):
     folder: str
-    """Absolute; exists."""
+    """Where to write the recording: an absolute path that exists."""
     first: int
     last: int
-    """Inclusive; steps count from 0."""
+    """Inclusive. Steps are counted from 0."""
     options: FrozenSet[str]
-    """Of shapes, memory, stacks."""
+    """Any of "shapes", "memory" and "stacks"."""
     exclusive: bool
-    """Whether a recording that is in the folder is one of this very job, and must be kept."""
+    """True if every recording in the folder belongs to this job, so that none may be
+    overwritten."""
 
 
 def from_environment() -> Optional[Settings]:
@@ -34,7 +35,9 @@ def parse_steps(text: str) -> Tuple[int, int]:
 
 
 def check_steps(first: int, last: int) -> Tuple[int, int]:
-    # Where step 0 begins nobody can tell: hooks see steps end.
+    # Step 0 cannot be recorded: hooks see only the ends of steps, so its begin is unknown.
     if not 1 <= first <= last:
-        raise ValueError(f"steps {first}..{last}: the first must be 1 or more, the last not before it")
+        raise ValueError(
+            f"steps {first}..{last}: the first step must be at least 1, the last at least the first"
+        )
     return first, last

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorded steps of one process: opened and closed as steps end, timed all along."""
+"""The window of recorded steps of one process.
+
+A hook reports the end of every step. The window counts and times all steps, and starts and stops
+the framework's profiler so that the requested ones are recorded. It passes through these states:
+
+    waiting    until two steps before the first step to record
+    warming    the profiler has been prepared, but does not run yet
+    recording  the profiler runs; it starts one step before the first step to record
+    serving    instead of recording, in a process that takes no steps but works for one that does
+    done       the files are written, or recording was given up
+"""
 
 from __future__ import annotations
 
@@ -15,11 +25,11 @@ from .settings import Settings
 
 SCHEMA_VERSION = 1
 _MOST_STEP_TIMES = 10_000
-"""A job of weeks must not fill the memory with them."""
+"""Limit on the step times that are kept, so that a job of weeks does not fill the memory."""
 
 
 class Window:
-    """Lets a recorder record the asked steps, and never lets anything of it reach the job."""
+    """Has a Recorder record the requested steps. No exception of it ever reaches the job."""
 
     def __init__(self, settings: Settings, recorder: Recorder) -> None:
         self._settings = settings
@@ -29,14 +39,15 @@ class Window:
         self.reset()
 
     def reset(self) -> None:
-        """As if nothing had happened yet: what a forked child begins with."""
+        """Return to the initial state. A forked child needs this: its parent's recording is not its
+        own."""
         self._step = 0
-        self._marked: Optional[int] = None  # the step that runs, if it is marked
-        self._state = "waiting"  # warming, recording or serving, done
+        self._marked: Optional[int] = None  # the current step, if it is marked in the recording
+        self._state = "waiting"  # see the head of this file
         self._busy = False
         self._on_idle: Optional[Callable[[], None]] = None
         self._stem = ""
-        self._place = (0, 1)  # rank and world
+        self._place = (0, 1)  # rank and world size
         self._owner = os.getpid()
         self._recorded: List[int] = []
         self._disturbed: List[int] = []
@@ -52,11 +63,12 @@ class Window:
 
     @property
     def used(self) -> bool:
-        """Whether this process has taken part in training."""
+        """Whether this process has completed a step, or has recorded for another process."""
         return self._stem != ""
 
     def when_idle(self, action: Callable[[], None]) -> bool:
-        """Whether the window is at work, so that `action` is done behind it rather than now."""
+        """If the window is busy, call `action` as soon as it is idle and return true. Otherwise
+        return false without calling `action`."""
         if self._busy:
             self._on_idle = action
         return self._busy
@@ -65,7 +77,7 @@ class Window:
         self._on_first_step.append(action)
 
     def step_ended(self, number: int) -> None:
-        """To be called between two steps, on the thread that trains."""
+        """A hook calls this between two steps, on the thread that trains."""
         now = time.perf_counter()
         if os.getpid() != self._owner:
             self.reset()
@@ -84,7 +96,8 @@ class Window:
                 idle()
 
     def open_now(self) -> None:
-        """For a process that takes no steps, but works for one that does."""
+        """Start recording now. For a process that takes no steps itself but works for one that
+        does, such as a parameter server."""
         self._busy = True
         try:
             self._claim()
@@ -112,7 +125,7 @@ class Window:
     def _turn(self, ended: int, now: float) -> None:
         begins = ended + 1
         if len(self._times) < min(begins, _MOST_STEP_TIMES):
-            # Steps may have gone by before it was clear what ends them.
+            # The first reported step need not be step 0: Rounds may skip steps while it learns.
             self._times += [None] * (ended - len(self._times))
             resumed = self._resumed
             self._times.append(None if resumed is None else round((now - resumed) * 1e3, 4))
@@ -131,8 +144,8 @@ class Window:
         if self._state == "waiting" and begins >= first - 2:
             self._state = "warming"
             self._recorder.prepare(self._path_of)
-        # Ranks start their profilers at different speed. The step before the first one to record
-        # takes this up: it is recorded as well, but without a mark.
+        # Some ranks start their profilers faster than others, which delays the step in which they
+        # start. So the profiler starts one step early: that step is recorded too, but not marked.
         if self._state == "warming" and begins >= first - 1:
             self._probes.record(True)
             self._recorder.start()
@@ -154,7 +167,7 @@ class Window:
     def _claim(self) -> None:
         for action in self._on_first_step:
             action()
-        # Asked now: when the process ends, the job may have taken down what knows it.
+        # Ask for the rank now: when the process ends, the job may have destroyed its process group.
         self._place = self._recorder.rank()
         settings = self._settings
         self._hold = files.Claim(settings.folder, self._recorder.stem(), settings.exclusive)
@@ -166,7 +179,8 @@ class Window:
     def _close(self) -> None:
         self._state = "done"
         self._probes.record(False)
-        # Profilers run over the whole of the process when they end; some have crashed in it.
+        # Some profilers crash the process when they stop. The note lets `weft record` name the
+        # cause.
         self._hold.say(self._recorder.framework)
         self._files += [os.path.basename(path) for path in self._recorder.stop()]
         self._hold.say("")
@@ -191,7 +205,7 @@ class Window:
             pass
 
     def finish(self) -> None:
-        """At the end of the process: writes what there is."""
+        """Write what was recorded so far. Called when the process ends."""
         if os.getpid() != self._owner or not self._stem or self._busy:
             return
         ended = self._recorder.unfinished()
@@ -213,7 +227,8 @@ class Window:
             self._give_up(error)
         finally:
             self._busy = False
-        if not self._settings.exclusive:  # weft record would tell from claims who wrote nothing
+        # Under `weft record` the claims stay: it finds in them the processes that wrote nothing.
+        if not self._settings.exclusive:
             self._hold.forget()
 
     def _write_job(self) -> None:

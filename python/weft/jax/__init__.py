@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Weft does inside JAX.
+"""Weft for JAX: redistributes arrays, and holds the hook that records JAX jobs.
 
     import weft.jax
     moved = weft.jax.reshard(array, sharding)
 
-moves an array to another sharding, also to other devices.
+moves an array to another sharding, which may be over other devices.
 """
 
 from .reshard import reshard

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds what: JAX's shardings in the words of Weft's planner."""
+"""Translates JAX's shardings into what Weft's planner takes: boxes, or a mesh with axes."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from ..errors import UsageError
 
 Shape = Tuple[int, ...]
 Box = Tuple[Tuple[int, int], ...]
-"""[low, high) of each dimension."""
+"""The range [low, high) of each dimension."""
 
 
 Boxes = Dict[Any, Box]
-"""By device, those of other processes too."""
+"""The box that each device holds, including the devices of other processes."""
 
 
 def boxes_of(sharding: Any, shape: Shape) -> Boxes:
-    """An exception of JAX's own where it does not allow the sharding for that shape."""
+    """The boxes of an array of this shape.
+
+    Raises JAX's own exception if JAX does not allow the sharding for the shape.
+    """
     spec = getattr(sharding, "spec", None)
     if getattr(spec, "unreduced", None):
         raise UsageError(
-            f"{sharding} holds sums that are not added up yet; reduce them under jax.jit first"
+            f"{sharding} is unreduced: its sums are not added up yet; reduce the array under "
+            "jax.jit first"
         )
-    sharding.shard_shape(shape)  # objects where a dimension does not divide
+    sharding.shard_shape(shape)  # raises if a dimension cannot be split evenly
     indices = sharding.devices_indices_map(shape)
     return {device: box_at(index, shape) for device, index in indices.items()}
 
@@ -38,29 +42,30 @@ def shape_of(box: Box) -> Shape:
 
 
 def common(a: Box, b: Box) -> Optional[Box]:
-    """What both boxes have, if anything."""
+    """The intersection of two boxes; None if it is empty."""
     both = tuple((max(i[0], j[0]), min(i[1], j[1])) for i, j in zip(a, b))
     return both if all(low < high for low, high in both) else None
 
 
 def numbers(devices: Sequence[Any]) -> Dict[Any, int]:
-    """Devices numbered without gaps, process by process: the same in all processes."""
+    """Number the devices without gaps, process by process. All processes get the same numbers."""
     order = sorted(set(devices), key=lambda device: (device.process_index, device.id))
     return {device: number for number, device in enumerate(order)}
 
 
 def as_boxes(held: Boxes, number: Dict[Any, int]) -> Any:
-    """An end that knows boxes alone."""
+    """An end of the redistribution that is described by its boxes only."""
     parts = {number[device]: [[[strip] for strip in box]] for device, box in held.items()}
     return _core.ReshardEnd.parts(parts)
 
 
 def as_mesh(sharding: Any, rank: int, number: Dict[Any, int]) -> Optional[Any]:
-    """An end over a mesh with axes, where the sharding has one; the planner finds more then."""
+    """An end of the redistribution that is described by a mesh with named axes; None if the
+    sharding has no mesh. The planner finds better plans if it knows the axes."""
     mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
     if mesh is None or spec is None or not hasattr(mesh, "devices"):
         return None
-    # Axes get names of our own: Weft spells sub-axes with signs that JAX allows in names.
+    # Rename the axes: JAX allows characters in axis names that Weft uses to write sub-axes.
     name = {axis: f"a{i}" for i, axis in enumerate(mesh.axis_names)}
     dims: List[List[str]] = [[] for _ in range(rank)]
     for dim, axes in zip(dims, spec):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host memory that becomes a jax.Array without being copied.
+"""Host memory that becomes a jax.Array without a copy.
 
-JAX on CPU takes over memory that begins at a multiple of 64 bytes, for any device, and keeps what owns
-it until the array dies. Fresh memory is cleared by the kernel a page at a time, which costs more than
-what is then written to it: with 4 KiB pages, as XLA has them, several times as much. So large arrays
-have huge pages, and the memory of those that died is kept for the next ones, within limits; the
-kernel may take it back whenever it needs some.
+JAX on CPU adopts memory that begins at a multiple of 64 bytes, for any CPU device, and keeps the
+memory's owner alive until the array is freed.
+
+The kernel clears new memory page by page. With pages of 4 KiB, which XLA uses, that takes several
+times as long as writing the data. So large arrays get huge pages, and the memory of freed arrays is
+kept in a pool for the next arrays. The pool has a size limit, and the kernel may take pages back
+from it whenever it needs memory.
 """
 
 from __future__ import annotations
@@ -21,22 +23,22 @@ import numpy as np
 ALIGN = 64
 SMALL_BLOCK = 64 << 10
 HUGE_PAGE = 2 << 20
-SHARE_KEPT = 8  # one part in so many of the machine's memory
+SHARE_KEPT = 8  # the pool keeps at most 1/8 of the machine's memory
 
 
 def whole_pages(size: int) -> int:
-    """Bytes of the pages that so many need."""
+    """The size of the smallest number of pages that holds `size` bytes."""
     block = HUGE_PAGE if size >= HUGE_PAGE else SMALL_BLOCK
     return -(-size // block) * block
 
 
 class _Pages:
-    """Whole pages; huge ones, where the kernel has them, if that is no waste."""
+    """A block of whole pages: huge pages if the block is large enough and the kernel has them."""
 
     def __init__(self, size: int) -> None:
         self._huge = size >= HUGE_PAGE
         self.size = whole_pages(size)
-        spare = HUGE_PAGE if self._huge else 0  # where they begin is up to the kernel
+        spare = HUGE_PAGE if self._huge else 0  # the kernel may return an unaligned address
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, self.size + spare, flags=flags)
         address = int(np.frombuffer(self._memory, np.uint8).ctypes.data)
@@ -46,7 +48,8 @@ class _Pages:
             self._advise("MADV_HUGEPAGE")
 
     def may_be_taken_back(self) -> None:
-        """By the kernel, should it be short of memory, until something is written to them."""
+        """Allow the kernel to take the pages back if it is short of memory. This ends for each page
+        when something is written to it."""
         if self._huge:
             self._advise("MADV_FREE")
 
@@ -55,11 +58,12 @@ class _Pages:
             try:
                 self._memory.madvise(getattr(mmap, name), self._start, self.size)
             except OSError:
-                pass  # an old kernel: the memory is only slower, or stays in use
+                pass  # an old kernel: then memory is slower, or the kernel cannot take it back
 
 
 class Pool:
-    """Pages that nobody uses, for who needs as many; those kept longest go first."""
+    """Unused blocks of pages, kept for arrays of about the same size. If there are too many, the
+    oldest are released first."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -75,7 +79,8 @@ class Pool:
         return _Pages(size)
 
     def keep(self, pages: _Pages) -> None:
-        # Arrays die anywhere, also while this thread is in take(): then the pages just go.
+        # The garbage collector may free an array at any point, even while this thread is in take()
+        # and holds the lock. Waiting would then be a deadlock, so the pages are released instead.
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -87,12 +92,13 @@ class Pool:
             self._lock.release()
 
     def kept(self) -> int:
-        """Bytes that nobody uses."""
+        """Bytes of the unused blocks."""
         return sum(pages.size for pages in self._free)
 
 
 class _Loan:
-    """What an array of NumPy refers to while it, or an array of JAX, uses pages."""
+    """Owner of a block of pages that NumPy and JAX arrays use. NumPy arrays keep a reference to it;
+    when the last reference goes, the block returns to the pool."""
 
     def __init__(self, pool: Pool, size: int) -> None:
         self._pool = pool
@@ -115,7 +121,7 @@ pool = Pool(_machine_bytes() // SHARE_KEPT)
 
 
 def empty(shape: Tuple[int, ...], dtype: Any) -> Any:
-    """An array of NumPy with undefined contents."""
+    """A NumPy array with undefined contents, whose memory JAX can adopt."""
     size = math.prod(shape) * dtype.itemsize
     if size == 0:
         return np.empty(shape, dtype)

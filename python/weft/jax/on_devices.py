@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves arrays between devices with memory of their own, such as GPUs, of one process.
+"""Redistributes arrays between devices of one process that have their own memory, such as GPUs.
 
-JAX gives no access to that memory but through its own operations. So each device cuts out what others
-lack, JAX copies the pieces from device to device, and the receiver puts them into its new part, in place.
+Only JAX operations can access that memory. So each device slices out the pieces that other devices
+need, JAX copies the pieces from device to device, and each receiver writes them into its new shard
+in place.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from ..errors import Unavailable
 from .layouts import Box, Boxes, boxes_of, common, shape_of
 
 Piece = Tuple[Any, Box]
-"""Who has it, and where it lies in the whole array."""
+"""The device that sends the piece, and the piece's box in the whole array."""
 
 
 def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
-    # ``_budget``: JAX alone decides how much it has under way.
+    # _budget has no effect: JAX decides itself how many copies are in flight.
     shape = array.shape
     source = boxes_of(array.sharding, shape)
     target = boxes_of(sharding, shape)
     if any(device.process_index != jax.process_index() for device in {**source, **target}):
         raise Unavailable(
-            "devices of several processes are moved between on CPU alone: "
-            "use jax.jit(lambda x: x, out_shardings=...) for others"
+            "weft.jax.reshard moves arrays between processes on CPU devices only; for other "
+            "devices use jax.jit(lambda x: x, out_shardings=...)"
         )
     held = {shard.device: shard.data for shard in array.addressable_shards}
     load: Dict[Any, int] = {}
@@ -39,13 +40,18 @@ def move(array: Any, sharding: Any, _budget: int, _timeout: float) -> Any:
             jax.device_put(_cut(held[sender], *_inside(piece, source[sender])), place)
             for sender, piece in pieces
         ]
-        parts.append(_join(moved, [_inside(piece, box)[0] for _, piece in pieces], box, array.dtype, place))
+        lows = [_inside(piece, box)[0] for _, piece in pieces]
+        parts.append(_join(moved, lows, box, array.dtype, place))
     result = jax.make_array_from_single_device_arrays(shape, sharding, parts, dtype=array.dtype)
     return jax.block_until_ready(result)
 
 
 def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> List[Piece]:
-    """What the box is made of: of copies the own one, else of whom least was asked so far."""
+    """The pieces that make up the box `wanted` of `device`, and the sender of each.
+
+    If several devices hold the same piece, the device itself is preferred, then the device that has
+    been asked for the fewest pieces so far (`load`).
+    """
     copies: Dict[Box, List[Any]] = {}
     for holder, box in source.items():
         piece = common(box, wanted)
@@ -62,7 +68,7 @@ def _pieces(device: Any, wanted: Box, source: Boxes, load: Dict[Any, int]) -> Li
 
 
 def _inside(piece: Box, box: Box) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """Where a piece begins in a box that holds it, and where it ends."""
+    """The first index of a piece within a box that contains it, and the index after its last."""
     low = tuple(a - start for (a, _), (start, _) in zip(piece, box))
     return low, tuple(a + size for a, size in zip(low, shape_of(piece)))
 

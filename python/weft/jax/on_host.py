@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves arrays between CPU devices, of one process or of several.
+"""Redistributes arrays between CPU devices, of one process or of several.
 
-Devices of one process lie in one memory: what a device lacks is copied straight from where it lies to
-where it belongs, by all cores. Between processes messages go over TCP, see peers.py.
+The CPU devices of one process share its memory: all cores copy what a device needs directly from
+the old shards into the new ones. Between processes, messages go over TCP; see peers.py.
 
-A device whose part does not change shares it with the source: JAX never writes to memory that
-somebody else refers to, also where the source is deleted or donated later.
+A device whose shard does not change keeps using the memory of the source array. That is safe even
+if
+the source is deleted or donated later: JAX never writes to memory that has another reference.
 """
 
 from __future__ import annotations
@@ -23,56 +24,64 @@ from .layouts import Box, Boxes, as_boxes, as_mesh, box_at, boxes_of, numbers, s
 from .peers import peers_of
 
 MOST_ROUTES = 256
-# Between processes of one machine. Inside a process the plan does not depend on it.
+# The link that plans between processes assume: TCP within one machine. A plan within one process
+# does not depend on it.
 LINK = {"link": "50us,2GB/s", "message_cost": "20us"}
 
 
 @dataclass(frozen=True)
 class Route:
-    """How arrays of one shape and type get from one sharding to another: made once, used for each."""
+    """How an array of one shape and type gets from one sharding to another. It is computed once and
+    reused for all such arrays."""
 
     kept: Tuple[Tuple[Any, Box], ...]
-    """Devices of this process whose part does not change."""
+    """Devices of this process whose shard does not change, with its box."""
     gets: Tuple[Tuple[Any, Box], ...]
-    """Those that get another."""
+    """Devices of this process that get a new shard, with its box."""
     devices: Tuple[Any, ...]
-    """Those that hold or get something, as the program counts them."""
+    """Devices of this process that send or receive, in the order in which `program` expects their
+    buffers."""
     processes: Tuple[int, ...]
-    """That take part, where anything moves."""
+    """The processes that take part; empty if nothing has to move."""
     program: Any
-    """Of each device, if no other process takes part; else of the process."""
+    """A list with one program per device if only one process takes part, else the program of this
+    process."""
 
 
 def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
-    way = route(array.shape, array.dtype, array.sharding, sharding, budget)
+    planned = route(array.shape, array.dtype, array.sharding, sharding, budget)
     shards = {shard.device: shard.data for shard in array.addressable_shards}
-    gets = {device: memory.empty(shape_of(box), array.dtype) for device, box in way.gets}
-    if way.processes:
-        # Seen by NumPy the memory is held while it is read; this also waits until it is written.
-        held = {device: _in_rows(shards[device]) for device in way.devices if device in shards}
-        ends = [(_address(held.get(device)), _address(gets.get(device))) for device in way.devices]
-        if len(way.processes) == 1:
-            _core.reshard_run_all(way.program, ends)
+    gets = {device: memory.empty(shape_of(box), array.dtype) for device, box in planned.gets}
+    if planned.processes:
+        # The NumPy views keep the source memory alive while it is read. Making a view also waits
+        # until JAX has computed the shard.
+        held = {device: _in_rows(shards[device]) for device in planned.devices if device in shards}
+        ends = [
+            (_address(held.get(device)), _address(gets.get(device))) for device in planned.devices
+        ]
+        if len(planned.processes) == 1:
+            _core.reshard_run_all(planned.program, ends)
         else:
             addresses = [address for pair in ends for address in pair]
-            peers_of(way.processes).run(way.program, addresses, timeout)
-    parts = [(device, box, np.asarray(shards[device])) for device, box in way.kept]
-    parts += [(device, box, gets[device]) for device, box in way.gets]
+            peers_of(planned.processes).run(planned.program, addresses, timeout)
+    parts = [(device, box, np.asarray(shards[device])) for device, box in planned.kept]
+    parts += [(device, box, gets[device]) for device, box in planned.gets]
     return _assembled(array, sharding, parts)
 
 
 def _assembled(array: Any, sharding: Any, parts: List[Tuple[Any, Box, Any]]) -> Any:
-    """One array of JAX, made of the memory of its parts."""
+    """Make a jax.Array that adopts the memory of its shards."""
     shape, dtype = array.shape, array.dtype
     if sharding.is_fully_replicated:
-        # The way below would give the memory of one part to all devices.
+        # For a replicated array, make_array_from_callback() below would make all devices use the
+        # memory of one shard.
         places = [
             jax.sharding.SingleDeviceSharding(device, memory_kind=sharding.memory_kind)
             for device, _, _ in parts
         ]
         arrays = jax.device_put([part for _, _, part in parts], places, may_alias=True)
         return jax.make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
-    # Copies have the same box, and it does not matter which device gets which.
+    # Several devices may hold copies of the same box. Any of them may get any of the copies.
     by_box: Dict[Box, List[Any]] = {}
     for _, box, part in parts:
         by_box.setdefault(box, []).append(part)
@@ -86,7 +95,8 @@ def _address(part: Any) -> int:
 
 
 def _in_rows(shard: Any) -> Any:
-    """Not copied, unless JAX was told to lay the array out in another order."""
+    """The shard as a NumPy array in row-major order. This copies only if the JAX array has another
+    memory layout."""
     return np.asarray(shard, order="C")
 
 
@@ -96,7 +106,8 @@ def route(shape: Tuple[int, ...], dtype: Any, source: Any, target: Any, budget: 
     kept = [device for device, box in after.items() if before.get(device) == box]
     wanted = {device: box for device, box in after.items() if device not in kept}
     number = numbers([*before, *wanted])
-    here = [device for device in number if device.process_index == jax.process_index()]
+    own_process = jax.process_index()
+    here = [device for device in number if device.process_index == own_process]
     processes = sorted({device.process_index for device in number})
     program: Any = None
     if not here or not any(map(_elements, wanted.values())):
@@ -107,10 +118,9 @@ def route(shape: Tuple[int, ...], dtype: Any, source: Any, target: Any, budget: 
             program = [_core.reshard_program([plan], number[device]) for device in here]
         else:
             owners = [processes.index(device.process_index) for device in number]
-            self = processes.index(jax.process_index())
-            program = _core.ReshardProcess(plan, owners, self, budget)
+            program = _core.ReshardProcess(plan, owners, processes.index(own_process), budget)
     return Route(
-        tuple((device, after[device]) for device in kept if device.process_index == jax.process_index()),
+        tuple((device, after[device]) for device in kept if device.process_index == own_process),
         tuple((device, wanted[device]) for device in here if device in wanted),
         tuple(here),
         tuple(processes),
@@ -122,11 +132,13 @@ def _plan(
     shape: Tuple[int, ...], dtype: Any, shardings: Tuple[Any, Any], boxes: Tuple[Boxes, Boxes],
     number: Dict[Any, int], budget: int,
 ) -> Any:  # fmt: skip
-    """In one memory straight copies are best; between processes a planner that sees axes may do better."""
+    """Plan the move. Within one process, direct copies are best. Between processes, a planner that
+    knows the axes of the meshes may find a better plan."""
     ends: List[Any] = [as_boxes(held, number) for held in boxes]
     options: Dict[str, Any] = {"direct": True}
     alone = len({device.process_index for device in number}) == 1
-    if not alone and len(boxes[1]) == len(shardings[1].device_set):  # nobody keeps its part
+    # The planner may use the meshes only if they describe what moves: no device keeps its shard.
+    if not alone and len(boxes[1]) == len(shardings[1].device_set):
         meshes = [as_mesh(sharding, len(shape), number) for sharding in shardings]
         if None not in meshes:
             ends, options = meshes, {**LINK, "node_size": _devices_each(number), "budget": budget}
@@ -138,7 +150,7 @@ def _elements(box: Box) -> int:
 
 
 def _devices_each(number: Dict[Any, int]) -> int:
-    """Devices of each process; 0: they differ."""
+    """The number of devices per process; 0 if processes have different numbers of them."""
     counts: Dict[int, int] = {}
     for device in number:
         counts[device.process_index] = counts.get(device.process_index, 0) + 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections between the processes of a JAX job.
 
-JAX has no way to send something to one other process. So Weft's own TCP transport is used; processes
-tell each other where they listen through the key-value store that jax.distributed starts.
+JAX has no function that sends data to one other process. So the processes use Weft's TCP transport.
+They exchange their addresses through the key-value store that jax.distributed starts.
 """
 
 from __future__ import annotations
@@ -21,29 +21,33 @@ PREFIX = "weft/reshard"
 
 
 def _job() -> Any:
-    """JAX's knowledge of the job: its client of the key-value store, and where the coordinator is."""
+    """JAX's global state of the job: the client of the key-value store and the coordinator's
+    address."""
     from jax._src import distributed
 
     if distributed.global_state.client is None:
         raise Unavailable(
-            "arrays over several processes need jax.distributed.initialize() in each of them"
+            "an array over several processes can be moved only if each of them has called "
+            "jax.distributed.initialize()"
         )
     return distributed.global_state
 
 
 def _host(job: Any) -> str:
-    """The address under which the others reach this machine: the one that leads to the coordinator."""
+    """The address at which the other processes can reach this machine: that of the network
+    interface that leads to the coordinator."""
     name, _, port = job.coordinator_address.rpartition(":")
     family, kind, protocol, _, place = socket.getaddrinfo(
         name.strip("[]"), int(port), type=socket.SOCK_DGRAM
     )[0]
     with socket.socket(family, kind, protocol) as probe:
-        probe.connect(place)  # sends nothing
+        probe.connect(place)  # on a UDP socket this sends nothing; it only chooses the interface
         return str(probe.getsockname()[0])
 
 
 def _awaited(job: Any, key: str, who: str, end: float, timeout: float) -> str:
-    """What another process has put into the store; a second at a time, so that Ctrl-C is heard."""
+    """Wait for the value that another process puts into the store. Each wait is at most a second,
+    so that Ctrl-C can interrupt it."""
     while True:
         left = end - time.monotonic()
         try:
@@ -51,11 +55,12 @@ def _awaited(job: Any, key: str, who: str, end: float, timeout: float) -> str:
             return str(job.client.blocking_key_value_get(key, wait_ms))
         except jax.errors.JaxRuntimeError as error:
             if "DEADLINE_EXCEEDED" not in str(error) or left <= 1.0:
-                raise PeerFailed(f"{who} did not come within {timeout:g} s") from error
+                raise PeerFailed(f"{who} did not connect within {timeout:g} s") from error
 
 
 class Peers:
-    """The processes of one set, connected to each other. What failed once stays failed."""
+    """Connections between the processes of one set. After a process has failed, every later use
+    raises the same PeerFailed."""
 
     def __init__(self, processes: Tuple[int, ...]) -> None:
         self._processes = processes
@@ -64,7 +69,7 @@ class Peers:
         self._failure: Any = None
 
     def run(self, program: Any, addresses: Sequence[int], timeout: float) -> int:
-        """Bytes of staging that were used at most."""
+        """Run a ReshardProcess. Returns the most bytes of staging memory in use at any time."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -97,7 +102,8 @@ _lock = threading.Lock()
 
 
 def peers_of(processes: Tuple[int, ...]) -> Peers:
-    """Those of the job that is running: after a shutdown and a new start all connect anew."""
+    """The connections of this set of processes. They are made anew if the job calls
+    jax.distributed.shutdown() and initializes again."""
     client = _job().client
     with _lock:
         if _known_in[0] is not client:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records steps of a JAX job with its own profiler.
+"""Records steps of a JAX job with JAX's own profiler.
 
-JAX has no optimizer to watch; it has compiled functions. One in whose trace gradients are taken
-trains, and each call of it from Python is a step. Where no gradients are seen (they may be written by
-hand), any compiled function may be the one; see Rounds. Calls return before their work is done, so a
-step ends only when the next call begins: what waits for the result belongs to it.
+JAX has no optimizer whose calls could be hooked, but it has compiled functions. If gradients are
+computed while a function is traced, that function trains, and each call of it from Python is a
+step. If no gradients are seen (the user may have written them by hand), Rounds finds out which
+compiled function ends a step.
+
+A call returns before its work is done. So the hook reports the end of a step only when the next
+call begins; any wait for the result in between then belongs to the step.
 """
 
 from __future__ import annotations
@@ -29,9 +32,9 @@ class JaxRecorder(Recorder):
         self._scratch: Any = None
         self._mark: Any = None
         self.latest: Any = None
-        """What the last step returned, until the next one begins."""
+        """The result of the last step, kept until the next step begins."""
         self.ended: Optional[int] = None
-        """The step whose call has returned, and which is still to be told."""
+        """The step whose call has returned, if its end has not been reported to the window yet."""
 
     def version(self) -> str:
         import jax
@@ -53,7 +56,7 @@ class JaxRecorder(Recorder):
     def start(self) -> None:
         import jax
 
-        # Calls return before the work is done: nothing of an earlier step must be in it.
+        # Wait for the last step's work, which would otherwise appear in the recording.
         jax.block_until_ready(self.latest)
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0
@@ -72,7 +75,7 @@ class JaxRecorder(Recorder):
         self._mark.__exit__(None, None, None)
 
     def cut_step(self) -> None:
-        self._mark = None  # what never ends is not written
+        self._mark = None  # JAX does not write an annotation that never ends
 
     def stop(self) -> List[str]:
         import jax
@@ -108,7 +111,7 @@ class JaxRecorder(Recorder):
 
 
 class _Calls:
-    """Calls of compiled functions from Python, and which of these train."""
+    """Watches calls of compiled functions from Python, and knows which of the functions train."""
 
     def __init__(self, window: Window, recorder: JaxRecorder) -> None:
         self._window = window
@@ -143,13 +146,14 @@ class _Calls:
         outermost = getattr(self._thread, "outermost", None)
         if outermost is not None and outermost not in self._training:
             if not self._training:
-                # Whatever was called before did not train.
+                # The functions that were called before this one did not train: forget them.
                 self._rounds = Rounds()
             self._training.add(outermost)
 
 
 class _Watched:
-    """A function that tells when it is called; in all else, copies too, it is what it wraps."""
+    """A wrapper that notices calls of a function. In all other respects, including copies and
+    pickling, it behaves like the function that it wraps."""
 
     def __init__(self, function: Any, calls: _Calls, name: Optional[int] = None) -> None:
         functools.update_wrapper(self, function)
@@ -161,7 +165,7 @@ class _Watched:
         raise NotImplementedError
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Methods may be compiled, too."""
+        """Bind to an instance, because methods may be compiled too."""
         return self if instance is None else functools.partial(self, instance)
 
     def __getattr__(self, name: str) -> Any:
@@ -175,19 +179,20 @@ class _Watched:
         return type(self)(inner, self._weft_calls, self._weft_name)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Who loads it may not have Weft: cast() hands on what it is given."""
+        """Pickle as the wrapped function, because the process that unpickles it may not have Weft.
+        typing.cast() returns its second argument unchanged, so it serves as the reconstructor."""
         return cast, ("Any", self._weft_function)
 
 
 class _Compiled(_Watched):
-    """What jax.jit or jax.pmap made."""
+    """A function that jax.jit or jax.pmap returned."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._weft_calls.run(self._weft_name, self._weft_function, args, kwargs)
 
 
 class _Gradient(_Watched):
-    """What jax.grad or jax.value_and_grad made."""
+    """A function that jax.grad or jax.value_and_grad returned."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._weft_calls.gradients_taken()
@@ -195,7 +200,8 @@ class _Gradient(_Watched):
 
 
 def _watch(maker: Any, watched: Type[_Watched], calls: _Calls) -> Any:
-    """A maker of functions, used as function, as decorator, or as decorator with arguments."""
+    """Wrap a function transformation of JAX (`maker`) so that its results are watched. The user may
+    use it as a function, as a decorator, or as a decorator with arguments."""
 
     @functools.wraps(maker)
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -204,12 +210,12 @@ def _watch(maker: Any, watched: Type[_Watched], calls: _Calls) -> Any:
             return lambda function: watched(made(function), calls)
         return watched(made, calls)
 
-    make.__module__ = "jax"  # where it is found, should it be pickled
+    make.__module__ = "jax"  # pickle finds functions by module and name
     return make
 
 
 def install(settings: Settings) -> Window:
-    """Called once jax is imported."""
+    """Install the hooks. Called once, after jax is imported."""
     import jax
 
     recorder = JaxRecorder()

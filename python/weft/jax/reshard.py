@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moves a jax.Array to another sharding.
 
-Like weft.jax.record this is imported where a job is recorded, by any Python and without the compiled
-part of Weft: all of that is imported on the first call.
+Recording a job imports this module too, in any version of Python and without Weft's compiled part
+(see weft.jax.record). So JAX and the compiled part are imported only on the first call of
+reshard().
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ def reshard(
     timeout: Optional[float] = None,
     dtype: Any = None,
 ) -> Any:
-    """The same array with just that sharding, which may be one over other devices.
+    """Return the same array with another sharding, which may be over other devices.
 
-    array: a jax.Array; of a multi-process job, all processes that have devices on either side call
-      this, in the same order.
+    array: a jax.Array. In a job of several processes, all processes that have devices of the old or
+      the new sharding must call this function, in the same order.
     sharding: any jax.sharding.Sharding that JAX allows for the shape, or a device.
-    budget: bytes that a device may use beside both arrays; None: as many as are of use. Between
-      devices of one process nothing is used.
-    donate: the memory of `array` is given up, as by jax.jit with donate_argnums: it cannot be used
-      any more.
-    timeout: seconds to wait for other processes, 300 unless told. PeerFailed where one does not come
-      or is lost, and from then on whenever those processes are to work together.
-    dtype: the type that the elements shall have; they are cast before they move if that makes them
-      smaller, else behind.
+    budget: bytes that a device may use beside the old and the new array; None: no limit. A move
+      within one process uses no additional memory.
+    donate: give up the memory of `array`, like jax.jit with donate_argnums. The array cannot be
+      used afterwards.
+    timeout: seconds to wait for other processes; default: 300. If a process does not answer or is
+      lost, the call raises PeerFailed, and so does every later call that needs the same processes.
+    dtype: element type of the result. Elements are cast before the move if that makes them smaller,
+      otherwise after it.
 
-    Waits until the array is there, and returns when the result is.
+    The call waits until `array` is computed, and returns when the result is complete.
     """
     import jax
 
@@ -44,13 +45,19 @@ def reshard(
 
     if isinstance(array, jax.core.Tracer):
         raise UsageError(
-            "weft.jax.reshard moves arrays that are there: under jax.jit use "
-            "jax.lax.with_sharding_constraint, or reshard outside"
+            "weft.jax.reshard cannot be traced: inside jax.jit use "
+            "jax.lax.with_sharding_constraint, or call reshard outside of jax.jit"
         )
     if not isinstance(array, jax.Array):
-        raise UsageError(f"a jax.Array is needed, not {type(array).__name__}: jax.device_put makes one")
+        raise UsageError(
+            f"weft.jax.reshard needs a jax.Array, not {type(array).__name__}; "
+            "jax.device_put makes one"
+        )
     if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
-        raise UsageError(f"elements of {array.dtype} cannot be moved: for keys use jax.random.key_data")
+        raise UsageError(
+            f"elements of type {array.dtype} cannot be moved; for random keys, move "
+            "jax.random.key_data(array) instead"
+        )
     if isinstance(sharding, jax.Device):
         sharding = jax.sharding.SingleDeviceSharding(sharding)
     if dtype is not None and jax.dtypes.canonicalize_dtype(dtype) != array.dtype:
@@ -58,8 +65,8 @@ def reshard(
     if sharding == array.sharding:
         return array
     devices = array.sharding.device_set | sharding.device_set
-    way = on_host if all(device.platform == "cpu" for device in devices) else on_devices
-    moved = way.move(array, sharding, budget or 0, TIMEOUT_S if timeout is None else timeout)
+    mover = on_host if all(device.platform == "cpu" for device in devices) else on_devices
+    moved = mover.move(array, sharding, budget or 0, TIMEOUT_S if timeout is None else timeout)
     if donate:
         array.delete()
     return moved

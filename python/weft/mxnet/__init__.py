@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Weft does inside MXNet."""
+"""Weft's recording hook for MXNet."""

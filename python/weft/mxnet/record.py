@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records steps of an MXNet job with its own profiler.
+"""Records steps of an MXNet job with MXNet's own profiler.
 
-A step ends with Trainer.step(), Trainer.update() or Module.update(). These return before their work
-is done, so the end counts from where the next forward pass begins: what waits in between belongs to
-the step. Worker 0 has the servers record meanwhile.
+A step ends with Trainer.step(), Trainer.update() or Module.update(). These calls return before
+their work is done. So the hook reports the end of the step only when the next forward pass begins;
+any wait for the result in between then belongs to the step. Worker 0 switches the profilers of the
+servers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .._recording.settings import Settings
 from .._recording.window import Window
 
 _SERVER_FILE = "weft.json"
-"""Relative: a server puts its number in front, and an absolute name would lead nowhere."""
+"""Must be a relative path: a server writes its profile to "rank<number>_" + this name."""
 
 
 class MxnetRecorder(Recorder):
@@ -38,7 +39,8 @@ class MxnetRecorder(Recorder):
         self._task: Any = None
         self._drives_servers = False
         self.ended: Optional[int] = None
-        """The step that was updated, and is still to be told."""
+        """The step whose update has returned, if its end has not been reported to the window
+        yet."""
 
     def version(self) -> str:
         import mxnet
@@ -46,7 +48,7 @@ class MxnetRecorder(Recorder):
         return str(mxnet.__version__)
 
     def _ask_store(self, question: str) -> Optional[int]:
-        """A number that the job's store knows; None if the job has no store."""
+        """Ask the job's key-value store for a number. None if the job has no store."""
         from mxnet import profiler
         from mxnet.base import _LIB
 
@@ -159,7 +161,7 @@ def _before(function: Callable[..., Any], action: Callable[[], None]) -> Callabl
 
 
 def install(settings: Settings) -> Window:
-    """Called once mxnet is imported, in workers."""
+    """Install the hooks. Called in workers, once, after mxnet is imported."""
     import mxnet
     from mxnet.gluon import Trainer
     from mxnet.module import Module
@@ -168,7 +170,7 @@ def install(settings: Settings) -> Window:
     window = Window(settings, recorder)
     rounds = Rounds()
 
-    def tell() -> None:
+    def report_end() -> None:
         ended = recorder.unfinished()
         if ended is not None:
             window.step_ended(ended)
@@ -176,7 +178,8 @@ def install(settings: Settings) -> Window:
     def after(update: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(update)
         def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
-            tell()
+            # Two updates without a forward pass between them: report the first one's end now.
+            report_end()
             result = update(self, *args, **kwargs)
             recorder.ended = rounds.ended_step(id(self))
             return result
@@ -186,19 +189,23 @@ def install(settings: Settings) -> Window:
     Trainer.step = after(Trainer.step)
     Trainer.update = after(Trainer.update)
     Module.update = after(Module.update)
-    mxnet.autograd.record = _before(mxnet.autograd.record, tell)
-    Module.forward = _before(Module.forward, tell)
+    mxnet.autograd.record = _before(mxnet.autograd.record, report_end)
+    Module.forward = _before(Module.forward, report_end)
     return window
 
 
-def _record_transfers(told_by_worker: str) -> None:
-    """Of a server, which nobody tells when the steps begin: from its start until worker 0 has
-    written its facts. They tie the clocks of the workers, which only talk to servers."""
+def _record_transfers(facts_of_worker: str) -> None:
+    """Record the transfers of this server with the probes.
+
+    Nothing tells a server when the window opens, so it records from its start until worker 0 has
+    written its job facts to `facts_of_worker`. Workers talk to servers only, so these transfers are
+    needed to relate the clocks of the workers.
+    """
     probes = Probes()
     probes.record(True)
 
     def wait() -> None:
-        while not os.path.exists(told_by_worker):
+        while not os.path.exists(facts_of_worker):
             time.sleep(0.5)
         probes.record(False)
 
@@ -206,18 +213,22 @@ def _record_transfers(told_by_worker: str) -> None:
 
 
 def before_import(settings: Settings) -> Optional[Callable[[], None]]:
-    """A server never comes back from `import mxnet`. It writes its profile where it stands, so it
-    is put into a folder of its own; returned is what to do when the process ends."""
+    """Prepare a server; None in a worker.
+
+    A server process never returns from `import mxnet`, and MXNet writes its profile into the
+    current directory. So the server changes into a temporary folder before the import. The returned
+    function moves the profile into the recording when the process ends.
+    """
     if os.environ.get("DMLC_ROLE") != "server":
         return None
     scratch = files.scratch(os.path.join(settings.folder, f"server-{os.getpid()}"))
     folder = scratch.__enter__()
-    home = os.getcwd()
+    directory_before = os.getcwd()
     os.chdir(folder)
     _record_transfers(os.path.join(settings.folder, "r0.job.json"))
 
     def finish() -> None:
-        os.chdir(home)
+        os.chdir(directory_before)
         for path in glob.glob(os.path.join(folder, f"rank*_{_SERVER_FILE}")):
             found = re.match(r"rank(\d+)_", os.path.basename(path))
             if found is None:

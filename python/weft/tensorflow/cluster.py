@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which task of the cluster this process is, as TF_CONFIG tells it."""
+"""Reads from TF_CONFIG which task of the cluster this process is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 class Task(NamedTuple):
     kind: str
-    """chief, worker, ps, evaluator; empty without TF_CONFIG."""
+    """"chief", "worker", "ps" or "evaluator"; empty if TF_CONFIG names no task."""
     number: int
     workers: int
     servers: int
@@ -18,12 +18,14 @@ class Task(NamedTuple):
 
     @property
     def trains(self) -> bool:
-        """Runs the training script's steps itself, rather than on behalf of a coordinator."""
+        """Whether the process runs the steps of the training script itself, rather than functions
+        that a coordinator sends to it."""
         return not self.is_server and not self.coordinates
 
     @property
     def is_server(self) -> bool:
-        """Does what a coordinator tells it."""
+        """Whether the process runs what a coordinator sends to it: a parameter server, or a worker
+        of a cluster that has parameter servers."""
         return self.servers > 0 and self.kind in ("ps", "worker")
 
     @property
@@ -32,7 +34,8 @@ class Task(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """Among those that compute. -1 for those that do not: parameter servers, coordinators."""
+        """Rank among the processes that compute. -1 for parameter servers, coordinators and
+        evaluators, which do not train."""
         if self.kind == "worker":
             return self.number + (0 if self.servers else self.chiefs)
         return 0 if self.kind in ("", "chief") and not self.servers else -1
@@ -43,14 +46,14 @@ class Task(NamedTuple):
 
     @property
     def stem(self) -> str:
-        """What the names of its files begin with."""
+        """The prefix of the names of this process's files."""
         if self.rank >= 0:
             return f"r{self.rank}"
         return f"server{self.number}" if self.kind == "ps" else self.kind
 
 
 def own_task() -> Optional[Task]:
-    """None without TF_CONFIG."""
+    """The task of this process; None if TF_CONFIG is missing or is not JSON."""
     try:
         config = json.loads(os.environ["TF_CONFIG"])
     except (KeyError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's profiler, switched on and off; its XPlane under the name that the recording wants."""
+"""Starts and stops TensorFlow's profiler, and moves its XPlane file into the recording."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class XplaneProfile:
             mark.__exit__(None, None, None)
 
     def drop_step(self) -> None:
-        """A trace that never ends is not written."""
+        """Drop the mark of the current step: TensorFlow does not write a trace that never ends."""
         self._mark = None
 
     def stop(self) -> List[str]:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records steps of a TensorFlow job with its own profiler.
+"""Records steps of a TensorFlow job with TensorFlow's own profiler.
 
-Where a step ends depends on who runs it:
+When a step ends depends on how the job trains:
 
-- A tf.function in whose trace gradients are taken trains: each call of it from Python is a step, as
-  each batch of Keras' fit() is.
+- If gradients are computed while a tf.function is traced, that function trains. Each call of it
+from
+  Python is a step. Each batch of Keras' fit() is one such call.
 - Without such a function, a step ends when an optimizer has applied gradients eagerly.
-- With a ClusterCoordinator (parameter servers), as many functions as there are workers are a step,
-  whichever worker ran them; workers and parameter servers record what happens meanwhile.
+- With a ClusterCoordinator (parameter servers), a step consists of as many finished functions as
+  there are workers, whichever workers ran them. The coordinator has workers and parameter servers
+  record at the same time.
 """
 
 from __future__ import annotations
@@ -104,14 +106,15 @@ class TensorflowRecorder(Recorder):
 
 
 class _Functions:
-    """Which tf.functions are being called from Python, and which of them train."""
+    """Knows which tf.functions are running, and which of them train."""
 
     def __init__(self) -> None:
-        self._open: Dict[int, int] = {}  # thread to the outermost function that it has called
+        self._open: Dict[int, int] = {}  # by thread: the outermost function that it is calling
         self._training: Set[int] = set()
 
     def call(self, function: Any, run: Any, args: Any, kwargs: Any) -> Tuple[Any, bool]:
-        """The result, and whether it was the outermost call of a function that trains."""
+        """Call the function. Returns its result, and whether this was the outermost call of a
+        function that trains."""
         thread = threading.get_ident()
         if thread in self._open:
             return run(function, *args, **kwargs), False
@@ -130,7 +133,8 @@ class _Functions:
         if mine is not None:
             self._training.add(mine)
         elif not self._executing_eagerly():
-            # Strategies trace each replica on a thread of its own, on behalf of one that waits.
+            # A distribution strategy traces each replica on a thread of its own while the calling
+            # thread waits. Such a thread has no open function, so count those of all threads.
             self._training.update(self._open.values())
 
     @staticmethod
@@ -208,7 +212,7 @@ def _hook_coordinator(window: Window, workers: int) -> None:
 
 
 def install(settings: Settings) -> Window:
-    """Called once tensorflow is imported."""
+    """Install the hooks. Called once, after tensorflow is imported."""
     task = own_task()
     window = Window(settings, TensorflowRecorder(settings, task))
     if task is not None and task.is_server:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The window of processes that take no steps of their own: workers and parameter servers that a
-coordinator drives.
+"""Lets a coordinator start and stop the recording of its workers and parameter servers, which take
+no steps themselves.
 
-The coordinator has TensorFlow itself write a word into a file on the host of each of them, from
-where their hook takes it: no port, no shared disk, and each process records and writes for itself.
-The folder of the recording must have the same path on all hosts.
+The coordinator runs a TensorFlow op on the other process's device that writes a command ("start" or
+"stop") to a file on that host. The hook of the other process polls the file, obeys, and writes an
+answer to a second file, which the coordinator reads in the same way. So no port and no shared disk
+is needed, and each process writes its own recording. The folder of the recording must have the same
+path on all hosts.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from .._recording.settings import Settings
 from .._recording.window import Window
 from .cluster import Task, own_task
 
-_LOOK_S = 0.005
+_POLL_S = 0.005
 _PATIENCE_S = 20.0
 
 
-def _word_file(folder: str, stem: str) -> str:
+def _command_file(folder: str, stem: str) -> str:
     return os.path.join(folder, f".{stem}.window")
 
 
@@ -32,19 +34,19 @@ def _answer_file(folder: str, stem: str) -> str:
 
 
 class Remote:
-    """A process that the coordinator tells when to record."""
+    """The coordinator's side: a process that is told when to record."""
 
     def __init__(self, folder: str, task: Task) -> None:
         self._stem = task.stem
         self._device = f"/job:{task.kind}/replica:0/task:{task.number}/device:CPU:0"
-        self._word = _word_file(folder, task.stem)
+        self._command = _command_file(folder, task.stem)
         self._answer = _answer_file(folder, task.stem)
 
-    def tell(self, word: str) -> None:
+    def tell(self, command: str) -> None:
         import tensorflow as tf
 
         with tf.device(self._device):
-            tf.io.write_file(self._word, word)
+            tf.io.write_file(self._command, command)
 
     def wait_until(self, answer: str) -> None:
         import tensorflow as tf
@@ -57,12 +59,12 @@ class Remote:
                         return
             except tf.errors.NotFoundError:
                 pass
-            time.sleep(_LOOK_S)
-        process.warn(f"{self._stem} has not {answer} to record; is it run under weft record?")
+            time.sleep(_POLL_S)
+        process.warn(f"{self._stem} has not {answer} recording; is it run under weft record?")
 
 
 def servers(folder: str) -> List[Remote]:
-    """All that this coordinator drives."""
+    """All workers and parameter servers of this coordinator."""
     mine = own_task()
     if mine is None:
         return []
@@ -72,33 +74,34 @@ def servers(folder: str) -> List[Remote]:
 
 
 def serve(settings: Settings, task: Task, window: Window) -> None:
-    """Has this process do as the coordinator says, on a thread that ends with it."""
-    word_file = _word_file(settings.folder, task.stem)
+    """The other side: obey the coordinator's commands, on a thread that ends with the process."""
+    command_file = _command_file(settings.folder, task.stem)
     answer_file = _answer_file(settings.folder, task.stem)
 
-    def answer(word: str) -> None:
+    def answer(text: str) -> None:
+        # Rename a complete file, so that the coordinator never reads half an answer.
         partial = answer_file + ".part"
         with open(partial, "w", encoding="utf-8") as file:
-            file.write(word)
+            file.write(text)
         os.replace(partial, answer_file)
 
     def watch() -> None:
         seen = ""
         while seen != "stop":
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
             try:
-                with open(word_file, encoding="utf-8") as file:
-                    word = file.read()
+                with open(command_file, encoding="utf-8") as file:
+                    command = file.read()
             except OSError:
+                continue  # no command yet
+            if command == seen:
                 continue
-            if word == seen:
-                continue
-            if word == "start":
+            if command == "start":
                 window.open_now()
                 answer("started")
-            elif word == "stop":
+            elif command == "stop":
                 window.close_now()
                 answer("stopped")
-            seen = word
+            seen = command
 
     threading.Thread(target=watch, name="weft", daemon=True).start()
