@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// How time is split by cause. note_op() turns every op into Changes: the begin and the end of an
+// interval in which a cause holds on the op's rank. sweep() walks the changes of one rank in order
+// of time with a counter per cause; between two changes the first cause whose counter is not 0 gets
+// the time. Only the first four causes have intervals of their own. If none of them holds, Tally
+// looks up the next device work: until it was launched, the host is the cause (or data loading, if
+// the host fetched a batch then); after that the device is idle. Tally also distributes each piece
+// of time over the windows that it falls into.
 #include "weft/sim/causes.h"
 
 #include <algorithm>
@@ -16,7 +23,7 @@ using graph::OpKind;
 
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 
-/// Something of the first four causes begins or ends.
+/// The begin or end of an interval in which one of the first four causes holds.
 struct Change {
   Nanos time;
   Cause cause;
@@ -24,22 +31,23 @@ struct Change {
   std::int32_t whose;  ///< kWaiting: the rank that is waited for
 };
 
-/// The start of a piece of device work, and when the host had launched it.
+/// When a piece of device work started, and when its launch call had returned.
 struct DeviceStart {
   Nanos start;
   Nanos launched;
 };
 
-/// What is known of one rank.
+/// The ops and windows of one rank, in the form that sweep() needs.
 struct RankView {
   bool on_device = false;
   std::vector<Change> changes;
   std::vector<DeviceStart> device;
-  std::vector<Window> loading;       ///< by time, disjoint
-  std::vector<std::size_t> windows;  ///< indices, by time
+  std::vector<Window> loading;       ///< sorted by time, disjoint
+  std::vector<std::size_t> windows;  ///< indices into the caller's windows, sorted by time
 };
 
-/// When the call that launched the op had returned; the op's own start if nothing tells.
+/// When the call that launched the op had returned. Without a launch in the recording the result is
+/// the minimum, so that the host is never blamed for a pause before this op.
 Nanos launched(const Graph& graph, OpId op, std::span<const Nanos> starts,
                std::span<const Nanos> ends) {
   for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -48,7 +56,8 @@ Nanos launched(const Graph& graph, OpId op, std::span<const Nanos> starts,
   return std::numeric_limits<Nanos>::min();
 }
 
-/// The rank whose arrival a collective waited for; of several at once, the lowest.
+/// The rank whose arrival a collective waited for. If several arrive last at the same instant, the
+/// lowest of them.
 std::int32_t last_rank(const Graph& graph, const graph::Collective& c,
                        std::span<const Nanos> ends) {
   std::int32_t found = -1;
@@ -73,13 +82,15 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
   if (on_stream) view.device.push_back({starts[op], launched(graph, op, starts, ends)});
   switch (graph.ops.kind[op]) {
     case OpKind::kArrive: {
-      // An arrival that lasts is one that did not wait for the others.
+      // An arrival with a duration does not wait for the others: its kernel was over before the
+      // transfer was, as with a buffered send. Its own length counts as transfer.
       add(Cause::kTransfer, starts[op], ends[op]);
       const std::uint32_t c = graph.ops.collective[op];
       const OpId transfer = c == kNoId ? kNoId : graph.collectives[c].transfer;
       if (transfer == kNoId || ends[op] > starts[op]) return;
       const std::int32_t last = last_rank(graph, graph.collectives[c], ends);
-      // Who is the last to come waits for nobody but the link, which is busy with others' data.
+      // The last rank to arrive does not wait for any rank. If the transfer still starts later, the
+      // link is busy with other transfers.
       const Cause until_it_moves = last == graph.rank(op) ? Cause::kTransfer : Cause::kWaiting;
       add(until_it_moves, ends[op], starts[transfer], last);
       add(Cause::kTransfer, starts[transfer], ends[transfer]);
@@ -97,13 +108,15 @@ void note_op(const Graph& graph, std::span<const Nanos> starts, std::span<const 
   }
 }
 
-/// Hands out the time of one rank, piece by piece in order of time, to the windows it falls into.
+/// Adds pieces of one rank's time to the windows that they fall into. Pieces must come in order of
+/// time: each index below only moves forwards.
 class Tally {
  public:
   Tally(const std::vector<Window>& windows, const RankView& view, std::vector<CauseTimes>& result)
       : windows_(windows), view_(view), result_(result) {}
 
-  /// Calls visit(times of a window, length) for every part of [from, to) that a window holds.
+  /// Calls visit(CauseTimes of the window, length) for every part of [from, to) that is in a
+  /// window.
   template <class Visit>
   void spread(Nanos from, Nanos to, Visit visit) {
     while (window_ < view_.windows.size() && windows_[view_.windows[window_]].end <= from) {
@@ -117,7 +130,8 @@ class Tally {
     }
   }
 
-  /// Nothing runs, moves or waits in [from, to): what does the next device work lack?
+  /// Splits [from, to), in which none of the first four causes holds: until the launch of the next
+  /// device work it is data loading or host launch, after that it is idle.
   void idle(Nanos from, Nanos to) {
     while (next_ < view_.device.size() && view_.device[next_].start < to) ++next_;
     const bool more = next_ < view_.device.size();
@@ -144,9 +158,9 @@ class Tally {
   const std::vector<Window>& windows_;
   const RankView& view_;
   std::vector<CauseTimes>& result_;
-  std::size_t window_ = 0;
-  std::size_t next_ = 0;
-  std::size_t load_ = 0;
+  std::size_t window_ = 0;  ///< first window that has not ended
+  std::size_t next_ = 0;    ///< next device work to start
+  std::size_t load_ = 0;    ///< first loading window that has not ended
 };
 
 void sweep(RankView& view, const std::vector<Window>& windows, std::vector<CauseTimes>& result) {
@@ -156,7 +170,9 @@ void sweep(RankView& view, const std::vector<Window>& windows, std::vector<Cause
             [](const DeviceStart& a, const DeviceStart& b) { return a.start < b.start; });
   Tally tally(windows, view, result);
   std::array<int, kCauses> active{};
-  std::vector<std::int32_t> waited_for;  ///< in order of the waits' beginnings
+  // Ranks that are waited for at present, in order of when the waits began. Two collectives may
+  // wait at once; the wait that began first gets the time.
+  std::vector<std::int32_t> waited_for;
   const auto is_active = [&](Cause cause) { return active[static_cast<std::size_t>(cause)] > 0; };
   Nanos at = std::numeric_limits<Nanos>::min();
   const auto advance = [&](Nanos to) {
@@ -195,7 +211,7 @@ void sweep(RankView& view, const std::vector<Window>& windows, std::vector<Cause
       waited_for.erase(std::find(waited_for.begin(), waited_for.end(), change.whose));
     }
   }
-  advance(kNever);
+  advance(kNever);  // the rest of the last window, in which nothing runs any more
 }
 
 }  // namespace
@@ -286,8 +302,8 @@ std::vector<CauseTimes> split_by_cause(const Graph& graph, std::span<const Nanos
 
 namespace {
 
-/// Divides parts by `n` so that the quotients add up to the sum of all, divided by `n` and rounded
-/// down: the largest remainders are rounded up, of equal ones the first.
+/// Divides each part by `n` so that the quotients add up to floor(sum of the parts / n). The parts
+/// with the largest remainders are rounded up; of equal remainders, the first.
 void divide(std::vector<Nanos*> parts, Nanos n) {
   Nanos remainders = 0;
   std::vector<std::pair<Nanos, std::size_t>> order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank's time goes in a timeline. Every instant has exactly one cause, so the causes of a
-// stretch of time add up to it in whole nanoseconds.
+// What a rank spends its time on in a timeline. Every instant has exactly one cause, so the causes
+// of a window add up to its length in whole nanoseconds.
 #pragma once
 
 #include <array>
@@ -15,57 +15,57 @@
 
 namespace weft::sim {
 
-/// In order of precedence: where several hold at one instant, the first counts.
+/// In order of precedence: if several apply at one instant, the first one counts.
 enum class Cause : std::uint8_t {
   kCompute,      ///< a kernel runs (op timelines: any work)
   kMemoryCopy,   ///< a copy or memset runs
-  kTransfer,     ///< data of a collective or message moves, and nothing above hides it
-  kWaiting,      ///< ready to communicate, another rank is not
-  kDataLoading,  ///< the device is idle, and the host fetches a batch instead of launching work
-  kHostLaunch,   ///< the device is idle, as the host has not launched its next work yet
-  kIdle,         ///< the device is idle although its next work is launched, or has none
+  kTransfer,     ///< data of a collective or message moves and no compute or copy hides it
+  kWaiting,      ///< the rank is ready to communicate, but another rank is not
+  kDataLoading,  ///< the device is idle because the host fetches a batch instead of launching work
+  kHostLaunch,   ///< the device is idle because the host has not launched its next work yet
+  kIdle,         ///< the device is idle although its next work is launched, or no work follows
 };
 constexpr std::size_t kCauses = 7;
 
 /// "compute", "memory_copy", "exposed_transfer", "waiting", "data_loading", "host_launch", "idle".
 const char* cause_name(Cause cause);
 
-/// A stretch of time, split by cause.
+/// The length of a window, split by cause.
 struct CauseTimes {
   std::array<Nanos, kCauses> by_cause{};
-  /// kWaiting once more, by the rank that came last; adds up to it.
+  /// The time of kWaiting, split by the rank that was waited for.
   std::map<std::int32_t, Nanos> waiting_for;
-  Nanos communication = 0;  ///< data moved, hidden or not
-  Nanos hidden = 0;         ///< the part of it behind compute and copies
+  Nanos communication = 0;  ///< time in which data moved, hidden or not
+  Nanos hidden = 0;         ///< the part of `communication` hidden by compute and copies
 
   Nanos& operator[](Cause cause) { return by_cause[static_cast<std::size_t>(cause)]; }
   Nanos operator[](Cause cause) const { return by_cause[static_cast<std::size_t>(cause)]; }
   Nanos total() const;
-  /// Names as JSON has them, waiting split into "waiting_for_rank_2" and so on; only what is not 0,
-  /// in order of precedence. Adds up to total().
+  /// The causes under their JSON names, in order of precedence and without those of 0 ns. Waiting
+  /// is split into "waiting_for_rank_2" and so on. Adds up to total().
   std::vector<std::pair<std::string, Nanos>> named() const;
 };
 
-/// A stretch of time on one rank.
+/// An interval of time on one rank.
 struct Window {
   std::int32_t rank = -1;
   Nanos begin = 0;
   Nanos end = 0;
 };
 
-/// Windows of one rank by time, those that overlap or touch joined.
+/// Sorts windows of one rank by time and joins those that overlap or touch.
 std::vector<Window> merged(std::vector<Window> windows);
 
-/// One entry a window, in a timeline given by the start and end of every op. Windows of one rank
-/// must not overlap. `loading`: when hosts fetched data. A rank without streams (op timelines)
-/// computes on its host lanes. O(n log n) in ops.
+/// One result per window, for the timeline given by the start and end of every op. Windows of one
+/// rank must not overlap. `loading`: when hosts fetched batches. On a rank without streams (op
+/// timelines), host ops count as compute. O(n log n) in ops.
 std::vector<CauseTimes> split_by_cause(const graph::Graph& graph, std::span<const Nanos> starts,
                                        std::span<const Nanos> ends,
                                        const std::vector<Window>& windows,
                                        const std::vector<Window>& loading = {});
 
-/// The mean of several stretches, each part rounded down or up so that they add up to the mean of
-/// the totals, rounded down.
+/// The mean over several windows. Each part is rounded up or down so that the parts add up to the
+/// mean of the totals, rounded down.
 CauseTimes mean_of(std::span<const CauseTimes> times);
 
 }  // namespace weft::sim

@@ -23,8 +23,8 @@ std::vector<CauseTimes> causes_of(std::string_view text, const std::vector<Windo
   return split_by_cause(*graph, replay.starts(), replay.ends(), windows, loading);
 }
 
-// Rank 0 launches until 2 us, computes until 12 us and copies until 15 us, then waits for rank 1,
-// which is ready at 30 us; data moves until 50 us, half of it behind a kernel of rank 0's.
+// Rank 0 launches until 2 us, computes until 12 us, copies until 15 us, and then waits for rank 1,
+// which is ready at 30 us. Data moves until 50 us; a kernel of rank 0 hides half of the transfer.
 constexpr const char* kTwoRanks = R"(
   lane cpu host 0
   lane a stream 0
@@ -44,7 +44,7 @@ constexpr const char* kTwoRanks = R"(
   c: collective allreduce ranks=2 bytes=1000 transfer=t arrivals=x,y
 )";
 
-TEST(Causes, EachInstantHasTheFirstCauseThatHolds) {
+TEST(Causes, EachInstantHasTheFirstCauseThatApplies) {
   const auto causes = causes_of(kTwoRanks, {{0, 0, 60'000}});
   ASSERT_EQ(causes.size(), 1u);
   const CauseTimes& t = causes[0];
@@ -70,7 +70,7 @@ TEST(Causes, NamesAddUpToTheTotal) {
   EXPECT_EQ(causes[0].named()[3].first, "waiting_for_rank_1");
 }
 
-TEST(Causes, AnIdleDeviceIsTheHostsFaultUntilItsNextWorkIsLaunched) {
+TEST(Causes, IdleTimeIsHostLaunchUntilTheNextWorkIsLaunched) {
   constexpr const char* text = R"(
     lane cpu host 0
     lane a stream 0
@@ -85,7 +85,7 @@ TEST(Causes, AnIdleDeviceIsTheHostsFaultUntilItsNextWorkIsLaunched) {
   EXPECT_EQ(causes[0][Cause::kCompute], 5'000);
 }
 
-TEST(Causes, WindowsOfARankShareItsTime) {
+TEST(Causes, AdjacentWindowsAddUpToTheWhole) {
   const auto whole = causes_of(kTwoRanks, {{0, 0, 60'000}});
   const auto parts = causes_of(kTwoRanks, {{0, 31'000, 60'000}, {0, 0, 31'000}});
   for (std::size_t c = 0; c < kCauses; ++c) {
@@ -93,7 +93,7 @@ TEST(Causes, WindowsOfARankShareItsTime) {
   }
 }
 
-TEST(Causes, MeansStillAddUp) {
+TEST(Causes, PartsOfAMeanAddUpToIt) {
   CauseTimes a, b, c;
   a[Cause::kCompute] = 10;
   b[Cause::kWaiting] = 4;
@@ -105,7 +105,7 @@ TEST(Causes, MeansStillAddUp) {
   EXPECT_EQ(mean[Cause::kWaiting], mean.waiting_for.at(1) + mean.waiting_for.at(2));
 }
 
-/// Second opinion: looks at all ops for every interval between two changes.
+/// Slow reference implementation: looks at all ops for every interval between two changes.
 CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
                                 const Window& window) {
   using graph::OpKind;
@@ -128,7 +128,7 @@ CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
       const OpKind kind = graph.ops.kind[op];
       if (kind == OpKind::kArrive) {
         const graph::OpId moves = graph.collectives[graph.ops.collective[op]].transfer;
-        // Who comes last, of several at once the lowest, waits for the link alone.
+        // The last rank to arrive (of several at once, the lowest) waits only for the link.
         const auto& arrivals = graph.collectives[graph.ops.collective[op]].arrivals;
         const bool last = std::all_of(arrivals.begin(), arrivals.end(), [&](graph::OpId other) {
           return std::pair{replay.end(other), -graph.rank(other)} <=
@@ -148,7 +148,7 @@ CauseTimes interval_by_interval(const graph::Graph& graph, const Replay& replay,
   return out;
 }
 
-TEST(Causes, AgreeWithALookAtEveryInterval) {
+TEST(Causes, AgreeWithTheSlowReference) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     const graph::Graph graph = graph::RandomGraph(seed).job(3, 60);

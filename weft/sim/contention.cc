@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// A fixed-point iteration. improve() takes the intervals in which collectives are resident from the
+// present timeline, computes from them how long every slowed op takes, and replays. The rate of an
+// op depends only on what happened before it, so every round makes a longer prefix of the timeline
+// exact and the fixed point is unique. settle() repeats until no duration changes. If that takes
+// too many rounds it falls back to the event-driven pass of contention_events.h, and one more round
+// then checks that pass.
 #include "weft/sim/contention.h"
 
 #include <algorithm>
@@ -27,7 +33,7 @@ bool is_compute(OpKind kind) {
 Contention::Contention(const graph::Graph& graph, std::span<const double> slowdown)
     : graph_(&graph), slowdown_(graph.size(), 1.0) {
   WEFT_CHECK(slowdown.size() == graph.size());
-  // Rank numbers may have holes.
+  // Rank numbers need not be consecutive, so ranks_ is indexed by position.
   std::map<std::int32_t, std::size_t> positions;
   for (const graph::Lane& lane : graph.lanes) positions.emplace(lane.rank, positions.size());
   ranks_.resize(positions.size());
@@ -44,7 +50,7 @@ Contention::Contention(const graph::Graph& graph, std::span<const double> slowdo
       slowdown_[op] = slowdown[op];
     }
   }
-  // A rank without collectives slows nothing.
+  // On a rank without collectives nothing is ever slowed; drop its ops to save time in each round.
   for (Rank& rank : ranks_) {
     if (!rank.residents.empty()) continue;
     for (const Slowed& slowed : rank.slowed) slowdown_[slowed.op] = 1.0;
@@ -71,14 +77,16 @@ void Contention::find_intervals(const Replay& replay, const Rank& rank) {
   intervals_.resize(kept);
 }
 
+/// Walks from interval to interval, at full rate between them and slowed inside them, until the
+/// work is done.
 Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) const {
   auto next = std::upper_bound(intervals_.begin(), intervals_.end(), start,
                                [](Nanos time, const Interval& i) { return time < i.end; });
   double left = static_cast<double>(work);
   for (Nanos now = start;; ++next) {
-    // An end that rounds to the very start of an interval is not touched by it, not even where the
-    // interval before ends at the same instant. Otherwise an op whose own end lets the collective
-    // arrive would slow itself, and no timeline would fit.
+    // An op whose end rounds to the start of an interval is not slowed by it, even if the interval
+    // before ends at that same instant. Otherwise an op whose end triggers the arrival of the
+    // collective would slow itself, and no timeline would be consistent.
     const Nanos free_until =
         next == intervals_.end() ? std::numeric_limits<Nanos>::max() : next->start;
     if (now <= free_until) {
@@ -93,8 +101,8 @@ Nanos Contention::slowed_duration(Nanos start, Nanos work, double slowdown) cons
   }
 }
 
-/// One round: durations that fit the present timeline, then the timeline that fits them. Returns
-/// the largest change.
+/// One round: computes the durations that fit the present timeline, then replays with them. Returns
+/// the largest change of a duration; 0 means that the timeline is consistent.
 Nanos Contention::improve(Replay& replay, std::span<const Nanos> work) {
   Nanos largest = 0;
   for (const Rank& rank : ranks_) {

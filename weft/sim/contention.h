@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compute slows down while a collective is resident on its rank: both want the same processors and
-// the same memory. When a collective is resident depends on the compute before it, and how long
-// compute takes depends on when collectives are resident; this finds the timeline that fits both.
+// Compute slows down while a collective is resident on its rank, because both use the same
+// processors and the same memory. When a collective is resident depends on the compute before it,
+// and how long compute takes depends on when collectives are resident. This class finds the
+// timeline that satisfies both.
 #pragma once
 
 #include <span>
@@ -12,33 +13,35 @@
 namespace weft::sim {
 
 struct ContentionOptions {
-  /// Rounds of guessing before the exact but slower event-driven pass. Each round costs one look at
-  /// every slowed op and an update of what moved; mostly two to six settle it.
+  /// Rounds of iteration before the slower event-driven pass. Each round visits every slowed op
+  /// once and updates what moved. Two to six rounds are usually enough.
   int max_rounds = 24;
 };
 
 struct ContentionResult {
-  /// Durations and timeline fit each other exactly. False only if the event-driven pass, too, was
-  /// left with a difference, which rounding could cause in theory.
+  /// True if durations and timeline fit each other exactly. False only if a difference is left even
+  /// after the event-driven pass, which rounding could cause in theory.
   bool converged = false;
   int rounds = 0;
-  bool by_events = false;  ///< rounds did not suffice
+  bool by_events = false;  ///< max_rounds were not enough, so the event-driven pass ran
   Nanos last_change = 0;   ///< largest change of a duration in the last round
 };
 
 /// The rule. A collective is resident on a rank from the start of the rank's kArrive op to the end
 /// of the collective's transfer (of the arrival itself, if it has no transfer). An op's work
-/// proceeds at full rate outside these times and `slowdown` times slower inside; its end falls on
-/// the nearest nanosecond, seen from the last instant at which its rate changed. Arrivals,
-/// transfers, pushes and pulls are never slowed, nor are ops on lanes without a rank.
+/// proceeds at full rate outside these times and `slowdown` times slower inside them. Its end is
+/// rounded to the nearest nanosecond, counted from the last instant at which its rate changed.
+/// Arrivals, transfers, pushes and pulls are never slowed, nor are ops on lanes without a rank.
 class Contention {
  public:
-  /// `slowdown`: one entry an op, > 0, 1.0 for none. Keeps a reference to the graph.
+  /// `slowdown`: one entry per op, > 0; 1.0 for ops that nothing slows. Keeps a reference to the
+  /// graph.
   Contention(const graph::Graph& graph, std::span<const double> slowdown);
 
   /// Makes `replay` (of the same graph) the consistent timeline in which op i does `work[i]`
-  /// nanoseconds of un-slowed work. Starts from the durations the replay has, so after a small
-  /// change of `work` or delays it takes few rounds; the result does not depend on them.
+  /// nanoseconds of un-slowed work. The iteration starts from the present durations of the replay,
+  /// so after a small change of `work` or delays it takes few rounds. The result does not depend on
+  /// where it starts.
   ContentionResult settle(Replay& replay, std::span<const Nanos> work,
                           const ContentionOptions& options = {});
 
@@ -65,7 +68,7 @@ class Contention {
   const graph::Graph* graph_;
   std::vector<Rank> ranks_;
   std::vector<double> slowdown_;     ///< 1.0 for ops that nothing slows
-  std::vector<Interval> intervals_;  ///< of one rank, merged, by time; scratch
+  std::vector<Interval> intervals_;  ///< scratch: residence on one rank, merged, sorted by time
 };
 
 }  // namespace weft::sim

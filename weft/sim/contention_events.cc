@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A discrete-event simulation. A priority queue holds the starts and the expected ends of ops. When
+// the first collective becomes resident on a rank or the last one leaves, the rate of all slowed
+// ops that run there changes: each op's remaining work is brought up to date and a new end is put
+// into the queue. The old end stays in the queue but has an outdated version, so it is ignored.
 #include "weft/sim/contention_events.h"
 
 #include <algorithm>
@@ -61,21 +65,23 @@ class EventLoop {
   }
 
  private:
-  enum class Step : std::uint8_t { kEnd, kStart };  ///< of one instant, ends come first
+  /// Ends come before starts of the same instant: an op that ends exactly when a collective becomes
+  /// resident is not slowed by it, as in Contention::slowed_duration().
+  enum class Step : std::uint8_t { kEnd, kStart };
   struct Event {
     Nanos time;
     Step step;
     OpId op;
-    std::uint32_t version;  ///< an end that was moved leaves its old event behind
+    std::uint32_t version;  ///< kEnd: valid only if equal to version_[op]
     bool operator>(const Event& other) const {
       return std::tie(time, step, op) > std::tie(other.time, other.step, other.op);
     }
   };
-  struct Running {  ///< an op whose pace may change
+  struct Running {  ///< an op that is under way and whose rate may change
     OpId op;
-    double left;  ///< work, as of `since`
-    double pace;  ///< nanoseconds for one of work
-    Nanos since;
+    double left;  ///< work left at time `since`, in nanoseconds at full rate
+    double pace;  ///< nanoseconds of time per nanosecond of work
+    Nanos since;  ///< when the rate last changed
   };
   struct Rank {
     int residents = 0;
@@ -111,6 +117,8 @@ class EventLoop {
                   version_[running.op]});
   }
 
+  /// `by`: +1 when a collective becomes resident, -1 when one leaves. Two collectives at once slow
+  /// no more than one, so only the step from or to 0 changes rates.
   void change_residents(Rank& rank, int by, Nanos now) {
     const bool was_busy = rank.residents > 0;
     rank.residents += by;
@@ -159,12 +167,12 @@ class EventLoop {
   std::span<const Nanos> delays_;
   std::vector<std::size_t> rank_of_lane_;
   std::vector<Rank> ranks_;
-  std::vector<std::uint32_t> waits_for_;
+  std::vector<std::uint32_t> waits_for_;  ///< by op: in-edges whose source has not ended
   std::vector<Nanos> ready_, start_, duration_;
-  std::vector<std::uint32_t> version_;
-  std::vector<std::vector<OpId>> releases_;  ///< arrivals that leave when the op ends
-  std::vector<std::uint32_t> first_out_, out_;
-  std::vector<OpId> destination_;
+  std::vector<std::uint32_t> version_;          ///< by op: counts the changes of its expected end
+  std::vector<std::vector<OpId>> releases_;     ///< by op: arrivals whose residence ends with it
+  std::vector<std::uint32_t> first_out_, out_;  ///< edges by source
+  std::vector<OpId> destination_;               ///< by edge
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contention rule (contention.h) in one pass from event to event: never wrong, never in need of
-// rounds, but an order of magnitude slower than a settled round. Private to this room.
+// Applies the contention rule (contention.h) in one event-driven pass. It needs no iteration, but
+// it is about ten times as slow as one round of Contention. Private to weft/sim.
 #pragma once
 
 #include <span>
@@ -10,8 +10,9 @@
 
 namespace weft::sim {
 
-/// How long each op takes beside the collectives that are then resident. `slowdown` is 1.0 for ops
-/// that nothing slows; `delays` are by edge. O(n log n).
+/// The duration of each op, slowed while collectives are resident on its rank. `work`: durations
+/// without slowdown, by op. `slowdown`: 1.0 for ops that nothing slows. `delays`: by edge.
+/// O(n log n).
 std::vector<Nanos> contended_durations(const graph::Graph& graph, std::span<const Nanos> work,
                                        std::span<const double> slowdown,
                                        std::span<const Nanos> delays);

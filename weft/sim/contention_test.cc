@@ -34,7 +34,8 @@ std::vector<Nanos> ends_of(std::string_view text, double slowdown) {
   return {replay.ends().begin(), replay.ends().end()};
 }
 
-// A collective that is resident from 100 to 200 on both ranks; k is the kernel under test.
+// A collective that is resident from 100 to 200 ns on both ranks. `kernel` is the line of the
+// kernel under test, which is op 4.
 std::string beside_collective(const std::string& kernel) {
   return R"(
     lane r0 stream 0
@@ -60,13 +61,13 @@ TEST(Contention, WorkInsideTheCollectiveTakesLonger) {
 }
 
 TEST(Contention, WorkThatOverlapsInPartIsSlowedInPart) {
-  // 100 before, 50 of the 100 inside, the last 10 behind.
+  // 100 ns of work before the collective, 50 ns in the 100 ns beside it, the last 10 ns after it.
   EXPECT_EQ(ends_of(beside_collective("k: kernel r0 160ns"), 2.0)[4], 210);
-  // 40 inside, then the rest.
+  // 40 ns of work in the 100 ns beside the collective, then the remaining 10 ns.
   EXPECT_EQ(ends_of(beside_collective("k: kernel r0 50ns after x"), 2.5)[4], 210);
 }
 
-TEST(Contention, AWaitingMemberIsResidentFromItsArrival) {
+TEST(Contention, AMemberIsResidentFromItsArrivalOn) {
   EXPECT_EQ(ends_of(R"(
     lane r0 stream 0
     lane c0 stream 0
@@ -116,8 +117,8 @@ TEST(Contention, TransfersAreNotSlowedAndOverlappingCollectivesSlowOnce) {
             (std::vector<Nanos>{0, 10, 100, 110, 155}));
 }
 
-// The kernel delays the arrival that slows it: the second collective moves with what it slows.
-TEST(Contention, SlowedComputeMovesTheCollectivesBehindIt) {
+// A slowed kernel delays the arrival of the second collective, which slows a kernel in its turn.
+TEST(Contention, SlowedComputeDelaysLaterCollectives) {
   EXPECT_EQ(ends_of(R"(
     lane s stream 0
     lane c stream 0
@@ -154,8 +155,8 @@ TEST(Contention, AgreesWithTheNaiveSimulator) {
       off_by_one += replay.end(op) != naive.end[op];
     }
   }
-  // Both round an end to the nearest nanosecond by the same rule, so they part only where sums of
-  // fractions taken in a different order fall on different sides of one half.
+  // Both round an end to the nearest nanosecond by the same rule. They differ only if sums of
+  // fractions, taken in a different order, fall on different sides of one half.
   EXPECT_LE(off_by_one, ops / 10000);
   RecordProperty("most_rounds", most_rounds);
 }
@@ -175,7 +176,7 @@ TEST(Contention, TheResultDoesNotDependOnWhereItStartsFrom) {
   }
 }
 
-TEST(Contention, TheEventDrivenPassGivesTheSameTimes) {
+TEST(Contention, EventDrivenPassGivesTheSameTimes) {
   ContentionOptions no_rounds;
   no_rounds.max_rounds = 0;
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
@@ -192,8 +193,9 @@ TEST(Contention, TheEventDrivenPassGivesTheSameTimes) {
   }
 }
 
-// Rounds spread from the beginning; with strong slowdowns on many ranks that takes too many.
-TEST(Contention, SettlesByEventsWhereRoundsDoNotSuffice) {
+// The exact prefix of the timeline grows with each round; with strong slowdowns on many ranks it
+// grows too slowly.
+TEST(Contention, UsesTheEventDrivenPassIfRoundsAreNotEnough) {
   RandomGraph random(100008);
   const Graph graph = random.job(8, 100000);
   Contention contention(graph, std::vector<double>(graph.size(), 3.0));
@@ -203,7 +205,7 @@ TEST(Contention, SettlesByEventsWhereRoundsDoNotSuffice) {
   EXPECT_TRUE(result.converged) << result.last_change;
 }
 
-TEST(Contention, SlowdownsMustFitTheGraph) {
+TEST(Contention, RefusesSlowdownsThatDoNotFitTheGraph) {
   const Graph graph = parse("lane s stream 0\nk: kernel s 1us");
   EXPECT_THROW(Contention(graph, std::vector<double>{}), InternalError);
   EXPECT_THROW(Contention(graph, std::vector<double>{0.0}), InternalError);

@@ -42,7 +42,7 @@ TEST(CriticalPath, GoesThroughTheLateRankOfACollective) {
   EXPECT_EQ(path_of(kLateRank), (std::vector<OpId>{1, 3, 4, 5}));
 }
 
-TEST(CriticalPath, CanLeadToAnyOp) {
+TEST(CriticalPath, CanEndAtAnyOp) {
   EXPECT_EQ(path_of(kLateRank, 6), (std::vector<OpId>{1, 3, 4, 6}));
   EXPECT_EQ(path_of(kLateRank, 2), (std::vector<OpId>{0, 2}));
 }
@@ -60,7 +60,7 @@ TEST(CriticalPath, TiesGoToTheLowestId) {
 
 TEST(CriticalPath, OfNothingIsEmpty) { EXPECT_TRUE(path_of("").empty()); }
 
-/// Longest chain that ends with `op`, by trying every one.
+/// Length of the longest chain that ends with `op`, found by trying every chain.
 Nanos longest_chain(const Graph& graph, OpId op) {
   Nanos longest = 0;
   for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -90,7 +90,7 @@ TEST(CriticalPath, IsAChainOfEdgesAsLongAsTheLongestOne) {
         length += graph.edges[edge].delay;
       }
       length += graph.ops.duration[op];
-      ASSERT_EQ(replay.end(op), length) << "nothing on the path waits for anything else";
+      ASSERT_EQ(replay.end(op), length) << "an op on the path waited for an op that is not on it";
       previous = op;
     }
     ASSERT_EQ(length, longest) << "seed " << seed;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two ways to a curve. If the trace has allocator events, from_allocator() adds them up: events
+// that carry the allocator's total correct the sum. Otherwise from_shapes() estimates activations:
+// it pairs each forward op with its backward op by PyTorch's sequence number and counts the
+// forward op's inputs in between, if the backward function is one that needs them.
 #include "weft/sim/memory.h"
 
 #include <algorithm>
@@ -14,8 +18,8 @@ namespace {
 
 using trace::EventKind;
 
-// Backward functions that need the inputs of their forward op. Views need nothing, and what an
-// activation such as relu keeps is its result, which the next of these counts as its input.
+// Prefixes of backward functions that need the inputs of their forward op. Views need nothing. An
+// activation such as relu keeps its result, which the next op in this list counts as its input.
 constexpr std::array<std::string_view, 17> kKeepsInputs = {"Conv",
                                                            "Addmm",
                                                            "Mm",
@@ -41,8 +45,8 @@ bool keeps_inputs(std::string_view backward) {
                      [&](std::string_view name) { return backward.starts_with(name); });
 }
 
-/// Innermost host op at an instant: of those that cover it, the one that started last. The lane of
-/// the event is asked first; an allocation belongs to the thread that made it.
+/// The innermost host op at an instant: of those that cover it, the one that started last. An op on
+/// `lane` is preferred, because an allocation belongs to the thread that made it. Linear in events.
 std::string host_op_at(const trace::RankTrace& trace, Nanos time, std::uint32_t lane) {
   const trace::Events& events = trace.events;
   std::size_t best = events.size();
@@ -64,7 +68,7 @@ std::int64_t step_at(const trace::RankTrace& trace, Nanos time) {
   return -1;
 }
 
-/// `lanes[i]` is the host lane behind points[i].
+/// Fills curve.peak. `lanes[i]` is the host lane of the event behind curve.points[i].
 void name_peak(const trace::RankTrace& trace, const std::vector<std::uint32_t>& lanes,
                MemoryCurve& curve) {
   const auto highest = std::max_element(
@@ -90,7 +94,7 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
     const trace::MemoryDetail& detail = trace.memory[events.detail[event]];
     level += detail.bytes;
     if (detail.total_allocated >= 0) {
-      // The first total also tells what was held before the points without one.
+      // The first total also reveals how much was held before, which the points so far lack.
       if (curve.source == MemorySource::kAllocationsOnly) {
         for (MemoryPoint& point : curve.points) point.allocated += detail.total_allocated - level;
         curve.source = MemorySource::kAllocator;
@@ -101,7 +105,8 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
     lanes.push_back(events.lane[event]);
   }
   if (curve.source == MemorySource::kAllocationsOnly) {
-    // Frees of what was allocated before the recording: at least that much was there.
+    // A sum below 0 means that memory from before the recording was freed. At least that much was
+    // held at the start, so the whole curve is raised.
     Bytes lowest = 0;
     for (const MemoryPoint& point : curve.points) lowest = std::min(lowest, point.allocated);
     for (MemoryPoint& point : curve.points) point.allocated -= lowest;
@@ -110,7 +115,7 @@ MemoryCurve from_allocator(const trace::RankTrace& trace, std::int32_t device,
   return curve;
 }
 
-/// The device most kernels ran on; -1 if there is none.
+/// The device that ran most kernels; -1 if the trace has no kernels.
 std::int32_t main_device(const trace::RankTrace& trace) {
   std::map<std::int32_t, std::int64_t> kernels;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -123,10 +128,10 @@ std::int32_t main_device(const trace::RankTrace& trace) {
   return most == kernels.end() ? -1 : most->first;
 }
 
-/// Forward and backward op of one autograd node.
+/// One autograd node that keeps its inputs.
 struct Node {
-  std::size_t forward = 0;
-  Nanos freed = 0;
+  std::size_t forward = 0;  ///< event of the forward op
+  Nanos freed = 0;          ///< end of the backward op
 };
 
 std::vector<Node> autograd_nodes(const trace::RankTrace& trace) {
@@ -139,8 +144,9 @@ std::vector<Node> autograd_nodes(const trace::RankTrace& trace) {
   std::stable_sort(ops.begin(), ops.end(), [&events](std::size_t a, std::size_t b) {
     return events.start[a] < events.start[b];
   });
-  // Ops read the number that the next node will get, so several forward ops share it; the last one
-  // before the backward pass is the one that made the node.
+  // The profiler stores with each forward op the sequence number that the next autograd node will
+  // get, so several forward ops share one number. The last of them before the backward pass is the
+  // one that created the node. A backward op (fwd_thread > 0) has the number of its node.
   std::unordered_map<std::int64_t, std::size_t> open;
   std::vector<Node> nodes;
   for (std::size_t i : ops) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time per device of one recorded rank, with the peak named: when, how much, in which
-// step, during which operator.
+// Memory over time, per device, of one recorded rank. For the peak it tells when it was, how many
+// bytes, in which step and during which operator.
 #pragma once
 
 #include <string>
@@ -11,26 +11,26 @@
 namespace weft::sim {
 
 struct MemoryPoint {
-  Nanos time = 0;       ///< the trace's clock
-  Bytes allocated = 0;  ///< from this instant on
-  Bytes reserved = -1;  ///< held by the allocator from the driver; -1 unknown
+  Nanos time = 0;       ///< on the clock of the trace
+  Bytes allocated = 0;  ///< allocated from this instant on
+  Bytes reserved = -1;  ///< what the allocator holds from the driver; -1 if unknown
 };
 
 struct MemoryPeak {
   Nanos time = 0;  ///< first instant at which the largest amount was reached
   Bytes bytes = 0;
   std::int64_t step = -1;  ///< -1: outside all recorded steps
-  std::string host_op;     ///< innermost host op running then; empty if none
+  std::string host_op;     ///< innermost host op that ran at that instant; empty if none
 };
 
-/// Where the numbers come from.
+/// Where the numbers come from, best first.
 enum class MemorySource {
   kAllocator,        ///< the allocator's own totals
-  kAllocationsOnly,  ///< allocations and frees without totals: what was held before is missing
-  /// No allocator events. Inputs of forward ops that keep them for the backward pass, from the op's
-  /// start to the end of its backward op. Leaves out gradients, optimizer state, workspaces and all
-  /// that is not an input of such an op, so the true amount is larger; a tensor that several such
-  /// ops keep is counted for each. A rough lower bound, needs recorded shapes.
+  kAllocationsOnly,  ///< allocations and frees without totals; memory from before is missing
+  /// The trace has no allocator events but shapes. Counts the inputs of forward ops that keep them
+  /// for the backward pass, from the start of the op to the end of its backward op. Gradients,
+  /// optimizer state, workspaces and all other tensors are missing, so the true amount is usually
+  /// larger. A tensor that several such ops keep is counted once for each. A rough lower bound.
   kEstimatedFromShapes,
 };
 
@@ -44,7 +44,8 @@ struct MemoryCurve {
   MemoryPeak peak;
 };
 
-/// One curve a device, by ordinal; empty if the trace has neither allocator events nor shapes.
+/// One curve per device, sorted by ordinal. Empty if the trace has neither allocator events nor
+/// shapes.
 std::vector<MemoryCurve> memory_over_time(const trace::RankTrace& trace);
 
 }  // namespace weft::sim

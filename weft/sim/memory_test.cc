@@ -81,7 +81,7 @@ std::vector<Bytes> levels(const MemoryCurve& curve) {
 
 TEST(Memory, ATraceWithoutEventsHasNoCurve) { EXPECT_TRUE(Trace().curves().empty()); }
 
-TEST(Memory, TakesTheAllocatorsTotals) {
+TEST(Memory, UsesTheAllocatorsTotals) {
   const auto curves = Trace().memory(10, 5, 105).memory(20, 7, 112).memory(30, -5, 107).curves();
   ASSERT_EQ(curves.size(), 1u);
   EXPECT_EQ(curves[0].source, MemorySource::kAllocator);
@@ -90,19 +90,19 @@ TEST(Memory, TakesTheAllocatorsTotals) {
   EXPECT_EQ(curves[0].peak.time, 20);
 }
 
-TEST(Memory, AddsUpWhereTotalsAreMissing) {
-  // The first total, 50 after freeing 10, tells that 60 and 57 came before.
+TEST(Memory, AddsUpAllocationsIfTotalsAreMissing) {
+  // The first total is 50 after a free of 10, so it was 60 before that, and 57 before the last +3.
   const auto curves = Trace().memory(1, 3).memory(2, 3).memory(3, -10, 50).memory(4, 1).curves();
   EXPECT_EQ(levels(curves[0]), (std::vector<Bytes>{57, 60, 50, 51}));
 }
 
-TEST(Memory, FreesWithoutTotalsProveWhatWasThereBefore) {
+TEST(Memory, FreesWithoutTotalsShowWhatWasHeldBefore) {
   const auto curves = Trace().memory(1, 10).memory(2, -30).memory(3, 5).curves();
   EXPECT_EQ(curves[0].source, MemorySource::kAllocationsOnly);
   EXPECT_EQ(levels(curves[0]), (std::vector<Bytes>{30, 0, 5}));
 }
 
-TEST(Memory, EventsCountInOrderOfTimeAndDevicesApart) {
+TEST(Memory, EventsAreSortedByTimeAndSplitByDevice) {
   const auto curves =
       Trace().memory(30, -1, 9).memory(10, 10, 10).memory(20, 4, 4, 1).memory(5, 1, 1, -1).curves();
   ASSERT_EQ(curves.size(), 3u);
@@ -112,7 +112,7 @@ TEST(Memory, EventsCountInOrderOfTimeAndDevicesApart) {
   EXPECT_EQ(curves[2].device, 1);
 }
 
-TEST(Memory, ThePeakNamesItsStepAndTheInnermostHostOp) {
+TEST(Memory, PeakTellsItsStepAndTheInnermostHostOp) {
   const auto curves = Trace()
                           .step(4, 0, 100)
                           .step(5, 100, 200)
@@ -128,23 +128,23 @@ TEST(Memory, ThePeakNamesItsStepAndTheInnermostHostOp) {
   EXPECT_EQ(curves[0].peak.host_op, "aten::addmm");
 }
 
-TEST(Memory, APeakOutsideStepsAndOpsSaysSo) {
+TEST(Memory, PeakMayLieOutsideStepsAndOps) {
   const auto curves = Trace().step(4, 0, 100).memory(150, 9, 10).curves();
   EXPECT_EQ(curves[0].peak.step, -1);
   EXPECT_EQ(curves[0].peak.host_op, "");
 }
 
-TEST(Memory, IsEstimatedFromWhatForwardKeepsForBackward) {
+TEST(Memory, IsEstimatedFromInputsKeptForTheBackwardPass) {
   const auto curves =
       Trace()
           .kernel()
           .step(7, 0, 100)
           .forward("aten::linear", 0, 9, 1, 130)
-          .forward("aten::t", 1, 2, 1, 30)       // made node 1: a view
-          .forward("aten::addmm", 3, 9, 2, 100)  // made node 2
-          .forward("aten::relu", 10, 12, 3, 50)  // keeps its result
+          .forward("aten::t", 1, 2, 1, 30)       // created node 1: a view, keeps nothing
+          .forward("aten::addmm", 3, 9, 2, 100)  // created node 2
+          .forward("aten::relu", 10, 12, 3, 50)  // keeps its result, not its input
           .forward("aten::conv2d", 13, 19, 4, 40)
-          .forward("aten::addmm", 20, 22, 5, 1000)  // never goes backward
+          .forward("aten::addmm", 20, 22, 5, 1000)  // has no backward op
           .backward("ConvolutionBackward0", 30, 40, 4)
           .backward("ReluBackward0", 41, 42, 3)
           .backward("autograd::engine::evaluate_function: AddmmBackward0", 43, 50, 2)
@@ -162,7 +162,7 @@ TEST(Memory, IsEstimatedFromWhatForwardKeepsForBackward) {
   EXPECT_EQ(curves[0].peak.host_op, "aten::conv2d");
 }
 
-/// One rank of the shared recordings; none if they are not beside this checkout.
+/// The ranks of one shared recording; empty if the recordings are not beside this checkout.
 std::vector<RankTrace> recorded(const std::string& path) {
   const std::string file = std::string(WEFT_SOURCE_DIR) + "/../shared/traces/" + path;
   if (!std::filesystem::exists(file)) return {};
@@ -190,7 +190,7 @@ TEST(Memory, FindsThePeakOfARecordedStep) {
   EXPECT_EQ(device.peak.host_op, "aten::convolution_backward");
   EXPECT_EQ(of_device(curves, -1).peak.host_op, "aten::empty_strided");
 
-  // Take the allocator's events away: what is estimated stays below the truth, and of its order.
+  // Hide the allocator's events: the estimate must be below the truth, but above half of it.
   for (EventKind& kind : ranks[0].events.kind) {
     if (kind == EventKind::kMemory) kind = EventKind::kOverhead;
   }

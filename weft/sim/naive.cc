@@ -19,10 +19,11 @@ constexpr Nanos kNotStarted = std::numeric_limits<Nanos>::max();
 
 enum class State { kWaiting, kRunning, kDone };
 
-/// Everything is looked up afresh at every event; nothing is cached but the state of each op.
-class Clockwork {
+/// Only the state, the remaining work and the times of each op are kept; everything else is looked
+/// up again at every event.
+class NaiveSimulator {
  public:
-  Clockwork(const Graph& graph, const std::vector<double>& slowdown)
+  NaiveSimulator(const Graph& graph, const std::vector<double>& slowdown)
       : graph_(graph),
         slowdown_(slowdown),
         state_(graph.size(), State::kWaiting),
@@ -71,13 +72,13 @@ class Clockwork {
     return false;
   }
 
-  /// How many nanoseconds one nanosecond of the op's work takes now.
+  /// Nanoseconds that one nanosecond of the op's work takes at present.
   double pace(OpId op) const {
     if (slowdown_.empty() || communicates(op) || graph_.rank(op) < 0) return 1.0;
     return busy_with_collective(graph_.rank(op)) ? slowdown_[op] : 1.0;
   }
 
-  /// Time is counted in whole nanoseconds: an end falls on the nearest one.
+  /// When the op ends at its present pace, rounded to the nearest nanosecond.
   Nanos due(OpId op) const {
     if (slowdown_.empty()) return times_.start[op] + graph_.ops.duration[op];
     return now_ + std::llround(work_left_[op] * pace(op));
@@ -133,7 +134,7 @@ class Clockwork {
 
 NaiveTimes simulate_naively(const Graph& graph, const std::vector<double>& slowdown) {
   WEFT_CHECK(slowdown.empty() || slowdown.size() == graph.size());
-  return Clockwork(graph, slowdown).simulate();
+  return NaiveSimulator(graph, slowdown).simulate();
 }
 
 }  // namespace weft::sim

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: a second simulator that shares no code with Replay. It advances a clock from event to
-// event and, at each, looks at every op to see which can start. Slow on purpose; it also carries
-// the contention rule exactly (work done at a rate that changes while communication runs beside
-// it).
+// The oracle of the tests: a second simulator that shares no code with Replay. It advances a clock
+// from event to event and at each event looks at every op to see which can start. It is slow on
+// purpose: simple code is easy to trust. It also implements the contention rule (contention.h).
 #pragma once
 
 #include <vector>
@@ -17,8 +16,8 @@ struct NaiveTimes {
 };
 
 /// `slowdown[op]`: how many times longer the op's work takes while a collective is resident on its
-/// rank, that is from the start of one of the rank's kArrive ops to the end of its transfer
-/// (1.0: not at all). Empty: no contention.
+/// rank, that is from the start of one of the rank's kArrive ops to the end of its transfer; 1.0 if
+/// nothing slows the op. An empty vector means no contention. At least quadratic in ops.
 NaiveTimes simulate_naively(const graph::Graph& graph, const std::vector<double>& slowdown = {});
 
 }  // namespace weft::sim

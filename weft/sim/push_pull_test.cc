@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter servers have a place in the graph: a push carries a gradient to its server, the server
+// How parameter servers appear in the graph: a push carries a gradient to its server, the server
 // adds up what all workers pushed, and a pull carries the result back.
 #include <gtest/gtest.h>
 
@@ -56,20 +56,20 @@ TEST(PushPull, ServerWaitsForThePushOfEveryWorker) {
   EXPECT_EQ(replay.makespan(), 53'000);
 }
 
-TEST(PushPull, FasterLinkOfTheSlowWorkerShortensTheStepOfAll) {
+TEST(PushPull, FasterLinkOfTheSlowWorkerShortensTheStepOfAllWorkers) {
   const graph::Graph graph = two_workers_one_server();
   Replay replay(graph);
   replay.run();
   replay.set_duration(find(graph, graph::OpKind::kPush, 1), 1'000);
   replay.update();
   EXPECT_EQ(replay.makespan(), 49'000);
-  // The other worker's push had time to spare.
+  // The push of the other worker is not on the critical path.
   replay.set_duration(find(graph, graph::OpKind::kPush, 0), 1'000);
   replay.update();
   EXPECT_EQ(replay.makespan(), 49'000);
 }
 
-TEST(PushPull, ContentionLeavesThemAlone) {
+TEST(PushPull, ContentionDoesNotSlowPushesAndPulls) {
   const graph::Graph graph = two_workers_one_server();
   const std::vector<double> slowdown(graph.size(), 2.0);
   Contention contention(graph, slowdown);
@@ -83,7 +83,7 @@ TEST(PushPull, ContentionLeavesThemAlone) {
   }
 }
 
-TEST(PushPull, SurviveTheTextForm) {
+TEST(PushPull, TextFormKeepsPushesAndPulls) {
   const graph::Graph graph = two_workers_one_server();
   const std::string text = graph::print_text(graph);
   EXPECT_NE(text.find(": push \"w0 up\" 5us"), std::string::npos) << text;

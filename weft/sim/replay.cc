@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// run() computes all ops in id order. update() computes only marked ops, in id order too: visit()
+// marks a successor if the new end can change its start. Ids are a topological order, so a visit
+// only ever marks later ops and every op is visited at most once. For checkpoint() and rollback(),
+// every overwritten value goes into a log (old_times_, old_durations_, old_delays_), which
+// rollback() plays backwards.
 #include "weft/sim/replay.h"
 
 #include <algorithm>
@@ -51,13 +56,13 @@ Nanos Replay::ready_time(OpId op) const {
 
 void Replay::run() {
   const auto n = static_cast<OpId>(start_.size());
-  if (noting_) {  // a checkpoint wants to know what changes
+  if (noting_) {  // the log of the checkpoint must see every change, and only visit() writes it
     for (OpId op = 0; op < n; ++op) mark(op);
     update();
     return;
   }
-  // The hot loop. Raw pointers: the compiler cannot know that writing end_ leaves the other columns
-  // where they are, and would load their addresses anew for each op.
+  // The hot loop. It uses raw pointers because the compiler cannot know that writing to end_ does
+  // not move the other columns; it would reload their addresses for every op.
   const EdgeId* const first_edge = graph_->first_edge.data();
   const OpId* const source = source_.data();
   const Nanos* const delay = delay_.data();
@@ -90,7 +95,7 @@ void Replay::set_delay(EdgeId edge, Nanos delay) {
   if (delay_[edge] == delay) return;
   if (noting_) old_delays_.push_back({edge, delay_[edge]});
   delay_[edge] = delay;
-  // Edges are grouped by destination, so the offsets tell whose it is.
+  // Edges are grouped by destination, so a search in the offsets finds the edge's destination.
   const auto& first = graph_->first_edge;
   mark(static_cast<OpId>(std::upper_bound(first.begin(), first.end(), edge) - first.begin() - 1));
 }
@@ -108,7 +113,7 @@ void Replay::clear_marks() {
   }
 }
 
-/// Computes the op's times anew and marks the ops that notice.
+/// Computes the op's times again and marks the successors whose start may change.
 void Replay::visit(OpId op) {
   const Nanos ready = ready_time(op);
   const Nanos old_end = end_[op];
@@ -118,9 +123,9 @@ void Replay::visit(OpId op) {
   start_[op] = ready;
   end_[op] = new_end;
   if (new_end == old_end) return;
-  // A later end is felt only where it exceeds the successor's start, an earlier one only where it
-  // was what the successor waited for. A successor that is not marked has a start that fits the
-  // ends of all its other sources, so comparing with it is enough.
+  // A later end matters only if it exceeds the successor's start. An earlier end matters only if it
+  // was the one that the successor waited for. Comparing with the successor's start is enough: if
+  // the successor is not marked, its start is consistent with the ends of all its other sources.
   const bool later = new_end > old_end;
   for (std::uint32_t i = first_out_[op]; i < first_out_[op + 1]; ++i) {
     const auto [destination, edge] = out_[i];
@@ -138,7 +143,7 @@ std::size_t Replay::update() {
   }
   std::size_t visited = 0;
   for (std::size_t i = 0; i < dirty_words_.size(); ++i) {
-    // A visit marks later ops only, but they may lie in the same word: read it again each time.
+    // A visit marks only later ops, but these may lie in the same word, so read it again each time.
     while (dirty_words_[i] != 0) {
       const std::size_t word = i * 64 + static_cast<std::size_t>(std::countr_zero(dirty_words_[i]));
       while (dirty_[word] != 0) {
@@ -164,7 +169,8 @@ void Replay::checkpoint() {
 void Replay::rollback() {
   WEFT_CHECK(noting_);
   clear_marks();
-  // Backwards: what was noted first is what the checkpoint saw.
+  // Backwards, because a value may have changed several times: its first entry in the log holds the
+  // value at the checkpoint and must be written last.
   for (auto old = old_times_.rbegin(); old != old_times_.rend(); ++old) {
     start_[old->op] = old->start;
     end_[old->op] = old->end;
@@ -181,7 +187,7 @@ void Replay::rollback() {
 }
 
 Nanos Replay::makespan() const {
-  // No op ends after the ops that follow it, so the last to end is one that nothing follows.
+  // An op never ends after one of its successors does, so the last op to end has no successors.
   Nanos latest = 0;
   for (OpId op : last_ops_) latest = std::max(latest, end_[op]);
   return latest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a graph: when does every op start and end? One sweep in op order, since ids are a
-// topological order; after a local change only the ops whose times change are visited again.
+// Replays a graph: computes when every op starts and ends. Ids are a topological order, so this is
+// one sweep in op order. After a local change only the ops that it affects are visited again.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,16 @@ class Replay {
   /// Changes take effect at the next update() or run(). Times must not be negative.
   void set_duration(graph::OpId op, Nanos duration);
   void set_delay(graph::EdgeId edge, Nanos delay);
-  /// Visits only what changed; the first time, everything. Returns the number of ops visited.
+  /// Visits only the ops that the changes affect; the first time, all ops. Returns the number of
+  /// ops visited.
   std::size_t update();
 
-  /// Remembers the present state (after an update() if one is due), so that a search can try a
-  /// change and take it back. Forgets any earlier checkpoint. From here on every change is noted,
+  /// Stores the present state (after an update() if one is due), so that a search can try a change
+  /// and undo it. Replaces any earlier checkpoint. From here on every change is noted in a log,
   /// which makes update() a little slower.
   void checkpoint();
-  /// Back to the last checkpoint(), at the cost of what changed since; the checkpoint stays.
+  /// Returns to the state of the last checkpoint(), which stays valid. Linear in the number of
+  /// changes since then.
   void rollback();
 
   Nanos start(graph::OpId op) const { return start_[op]; }
@@ -41,7 +43,7 @@ class Replay {
   std::span<const Nanos> starts() const { return start_; }
   std::span<const Nanos> ends() const { return end_; }
   std::span<const Nanos> delays() const { return delay_; }  ///< by edge
-  /// Latest end of all ops; 0 without ops. Costs the number of ops that nothing follows.
+  /// Latest end of all ops; 0 without ops. Linear in the number of ops without successors.
   Nanos makespan() const;
   const graph::Graph& graph() const { return *graph_; }
 
@@ -66,12 +68,12 @@ class Replay {
 
   const graph::Graph* graph_;
   std::vector<Nanos> start_, end_, duration_, delay_;
-  std::vector<graph::OpId> source_;  ///< of each in-edge, apart from what the sweep does not need
+  std::vector<graph::OpId> source_;  ///< by edge: a column without the fields the sweep skips
   std::vector<std::uint32_t> first_out_;
   std::vector<OutEdge> out_;
-  std::vector<graph::OpId> last_ops_;  ///< those that nothing follows: one of them ends last
-  /// Ops to visit again, one bit each, and one bit for each word of those that is not 0: update()
-  /// steps from change to change without looking at what lies between.
+  std::vector<graph::OpId> last_ops_;  ///< ops without successors: one of them ends last
+  /// Ops to visit again: dirty_ has one bit per op, dirty_words_ one bit per non-zero word of
+  /// dirty_. So update() jumps from one marked op to the next without scanning the ops between.
   std::vector<std::uint64_t> dirty_, dirty_words_;
   bool ran_ = false;
   bool noting_ = false;

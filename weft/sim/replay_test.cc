@@ -143,7 +143,7 @@ TEST(Replay, UpdateVisitsOnlyWhatChanged) {
   EXPECT_EQ(replay.update(), 0u);
 }
 
-TEST(Replay, ADelayIsFeltByTheOpBehindIt) {
+TEST(Replay, AChangedDelayMovesTheOpBehindIt) {
   const Graph graph = parse(kTwoRanks);
   Replay replay(graph);
   replay.run();
@@ -161,7 +161,7 @@ TEST(Replay, TheFirstUpdateIsAFullSweep) {
   EXPECT_EQ(replay.makespan(), 96);
 }
 
-TEST(Replay, NegativeTimesAreOurBug) {
+TEST(Replay, ThrowsOnInvalidArguments) {
   const Graph graph = parse(kTwoRanks);
   Replay replay(graph);
   EXPECT_THROW(replay.set_duration(0, -1), InternalError);
@@ -220,7 +220,7 @@ TEST(Replay, UpdatesGiveWhatAFullSweepGives) {
   }
 }
 
-TEST(Replay, RollbackTakesBackEverythingSinceTheCheckpoint) {
+TEST(Replay, RollbackUndoesEverythingSinceTheCheckpoint) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     RandomGraph random(seed);
     const Graph graph = random.job(3, 200);

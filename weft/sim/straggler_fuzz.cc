@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an op timeline, through the whole chain: reader, graph, attribution.
+// Feeds any bytes as an op timeline through the whole chain: reader, graph, straggler analysis.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The analysis has four stages. peer_groups() puts ops that should take equally long into one
+// group. ideal_times() takes the mean or median of each group as the ideal time of its ops.
+// Scenario replays the job with ideal times for some ops and recorded times for the others; judge()
+// uses it to find the step if one suspect (a worker or a stage) had ideal times, and the step if
+// all others had. name_culprit() then decides which suspect, if any, explains most of the loss.
 #include "weft/sim/stragglers.h"
 
 #include <algorithm>
@@ -34,8 +39,9 @@ Nanos median(std::vector<Nanos>& values) {
   return rounded_mean(*std::max_element(values.begin(), middle) + *middle, 2);
 }
 
-/// Lanes of different ranks that do the same: streams by number, host threads by how busy they are,
-/// since thread ids mean nothing across processes. Links have no peers.
+/// By lane: lanes with the same class do the same work on different ranks. Streams are matched by
+/// their number, host threads by how many ops they have, because thread ids mean nothing across
+/// processes. Each link has a class of its own.
 std::vector<std::uint32_t> lane_classes(const Graph& graph) {
   std::vector<std::size_t> ops_on(graph.lanes.size());
   for (graph::LaneId lane : graph.ops.lane) ++ops_on[lane];
@@ -60,21 +66,24 @@ std::vector<std::uint32_t> lane_classes(const Graph& graph) {
   return out;
 }
 
-struct WordsHash {
+/// Hash of a key made of several integers. Several keys are looked up for every op and edge, so
+/// they are in a hash table rather than in a std::map.
+struct TupleHash {
   template <std::size_t n>
-  std::size_t operator()(const std::array<std::uint32_t, n>& words) const {
+  std::size_t operator()(const std::array<std::uint32_t, n>& key) const {
     std::uint64_t hash = 0;
-    for (std::uint32_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    for (std::uint32_t part : key) hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
     return static_cast<std::size_t>(hash ^ (hash >> 32));
   }
 };
 template <std::size_t n, class Value>
-using WordsMap = std::unordered_map<std::array<std::uint32_t, n>, Value, WordsHash>;
+using TupleMap = std::unordered_map<std::array<std::uint32_t, n>, Value, TupleHash>;
 
-/// Peer group of every op, numbered from 0 in order of first op.
+/// By op: its peer group, numbered from 0 in the order of first appearance.
 std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
-  WordsMap<5, std::uint32_t> groups;
-  WordsMap<4, std::uint32_t> position;
+  TupleMap<5, std::uint32_t> groups;
+  // (name, kind, step, lane) -> how many such ops came before; the n in "the n-th op of a name".
+  TupleMap<4, std::uint32_t> position;
   std::vector<std::uint32_t> out(graph.size());
   std::vector<std::uint32_t> classes;
   if (rule == PeerRule::kSamePosition) classes = lane_classes(graph);
@@ -94,7 +103,7 @@ std::vector<std::uint32_t> peer_groups(const Graph& graph, PeerRule rule) {
   return out;
 }
 
-/// Sorted ranks that an op belongs to: its own, or all members of a transfer.
+/// The ranks that an op belongs to: the rank of its lane, or all members of a transfer.
 std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
   const std::uint32_t collective = graph.ops.collective[op];
   if (!moves_data(graph.ops.kind[op]) || collective == kNoId) return {graph.rank(op)};
@@ -103,9 +112,13 @@ std::vector<std::int32_t> ranks_of(const Graph& graph, OpId op) {
   return ranks;
 }
 
-enum class Extent { kOwn, kWithLinks };
+/// Which transfers belong to a set of ranks.
+enum class Extent {
+  kOwn,        ///< those whose members are all in the set
+  kWithLinks,  ///< those of which at least one member is in the set
+};
 
-/// Ops that belong to the given ranks (sorted): all their members do, or some.
+/// By op: true if it belongs to the given ranks (sorted).
 std::vector<bool> ops_of(const Graph& graph, const std::vector<std::int32_t>& ranks,
                          Extent extent) {
   const auto in = [&](std::int32_t rank) {
@@ -127,7 +140,8 @@ std::vector<bool> ops_of(const Graph& graph, const std::vector<std::int32_t>& ra
   return out;
 }
 
-/// Replays with a choice of ideal and recorded times.
+/// Replays the job with ideal times for a chosen set of ops. Every replay starts from a copy of
+/// `base_`, so that suspects can be judged in parallel.
 class Scenario {
  public:
   Scenario(const Graph& graph, const IdealTimes& ideal, const StragglerOptions& options)
@@ -137,6 +151,7 @@ class Scenario {
     }
   }
 
+  /// The time of every step if the ops in `is_ideal` and the gaps before them had ideal times.
   std::vector<Nanos> steps_if(const std::vector<bool>& is_ideal) const {
     Replay replay = base_;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -180,7 +195,8 @@ std::vector<graph::Worker> workers_of(const Graph& graph, const StragglerOptions
   return workers;
 }
 
-/// Most excess first: how much longer than the ideal the rank's own work takes, and its links'.
+/// Keeps the `most` workers with the largest excess: the recorded minus the ideal time, summed over
+/// the ops of the worker and the transfers in which it takes part.
 void keep_most_suspect(const Graph& graph, const IdealTimes& ideal, std::size_t most,
                        std::vector<graph::Worker>& workers) {
   if (workers.size() <= most) return;
@@ -196,11 +212,13 @@ void keep_most_suspect(const Graph& graph, const IdealTimes& ideal, std::size_t 
   workers.resize(most);
 }
 
+/// A worker or a stage that may be the culprit.
 struct Suspect {
   Blame blame;
   std::vector<std::int32_t> ranks;  ///< sorted
 };
 
+/// Fills suspect.blame by three replays.
 void judge(const Scenario& scenario, const StragglerReport& report, Suspect& suspect) {
   Blame& blame = suspect.blame;
   std::vector<bool> own = ops_of(scenario.graph(), suspect.ranks, Extent::kOwn);
@@ -216,6 +234,7 @@ void judge(const Scenario& scenario, const StragglerReport& report, Suspect& sus
       static_cast<double>(report.simulated_step - blame.step_without_with_links) / lost;
 }
 
+/// The suspects that are stages, or those that are workers, sorted by share.
 std::vector<Blame> ranked(const std::vector<Suspect>& suspects, bool stages) {
   std::vector<Blame> out;
   for (const Suspect& s : suspects) {
@@ -238,13 +257,15 @@ void name_culprit(StragglerReport& report, const StragglerOptions& options,
     report.culprit_replica = blame.replica;
     report.culprit_stage = blame.stage;
   };
-  // One slow worker also makes its stage slow, so the smaller suspect comes first. Where a stage is
-  // one worker the two cannot be told apart; an uneven cut of the model is the likelier cause.
+  // One slow worker also makes its stage slow, so workers are tried before stages. If every stage
+  // has one worker, the two cannot be told apart; then the stage is named, because an uneven cut of
+  // the model is the likelier cause.
   if (guilty(report.workers) && (report.stages.empty() || most_replicas > 1)) {
     return name(CulpritKind::kWorker, report.workers.front());
   }
   if (guilty(report.stages)) return name(CulpritKind::kStage, report.stages.front());
-  // A bad link makes both its ends look slow; only who stands out among all has the bad port.
+  // A bad link makes the workers at both ends look slow. A worker has a bad port only if its share
+  // is clearly above that of every other worker.
   const auto stands_out = [&](std::vector<Blame> list) -> const Blame* {
     std::stable_sort(list.begin(), list.end(), [](const Blame& a, const Blame& b) {
       return a.share_with_links > b.share_with_links;
@@ -264,9 +285,9 @@ void name_culprit(StragglerReport& report, const StragglerOptions& options,
 std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
                               std::span<const Nanos> ends) {
   constexpr Nanos kNever = std::numeric_limits<Nanos>::min();
-  std::vector<Nanos> last(graph.steps.size(), kNever);
+  std::vector<Nanos> last(graph.steps.size(), kNever);  // by step: the latest end of its ops
   Nanos first = std::numeric_limits<Nanos>::max();
-  std::size_t at = 0;
+  std::size_t at = 0;  // index of the step of the op before: most ops have the same step
   for (OpId op = 0; op < graph.size(); ++op) {
     const std::int64_t step = graph.ops.step[op];
     if (step < 0) continue;
@@ -282,6 +303,7 @@ std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
     if (last[i] == kNever) continue;
     const Nanos begin = i == 0 ? first : last[i - 1];
     times[i] = std::max<Nanos>(last[i] - begin, 0);
+    // A step may end before the one before it does; the next one counts from the later end.
     if (i > 0) last[i] = std::max(last[i], last[i - 1]);
   }
   return times;
@@ -289,10 +311,11 @@ std::vector<Nanos> step_times(const Graph& graph, std::span<const Nanos> starts,
 
 namespace {
 
-/// Ranks run the same program if this share of their work has a peer on every rank.
+/// Ranks run the same program if at least this share of their ops has a peer on every rank.
 constexpr double kSameProgram = 0.8;
 
-/// Ops that less than half of the ranks have, where ranks run the same program.
+/// By op: true if fewer than half of the ranks have the op although the ranks run the same program.
+/// Examples are logging and checkpoints of one rank. `group`: the peer group of every op.
 std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t>& group,
                              std::size_t groups) {
   std::set<std::int32_t> ranks;
@@ -314,7 +337,8 @@ std::vector<bool> extra_work(const Graph& graph, const std::vector<std::uint32_t
   for (OpId op = 0; op < graph.size(); ++op) {
     const OpKind kind = graph.ops.kind[op];
     const bool local = graph.rank(op) >= 0 && kind != OpKind::kArrive && !moves_data(kind);
-    // What was issued before the first step is cut off at another place on every rank.
+    // Ops before the first step never count as extra: the recording begins at a different op on
+    // every rank.
     extra[op] = local && graph.ops.step[op] >= 0 && 2 * members[group[op]] < ranks.size();
   }
   return extra;
@@ -330,7 +354,7 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for (OpId op = 0; op < graph.size(); ++op) {
     durations[group[op]].push_back(graph.ops.duration[op]);
   }
-  // A few ranks at the same place of the same program: one of them that sleeps must not count.
+  // With these rules a group is small, and one peer that sleeps would distort the mean.
   const bool robust = options.peers != PeerRule::kSameName;
   std::vector<Nanos> typical(groups, -1);
   IdealTimes ideal;
@@ -351,7 +375,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
 
   ideal.delay.assign(graph.edges.size(), 0);
   if (!options.keep_delays) return ideal;
-  WordsMap<3, std::vector<Nanos>> delays;
+  // Edges are peers if their ends are and their kinds are equal.
+  TupleMap<3, std::vector<Nanos>> delays;
   const auto for_each_edge = [&](auto visit) {
     for (OpId op = 0; op < graph.size(); ++op) {
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
@@ -363,7 +388,8 @@ IdealTimes ideal_times(const Graph& graph, const StragglerOptions& options) {
   for_each_edge(
       [&](EdgeId e, std::vector<Nanos>& peers) { peers.push_back(graph.edges[e].delay); });
   for_each_edge([&](EdgeId e, std::vector<Nanos>& peers) {
-    // The first visit leaves the answer alone in its place, for those that follow.
+    // The first visit of a group replaces its values by their mean or median; later visits of the
+    // group find only that.
     if (peers.size() > 1) peers.assign(1, robust ? median(peers) : mean(peers));
     ideal.delay[e] = peers.front();
   });
@@ -388,7 +414,10 @@ Graph without_stragglers(const Graph& graph, const StragglerOptions& options) {
 
 Result<StragglerReport> analyse_stragglers(const Graph& graph, const StragglerOptions& options) {
   if (graph.steps.empty() || graph.size() == 0) {
-    return fail(ErrorCode::kUsage, "stragglers can only be told from whole steps; record some");
+    return fail(
+        ErrorCode::kUsage,
+        "stragglers can only be found in complete steps, but the recording has none; record "
+        "at least one complete step");
   }
   const IdealTimes ideal = ideal_times(graph, options);
   const Scenario scenario(graph, ideal, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds Weft against the published answers of the straggler study, and prints both.
+// Compares Weft's answers with the published answers of the straggler study, and prints both.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +33,8 @@ graph::PhaseGraph load(const std::string& file) {
   return std::move(*job);
 }
 
-/// Largest error of a worker's step: from the job's start of the step to the worker's last end.
+/// The largest relative error of a replayed step of a worker. The step lasts from the job's start
+/// of the step to the worker's last end in it.
 double worst_self_replay(const graph::Graph& graph) {
   Replay replay(graph);
   replay.run();
@@ -65,8 +66,8 @@ double seconds(Nanos time) { return static_cast<double>(time) / 1e9; }
 struct Published {
   const char* job;
   double simulated_s, ideal_s, slowdown;
-  double stage_share;   ///< of the last stage
-  double worker_share;  ///< of the worst worker
+  double stage_share;   ///< share of the last stage
+  double worker_share;  ///< share of the worst worker
   CulpritKind culprit;
   std::int32_t replica, stage;
 };

@@ -49,7 +49,7 @@ TEST(Stragglers, UniformPipelineTakesMicroBatchesPlusStagesMinusOneRounds) {
   EXPECT_EQ(report.culprit, CulpritKind::kNone);
 }
 
-TEST(Stragglers, SelfReplayWithLaunchDelaysIsTheRecording) {
+TEST(Stragglers, SelfReplayWithLaunchDelaysGivesTheRecordedTimes) {
   made::Pipeline pipeline{.replicas = 2, .stages = 3, .micro_batches = 5, .steps = 3, .launch = ms};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t step, std::int32_t batch,
                      Nanos usual) {
@@ -59,7 +59,9 @@ TEST(Stragglers, SelfReplayWithLaunchDelaysIsTheRecording) {
   Replay replay(job.graph);
   replay.run();
   for (graph::OpId op = 0; op < job.graph.size(); ++op) {
-    if (job.graph.ops.kind[op] == graph::OpKind::kArrive) continue;  // drawn at the last arrival
+    // Op timelines record a collective from its last arrival on, so the recorded start of an
+    // earlier arrival is too late.
+    if (job.graph.ops.kind[op] == graph::OpKind::kArrive) continue;
     ASSERT_EQ(replay.start(op), job.graph.ops.recorded_start[op]) << job.graph.name(op);
   }
 }
@@ -80,7 +82,7 @@ TEST(Stragglers, SlowWorkerIsNamed) {
   EXPECT_LT(report.workers[1].share, 0.1);
 }
 
-TEST(Stragglers, SlowStageIsNamedAndNoneOfItsWorkers) {
+TEST(Stragglers, SlowStageIsNamedInsteadOfItsWorkers) {
   made::Pipeline pipeline{.replicas = 2, .stages = 4, .micro_batches = 8, .steps = 2};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
                      Nanos usual) { return rank.stage == 3 ? usual * 3 / 2 : usual; };
@@ -89,10 +91,10 @@ TEST(Stragglers, SlowStageIsNamedAndNoneOfItsWorkers) {
   EXPECT_EQ(report.culprit, CulpritKind::kStage);
   EXPECT_EQ(report.culprit_stage, 3);
   EXPECT_EQ(report.culprit_rank, -1);
-  EXPECT_LT(report.workers.front().share, 0.1) << "its twin stays slow";
+  EXPECT_LT(report.workers.front().share, 0.1) << "the other worker of the stage is still slow";
 }
 
-TEST(Stragglers, StageOfOneWorkerIsCalledAStage) {
+TEST(Stragglers, StageWithOneWorkerIsNamedAsAStage) {
   made::Pipeline pipeline{.replicas = 1, .stages = 4, .micro_batches = 8};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
                      Nanos usual) { return rank.stage == 1 ? 2 * usual : usual; };
@@ -101,8 +103,8 @@ TEST(Stragglers, StageOfOneWorkerIsCalledAStage) {
   EXPECT_EQ(report.culprit_stage, 1);
 }
 
-TEST(Stragglers, TroubleThatWandersHasNoCulprit) {
-  // As with sequences of very different length: any worker may have the long one.
+TEST(Stragglers, DelaysThatMoveBetweenWorkersHaveNoCulprit) {
+  // As with sequences of very different lengths: any worker may get the long one.
   made::Pipeline pipeline{.replicas = 4, .stages = 2, .micro_batches = 4, .steps = 8};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t step, std::int32_t batch,
                      Nanos usual) {
@@ -122,7 +124,7 @@ TEST(Stragglers, SmallSlowdownHasNoCulprit) {
   EXPECT_EQ(report.culprit, CulpritKind::kNone);
 }
 
-TEST(Stragglers, WorkerWithABadPortIsNamedByItsLinks) {
+TEST(Stragglers, WorkerWithABadPortIsFoundThroughItsLinks) {
   made::Pipeline pipeline{.replicas = 3, .stages = 5, .micro_batches = 8};
   pipeline.vary_message = [](std::int32_t from, std::int32_t to, Nanos usual) {
     return from == 7 || to == 7 ? 30 * usual : usual;  // replica 1, stage 2
@@ -152,7 +154,8 @@ TEST(Stragglers, IdealIsTheMeanOfWorkAndTheMedianOfTransfers) {
   }
 }
 
-// Two ranks of a data-parallel job; rank 1 pauses before its second kernel and has a slow first.
+// Two ranks of a data-parallel job. The first kernel of rank 1 is slow, and rank 1 pauses before
+// its second kernel.
 constexpr const char* kTwoRanks = R"(
 lane "r0/thread 5" host 0
 lane "r0/stream 7" stream 0
@@ -180,7 +183,8 @@ TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
   const graph::Graph ideal = without_stragglers(job, options);
   Replay replay(ideal);
   replay.run();
-  // launch, mean of 100 and 300, mean pause of 0 and 40, kernel, transfer
+  // launch, median of 100 and 300 (two values: their mean), same for pauses of 0 and 40, kernel,
+  // transfer
   EXPECT_EQ(replay.makespan(), (1 + 200 + 20 + 50 + 10) * kMicrosecond);
   const auto report = analyse_stragglers(job, options);
   ASSERT_TRUE(report);
@@ -190,7 +194,8 @@ TEST(Stragglers, PeersByPositionAreTheSameOpOfOtherRanks) {
   EXPECT_TRUE(report->stages.empty());
 }
 
-/// Three ranks run ten kernels each and meet; `more` are lines that only rank 1 has.
+/// Three ranks run ten kernels each and then a collective. `more` is a line that only rank 1 has,
+/// with an op labelled "more".
 graph::Graph same_program(const std::string& more) {
   std::string text =
       "lane net link -\nlane r0/s stream 0\nlane r1/s stream 1\nlane r2/s stream 2\nstep 1\n";
@@ -227,8 +232,8 @@ TEST(Stragglers, WorkThatMostRanksDoNotHaveIsExtra) {
   EXPECT_EQ(report->culprit_rank, 1);
 }
 
-TEST(Stragglers, RanksOfAPipelineHaveTheirOwnWork) {
-  // Every stage has kernels of its own: nothing of that is extra.
+TEST(Stragglers, WorkOfPipelineStagesIsNotExtra) {
+  // Every stage has kernels of its own, so the ranks do not run the same program.
   StragglerOptions options;
   options.peers = PeerRule::kSamePosition;
   options.keep_delays = true;
@@ -267,7 +272,7 @@ TEST(Stragglers, GraphWithoutStepsIsRefused) {
   EXPECT_EQ(report.error().code, ErrorCode::kUsage);
 }
 
-TEST(Stragglers, OnlyTheMostSuspectWorkersAreTried) {
+TEST(Stragglers, OnlyTheMostSuspectWorkersAreReplayed) {
   made::Pipeline pipeline{.replicas = 4, .stages = 2, .micro_batches = 4};
   pipeline.vary = [](std::string_view, const RankTrace& rank, std::int32_t, std::int32_t,
                      Nanos usual) { return rank.rank == 5 ? 2 * usual : usual; };

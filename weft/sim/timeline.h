@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replay as spans, for whoever draws or sums it up.
+// A replay as a sorted list of spans, for code that draws or summarises it.
 #pragma once
 
 #include <vector>
