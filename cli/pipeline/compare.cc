@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline compare PROFILE --cluster C --microbatches M`: our plan beside those of others,
-// all under one simulator.
+// `weft pipeline compare PROFILE --cluster C --microbatches M`: the plan of Weft beside the plans
+// of other planners, all timed by the same simulator.
 #include <fmt/format.h>
 
 #include <set>
@@ -21,11 +21,13 @@ struct Compared {
   std::string name;
   Evaluated plan;
   PlanFigures figures;
-  Nanos bound = 0;      ///< of plans like it
-  std::string why_not;  ///< there is no plan, if this is not empty
+  Nanos bound = 0;      ///< lower bound for the step of plans of this kind
+  std::string why_not;  ///< if not empty, there is no plan, and this says why
 };
 
-/// No plan takes less: ours are bound by what was asked for, those of others are not.
+/// A lower bound that holds for `plan`. `planned.bound` assumes what the user asked for (--stages,
+/// --replicas) and one stage per device group. Other planners ignore these limits, and some put
+/// several stages on one device; the looser bound over all plans then applies.
 Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& options,
                const Evaluated& plan) {
   const std::vector<DeviceId> groups = groups_of(plan.stages);
@@ -51,6 +53,7 @@ Result<std::vector<Compared>> compare_all(const Task& task, const Planned& plann
   return all;
 }
 
+/// How far `step` is above `least`, in per cent of `step`.
 double above(Nanos step, Nanos least) {
   return step > 0 ? 100.0 * static_cast<double>(step - least) / static_cast<double>(step) : 0.0;
 }
@@ -112,16 +115,10 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
                      table.print(terminal));
 }
 
-}  // namespace
-
 Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console) {
-  if (arguments.inputs.size() != 2) {
-    return fail(ErrorCode::kUsage,
-                "compare plans for which PROFILE? weft pipeline compare PROFILE --cluster C "
-                "--microbatches M");
-  }
   Diagnostics diagnostics;
-  WEFT_ASSIGN(const Profile profile, open_profile(arguments, arguments.inputs.at(1), diagnostics));
+  WEFT_ASSIGN(const Profile profile,
+              open_profile(arguments, arguments.inputs.front(), diagnostics));
   WEFT_ASSIGN(const Task task, plan_task(arguments, profile, diagnostics));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
   WEFT_ASSIGN(const Planned planned, make_plan(task, options));
@@ -132,6 +129,32 @@ Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& conso
   notes.add(diagnostics);
   console.notes = notes.text();
   return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand pipeline_compare_command() {
+  Subcommand command;
+  command.name = "pipeline compare";
+  command.description = "shows the plan of Weft beside the plans of other planners";
+  command.inputs = "PROFILE";
+  command.min_inputs = 1;
+  command.max_inputs = 1;
+  command.details =
+      "The other planners are SPP, PipeDream and DAPPLE, and stages of equal cost under known "
+      "schedules. One simulator times all plans. `weft pipeline PROFILE --planner NAME` writes the "
+      "plan of one of them.";
+  command.examples = {
+      Example{"weft pipeline compare examples/pipeline/gpt8l.json --cluster '4 devices, 12.5GB/s' "
+              "--microbatches 16",
+              "step, idle time and memory of every plan"},
+      Example{"weft pipeline compare profile.json --cluster clusters.json#lab --microbatches 8 "
+              "--memory --json",
+              "the same as JSON; plans of Weft keep to the memory of the devices"}};
+  command.flags = planning_flags();
+  command.check = check_memory_flag;
+  command.run = run_pipeline_compare;
+  return command;
 }
 
 }  // namespace weft::cli

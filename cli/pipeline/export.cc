@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline export PLAN --to FORMAT`: a plan, or a schedule of given stages, for others to
-// run.
+// `weft pipeline export PLAN --to FORMAT`: writes a plan, or a schedule of given stages, in a
+// format that another program runs.
 #include <fmt/format.h>
 
 #include "cli/pipeline/pipeline.h"
@@ -20,16 +20,18 @@ using namespace pipeline;
 using exports::Exported;
 using exports::Scheduled;
 
-/// A plan keeps its orders; given stages get the schedule that is asked for, or the best.
+/// A plan file says its schedule. A file of instances does not: the instance gets the schedule that
+/// --schedule names, or the shortest one that the solver finds.
 Result<Scheduled> scheduled_of(const Arguments& arguments) {
-  const std::string& path = arguments.inputs.at(1);
+  const std::string& path = arguments.inputs.front();
   WEFT_ASSIGN(const std::string text, read_file(path));
   WEFT_ASSIGN(const JsonValue root, parse_json(text, path));
   if (root.find("instances")) {
     WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen_instances(arguments));
     if (pipelines.size() != 1) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("one of the {} pipelines can be exported; pick it with --instance",
+                  fmt::format("the file has {} pipelines and only one can be exported; choose it "
+                              "with --instance",
                               pipelines.size()));
     }
     const std::string name = value_or(arguments, "--schedule", "searched");
@@ -39,7 +41,7 @@ Result<Scheduled> scheduled_of(const Arguments& arguments) {
   for (const char* flag : {"--instance", "--schedule"}) {
     if (!arguments.has(flag)) continue;
     return fail(ErrorCode::kUsage,
-                fmt::format("{} is for files of instances; a plan has its schedule", flag));
+                fmt::format("{} is for files of instances; a plan already has its schedule", flag));
   }
   WEFT_ASSIGN(const ReadPlan plan, parse_plan(text, path));
   return exports::scheduled_plan(plan);
@@ -59,14 +61,10 @@ Result<Exported> exported(const Arguments& arguments, const Scheduled& scheduled
                             version);
 }
 
-}  // namespace
-
 Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& console) {
-  if (arguments.inputs.size() != 2) {
-    return fail(ErrorCode::kUsage, "export which PLAN? weft pipeline export PLAN --to FORMAT");
-  }
   if (!arguments.has("--to")) {
-    return fail(ErrorCode::kUsage, "--to is missing: torch-csv, torch-comms-csv, megatron or json");
+    return fail(ErrorCode::kUsage,
+                "--to is missing; give torch-csv, torch-comms-csv, megatron or json");
   }
   WEFT_ASSIGN(const Scheduled scheduled, scheduled_of(arguments));
   WEFT_ASSIGN(Exported result, exported(arguments, scheduled));
@@ -85,16 +83,46 @@ Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& consol
   return ExitCode::kDone;
 }
 
-std::vector<Flag> pipeline_export_flags() {
-  return {
+}  // namespace
+
+Subcommand pipeline_export_command() {
+  Subcommand command;
+  command.name = "pipeline export";
+  command.description = "writes a plan in a format that another program runs";
+  command.inputs = "PLAN";
+  command.min_inputs = 1;
+  command.max_inputs = 1;
+  command.details =
+      "PLAN is a plan of `weft pipeline -o`, or a file of instances: stages without a schedule. "
+      "The formats are those of torch.distributed.pipelining and Megatron-LM, and JSON with the "
+      "start and end of every op (docs/formats/pipeline.md).";
+  command.examples = {
+      Example{"weft pipeline export examples/pipeline/stages.json --instance even --schedule 1f1b "
+              "--to torch-csv",
+              "a known schedule of given stages, for torch"},
+      Example{"weft pipeline export plan.json --to megatron", "the layout flags of Megatron-LM"}};
+  command.flags = {
       {"--to",
        "FORMAT",
-       "with export: torch-csv (ops), torch-comms-csv (with messages), megatron (layout) or json",
+       "torch-csv (ops), torch-comms-csv (ops and messages), megatron (layout) or json",
        Flag::Value::kChoice,
        false,
        {"torch-csv", "torch-comms-csv", "megatron", "json"}},
-      {"--torch", "VERSION", "with export: the torch that will read it; without: 2.13",
-       Flag::Value::kText}};
+      {"--torch", "VERSION", "version of torch that will read the file; default: 2.13",
+       Flag::Value::kText},
+      {"--instance", "NAME",
+       "of a file of instances, export this one: its name, or its position "
+       "from 0",
+       Flag::Value::kText},
+      {"--schedule", "NAME",
+       "schedule of the instance; default: the shortest one that is found in --time-limit",
+       Flag::Value::kChoice, false, instance_orders()},
+      {"--time-limit", "S", "seconds to search for a schedule; default: 50", Flag::Value::kWhole},
+      {"-o", "FILE", "write to this file instead of standard output", Flag::Value::kFile}};
+  command.refused_flags = {
+      {"--json", "export takes no --json; --to json writes JSON with all times"}};
+  command.run = run_pipeline_export;
+  return command;
 }
 
 }  // namespace weft::cli

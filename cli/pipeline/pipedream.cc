@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline PROFILE --model pipedream`.
+// `weft pipeline PROFILE --model pipedream`: the answer of PipeDream's optimizer, in its own model:
+// nested levels of machines with one bandwidth each, and a pipeline that never drains.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -18,12 +19,13 @@ using pipeline::PipedreamStage;
 
 constexpr std::int64_t kMostDevices = 4096;
 
+/// "4x4" with "8e9,1.25e9": the levels of PipeDream's cluster, innermost first.
 Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   for (const char* flag : {"--devices", "--bandwidth"}) {
     if (!arguments.has(flag)) {
-      return fail(ErrorCode::kUsage, fmt::format("{} is missing: PipeDream's model has machines "
-                                                 "and one bandwidth between them",
-                                                 flag));
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("{} is missing; PipeDream's model needs --devices and --bandwidth", flag));
     }
   }
   const std::string devices = arguments.all("--devices").back();
@@ -35,7 +37,8 @@ Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
     const auto number = parse_digits(part);
     if (!number || *number < 1 || *number > kMostDevices || (all *= *number) > kMostDevices) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("--devices: '{}' is no number of devices up to {}; write 16 or 4x4",
+                  fmt::format("--devices: '{}' is not a number of devices from 1 to {}; write 16 "
+                              "or 4x4",
                               devices, kMostDevices));
     }
     levels.push_back({static_cast<std::int32_t>(*number), 0});
@@ -45,8 +48,10 @@ Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
   WEFT_ASSIGN(const auto rates,
               parse_bandwidths("--bandwidth", arguments.all("--bandwidth").back()));
   if (rates.size() != levels.size()) {
-    return fail(ErrorCode::kUsage, fmt::format("--devices has {} levels and --bandwidth {}",
-                                               levels.size(), rates.size()));
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("--devices has {} levels and --bandwidth {}; give one bandwidth per level",
+                    levels.size(), rates.size()));
   }
   for (std::size_t i = 0; i < levels.size(); ++i) levels[i].bandwidth = rates[i];
   return levels;

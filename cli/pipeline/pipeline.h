@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of `weft pipeline` share: a verb with several questions, one file each.
+// What the sub-verbs of `weft pipeline` share. Each sub-verb has one file, which declares it and
+// implements it.
 #pragma once
 
 #include <cstdint>
@@ -15,57 +16,55 @@
 
 namespace weft::cli {
 
-/// The value of a flag, or `missing`.
+Subcommand pipeline_compare_command();
+Subcommand pipeline_export_command();
+Subcommand pipeline_gantt_command();
+Subcommand pipeline_predict_command();
+Subcommand pipeline_profile_command();
+Subcommand pipeline_replan_command();
+Subcommand pipeline_schedule_command();
+
+/// The last value of a flag, or `missing` if the flag is not given.
 std::string value_or(const Arguments& arguments, const char* flag, const char* missing = "");
-/// "8e9,1.25e9" or "8GB/s,10Gbit": bytes a second. kUsage where it is none.
+/// Parses "8e9,1.25e9" or "8GB/s,10Gbit" into bytes per second. Failure is ErrorCode::kUsage and
+/// names `flag`.
 Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text);
 
-/// The PROFILE of a question, with what is odd about it; without the time of its inputs where
-/// --drop-input-time says so.
+/// Reads a PROFILE. With --drop-input-time, layers that load data take no time; else `diagnostics`
+/// gets a note if there are such layers.
 Result<pipeline::Profile> open_profile(const Arguments& arguments, const std::string& path,
                                        Diagnostics& diagnostics);
 
-/// PROFILE --cluster C --microbatches M.
-Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
-/// What --cluster, --microbatches, --memory, --device-memory and --state-factor ask for, with what
-/// is odd about it, and --stages, --replicas, --schedule.
+/// The flags of everything that plans: `weft pipeline PROFILE` and its sub-verb compare.
+std::vector<Flag> planning_flags();
+/// Refuses `--memory 80GB`: the size would be taken for an input.
+Status check_memory_flag(const Arguments& arguments);
+/// The planning problem that --cluster, --microbatches, --memory, --device-memory and
+/// --state-factor describe. Devices without a known memory are noted in `diagnostics` if memory is
+/// limited.
 Result<pipeline::Task> plan_task(const Arguments& arguments, const pipeline::Profile& profile,
                                  Diagnostics& diagnostics);
+/// What --stages, --replicas, --chunks and --schedule ask for.
 Result<pipeline::PlannerOptions> planner_options(const Arguments& arguments);
-/// compare PROFILE --cluster C --microbatches M.
-Result<ExitCode> run_pipeline_compare(const Arguments& arguments, Console& console);
-/// PROFILE --model pipedream.
+/// `weft pipeline PROFILE --cluster C --microbatches M`.
+Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console);
+/// `weft pipeline PROFILE --model pipedream`.
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console);
 
-/// schedule INSTANCES, and its flags.
-Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console);
-std::vector<Flag> pipeline_schedule_flags();
-/// Orders of given stages that have names.
+/// The schedules of given stages that have a name: what --schedule of export and --beside of
+/// schedule accept.
 std::vector<std::string> instance_orders();
-/// The instances of the second input: all, or the one that --instance names or counts from 0.
+/// The pipelines in the file that the first input names: all of them, or the one that --instance
+/// names or counts from 0.
 Result<std::vector<pipeline::Pipeline>> chosen_instances(const Arguments& arguments);
-/// A known pattern, or "searched": the best that is found within --time-limit.
+/// `name` is one of instance_orders(), or "searched" for the best schedule that is found within
+/// --time-limit.
 Result<pipeline::Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
                                                 const pipeline::Pipeline& pipeline);
-/// export PLAN, and its flags.
-Result<ExitCode> run_pipeline_export(const Arguments& arguments, Console& console);
-std::vector<Flag> pipeline_export_flags();
 
-/// gantt PLAN [PLAN].
-Result<ExitCode> run_pipeline_gantt(const Arguments& arguments, Console& console);
-/// Into the result, and into the file of --svg.
+/// Draws schedules below each other, on the same time scale: as text at the end of console.result
+/// if `in_result`, and as a picture into the file of --svg if it is given.
 Status draw(const Arguments& arguments, Console& console, std::span<const pipeline::Drawn> drawn,
             bool in_result);
-
-/// predict RECORDING..., and its flags.
-Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console);
-std::vector<Flag> pipeline_predict_flags();
-
-/// profile RECORDING... -o FILE.
-Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& console);
-
-/// replan TIMELINE, and its flags.
-Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& console);
-std::vector<Flag> pipeline_replan_flags();
 
 }  // namespace weft::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline PROFILE --cluster C --microbatches M`.
+// `weft pipeline PROFILE --cluster C --microbatches M`: plans and prints the plan. Also reads the
+// flags that `weft pipeline compare` shares.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -23,11 +24,19 @@ constexpr std::int64_t kMostMicroBatches = 100'000;
 
 constexpr DiagnosticKind kMemoryUnknown{
     "pipeline-memory-unknown", Severity::kWarning,
-    "the cluster does not tell the memory of devices, so --memory does not limit them",
-    "--device-memory 80GB tells it for all; or add it to the words of the cluster (', 80GB') or to "
-    "its file (memory_gb)"};
+    "the cluster does not say how much memory these devices have, so --memory does not limit them",
+    "give --device-memory 80GB for all devices, or add the memory to the description of the "
+    "cluster "
+    "(', 80GB') or to its file (memory_gb)"};
 
-/// Limits of memory that are asked for, and what nothing limits.
+/// The names that --schedule of plans accepts.
+std::vector<std::string> plan_orders() {
+  return {"1f1b",  "1f1b-2",  "pe",          "gpipe", "eager",
+          "zb-h1", "zb-auto", "interleaved", "zb-v",  "dualpipe-v"};
+}
+
+/// Applies --memory and --device-memory. Devices of unknown memory (0) stay without a limit and are
+/// noted.
 Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
   WEFT_ASSIGN(const Bytes each, size_flag(arguments, "--device-memory", 1));
   if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
@@ -43,12 +52,37 @@ Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnos
 
 }  // namespace
 
+std::vector<Flag> planning_flags() {
+  return {
+      {"--cluster", "CLUSTER", "the devices: FILE, FILE#NAME or a description", Flag::Value::kText},
+      {"--microbatches", "M",
+       "micro-batches per step; a micro-batch is what the profile was made with",
+       Flag::Value::kWhole},
+      {"--memory", "", "keep to the memory of the devices; stages recompute where that helps"},
+      {"--device-memory", "SIZE",
+       "as --memory, and each device has this much, whatever the cluster says: 80GB, 512MiB",
+       Flag::Value::kText},
+      {"--state-factor", "N",
+       "with limited memory: bytes held per byte of parameters; default: 4, as Adam needs",
+       Flag::Value::kWhole},
+      {"--stages", "N", "exactly this many stages", Flag::Value::kWhole},
+      {"--replicas", "N", "at most this many devices per stage; 1: no data parallelism",
+       Flag::Value::kWhole},
+      {"--chunks", "N", "at most this many stages on the same devices; default: 4",
+       Flag::Value::kWhole},
+      {"--schedule", "NAME", "use only this order of micro-batches; default: the best of all",
+       Flag::Value::kChoice, false, plan_orders()},
+      {"--drop-input-time", "",
+       "layers called Input, which load data, take no time; default: the time in the profile"},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+}
+
 Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
                        Diagnostics& diagnostics) {
   for (const char* flag : {"--cluster", "--microbatches"}) {
     if (!arguments.has(flag)) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("{} is missing: a plan needs --cluster and --microbatches", flag));
+                  fmt::format("{} is missing; planning needs --cluster and --microbatches", flag));
     }
   }
   Task task;
@@ -69,8 +103,9 @@ Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
 Result<PlannerOptions> planner_options(const Arguments& arguments) {
   for (const char* flag : {"--stages", "--replicas", "--chunks"}) {
     if (arguments.whole(flag).value_or(1) > 0) continue;
-    return fail(ErrorCode::kUsage, fmt::format("{}: 0 is not at least 1", flag));
+    return fail(ErrorCode::kUsage, fmt::format("{} must be at least 1", flag));
   }
+  // Any limit above 2^20 is no limit: no cluster has that many devices. 0 means no limit, too.
   const auto small = [&](const char* flag) {
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
@@ -154,7 +189,8 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   return text;
 }
 
-/// What is asked for here would change our bound, and not the plans of others.
+/// These flags would change the bound of Weft but not the plan of the other planner, so the two
+/// could not be compared.
 Status check_free(const Arguments& arguments, const std::string& planner) {
   for (const char* flag : {"--stages", "--replicas", "--schedule"}) {
     if (!arguments.has(flag)) continue;
@@ -165,7 +201,9 @@ Status check_free(const Arguments& arguments, const std::string& planner) {
   return {};
 }
 
-/// Our bound holds for the plans of others, too.
+/// Replaces the plan in `planned` by that of another planner. The lower bound of Weft is kept
+/// because it holds for all plans; it must be loosened only if the new plan puts more stages on a
+/// device than Weft considered.
 Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
@@ -204,7 +242,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
-  // Last: a file that cannot be written takes nothing away from what was found.
+  // Last, so that the plan is printed even if the file cannot be written.
   if (arguments.has("-o")) {
     WEFT_TRY(write_file(arguments.all("-o").back(),
                         plan_file(profile, task, planned, pipeline, planned.schedule, timeline)));

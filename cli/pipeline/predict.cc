@@ -22,15 +22,14 @@ using pipeline::recorded::StageAnswer;
 
 constexpr DiagnosticKind kLinksUnused{
     "predict-links-unused", Severity::kWarning,
-    "no table of --links is of messages between two ranks: recorded times were taken",
-    "measure one with weft calibrate --collectives send_recv"};
-constexpr DiagnosticKind kTorchRefuses{"predict-torch-refuses", Severity::kWarning,
-                                       "torch's class for this schedule does not take so many "
-                                       "micro-batches: what it would do with them "
-                                       "was predicted all the same",
-                                       "take at least as many as there are stages (1f1b), or a "
-                                       "multiple of the rounds that there are of "
-                                       "as many as ranks (interleaved)"};
+    "no table of --links has times of messages between two ranks, so the recorded times are used",
+    "measure such a table with weft calibrate --collectives send_recv"};
+constexpr DiagnosticKind kTorchRefuses{
+    "predict-torch-refuses", Severity::kWarning,
+    "torch's class for this schedule refuses this number of micro-batches; the prediction is for "
+    "the same schedule without that check",
+    "1f1b needs at least as many micro-batches as stages; interleaved needs a number that divides "
+    "into max(1, micro-batches / ranks) equal rounds"};
 
 Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
   ScheduleQuestion question;
@@ -38,7 +37,7 @@ Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
   const std::int64_t micro_batches = arguments.whole("--microbatches").value_or(0);
   if (arguments.has("--microbatches") && (micro_batches < 1 || micro_batches > 100'000)) {
     return fail(ErrorCode::kUsage,
-                fmt::format("--microbatches: {} is no number from 1 to 100000", micro_batches));
+                fmt::format("--microbatches: {} is not between 1 and 100000", micro_batches));
   }
   question.micro_batches = static_cast<pipeline::Micro>(micro_batches);
   WEFT_ASSIGN(question.links, cost::read_links(arguments.all("--links")));
@@ -111,7 +110,31 @@ std::string text_of(const std::string& label, const ScheduleAnswer& answer,
   return text;
 }
 
-/// Op timelines tell no hosts and no launches: workers and messages as they were, simulated.
+std::string timeline_json(const std::string& label, const pipeline::recorded::TimedJob& timed,
+                          const ScheduleQuestion& question, pipeline::Micro micro_batches,
+                          Nanos step, const Diagnostics& diagnostics) {
+  JsonWriter json(2);
+  json.begin_object().field("schema_version", 1).field("command", "pipeline predict");
+  json.field("label", label).field("schedule", question.schedule);
+  json.field("microbatches", micro_batches).field("step_ms", milliseconds(step));
+  json.key("recorded").begin_object().field("microbatches", timed.micro_batches);
+  json.field("step_ms", milliseconds(timed.measured_step)).end_object();
+  json.key("workers").begin_array();
+  for (std::size_t r = 0; r < timed.workers.size(); ++r) {
+    for (std::size_t s = 0; s < timed.workers[r].size(); ++s) {
+      const pipeline::recorded::WorkerTimes& worker = timed.workers[r][s];
+      json.begin_object().field("rank", worker.rank).field("replica", r).field("stage", s);
+      json.field("forward_ms", milliseconds(worker.forward));
+      json.field("backward_ms", milliseconds(worker.backward)).end_object();
+    }
+  }
+  json.end_array();
+  write_diagnostics(json, diagnostics);
+  return json.end_object().take() + "\n";
+}
+
+/// The answer for an op timeline. It has no host work and no launches, so the step is simulated
+/// from the times of the workers and messages as they were recorded.
 Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuestion& question,
                                     bool as_json, const Diagnostics& diagnostics) {
   WEFT_ASSIGN(const pipeline::recorded::TimedJob timed, pipeline::recorded::timed_job(job));
@@ -119,26 +142,8 @@ Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuest
       question.micro_batches > 0 ? question.micro_batches : timed.micro_batches;
   WEFT_ASSIGN(const Nanos step,
               pipeline::recorded::step_of(timed, question.schedule, micro_batches));
-  if (as_json) {
-    JsonWriter json(2);
-    json.begin_object().field("schema_version", 1).field("command", "pipeline predict");
-    json.field("label", job.run.label).field("schedule", question.schedule);
-    json.field("microbatches", micro_batches).field("step_ms", milliseconds(step));
-    json.key("recorded").begin_object().field("microbatches", timed.micro_batches);
-    json.field("step_ms", milliseconds(timed.measured_step)).end_object();
-    json.key("workers").begin_array();
-    for (std::size_t r = 0; r < timed.workers.size(); ++r) {
-      for (std::size_t s = 0; s < timed.workers[r].size(); ++s) {
-        const pipeline::recorded::WorkerTimes& worker = timed.workers[r][s];
-        json.begin_object().field("rank", worker.rank).field("replica", r).field("stage", s);
-        json.field("forward_ms", milliseconds(worker.forward));
-        json.field("backward_ms", milliseconds(worker.backward)).end_object();
-      }
-    }
-    json.end_array();
-    write_diagnostics(json, diagnostics);
-    return json.end_object().take() + "\n";
-  }
+  if (as_json)
+    return timeline_json(job.run.label, timed, question, micro_batches, step, diagnostics);
   std::string text = fmt::format(
       "{}: {} of {}, {}, {} ms a step\n", job.run.label, counted(timed.workers.size(), "replica"),
       counted(timed.workers.front().size(), "stage"), counted(timed.micro_batches, "micro-batch"),
@@ -148,14 +153,7 @@ Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuest
   return text;
 }
 
-}  // namespace
-
-Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
-  Arguments arguments = all;
-  arguments.inputs.erase(arguments.inputs.begin());
-  if (arguments.inputs.empty()) {
-    return fail(ErrorCode::kUsage, "which recording? weft pipeline predict RECORDING...");
-  }
+Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const ScheduleQuestion question, schedule_question_of(arguments));
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
@@ -180,14 +178,37 @@ Result<ExitCode> run_pipeline_predict(const Arguments& all, Console& console) {
   return ExitCode::kDone;
 }
 
-std::vector<Flag> pipeline_predict_flags() {
-  std::vector<Flag> flags = {
-      {"--microbatches", "N", "of a step; predict: as many as recorded without it",
-       Flag::Value::kWhole},
-      {"--links", "TABLE", "with predict: measured times of messages (docs/formats/links.md)",
-       Flag::Value::kFile, true}};
-  for (Flag& flag : loading_flags()) flags.push_back(std::move(flag));
-  return flags;
+}  // namespace
+
+Subcommand pipeline_predict_command() {
+  Subcommand command;
+  command.name = "pipeline predict";
+  command.description = "predicts the step of a recorded pipeline under another schedule";
+  command.inputs = "RECORDING...";
+  command.min_inputs = 1;
+  command.details =
+      "The predicted step is without profiler and back to back with its neighbours. Micro-batches "
+      "keep their recorded size; their number and the schedule may change. All ranks of one "
+      "pipeline are needed.";
+  command.examples = {
+      Example{"weft pipeline predict traces/ --schedule gpipe --microbatches 16",
+              "the step under GPipe with 16 micro-batches"},
+      Example{"weft pipeline predict traces/ --schedule interleaved --links links.json",
+              "two stages per rank, on the network that weft calibrate measured"}};
+  command.flags = {
+      {"--schedule",
+       "NAME",
+       "the schedule to predict; default: 1f1b",
+       Flag::Value::kChoice,
+       false,
+       {"1f1b", "gpipe", "interleaved"}},
+      {"--microbatches", "N", "micro-batches per step; default: as recorded", Flag::Value::kWhole},
+      {"--links", "TABLE", "measured times of messages (docs/formats/links.md)", Flag::Value::kFile,
+       true},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.run = run_pipeline_predict;
+  return command;
 }
 
 }  // namespace weft::cli

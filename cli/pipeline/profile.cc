@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline profile RECORDING...`: what each layer of a recorded model costs.
+// `weft pipeline profile RECORDING...`: writes what each layer of a recorded model costs.
 #include <fmt/format.h>
 
 #include "cli/loading.h"
@@ -10,13 +10,9 @@
 #include "weft/pipeline/recorded/profile.h"
 
 namespace weft::cli {
+namespace {
 
-Result<ExitCode> run_pipeline_profile(const Arguments& all, Console& console) {
-  Arguments arguments = all;
-  arguments.inputs.erase(arguments.inputs.begin());
-  if (arguments.inputs.empty()) {
-    return fail(ErrorCode::kUsage, "which recording? weft pipeline profile RECORDING...");
-  }
+Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& console) {
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   WEFT_ASSIGN(const pipeline::Profile profile,
@@ -34,6 +30,29 @@ Result<ExitCode> run_pipeline_profile(const Arguments& all, Console& console) {
   console.notes = notes.text();
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
+}
+
+}  // namespace
+
+Subcommand pipeline_profile_command() {
+  Subcommand command;
+  command.name = "pipeline profile";
+  command.description = "writes what each layer of a recorded model costs, for planning";
+  command.inputs = "RECORDING...";
+  command.min_inputs = 1;
+  command.details =
+      "Layers are the modules that the model calls one after the other, if the recording has "
+      "modules (weft record --stacks); otherwise the part of the step that repeats. The times are "
+      "those of one micro-batch on the device, without profiler.";
+  command.examples = {
+      Example{"weft pipeline profile traces/ -o profile.json", "a PROFILE for weft pipeline"},
+      Example{"weft pipeline profile traces/", "the same, printed as JSON"}};
+  command.flags = {
+      {"-o", "FILE", "write to this file instead of standard output", Flag::Value::kFile},
+      {"--json", "", "changes nothing: a profile always is JSON"}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.run = run_pipeline_profile;
+  return command;
 }
 
 }  // namespace weft::cli

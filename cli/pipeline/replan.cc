@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline replan TIMELINE`: ways around the slow workers of a production job.
+// `weft pipeline replan TIMELINE`: ways around the slow workers and heavy stages of a job that an
+// op timeline was recorded of.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ using pipeline::recorded::Division;
 using pipeline::recorded::Replan;
 using pipeline::recorded::Way;
 
+/// By how many per cent `now` is shorter than `before`.
 double percent_less(Nanos now, Nanos before) {
   return 100 * (1 - static_cast<double>(now) / static_cast<double>(std::max<Nanos>(1, before)));
 }
@@ -102,18 +104,10 @@ std::string text_of(const std::string& label, const Replan& replan, const Termin
   return text;
 }
 
-}  // namespace
-
-Result<ExitCode> run_pipeline_replan(const Arguments& all, Console& console) {
-  Arguments arguments = all;
-  arguments.inputs.erase(arguments.inputs.begin());
-  if (arguments.inputs.empty()) {
-    return fail(ErrorCode::kUsage, "which timeline? weft pipeline replan TIMELINE");
-  }
+Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& console) {
   const std::int64_t layers = arguments.whole("--layers").value_or(0);
   if (arguments.has("--layers") && (layers < 1 || layers > 100'000)) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("--layers: {} is no number from 1 to 100000", layers));
+    return fail(ErrorCode::kUsage, fmt::format("--layers: {} is not between 1 and 100000", layers));
   }
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
@@ -129,8 +123,28 @@ Result<ExitCode> run_pipeline_replan(const Arguments& all, Console& console) {
   return ExitCode::kDone;
 }
 
-std::vector<Flag> pipeline_replan_flags() {
-  return {{"--layers", "N", "with replan: layers of the whole model", Flag::Value::kWhole}};
+}  // namespace
+
+Subcommand pipeline_replan_command() {
+  Subcommand command;
+  command.name = "pipeline replan";
+  command.description = "shows ways around slow workers and heavy stages of a recorded job";
+  command.inputs = "TIMELINE...";
+  command.min_inputs = 1;
+  command.details =
+      "TIMELINE is an op timeline (see `straggler` in weft list readers). Layers may move to other "
+      "stages and micro-batches to other replicas; each way is shown with the step that it would "
+      "give under 1F1B.";
+  command.examples = {
+      Example{"weft pipeline replan timeline.json.gz --layers 40", "the best ways first"},
+      Example{"weft pipeline replan timeline.json.gz --layers 40 --json", "the same for scripts"}};
+  command.flags = {
+      {"--layers", "N", "number of layers of the whole model; default: 8 per stage, with a note",
+       Flag::Value::kWhole},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
+  command.run = run_pipeline_replan;
+  return command;
 }
 
 }  // namespace weft::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pipeline schedule INSTANCES`: the order of micro-batches for given stages.
+// `weft pipeline schedule INSTANCES`: finds the order of micro-batches for given stages. The
+// pipelines of a file are solved in parallel, each within its own time limit.
 #include <fmt/format.h>
 
 #include <array>
@@ -25,19 +26,20 @@ using pipeline::Schedule;
 using pipeline::Solution;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kUsualLimit = 50;  ///< seconds
+constexpr std::int64_t kDefaultLimit = 50;  ///< seconds per pipeline
 constexpr std::array kPatterns = {"gpipe", "1f1b",       "interleaved", "zb-h1",
                                   "zb-v",  "dualpipe-v", "zb-auto"};
 
+/// The name of a schedule that the solver found, beside kPatterns.
 constexpr const char* kSearched = "searched";
 
 std::int64_t time_limit(const Arguments& arguments) {
-  return arguments.whole("--time-limit").value_or(kUsualLimit);
+  return arguments.whole("--time-limit").value_or(kDefaultLimit);
 }
 
 struct Solved {
   std::optional<Solution> solution;
-  std::string why_not;  ///< where there is none
+  std::string why_not;  ///< if there is no solution: the reason
   double milliseconds = 0;
 };
 
@@ -48,7 +50,7 @@ Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
     return Clock::now() >= end || interrupted();
   };
   auto solution = pipeline::solve(pipeline, options);
-  // Half a search is an answer where time was short, but none where it was not wanted any more.
+  // A search that ran out of time still gives an answer. One that the user interrupted does not.
   if (interrupted()) return fail(ErrorCode::kCancelled, "interrupted");
   const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
   if (solution) return Solved{std::move(*solution), "", took.count()};
@@ -56,7 +58,7 @@ Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
   return Solved{std::nullopt, solution.error().message, took.count()};
 }
 
-std::string told(const Pipeline& pipeline, const Solved& solved) {
+std::string reason_line(const Pipeline& pipeline, const Solved& solved) {
   return "instance " + pipeline.name + ": " + solved.why_not;
 }
 
@@ -64,12 +66,13 @@ Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipelin
   return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
 }
 
-/// In the unit of the file, with its decimals.
+/// Writes a time in the unit of the file, with the decimals that the file uses.
 void write_time(JsonWriter& json, const Pipeline& pipeline, Nanos time) {
   json.raw(print_time(pipeline, time));
 }
 
-/// What known schedules take, those that the placement and the memory allow.
+/// Writes the makespans of the known schedules. A schedule that the placement of the stages or the
+/// memory does not allow is left out.
 void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
   json.key("patterns").begin_object();
   for (const char* name : kPatterns) {
@@ -141,7 +144,7 @@ std::string text_of(const std::vector<Pipeline>& pipelines, const std::vector<So
   return table.print(terminal) + orders;
 }
 
-/// The schedule that was found, and under it one of a fixed pattern where that is asked for.
+/// Draws the schedule that was found and, with --beside, a known schedule below it.
 Status draw_solution(const Arguments& arguments, Console& console, const Pipeline& pipeline,
                      const Solution& solution) {
   std::vector<std::string> titles = {"weft"};
@@ -159,7 +162,7 @@ Status draw_solution(const Arguments& arguments, Console& console, const Pipelin
   std::vector<pipeline::Drawn> drawn;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     const bool too_much = !fits(pipeline, timelines[i]);
-    drawn.push_back({titles[i] + (too_much ? " (more memory than there is)" : ""), &pipeline,
+    drawn.push_back({titles[i] + (too_much ? " (needs more memory than there is)" : ""), &pipeline,
                      &schedules[i], &timelines[i]});
   }
   return draw(arguments, console, drawn, arguments.has("--gantt"));
@@ -168,7 +171,7 @@ Status draw_solution(const Arguments& arguments, Console& console, const Pipelin
 }  // namespace
 
 Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
-  WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.at(1)));
+  WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.front()));
   if (!arguments.has("--instance")) return all;
   const std::string& name = arguments.all("--instance").back();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -177,7 +180,7 @@ Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
     }
   }
   return fail(ErrorCode::kUsage,
-              fmt::format("--instance: there is no '{}' in {}", name, arguments.inputs.at(1)));
+              fmt::format("--instance: {1} has no pipeline '{0}'", name, arguments.inputs.front()));
 }
 
 Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
@@ -185,23 +188,25 @@ Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::str
   if (name != kSearched) return named_schedule(name, pipeline);
   const PatientInterrupt patient;
   WEFT_ASSIGN(Solved solved, solve_one(pipeline, time_limit(arguments)));
-  if (!solved.solution) return fail(ErrorCode::kInfeasible, told(pipeline, solved));
+  if (!solved.solution) return fail(ErrorCode::kInfeasible, reason_line(pipeline, solved));
   return std::move(solved.solution->schedule);
 }
 
+std::vector<std::string> instance_orders() { return {kPatterns.begin(), kPatterns.end()}; }
+
+namespace {
+
 Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& console) {
-  if (arguments.inputs.size() != 2) {
-    return fail(ErrorCode::kUsage, "schedule which INSTANCES? (see weft help pipeline)");
-  }
   const bool draws = arguments.has("--gantt") || arguments.has("--svg");
   if (arguments.has("--beside") && !draws) {
-    return fail(ErrorCode::kUsage, "--beside needs a picture: --gantt or --svg");
+    return fail(ErrorCode::kUsage, "--beside needs --gantt or --svg");
   }
   WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen_instances(arguments));
   if (draws && pipelines.size() != 1) {
-    return fail(ErrorCode::kUsage, fmt::format("a picture shows one of the {} pipelines; pick it "
-                                               "with --instance",
-                                               pipelines.size()));
+    return fail(ErrorCode::kUsage,
+                fmt::format("the file has {} pipelines and only one can be drawn; choose it with "
+                            "--instance",
+                            pipelines.size()));
   }
   set_threads(arguments);
   const PatientInterrupt patient;
@@ -222,27 +227,47 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
     if (solved[i].solution) continue;
     all = false;
     console.notes += paint(console.err, Tone::kBad, "weft: no schedule:") + " " +
-                     told(pipelines[i], solved[i]) + "\n";
+                     reason_line(pipelines[i], solved[i]) + "\n";
   }
   if (draws && all)
     WEFT_TRY(draw_solution(arguments, console, pipelines.front(), *solved.front().solution));
   return all ? ExitCode::kDone : ExitCode::kAnswerIsNo;
 }
 
-std::vector<std::string> instance_orders() { return {kPatterns.begin(), kPatterns.end()}; }
+}  // namespace
 
-std::vector<Flag> pipeline_schedule_flags() {
-  return {
-      {"--orders", "", "with schedule: show the order of ops of every device"},
-      {"--patterns", "", "with schedule and --json: what known schedules take, too"},
-      {"--time-limit", "S", "with schedule: seconds for each pipeline; without: 50",
-       Flag::Value::kWhole},
-      {"--instance", "NAME", "with schedule or export: only this one of the file",
+Subcommand pipeline_schedule_command() {
+  Subcommand command;
+  command.name = "pipeline schedule";
+  command.description = "finds the shortest order of micro-batches for given stages";
+  command.inputs = "INSTANCES";
+  command.min_inputs = 1;
+  command.max_inputs = 1;
+  command.details =
+      "INSTANCES is a file of pipelines whose stages are fixed (docs/formats/pipeline.md). Each "
+      "schedule comes with a lower bound that no schedule can beat. The exit status is 1 if a "
+      "pipeline has no schedule that fits into memory.";
+  command.examples = {
+      Example{"weft pipeline schedule examples/pipeline/stages.json --instance even --gantt "
+              "--beside 1f1b",
+              "one pipeline, drawn above its 1F1B schedule"},
+      Example{"weft pipeline schedule instances.json --json --orders",
+              "all pipelines of the file, with the order of ops"}};
+  command.flags = {
+      {"--orders", "", "show the order of ops of every device"},
+      {"--patterns", "", "with --json: add the makespans of the known schedules"},
+      {"--time-limit", "S", "seconds to search per pipeline; default: 50", Flag::Value::kWhole},
+      {"--instance", "NAME", "schedule only this one of the file: its name, or its position from 0",
        Flag::Value::kText},
-      {"--gantt", "", "with schedule: draw it, idle time shaded"},
-      {"--svg", "FILE", "with schedule or gantt: the same as a picture", Flag::Value::kFile},
-      {"--beside", "NAME", "with --gantt or --svg: draw this schedule under it, on the same scale",
-       Flag::Value::kChoice, false, instance_orders()}};
+      {"--gantt", "", "draw the schedule; idle time is shaded"},
+      {"--svg", "FILE", "write the drawing to this file", Flag::Value::kFile},
+      {"--beside", "NAME",
+       "with --gantt or --svg: draw this known schedule below, on the same time scale",
+       Flag::Value::kChoice, false, instance_orders()},
+      {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole},
+      {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
+  command.run = run_pipeline_schedule;
+  return command;
 }
 
 }  // namespace weft::cli

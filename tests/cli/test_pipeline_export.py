@@ -104,7 +104,7 @@ def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> Non
         ([STAGES, "--to", "torch-csv", "--instance", "even", "--torch", "new"], 2, "no version"),
         ([STAGES, "--to", "torch-csv", "--instance", "even", "--schedule", "zb-v"], 2, "V"),
         ([STAGES, "--to", "html"], 2, "html"),
-        ([], 2, "which PLAN"),
+        ([], 2, "PLAN is missing"),
     ],
 )
 def test_what_cannot_be_exported_is_one_sentence(

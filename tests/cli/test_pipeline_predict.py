@@ -65,8 +65,8 @@ def test_what_torch_would_refuse_is_predicted_and_told(weft: Weft) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["predict"], "which recording"),
-        (["predict", EXAMPLE, "--microbatches", "0"], "no number from 1"),
+        (["predict"], "RECORDING... is missing"),
+        (["predict", EXAMPLE, "--microbatches", "0"], "is not between 1"),
         (["predict", EXAMPLE, "--schedule", "zigzag"], "zigzag"),
         (["predict", EXAMPLE], "shows no pipeline"),
         (["one.txt", "two.txt"], "one argument too many"),
@@ -152,9 +152,9 @@ def test_replan_says_what_it_assumes(weft: Weft) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["replan"], "which timeline"),
+        (["replan"], "TIMELINE... is missing"),
         (["replan", EXAMPLE], "no op timeline"),
-        (["replan", EXAMPLE, "--layers", "0"], "no number from 1"),
+        (["replan", EXAMPLE, "--layers", "0"], "is not between 1"),
     ],
 )
 def test_what_cannot_be_planned_anew_is_one_sentence(

@@ -358,7 +358,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["p.json", "--svg", "x.svg"], "--svg does not go with planning"),
         (["p.json", "--devices", "4"], "--devices does not go with planning"),
         (["gantt", "p.json", "--microbatches", "4"], "--microbatches does not go with gantt"),
-        (["gantt", "p.json", "--json"], "a picture has no JSON; weft pipeline export"),
+        (["gantt", "p.json", "--json"], "gantt draws and has no JSON; weft pipeline export"),
         (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
         (["predict", "t", "--schedule", "zb"], "'zb' is none of 1f1b, gpipe, interleaved (see"),
         (["predict", "t", "--schedule", "zb-v"], "--schedule of predict: 'zb-v' is none of 1f1b"),

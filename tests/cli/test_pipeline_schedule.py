@@ -158,7 +158,7 @@ def test_pictures_show_two_schedules_on_one_scale(weft: Weft, tmp_path: Path) ->
                 "--svg", picture)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "weft: " in done.stdout and "░" in done.stdout
-    assert "gpipe (more memory than there is): " in done.stdout
+    assert "gpipe (needs more memory than there is): " in done.stdout
     svg = picture.read_text()
     assert svg.count("<title>") == 2 * 3 * 3 + 2 * 3 * 2 and "url(#idle)" in svg
     assert weft("pipeline", "schedule", file, "--gantt").returncode == 2
