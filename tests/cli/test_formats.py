@@ -90,7 +90,7 @@ def tar() -> bytes:
         ("job.nsys-rep", b"whatever it holds", "nsys export --type sqlite"),
         ("links.json", b'{"collective": "x", "rows": [{"median_us": 1}]}', "link table"),
         ("songs.sqlite", b"SQLite format 3\0" + bytes(200), "nsys export --type sqlite"),
-        ("cut.sqlite", b"SQLite format 3\0", "ends in the middle; copy the file again"),
+        ("cut.sqlite", b"SQLite format 3\0", "ends too early; copy the file again"),
     ],
 )
 def test_strangers_are_told_what_to_do(

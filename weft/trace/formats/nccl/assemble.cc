@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// assemble() first numbers the workers: by their rank in the largest communicator if possible, else
+// by the file name or by order. Then a RankWriter writes each worker's events: calls, launches with
+// one kernel each, and operations without launch. Which member of a communicator is which rank of
+// the job is known only once all workers are numbered, so RankWriter gets that as `groups`.
 #include "weft/trace/formats/nccl/assemble.h"
 
 #include <algorithm>
@@ -15,20 +19,20 @@ namespace {
 
 constexpr DiagnosticKind kUntimed{
     "nccl-enqueue-times", Severity::kWarning,
-    "collectives have no times on the device; the time in which they were put into the queue was "
-    "taken instead, which says nothing about their transfer",
-    "let the plug-in record kernel events: WEFT_NCCL_EVENTS=all for Weft's, for others "
-    "NCCL_PROFILE_EVENT_MASK with KernelCh (64)"};
+    "collectives have no device times; the time that the host took to enqueue them was used "
+    "instead, which does not tell how long the transfer took",
+    "let the plug-in record kernel events: set WEFT_NCCL_EVENTS=all for Weft's plug-in, and "
+    "NCCL_PROFILE_EVENT_MASK with KernelCh (64) for others"};
 constexpr DiagnosticKind kOrdered{
     "rank-by-order", Severity::kInfo,
-    "no communicator tells all ranks of the file apart; they were counted as they come",
-    "name the communicators of one job only"};
+    "no communicator distinguishes all ranks of the file; they were numbered in file order",
+    "record one job per file"};
 constexpr std::size_t kLargestGroup = 1u << 16;
 
-/// Where the members of a communicator are in the job, as far as the file tells.
-using Members = std::map<std::int64_t, std::int32_t>;  // place in the communicator -> rank
+/// For one communicator: rank within the communicator -> rank in the job, as far as the file tells.
+using Members = std::map<std::int64_t, std::int32_t>;
 
-using Groups = std::map<std::string, Members>;
+using Groups = std::map<std::string, Members>;  // by communicator
 
 class RankWriter {
  public:
@@ -37,6 +41,7 @@ class RankWriter {
     for (const Membership& m : worker.memberships) mine_[m.communicator] = m;
   }
 
+  /// Number of operations without device times.
   std::int64_t untimed() const { return untimed_; }
 
   void write() {
@@ -107,7 +112,8 @@ class RankWriter {
     add(EventKind::kKernel, name, span, lane(true, stream), correlation, detail);
   }
 
-  // Where launches were not recorded, the call's way into the queue stands for its own.
+  // An operation without recorded launch becomes its own kernel; the time that the host took to
+  // enqueue it becomes the launch.
   void write_alone(const Operation& operation) {
     untimed_ += operation.on_device.known() ? 0 : 1;
     const Span span = operation.on_device.known() ? operation.on_device : operation.on_host;
@@ -122,7 +128,7 @@ class RankWriter {
                describe_operation(operation, operation.count));
   }
 
-  // NCCL runs the calls of a group in one kernel.
+  // NCCL executes all operations of a group call in one kernel.
   void write_launch(std::uint32_t index, const std::vector<const Operation*>& operations) {
     const Launch& launch = worker_.launches[index];
     const std::uint32_t correlation = index + 1;
@@ -137,7 +143,8 @@ class RankWriter {
       timed |= operation->on_device.known();
       host.cover(operation->on_host);
       if (is_message(*operation)) {
-        // The matching looks for the messages of a kernel right before its launch.
+        // A kernel has room for one collective only, so each message becomes a host op. The
+        // matching of messages looks for these host ops directly before the launch of the kernel.
         const Nanos before = std::max<Nanos>(0, launch.on_host.start - 1);
         trace_.host_ops.push_back({});
         trace_.host_ops.back().collective = describe_operation(*operation, operation->count);
@@ -146,7 +153,8 @@ class RankWriter {
       } else if (collective == nullptr || (collective->function == operation->function &&
                                            collective->dtype == operation->dtype &&
                                            collective->communicator == operation->communicator)) {
-        // Calls of one kind add up: they are one transfer.
+        // Collectives of the same function, type and communicator in one kernel are one transfer:
+        // their counts add up. A negative count marks an unknown or overflowed sum.
         if (collective == nullptr) collective = operation;
         if (operation->count < 0 || __builtin_add_overflow(count, operation->count, &count)) {
           count = INT64_MIN / 2;
@@ -162,9 +170,10 @@ class RankWriter {
                collective == nullptr ? kNone : describe_operation(*collective, count));
   }
 
-  /// The rank of a member of one of our communicators, or -1.
+  /// The rank in the job of the member `place` of one of our communicators; -1 if it is unknown.
   std::int32_t rank_of(const Membership& mine, std::int64_t place) const {
-    // A communicator of everybody in which our place is our rank lists all in their order.
+    // If a communicator has as many members as the job, and our rank in both is the same, the
+    // numbers of the other members are taken to agree too.
     const bool everybody = mine.ranks == trace_.world && mine.rank == trace_.rank;
     if (everybody && place >= 0 && place < mine.ranks) return static_cast<std::int32_t>(place);
     const auto group = groups_.find(mine.communicator);
@@ -173,6 +182,7 @@ class RankWriter {
     return member == group->second.end() ? -1 : member->second;
   }
 
+  /// Lists the members of every communicator whose members are all known.
   void write_groups() {
     for (const auto& [communicator, mine] : mine_) {
       const std::int64_t size = mine.ranks;

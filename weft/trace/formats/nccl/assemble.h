@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communication that NCCL told about, as ranks: each launch (or each call, where launches were not
-// recorded) becomes a kernel on a stream, with the arguments of its calls.
+// Turns the communication that NCCL reported into RankTraces. Each launch becomes a kernel on a
+// stream, with the arguments of its calls. If launches were not recorded, each call becomes one.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +15,48 @@ namespace weft::trace::nccl {
 
 constexpr std::uint32_t kNoLaunch = kNone;
 
-/// A stretch of time; -1, -1 while unknown.
+/// An interval of time; both ends are -1 if it is unknown.
 struct Span {
   Nanos start = -1;
   Nanos end = -1;
 
   bool known() const { return start >= 0 && end >= start; }
+  /// Grows to include `other`; ignores an unknown `other`.
   void cover(const Span& other);
 };
 
-/// A collective or message as NCCL runs it.
+/// A collective or message that NCCL executes.
 struct Operation {
   std::string function;
-  std::string dtype;  ///< empty: `count` is in bytes
+  std::string dtype;  ///< NCCL's name; if it is empty, `count` is in bytes
   std::string communicator;
   std::int64_t count = -1;
   std::int64_t sequence = -1;
-  std::int64_t peer = -1;  ///< place in the communicator
+  std::int64_t peer = -1;  ///< rank of the other end within the communicator, for messages
   std::int64_t stream = 0;
   std::int64_t thread = 0;
-  Span on_host;    ///< while it was put into the queue
-  Span on_device;  ///< unknown where neither channels nor kernels were recorded
-  std::uint32_t launch = kNoLaunch;
+  Span on_host;                      ///< while the host enqueues it
+  Span on_device;                    ///< unknown if neither channels nor kernels were recorded
+  std::uint32_t launch = kNoLaunch;  ///< index into Worker::launches
 };
 
+/// The launch of one kernel, which executes all operations of a group call.
 struct Launch {
   Span on_host;
-  Span on_device;      ///< of the kernel, if it was recorded itself
-  std::string kernel;  ///< its name, likewise
+  Span on_device;      ///< the kernel's; unknown if CUPTI did not record the kernel
+  std::string kernel;  ///< the kernel's name; empty if CUPTI did not record the kernel
   std::int64_t thread = 0;
   std::int64_t stream = 0;
 };
 
-/// A call into NCCL's interface.
+/// A call of an NCCL API function.
 struct HostCall {
   std::string function;
   Span on_host;
   std::int64_t thread = 0;
 };
 
-/// One process and GPU.
+/// One GPU of one process, which is one rank of the job.
 struct Worker {
   std::string host;
   std::int64_t process = -1;
@@ -62,10 +64,11 @@ struct Worker {
   std::vector<HostCall> calls;
   std::vector<Launch> launches;
   std::vector<Operation> operations;
-  std::int64_t records = 0;  ///< lines about it, used or not
+  std::int64_t records = 0;  ///< lines of the file about this worker, used or not
 };
 
-/// Workers without any operation are left out. Fails if none is left.
+/// Gives one RankTrace per worker. Leaves out workers without operations and those without any
+/// usable time. Fails if no worker is left. `file` and `format` go into the traces and messages.
 Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::string& file,
                                         const char* format, Diagnostics& diagnostics);
 

@@ -42,10 +42,10 @@ std::string_view dtype_name(std::string_view nccl) {
 std::string_view function_name(std::string_view function, CollectiveKind kind) {
   if (kind == CollectiveKind::kOther) return function;
   if (kind != CollectiveKind::kSendRecv) return to_text(kind);
-  return function.find("end") != std::string_view::npos ? "send" : "recv";
+  return function.find("end") != std::string_view::npos ? "send" : "recv";  // "Send", "ncclSend"
 }
 
-// A sum over the group, -1 where it is not known or does not fit.
+// `count` times the group size; -1 if either is unknown or the product is too large.
 std::int64_t of_all(std::int64_t count, std::int64_t size) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 16;
   if (count < 0 || size <= 0 || count > kMost / size) return -1;
@@ -68,6 +68,8 @@ CollectiveDetail describe(Interner& names, const ApiCall& call) {
     detail.group_size = static_cast<std::int32_t>(call.group_size);
   }
   detail.in_elements = detail.out_elements = count;
+  // CollectiveDetail counts what goes into and comes out of the call on one rank. The larger side
+  // of a gather or scatter is `count` for every member of the group.
   switch (kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kGather:
@@ -76,7 +78,8 @@ CollectiveDetail describe(Interner& names, const ApiCall& call) {
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kScatter:
       detail.in_elements = all;
-      // The part of one rank must not pass for the whole.
+      // With an unknown group size the input is unknown. Then the output must be unknown too: it
+      // would otherwise be taken for the size of the whole array.
       if (all < 0) detail.out_elements = -1;
       break;
     case CollectiveKind::kAllToAll:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of an NCCL call in Weft's words. NCCL profilers, NCCL Inspector and NCCL's NVTX
-// ranges all report the count that the caller passed, whose meaning differs from call to call.
+// Translates the arguments of an NCCL call into a CollectiveDetail. NCCL profiler plug-ins, NCCL
+// Inspector and NCCL's NVTX ranges all report the count that the caller passed. What this count
+// means depends on the function: for an all-gather it is what one rank sends, for example.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ namespace weft::trace::nccl {
 
 struct ApiCall {
   std::string_view function;  ///< "AllReduce", "ncclAllReduce", "Send" ...
-  std::int64_t count = -1;    ///< elements as passed to NCCL, -1 unknown
-  std::string_view dtype;     ///< "ncclFloat32"; "" if `count` is in bytes
-  std::string_view group;     ///< communicator
+  std::int64_t count = -1;    ///< elements as passed to NCCL; -1 if unknown
+  std::string_view dtype;     ///< for example "ncclFloat32"; empty if `count` is in bytes
+  std::string_view group;     ///< the communicator
   std::int64_t group_size = -1;
-  std::int64_t sequence = -1;  ///< counted by communicator and function
-  std::int32_t self = -1;      ///< global ranks, messages only
-  std::int32_t peer = -1;
+  std::int64_t sequence = -1;  ///< NCCL counts per communicator and function
+  std::int32_t self = -1;      ///< rank in the job of the caller; used for messages only
+  std::int32_t peer = -1;      ///< rank in the job of the other end; used for messages only
 };
 
-/// Unknown functions and types stay as they are spelt. Counts that do not fit are left unknown.
+/// Keeps the spelling of unknown functions and types. Counts that would overflow become unknown.
 CollectiveDetail describe(Interner& names, const ApiCall& call);
 
 }  // namespace weft::trace::nccl

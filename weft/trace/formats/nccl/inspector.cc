@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL Inspector (a plug-in that comes with NCCL), formats v4.0 to v4.3: one JSON line for each
-// finished collective ("coll_perf") or message ("p2p_perf"). "header" says which communicator,
-// "metadata" which process; since v4.3 both stand only in the line with "dump_stats" that begins a
-// batch. Times come with NCCL_INSPECTOR_DUMP_VERBOSE=1 only, in microseconds of Unix time.
+// Reader of NCCL Inspector logs, formats v4.0 to v4.3. NCCL Inspector is a plug-in that comes with
+// NCCL. It writes one JSON line per finished collective ("coll_perf") or message ("p2p_perf").
+// "header" names the communicator and "metadata" the process. Since v4.3 both are only in the line
+// with "dump_stats" that begins a batch, and hold for all lines of the batch. The log has times
+// only with NCCL_INSPECTOR_DUMP_VERBOSE=1; they are microseconds of Unix time.
+//
+// The reader first sorts operations by process and by member of a communicator. place() then
+// decides which members are the same GPU.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,30 +24,32 @@ using nccl::Worker;
 
 constexpr DiagnosticKind kDropped{
     "inspector-dropped", Severity::kDataLoss,
-    "NCCL Inspector itself lost records because its ring was full",
-    "NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and _P2P_RING_SIZE, or a shorter dump interval"};
+    "NCCL Inspector itself lost records because its ring buffer was full",
+    "raise NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and NCCL_INSPECTOR_DUMP_P2P_RING_SIZE, or shorten "
+    "the dump interval"};
 constexpr DiagnosticKind kUntimed{"inspector-without-times", Severity::kDataLoss,
                                   "records without times were left out",
                                   "record with NCCL_INSPECTOR_DUMP_VERBOSE=1"};
 constexpr DiagnosticKind kUnplaced{
     "inspector-unplaced", Severity::kDataLoss,
-    "records of a communicator whose members cannot be told apart were left out",
-    "run one process for each GPU, or leave communicators of other sizes out"};
+    "records of communicators whose members cannot be assigned to GPUs were left out",
+    "run one process per GPU, or use only communicators that contain all GPUs of a process"};
 
-/// What the header and the metadata say, kept for the lines that lack them.
+/// The contents of "header" and "metadata". They are kept for the following lines, which may lack
+/// them.
 struct Origin {
   std::string host, communicator;
   std::int64_t process = -1, rank = -1, ranks = -1;
 };
 
-/// One operation of a line.
+/// The operation of one line.
 struct Performance {
   std::string function;
   std::int64_t sequence = -1, bytes = -1, peer = -1;
-  Nanos length = -1;  ///< as measured
-  bool by_gpu = false;
-  Nanos queued = -1, left_queue = -1;
-  Span kernel;
+  Nanos length = -1;                   ///< duration that NCCL Inspector measured
+  bool by_gpu = false;                 ///< `length` was measured with the GPU's clock
+  Nanos queued = -1, left_queue = -1;  ///< start and end of enqueueing it
+  Span kernel;                         ///< from the first to the last channel, on the host's clock
 };
 
 void read_kernels(JsonScanner& json, Performance& perf) {
@@ -60,14 +66,14 @@ void read_kernels(JsonScanner& json, Performance& perf) {
         json.skip();
       }
     });
-    // A channel that was not seen to start has 0.
+    // 0 means that the plug-in did not see the channel start.
     if (channel.start > 0) perf.kernel.cover(channel);
   }
 }
 
 void read_performance(JsonScanner& json, Performance& perf) {
   nccl::read_members(json, [&](std::string_view key) {
-    // "coll_sn" and "p2p_sn" mean the same.
+    // Keys of collectives and messages differ only in their prefix: "coll_sn" and "p2p_sn".
     const std::size_t line = key.find('_');
     const std::string_view what = line == key.npos ? key : key.substr(line + 1);
     if (key == "coll" || key == "p2p") {
@@ -100,7 +106,9 @@ void read_performance(JsonScanner& json, Performance& perf) {
   });
 }
 
-// The GPU's own measure of the length is better than the times at which the host looked.
+// The host polls the channels, so it sees their start late; a length that the GPU measured is more
+// precise. The end is taken from the host. Without channel times the operation starts when it was
+// enqueued.
 Span time_of(const Performance& perf) {
   Span span = perf.kernel;
   if (span.known() && perf.by_gpu && perf.length > 0) {
@@ -140,6 +148,7 @@ class InspectorFile {
         json.skip();
       }
     }
+    // Use nothing of a damaged line, not even its header.
     if (!json.ok()) return;
     origin_ = origin;
     dropped_ += std::max<std::int64_t>(dropped, 0);
@@ -159,7 +168,7 @@ class InspectorFile {
   }
 
  private:
-  /// The operations that one member of a communicator reported.
+  /// The operations that one process reported for one of its members of a communicator.
   struct Member {
     Origin origin;
     std::vector<Operation> operations;
@@ -205,7 +214,7 @@ class InspectorFile {
     operation.count = perf.bytes;
     operation.sequence = perf.sequence;
     operation.peer = perf.peer;
-    // 0 and -1 both mean that it was not seen.
+    // 0 and -1 both mean that the plug-in did not record the time.
     if (perf.queued > 0) operation.on_host = {perf.queued, perf.left_queue};
     operation.on_device = span;
     const std::pair process(origin_.host, origin_.process);
@@ -214,9 +223,11 @@ class InspectorFile {
     member.operations.push_back(std::move(operation));
   }
 
-  // A process with one GPU is one member of each of its communicators. One with several is several
-  // members of some: those of the largest communicator are its workers, and other communicators
-  // that all of them are in list them in the same order.
+  // Decides which members belong to the same GPU of a process. A process with one GPU is one member
+  // of each of its communicators. A process with several GPUs is several members of some of them.
+  // The members in the communicator with most of them are taken as its GPUs. Another communicator
+  // with as many members of this process is assumed to list the GPUs in the same order; the members
+  // of all other communicators cannot be assigned.
   void place(Members& members, std::vector<Worker>& workers) {
     std::map<std::string, std::vector<Member*>> groups;
     for (auto& [key, member] : members) groups[key.first].push_back(&member);
@@ -245,8 +256,9 @@ class InspectorFile {
         worker.memberships.push_back({communicator, member.origin.ranks, member.origin.rank});
         worker.records += static_cast<std::int64_t>(member.operations.size());
         for (Operation& operation : member.operations) {
-          // Streams are not told. Work of a communicator is done in order, but messages there and
-          // back run beside each other.
+          // The log does not name streams. Operations of a communicator run in order, except that
+          // sends and receives run at the same time. So each communicator gets three streams: for
+          // collectives, sends and receives.
           operation.stream = base + (operation.function == "Send"   ? 1
                                      : operation.function == "Recv" ? 2
                                                                     : 0);
@@ -285,7 +297,7 @@ class NcclInspectorReader final : public Reader {
     WEFT_TRY(nccl::read_lines(json, source, options, diagnostics, [&] { file.read_line(json); }));
     if (file.untimed() > 0 && file.untimed() == file.operations()) {
       return fail(ErrorCode::kBadInput,
-                  "this log of NCCL Inspector tells how long collectives took but not when; record "
+                  "this NCCL Inspector log has durations of collectives but no start times; record "
                   "with NCCL_INSPECTOR_DUMP_VERBOSE=1",
                   source.name());
     }

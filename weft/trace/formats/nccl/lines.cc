@@ -8,7 +8,7 @@ namespace weft::trace::nccl {
 namespace {
 
 constexpr DiagnosticKind kDamaged{"damaged-lines", Severity::kDataLoss,
-                                  "lines that are no JSON were left out",
+                                  "lines that are not valid JSON were left out",
                                   "copy the file again; several processes may have written to it"};
 constexpr std::int64_t kLinesBetweenProgress = 1024;
 constexpr Nanos kLatest = Nanos{1} << 61;
@@ -34,7 +34,7 @@ Status read_lines(JsonScanner& scanner, const ByteSource& source, const ReadOpti
     }
     if (scanner.broken()) {
       diagnostics.add(kDamaged, place());
-      if (!scanner.resync("\n{")) break;
+      if (!scanner.resync("\n{")) break;  // resume at the next line that begins an object
     } else if (kind == JsonKind::kNothing || scanner.cut()) {
       break;
     }

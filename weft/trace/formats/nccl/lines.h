@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines: one object after the other. A damaged one costs itself, not those behind it.
+// Reads JSON lines: one JSON object per line. A damaged line is dropped; the lines after it are
+// read.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,20 @@
 
 namespace weft::trace::nccl {
 
-/// Calls `record` inside of every object, past its '{'; it reads up to the '}'. Texts it is given
-/// stay valid until it returns. Repairs and damage go to `diagnostics`.
+/// Calls `record` once per object, after the scanner has entered the object; `record` must read the
+/// whole object. The texts it reads are valid until it returns. Repairs and damage become
+/// diagnostics. Fails if the source cannot be read or if the progress callback cancels.
 Status read_lines(JsonScanner& scanner, const ByteSource& source, const ReadOptions& options,
                   Diagnostics& diagnostics, const std::function<void()>& record);
 
-/// Calls `member` for each key of the object at hand; skips what is no object.
+/// Calls `member` for each key of the object that comes next; `member` must consume the value.
+/// Skips any other kind of value.
 void read_members(JsonScanner& scanner, const std::function<void(std::string_view key)>& member);
 
-/// Times that can be added and subtracted without care, else -1. Microseconds with decimals.
+/// Reads microseconds with decimals as nanoseconds. -1 if the value is not a time, or is so large
+/// that sums of times could overflow.
 Nanos read_micros(JsonScanner& scanner);
-/// A number that is not negative, or -1.
+/// Reads a number; -1 if the value is negative or not a number.
 std::int64_t read_count(JsonScanner& scanner);
 
 }  // namespace weft::trace::nccl

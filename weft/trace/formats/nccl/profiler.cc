@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the lines of a profiler plug-in to what each GPU did. Lines are written when an event ends,
-// so children may come before their parents; addresses of events are used again.
+// Turns the lines of a profiler plug-in into what each GPU did. A plug-in writes an event when the
+// event ends, so children may come before their parents. Events are identified by their address in
+// the process, and NCCL reuses addresses. So add() only collects, and finish() connects the events:
+//   1. sort_launches(): give each operation its launch, and each launch its CUPTI kernel.
+//   2. time_operations(): give each operation the times of its channels. Of all operations at the
+//      parent's address, the channel belongs to the last one that started before it.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -24,9 +28,10 @@ using nccl::Worker;
 
 constexpr DiagnosticKind kNoTime{
     "event-without-time", Severity::kDataLoss, "events without a usable start or end were left out",
-    "the plug-in was stopped while writing; let the job end by itself"};
+    "the plug-in was stopped while it wrote; let the job end by itself"};
 
-/// "_Z22ncclDevKernel_SendRecv24ncclDev..." -> "ncclDevKernel_SendRecv"
+/// Takes the function name out of a mangled C++ name:
+/// "_Z22ncclDevKernel_SendRecv24ncclDev..." becomes "ncclDevKernel_SendRecv".
 std::string_view plain_name(std::string_view name) {
   if (!name.starts_with("_Z")) return name;
   std::size_t length = 0;
@@ -37,15 +42,17 @@ std::string_view plain_name(std::string_view name) {
   return rest.substr(digits, length);
 }
 
-/// Addresses are those of a process.
+/// Process id and address of an event: addresses are unique within a process only.
 using Address = std::pair<std::int64_t, std::uint64_t>;
 
+/// What one channel did for one operation.
 struct Channel {
-  Address parent;
-  Span seen;  ///< by the proxy thread, which may look late
-  std::int64_t gpu_start = -1, gpu_stop = -1;
+  Address parent;  ///< the operation
+  Span seen;       ///< when the proxy thread noticed the start and the end, on the host's clock
+  std::int64_t gpu_start = -1, gpu_stop = -1;  ///< on the GPU's clock, in nanoseconds
 };
 
+/// A kernel that CUPTI recorded.
 struct Kernel {
   Span span;
   std::string name;
@@ -100,7 +107,8 @@ class ProfilerFile {
 
   void lose() { ++lost_; }
 
-  // A GPU of a process. Where the plug-in does not name the GPU the rank has to do.
+  // Identifies a GPU of a process. If the plug-in does not name the GPU, the rank in the
+  // communicator identifies it.
   static WorkerKey key_of(const ProfilerRecord& record) {
     return {record.process, std::string(record.gpu), record.gpu.empty() ? record.rank : 0};
   }
@@ -150,7 +158,8 @@ class ProfilerFile {
     addresses_[index_.at(key_of(record))].push_back({record.process, record.address});
   }
 
-  // The GPU's clock at the stop comes as a state before the channel's own line.
+  // The plug-in writes the GPU's time at the end of a channel as a "state" line, before the line of
+  // the channel itself.
   void add_state(const ProfilerRecord& record) {
     if (record.name == "KernelChStop") {
       gpu_stops_[{record.process, record.address}] = record.gpu_clock;
@@ -170,14 +179,16 @@ class ProfilerFile {
     channels_.push_back(channel);
   }
 
-  // Its GPU is not that of the launch in all versions; the link is.
+  // CUPTI kernels are connected to launches by the link (external correlation id). The GPU that the
+  // line names cannot be used: in some versions it differs from that of the launch.
   void add_kernel(const ProfilerRecord& record) {
     if (record.type != "KERNEL" && record.type != "CONCURRENT_KERNEL") return;
     if (!record.span.known()) return lose();
     kernels_[{record.process, record.link}] = {record.span, std::string(plain_name(record.name))};
   }
 
-  // The calls that a launch carries start once it is made.
+  // NCCL starts the operations of a launch after the launch has started. So an operation belongs to
+  // the last launch that started before it.
   void sort_launches(std::size_t w) {
     Worker& worker = workers_[w];
     for (std::size_t i = 0; i < worker.launches.size(); ++i) {
@@ -198,8 +209,9 @@ class ProfilerFile {
     }
   }
 
-  // The proxy thread sees the end of a channel at once but its start late. The GPU's own clock has
-  // the right length; it has nothing to do with the host's.
+  // The proxy thread notices the end of a channel at once but its start late. The GPU's clock gives
+  // the right length, but its zero has no relation to the host's clock. So the end comes from the
+  // host and the length from the GPU. An operation spans all of its channels.
   void time_operations(const std::map<Address, std::vector<Operation*>>& at_address) {
     struct Times {
       Span seen;
@@ -235,11 +247,11 @@ class ProfilerFile {
 
   std::map<WorkerKey, std::size_t> index_;
   std::vector<Worker> workers_;
-  std::vector<std::vector<Address>> addresses_;   ///< of the operations of each worker
-  std::vector<std::vector<std::int64_t>> links_;  ///< of the launches of each worker
-  std::map<Address, std::int64_t> gpu_stops_;
+  std::vector<std::vector<Address>> addresses_;   ///< by worker and operation
+  std::vector<std::vector<std::int64_t>> links_;  ///< by worker and launch
+  std::map<Address, std::int64_t> gpu_stops_;     ///< of channels whose own line is still to come
   std::vector<Channel> channels_;
-  std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;  ///< by process and link
   std::int64_t lost_ = 0;
 };
 

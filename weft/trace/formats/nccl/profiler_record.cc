@@ -52,7 +52,7 @@ void read_record(JsonScanner& json, ProfilerRecord& record) {
         record.process = read_count(json);
       } else if (key == "tid") {
         const std::int64_t thread = read_count(json);
-        if (record.thread < 0) record.thread = thread;
+        if (record.thread < 0) record.thread = thread;  // keep the thread of the start
       } else {
         json.skip();
       }

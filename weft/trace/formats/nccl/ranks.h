@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks from NCCL's communicators. A process knows its place in every communicator it is in; the
-// largest one is taken for the job.
+// Derives ranks in the job from NCCL's communicators. A process knows its rank within each of its
+// communicators. The largest communicator is assumed to be that of the whole job.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,21 @@
 
 namespace weft::trace::nccl {
 
+/// That a worker is member `rank` of a communicator of `ranks` members; -1 if unknown.
 struct Membership {
   std::string communicator;
   std::int64_t ranks = -1;
   std::int64_t rank = -1;
 };
 
+/// Rank and world size in the job; -1 if unknown.
 struct Place {
   std::int32_t rank = -1;
   std::int32_t world = -1;
 };
 
-/// For each worker its place in its largest communicator, if that tells all of them apart; else all
-/// are unknown.
+/// Gives each worker its rank within its largest communicator. If these communicators differ in
+/// size, or two workers would get the same rank, all workers stay unknown.
 std::vector<Place> place_workers(const std::vector<std::vector<Membership>>& workers);
 
 }  // namespace weft::trace::nccl

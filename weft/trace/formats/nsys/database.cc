@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// open() works in three steps: load() reads the file into one block of memory, attach() gives the
+// block to SQLite with all dangerous features switched off, list_tables() notes the plain tables.
+// A progress handler (watch()) counts SQLite's instructions, which bounds the time of every query.
 #include "weft/trace/formats/nsys/database.h"
 
 #include <sqlite3.h>
@@ -11,15 +14,17 @@ namespace {
 
 constexpr std::size_t kFirstAllocation = 1u << 20;
 constexpr std::size_t kPiece = 1u << 20;
-/// SQLite's own instructions between two looks at the clock and the user.
-constexpr int kInstructionsBetweenLooks = 10'000;
-/// To read a row takes some 30 instructions and no row is shorter than a few bytes, so a sound
-/// database stays far below this. One whose pages point at each other in circles does not.
-constexpr std::int64_t kInstructionsAByte = 8;
+/// Instructions of SQLite's virtual machine between two calls of watch().
+constexpr int kInstructionsBetweenChecks = 10'000;
+/// Reading a row takes about 30 instructions, and a row has at least a few bytes. So an undamaged
+/// database stays far below this limit. A database whose pages refer to each other in a cycle does
+/// not.
+constexpr std::int64_t kInstructionsPerByte = 8;
 constexpr std::int64_t kInstructionsAtLeast = 2'000'000;
 constexpr int kLongestValue = 256 << 20;
 constexpr std::size_t kHeaderBytes = 100;
 
+/// A name as an SQL identifier: in double quotes, with double quotes inside doubled.
 std::string quoted(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) {
@@ -66,7 +71,8 @@ Result<std::unique_ptr<Database>> Database::open(ByteSource& source,
   return database;
 }
 
-// realloc moves large blocks by their pages, so growing neither copies nor doubles the peak.
+// For large blocks realloc remaps pages instead of copying them. So growing the block does not need
+// old and new block in memory at the same time.
 Status Database::load(ByteSource& source) {
   std::size_t capacity = 0;
   std::size_t size = 0;
@@ -76,8 +82,8 @@ Status Database::load(ByteSource& source) {
       auto* grown = static_cast<char*>(std::realloc(memory_.get(), capacity));
       if (grown == nullptr) {
         return fail(ErrorCode::kUnavailable,
-                    "not enough memory for the database, which must be held as a whole; export "
-                    "only what Weft reads, with nsys export --tables",
+                    "not enough memory to hold the whole database; export only the tables that "
+                    "Weft reads, with nsys export --tables",
                     name_, static_cast<std::int64_t>(size));
       }
       static_cast<void>(memory_.release());
@@ -92,10 +98,12 @@ Status Database::load(ByteSource& source) {
   }
   size_ = static_cast<std::int64_t>(size);
   if (source.truncated() || size < kHeaderBytes) {
-    return fail(ErrorCode::kBadInput, "the database ends in the middle; copy the file again", name_,
+    return fail(ErrorCode::kBadInput, "the database ends too early; copy the file again", name_,
                 size_);
   }
-  // A database left in write-ahead mode wants a second file; what is in this one can be read as is.
+  // Bytes 18 and 19 of the header are the write and read version. 2 means write-ahead logging, for
+  // which SQLite wants a second file. 1 means that the file is complete; the data in this file is
+  // readable in both cases.
   for (const std::size_t mode : {18u, 19u}) {
     if (memory_.get()[mode] == 2) memory_.get()[mode] = 1;
   }
@@ -110,6 +118,7 @@ Status Database::attach() {
       nullptr);
   connection_.reset(connection);
   if (opened != SQLITE_OK) return tl::unexpected(error("opening it"));
+  // Limits far above what the queries here need, and far below SQLite's defaults.
   const std::pair<int, int> limits[] = {
       {SQLITE_LIMIT_LENGTH, kLongestValue}, {SQLITE_LIMIT_SQL_LENGTH, 1 << 18},
       {SQLITE_LIMIT_COLUMN, 1000},          {SQLITE_LIMIT_EXPR_DEPTH, 50},
@@ -125,7 +134,7 @@ Status Database::attach() {
   for (const auto& [option, value] : switches) {
     sqlite3_db_config(connection, option, value, nullptr);
   }
-  sqlite3_progress_handler(connection, kInstructionsBetweenLooks, &Database::watch, this);
+  sqlite3_progress_handler(connection, kInstructionsBetweenChecks, &Database::watch, this);
   const int code =
       sqlite3_deserialize(connection, "main", reinterpret_cast<unsigned char*>(memory_.get()),
                           size_, size_, SQLITE_DESERIALIZE_READONLY);
@@ -137,7 +146,8 @@ Status Database::attach() {
   return {};
 }
 
-// Only plain tables: reading a view or a virtual table runs what the file says.
+// Lists plain tables only: reading a view or a virtual table would execute code that the file
+// chooses.
 Status Database::list_tables() {
   WEFT_ASSIGN(Rows rows,
               prepare("SELECT name, sql FROM sqlite_master WHERE type = 'table'", "sqlite_master"));
@@ -162,7 +172,7 @@ Result<Rows> Database::prepare(const std::string& sql, const std::string& table)
 Result<Rows> Database::select(const std::string& table,
                               std::initializer_list<const char*> columns) const {
   if (!has_table(table)) return Rows();
-  // table_info leaves computed columns out.
+  // table_info does not list computed columns. Selecting one would execute its expression.
   WEFT_ASSIGN(Rows info, prepare("PRAGMA table_info(" + quoted(table) + ")", table));
   std::set<std::string, std::less<>> present;
   for (;;) {
@@ -170,6 +180,7 @@ Result<Rows> Database::select(const std::string& table,
     if (!more) break;
     present.emplace(info.text(1));
   }
+  // NOT INDEXED makes SQLite read the table front to back: indices of the file are not trusted.
   std::string list;
   for (const char* column : columns) {
     if (!list.empty()) list += ", ";
@@ -186,11 +197,11 @@ Error Database::error(const std::string& where) const {
   }
   if (code == SQLITE_NOTADB) {
     return {ErrorCode::kBadInput,
-            "this is no SQLite database, or an encrypted or damaged one; export it again with nsys "
-            "export --type sqlite",
+            "this is not a SQLite database, or it is encrypted or damaged; export it again with "
+            "nsys export --type sqlite",
             name_, 0};
   }
-  const std::string reason = endless_ ? "its pages go in circles" : sqlite3_errstr(code);
+  const std::string reason = endless_ ? "its pages form a cycle" : sqlite3_errstr(code);
   return {ErrorCode::kBadInput,
           "the SQLite database is damaged (" + where + ": " + reason +
               "); copy the file again, or export it again with nsys export --type sqlite",
@@ -199,9 +210,9 @@ Error Database::error(const std::string& where) const {
 
 int Database::watch(void* self) {
   auto& database = *static_cast<Database*>(self);
-  database.instructions_ += kInstructionsBetweenLooks;
+  database.instructions_ += kInstructionsBetweenChecks;
   database.endless_ =
-      database.instructions_ > kInstructionsAtLeast + kInstructionsAByte * database.size_;
+      database.instructions_ > kInstructionsAtLeast + kInstructionsPerByte * database.size_;
   database.cancelled_ = database.progress_ && !database.progress_(database.size_);
   return database.endless_ || database.cancelled_ ? 1 : 0;
 }

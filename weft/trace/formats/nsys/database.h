@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SQLite database that nobody trusts: held in memory, read only, one table at a time and without
-// anything that its schema could make SQLite run (views, triggers, virtual tables, computed
-// columns). Damage, endless structures included, ends in an Error.
+// Read access to a SQLite database from an untrusted source. The database is held in memory and
+// never written. Rows are read one table at a time. Nothing in the schema can make SQLite execute
+// something: views, triggers, virtual tables and computed columns are not used. Damage ends in an
+// Error; this includes pages that refer to each other in a cycle.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,13 @@ class Rows {
  public:
   /// Moves to the next row; false at the end.
   Result<bool> next();
-  /// nullopt where the table lacks the column, or the row holds no whole number there.
+  /// nullopt if the table lacks the column, or the value of this row is not an integer.
   std::optional<std::int64_t> integer(int column) const;
   std::int64_t integer(int column, std::int64_t missing) const {
     return integer(column).value_or(missing);
   }
-  /// Empty where there is none. Valid until next().
+  /// Empty if the table lacks the column, or the value of this row is not a text. The view is valid
+  /// until next().
   std::string_view text(int column) const;
 
  private:
@@ -47,14 +49,15 @@ class Rows {
 
 class Database {
  public:
-  /// Takes all of `source`: memory is that of the (unpacked) database, once. `progress` gets the
-  /// bytes read and is asked again during queries; it returns false to cancel.
+  /// Reads all of `source` into memory; this takes the uncompressed size of the database once.
+  /// `progress` is called with the bytes read, while loading and again during queries. It returns
+  /// false to cancel.
   static Result<std::unique_ptr<Database>> open(ByteSource& source,
                                                 std::function<bool(std::int64_t)> progress);
 
   bool has_table(const std::string& table) const { return tables_.contains(table); }
-  /// The given columns of a table; those it lacks are empty in every row. A table that is not there
-  /// has no rows.
+  /// The given columns of a table. A column that the table lacks is empty in every row. A missing
+  /// table has no rows. Both are normal, because tables and columns differ between nsys versions.
   Result<Rows> select(const std::string& table, std::initializer_list<const char*> columns) const;
 
   const std::string& name() const { return name_; }
@@ -80,11 +83,11 @@ class Database {
   std::function<bool(std::int64_t)> progress_;
   std::unique_ptr<char, Free> memory_;
   std::int64_t size_ = 0;
-  std::unique_ptr<sqlite3, Close> connection_;  ///< closed before memory_ goes
+  std::unique_ptr<sqlite3, Close> connection_;  ///< uses memory_, so it is destroyed before memory_
   std::set<std::string, std::less<>> tables_;
-  std::int64_t instructions_ = 0;
+  std::int64_t instructions_ = 0;  ///< that SQLite's virtual machine has executed
   bool cancelled_ = false;
-  bool endless_ = false;
+  bool endless_ = false;  ///< more instructions than any undamaged database of this size needs
 };
 
 }  // namespace weft::trace::nsys

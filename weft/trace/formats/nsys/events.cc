@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// One function per kind of table. The order in read() matters: strings come first, because all
+// other tables refer to them; device work comes before calls, because only device work tells which
+// GPU of a process a call belongs to; event records come before the waits that refer to them. Every
+// table may be missing and every column may be NULL, depending on the version of nsys.
 #include "weft/trace/formats/nsys/events.h"
 
 #include <algorithm>
@@ -8,17 +12,20 @@
 namespace weft::trace::nsys {
 namespace {
 
-/// Keeps sums and differences of times inside 64 bits.
+/// Limit of timestamps; sums and differences of valid times then fit into 64 bits.
 constexpr Nanos kLatest = Nanos{1} << 61;
-/// Logs of the job's output are stored among the names.
+/// Limit of names. nsys stores whole logs of the job's output in the same table as the names.
 constexpr std::size_t kLongestName = 64u << 10;
+/// The stream id of a wait that belongs to no stream.
 constexpr std::int64_t kNoStream = 0xffffffff;
 
-/// "cudaLaunchKernel_v7000" and "cudaMemcpyAsync_ptsz_v7000" are the calls that everybody else
-/// spells without the version.
+/// Removes CUDA's version suffix, because other profilers write the names without it:
+/// "cudaLaunchKernel_v7000" and "cudaMemcpyAsync_ptsz_v7000" become "cudaLaunchKernel" and
+/// "cudaMemcpyAsync".
 std::string_view without_version(std::string_view name) {
   const std::size_t at = name.rfind("_v");
-  // Versions of the interface have four digits or more; "_v2" belongs to the name.
+  // Versions of the CUDA API have at least four digits; a short suffix such as "_v2" is part of the
+  // name.
   if (at != std::string_view::npos && name.size() - at >= 6 &&
       name.find_first_not_of("0123456789", at + 2) == std::string_view::npos) {
     name = name.substr(0, at);
@@ -29,6 +36,8 @@ std::string_view without_version(std::string_view name) {
   return name;
 }
 
+/// The name of a value of nsys's ENUM_CUDA_MEMCPY_OPER, as Kineto writes it. The last three values
+/// are copies of unified memory; they get the name of their direction.
 std::string_view copy_name(std::int64_t kind) {
   constexpr std::array<std::string_view, 14> kNames = {
       "Memcpy",      "Memcpy HtoD", "Memcpy DtoH", "Memcpy HtoA", "Memcpy AtoH",
@@ -71,7 +80,7 @@ std::uint32_t last_index(std::size_t size) { return static_cast<std::uint32_t>(s
 Status Events::read() {
   WEFT_TRY(read_strings());
   WEFT_TRY(read_ranges());
-  // Device work comes before calls: it tells on behalf of which device a call was made.
+  // Device work comes before calls: it tells for which device a call was made.
   WEFT_TRY(read_kernels());
   WEFT_TRY(read_graphs());
   WEFT_TRY(read_copies());
@@ -109,14 +118,14 @@ std::int64_t Events::process_of_row(std::optional<std::int64_t> global) const {
   return workers_.names_processes() && global ? process_of(*global) : 0;
 }
 
-std::uint32_t Events::host_lane(Draft& draft, std::int64_t global_tid, bool loose) {
-  // Ranges that need not nest get a row of their own beside the thread's.
-  const auto key = std::tuple(false, global_tid, std::int64_t{loose ? 1 : 0});
+std::uint32_t Events::host_lane(Draft& draft, std::int64_t global_tid, bool start_end) {
+  // NVTX start-end ranges may overlap without nesting, so they get a lane of their own.
+  const auto key = std::tuple(false, global_tid, std::int64_t{start_end ? 1 : 0});
   const auto next = static_cast<std::uint32_t>(draft.trace.lanes.size());
   const auto [lane, fresh] = draft.lanes.try_emplace(key, next);
   if (fresh) {
-    draft.trace.lanes.push_back(
-        {false, pid_of(global_tid), tid_of(global_tid), -1, loose ? "NVTX start-end ranges" : ""});
+    draft.trace.lanes.push_back({false, pid_of(global_tid), tid_of(global_tid), -1,
+                                 start_end ? "NVTX start-end ranges" : ""});
   }
   return lane->second;
 }
@@ -150,13 +159,13 @@ bool Events::time_of(const Rows& row, int start, int end, Time& out) {
   return true;
 }
 
-// start, end, deviceId, streamId, correlationId, globalPid
+// The columns are: start, end, deviceId, streamId, correlationId, globalPid.
 bool Events::device_row(const Rows& row, DeviceRow& out) {
   const std::int64_t process = process_of_row(row.integer(5));
   const std::int64_t device = row.integer(2, 0);
   const std::uint32_t worker = workers_.on_device(process, device);
-  if (worker == Workers::kNobody) {
-    ++losses_.strangers;
+  if (worker == Workers::kNoWorker) {
+    ++losses_.helper_events;
     return false;
   }
   if (!time_of(row, 0, 1, out.time)) return false;
@@ -191,7 +200,7 @@ Status Events::read_kernels() {
     KernelDetail detail;
     detail.shape = trace.names.intern(shape);
     if (const auto node = rows.integer(14)) {
-      // The upper half names the graph.
+      // The upper half is the id of the graph; the lower half identifies the node.
       detail.graph_node = static_cast<std::uint32_t>(*node & 0x7fffffff);
     }
     trace.kernels.push_back(detail);
@@ -202,7 +211,7 @@ Status Events::read_kernels() {
   }
 }
 
-// Recorded with --cuda-graph-trace=graph, the default: one row stands for all kernels of a graph.
+// With nsys's default --cuda-graph-trace=graph, one row stands for all kernels of a CUDA graph.
 Status Events::read_graphs() {
   WEFT_ASSIGN(Rows rows, database_.select("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
                                           {"start", "end", "deviceId", "streamId", "correlationId",
@@ -226,7 +235,7 @@ Status Events::read_copies() {
   };
   for (const Table& table : {Table{"CUPTI_ACTIVITY_KIND_MEMCPY", EventKind::kMemcpy},
                              Table{"CUPTI_ACTIVITY_KIND_MEMSET", EventKind::kMemset}}) {
-    // A memset has no copyKind, which then reads as absent.
+    // The memset table has no column copyKind; select() then gives NULL.
     WEFT_ASSIGN(Rows rows,
                 database_.select(table.name, {"start", "end", "deviceId", "streamId",
                                               "correlationId", "globalPid", "bytes", "copyKind"}));
@@ -268,12 +277,13 @@ Status Events::read_waits() {
     WEFT_ASSIGN(const bool more, rows.next());
     if (!more) return {};
     const std::int64_t process = process_of_row(rows.integer(5));
+    // Some versions write a wrong device into these rows, so the device comes from the context.
     const std::int64_t device =
         workers_.device_of(process, rows.integer(7, -1), rows.integer(2, 0));
     const std::uint32_t worker = workers_.on_device(process, device);
     Time time;
-    if (worker == Workers::kNobody) {
-      ++losses_.strangers;
+    if (worker == Workers::kNoWorker) {
+      ++losses_.helper_events;
       continue;
     }
     if (!time_of(rows, 0, 1, time)) continue;
@@ -311,9 +321,11 @@ Status Events::read_calls() {
     const std::int64_t process = process_of_row(thread);
     const auto& owners = workers_.in_process(process);
     Time time;
-    if (owners.empty()) ++losses_.strangers;
+    if (owners.empty()) ++losses_.helper_events;
     if (owners.empty() || !time_of(rows, 0, 1, time)) continue;
     const std::uint32_t correlation = correlation_of(rows.integer(3));
+    // A call that launched work belongs to the rank of that work. Other calls of a process with
+    // several GPUs go to all of its ranks.
     const auto launched = launched_for_.find({process, correlation});
     for (const std::uint32_t owner : owners) {
       Draft& draft = drafts_[owner];
@@ -327,7 +339,7 @@ Status Events::read_calls() {
 }
 
 Status Events::read_overhead() {
-  constexpr std::int64_t kQueueFull = 8;
+  constexpr std::int64_t kQueueFull = 8;  // CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL
   for (const char* table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"}) {
     WEFT_ASSIGN(Rows rows,
                 database_.select(table, {"start", "end", "globalTid", "nameId", "overheadType"}));
@@ -341,7 +353,7 @@ Status Events::read_overhead() {
       for (const std::uint32_t owner : owners) {
         Draft& draft = drafts_[owner];
         ++draft.trace.facts.total_events;
-        // The graph knows a full launch queue by the name that the PyTorch profiler gives it.
+        // The graph builder recognises a full launch queue by the name that Kineto gives it.
         const NameId name = rows.integer(4, 0) == kQueueFull
                                 ? draft.trace.names.intern("Command Buffer Full")
                                 : name_of(draft, rows.integer(3), "profiler overhead");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activity tables of an export, row by row, as the columns of each rank.
+// Reads the activity tables of an export row by row into the columns of each rank.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@
 
 namespace weft::trace::nsys {
 
-/// Rows that could not be used.
+/// Counts of rows that could not be used or had to be corrected.
 struct Losses {
   std::int64_t without_time = 0;
-  std::int64_t open_ranges = 0;  ///< NVTX ranges that had not ended
-  std::int64_t negative = 0;
-  std::int64_t strangers = 0;  ///< of processes that ran no kernels
+  std::int64_t open_ranges = 0;    ///< NVTX ranges that had not ended when the recording did
+  std::int64_t negative = 0;       ///< negative durations, set to 0
+  std::int64_t helper_events = 0;  ///< rows of processes that ran no kernels
 };
 
-/// A range that may mark a step.
+/// An NVTX range that may mark a step.
 struct StepCandidate {
   StepText text;
   StepMark mark;
 };
 
-/// A message whose peer is known by its rank inside of a communicator.
+/// A message of which only the peer's rank within a communicator is known.
 struct PeerInGroup {
-  std::uint32_t collective = 0;
+  std::uint32_t collective = 0;  ///< index into RankTrace::collectives
   std::string communicator;
   std::int64_t peer = -1;
 };
@@ -41,21 +41,23 @@ struct PeerInGroup {
 /// A rank while it is being filled.
 struct Draft {
   RankTrace trace;
+  /// Lane by (false, global thread id, 1 for start-end ranges) or (true, device, stream).
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> lanes;
-  std::unordered_map<std::int64_t, NameId> names;  ///< by id of StringIds
+  std::unordered_map<std::int64_t, NameId> names;  ///< by id in the table StringIds
   std::vector<StepCandidate> steps;
-  std::map<std::string, NcclPayload> communicators;  ///< those whose size is known
+  std::map<std::string, NcclPayload> communicators;  ///< communicators of known size
   std::vector<PeerInGroup> peers;
-  std::int64_t waits = 0;           ///< between streams
-  std::int64_t resolved_waits = 0;  ///< of which we know what they wait for
+  std::int64_t waits = 0;           ///< waits of a stream for an event of another stream
+  std::int64_t resolved_waits = 0;  ///< those for which the recorded event is known
 };
 
+/// Fills `drafts`, which has one entry per worker, in the order of workers.all().
 class Events {
  public:
   Events(const Database& database, const Workers& workers, std::vector<Draft>& drafts)
       : database_(database), workers_(workers), drafts_(drafts) {}
 
-  /// All tables that Weft uses; those that are missing hold nothing.
+  /// Reads all tables that Weft uses. A missing table counts as empty.
   Status read();
   const Losses& losses() const { return losses_; }
 
@@ -83,15 +85,16 @@ class Events {
   void add_range(Draft& draft, const Rows& row, std::string_view text, const Time& time);
   std::uint32_t collective_of(Draft& draft, std::string_view function, const NcclPayload& payload);
 
-  /// The columns that all device tables begin with; false if the row cannot be used.
+  /// Reads the columns with which every device query begins. False if the row cannot be used.
   bool device_row(const Rows& row, DeviceRow& out);
   bool time_of(const Rows& row, int start, int end, Time& out);
   std::int64_t process_of_row(std::optional<std::int64_t> global) const;
   NameId name_of(Draft& draft, std::optional<std::int64_t> string, std::string_view missing);
   std::string_view string_of(std::optional<std::int64_t> id) const;
-  std::uint32_t host_lane(Draft& draft, std::int64_t global_tid, bool loose);
+  std::uint32_t host_lane(Draft& draft, std::int64_t global_tid, bool start_end);
   std::uint32_t stream_lane(Draft& draft, std::int64_t device, std::int64_t stream);
 
+  /// A cudaEventRecord call.
   struct EventRecord {
     std::int64_t correlation = -1;
     std::int64_t stream = -1;
@@ -100,9 +103,10 @@ class Events {
   const Database& database_;
   const Workers& workers_;
   std::vector<Draft>& drafts_;
-  std::unordered_map<std::int64_t, std::string> strings_;
-  std::map<std::pair<std::int64_t, std::int64_t>, EventRecord> records_;  // process, sync id
-  /// Calls of processes with several devices: whose work they launched.
+  std::unordered_map<std::int64_t, std::string> strings_;                 ///< the table StringIds
+  std::map<std::pair<std::int64_t, std::int64_t>, EventRecord> records_;  ///< by process, sync id
+  /// For processes with several devices: by process and correlation, the rank whose work the call
+  /// launched.
   std::map<std::pair<std::int64_t, std::int64_t>, const Draft*> launched_for_;
   Losses losses_;
 };

@@ -9,7 +9,8 @@
 namespace weft::trace::nsys {
 namespace {
 
-/// torchrun, Open MPI, MPICH and Slurm.
+/// Variables for rank and world size of torchrun, Open MPI, MPICH and Slurm, in this order of
+/// preference: a torchrun inside a Slurm job sets both, and torchrun's are those of the process.
 constexpr std::pair<std::string_view, std::string_view> kLaunchers[] = {
     {"RANK", "WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -42,7 +43,7 @@ std::int32_t variable(std::string_view environment, std::string_view name) {
     if (digits == std::string_view::npos) continue;
     rest.remove_prefix(digits);
     const std::string_view number = rest.substr(0, rest.find_first_not_of("0123456789"));
-    // No job has ten million ranks.
+    // At most 7 digits: no job has ten million ranks, and the number fits into 32 bits.
     if (number.empty() || number.size() > 7) continue;
     return static_cast<std::int32_t>(*parse_int(number));
   }
@@ -70,7 +71,9 @@ Result<Machine> read_machine(const Database& database) {
     if (machine.devices.size() <= place) machine.devices.resize(place + 1);
     machine.devices[place] = gpus.text(2);
   }
-  // Times count from the start of the session or, in newer exports, from the start of the host.
+  // Times in the export count from the start of the session or, in newer exports, from the boot of
+  // the host. In the second case startTime is when the session started on that clock; in the first
+  // case it is absent or 0.
   Nanos started = 0;
   WEFT_ASSIGN(Rows details, database.select("ANALYSIS_DETAILS", {"startTime"}));
   WEFT_ASSIGN(const bool detailed, details.next());

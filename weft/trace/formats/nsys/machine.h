@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an export says about the machine and the session.
+// Reads what an export says about the machine and the recording session.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace weft::trace::nsys {
 
 struct Machine {
   std::string host;
-  std::vector<std::string> devices;  ///< names, by ordinal
-  Nanos epoch = 0;                   ///< absolute time of the recording's time 0
-  /// From the environment in which nsys ran, -1 if it does not tell. It is that of the job's
-  /// process only where the launcher starts one nsys for each rank.
+  std::vector<std::string> devices;  ///< GPU names, by ordinal
+  Nanos epoch = 0;                   ///< absolute time of time 0 in the export
+  /// From the environment variables of nsys itself; -1 if they do not tell. They are those of the
+  /// rank only if the launcher starts one nsys per rank.
   std::int32_t rank = -1;
   std::int32_t world = -1;
 };
 
 Result<Machine> read_machine(const Database& database);
 
-/// The number behind a variable's name: of RANK in "OMP=4\nRANK=3" or {"RANK":"3"}; -1 if it is not
-/// there. Names that only end alike (LOCAL_RANK) do not count.
+/// The number that an environment variable has in a text such as "OMP=4\nRANK=3" or {"RANK":"3"}:
+/// 3 for the name RANK. -1 if the text does not have the variable. A longer name with the same end,
+/// such as LOCAL_RANK, is another variable.
 std::int32_t variable(std::string_view environment, std::string_view name);
 
 }  // namespace weft::trace::nsys

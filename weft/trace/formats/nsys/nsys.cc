@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads an export in this order: open the database, find the ranks (workers.h), read facts about
+// the machine, read the events of all ranks in one pass over the tables (events.h), choose the
+// marks of steps, and number the ranks. Ranks come last because NCCL's ranges, which name them, are
+// events.
 #include "weft/trace/formats/nsys/nsys.h"
 
 #include <algorithm>
@@ -26,23 +30,24 @@ constexpr DiagnosticKind kRowWithoutTime{"event-without-time", Severity::kDataLo
                                          "events without a usable start or duration were left out",
                                          "export the recording again with a current nsys"};
 constexpr DiagnosticKind kNegative{"negative-duration", Severity::kWarning,
-                                   "negative durations were taken as 0",
+                                   "negative durations were set to 0",
                                    "the profiler's clock went backwards; record again"};
 constexpr DiagnosticKind kOpen{"open-ranges", Severity::kInfo,
-                               "NVTX ranges that had not ended when the recording did were left "
-                               "out",
+                               "NVTX ranges that were still open when the recording ended were "
+                               "left out",
                                "nothing needs to be done"};
-constexpr DiagnosticKind kStrangers{"helper-processes", Severity::kInfo,
-                                    "events of processes that ran no kernels were left out",
-                                    "nothing needs to be done"};
+constexpr DiagnosticKind kHelpers{"helper-processes", Severity::kInfo,
+                                  "events of processes that ran no kernels were left out",
+                                  "nothing needs to be done"};
 constexpr DiagnosticKind kOrdered{
     "rank-by-order", Severity::kInfo,
-    "the file does not tell ranks; they were counted in order of their GPUs",
-    "export with --include-json=true: NCCL's own ranges name the ranks"};
+    "the file does not name the ranks; they were numbered in order of their GPUs",
+    "export with --include-json=true: NCCL's own NVTX ranges name the ranks"};
 
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
-/// The plainest sort of marks, of the thread that has most of them.
+/// Several sorts of ranges may look like steps. Takes the most explicit sort that the rank has, and
+/// of these the ranges of the thread that has most of them.
 void choose_steps(Draft& draft) {
   StepSort best = StepSort::kNone;
   for (const StepCandidate& step : draft.steps) best = std::min(best, step.text.sort);
@@ -57,7 +62,7 @@ void choose_steps(Draft& draft) {
   std::stable_sort(steps.begin(), steps.end(),
                    [](const StepMark& a, const StepMark& b) { return a.start < b.start; });
   if (best == StepSort::kUnnumbered) {
-    // A single one may be anything; repeated ones are a loop.
+    // A single "training step" without number may be anything; several of them are a loop.
     if (steps.size() < 2) steps.clear();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       steps[i].number = static_cast<std::int64_t>(i);
@@ -65,13 +70,14 @@ void choose_steps(Draft& draft) {
   }
 }
 
-/// A rank that is alone in its file: the environment knows best, then the file's name.
+/// Numbers a rank that is alone in its file: by the environment of nsys, else by the file name.
 void number_single(RankTrace& trace, const Machine& machine, const std::string& file) {
   trace.rank = machine.rank >= 0 ? machine.rank : rank_from_name(file);
   trace.world = machine.rank >= 0 ? machine.world : -1;
 }
 
-/// Ranks from NCCL's communicators if they tell all of them apart, else by order.
+/// Numbers the ranks by NCCL's communicators. If those do not distinguish all ranks, a single rank
+/// is numbered by number_single() and several ranks by their order.
 void number_ranks(std::vector<Draft>& drafts, const Machine& machine, const std::string& file,
                   Diagnostics& diagnostics) {
   std::vector<std::vector<nccl::Membership>> memberships(drafts.size());
@@ -91,7 +97,8 @@ void number_ranks(std::vector<Draft>& drafts, const Machine& machine, const std:
   diagnostics.add(kOrdered, file);
 }
 
-/// Peers are known by their place in the communicator, which is the rank only where all take part.
+/// NCCL names the peer of a message by its rank within the communicator. That is the rank in the
+/// job only if the communicator contains all ranks; the peers of other messages stay unknown.
 void name_peers(Draft& draft) {
   RankTrace& trace = draft.trace;
   for (const nsys::PeerInGroup& message : draft.peers) {
@@ -124,8 +131,8 @@ class NsysReader final : public Reader {
     WEFT_ASSIGN(const auto database, Database::open(source, options.progress));
     if (!database->has_table("StringIds")) {
       return fail(ErrorCode::kBadInput,
-                  "this SQLite database is no export of Nsight Systems (it has no table "
-                  "StringIds); make one with nsys export --type sqlite",
+                  "this SQLite database is not an export of Nsight Systems (it has no table "
+                  "StringIds); export the recording with nsys export --type sqlite",
                   source.name());
     }
     WEFT_ASSIGN(const Workers workers, Workers::find(*database));
@@ -170,7 +177,7 @@ class NsysReader final : public Reader {
     diagnostics.add(kRowWithoutTime, file, losses.without_time);
     diagnostics.add(kNegative, file, losses.negative);
     diagnostics.add(kOpen, file, losses.open_ranges);
-    diagnostics.add(kStrangers, file, losses.strangers);
+    diagnostics.add(kHelpers, file, losses.helper_events);
   }
 };
 

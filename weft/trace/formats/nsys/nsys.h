@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of what `nsys export --type sqlite` makes of an Nsight Systems recording. One file holds
-// all ranks of a host. SQLite needs the whole database at hand, so unlike the other readers this
-// one holds the (unpacked) file in memory.
+// Reader of Nsight Systems recordings that `nsys export --type sqlite` exported. One file contains
+// all ranks of a host. SQLite needs random access to the database. So, unlike the other readers,
+// this one holds the whole (uncompressed) file in memory.
 #pragma once
 
 #include <memory>

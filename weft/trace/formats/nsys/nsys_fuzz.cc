@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are a set of ranks or an Error, in bounded time.
+// Checks that any input gives a set of ranks or an Error, in bounded time.
 #include <cstdint>
 
 #include "weft/trace/formats/nsys/nsys.h"

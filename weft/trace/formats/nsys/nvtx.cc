@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kLongestStepName = 48;
 
-std::string_view behind(std::string_view text, std::string_view label) {
+/// The text after the first `label`; empty if there is none.
+std::string_view text_after(std::string_view text, std::string_view label) {
   const std::size_t at = text.find(label);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + label.size());
 }
@@ -22,7 +23,8 @@ std::int64_t leading_number(std::string_view text) {
   return parse_int(text.substr(0, text.find_first_not_of("0123456789"))).value_or(-1);
 }
 
-/// "[[4, 8], [8]]" of "[[4, 8], [8]], more"; empty if it does not close.
+/// The list at the start of a text: "[[4, 8], [8]]" in "[[4, 8], [8]], more". Empty if the list is
+/// not closed.
 std::string_view leading_list(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -38,6 +40,7 @@ std::int64_t value_of(const JsonValue& value) {
   return number && *number >= 0 ? *number : -1;
 }
 
+/// Searches nested objects too: how deep nsys nests the arguments differs between versions.
 void collect(const JsonValue& value, NcclPayload& payload, bool& found) {
   for (std::size_t i = 0; i < value.items.size(); ++i) {
     const JsonValue& item = value.items[i];
@@ -68,6 +71,7 @@ void collect(const JsonValue& value, NcclPayload& payload, bool& found) {
 RangeText parse_range(std::string_view text) {
   RangeText range;
   range.name = text;
+  // The order of the arguments differs between versions of PyTorch: the name ends at the first one.
   for (const char* label : {", op_id = ", ", seq = ", ", sizes = "}) {
     const std::size_t at = text.find(label);
     if (at == std::string_view::npos) continue;
@@ -75,13 +79,15 @@ RangeText parse_range(std::string_view text) {
     range.name = range.name.substr(0, std::min(at, range.name.size()));
   }
   if (!range.is_op) return range;
-  range.sequence = leading_number(behind(text, ", seq = "));
-  range.sizes = leading_list(behind(text, ", sizes = "));
+  range.sequence = leading_number(text_after(text, ", seq = "));
+  range.sizes = leading_list(text_after(text, ", sizes = "));
   return range;
 }
 
 StepText parse_step(std::string_view name) {
   if (name.empty() || name.size() > kLongestStepName) return {};
+  // A step is one known word in any case and with any separators, followed by an optional number.
+  // Any other character, or an unknown word, means that the range does not mark a step.
   std::string word;
   std::size_t end = name.size();
   while (end > 0 && std::isdigit(static_cast<unsigned char>(name[end - 1]))) --end;

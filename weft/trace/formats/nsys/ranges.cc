@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVTX ranges: framework operators, what the user marked, and NCCL's own calls.
+// Reads the table of NVTX ranges: framework operators, ranges of the user, and NCCL's own calls.
 #include "weft/trace/formats/nccl/describe.h"
 #include "weft/trace/formats/nsys/events.h"
 #include "weft/trace/match/calls.h"
@@ -7,7 +7,7 @@
 namespace weft::trace::nsys {
 namespace {
 
-// Values of ENUM_NSYS_EVENT_TYPE; marks, names of threads and domains are other types.
+// Values of ENUM_NSYS_EVENT_TYPE. Other types are marks and the names of threads and domains.
 constexpr std::int64_t kPushPop = 59;
 constexpr std::int64_t kStartEnd = 60;
 
@@ -28,7 +28,7 @@ Status Events::read_ranges() {
     if (type != kPushPop && type != kStartEnd) continue;
     const auto& owners = workers_.in_process(process_of_row(rows.integer(kThread)));
     if (owners.empty()) {
-      ++losses_.strangers;
+      ++losses_.helper_events;
       continue;
     }
     if (rows.integer(kStart) && !rows.integer(kEnd)) {
@@ -39,6 +39,7 @@ Status Events::read_ranges() {
     if (!time_of(rows, kStart, kEnd, time)) continue;
     std::string_view text = rows.text(kText);
     if (text.empty()) text = string_of(rows.integer(kTextId));
+    // A range belongs to a thread, and so to every rank of the process.
     for (const std::uint32_t owner : owners) add_range(drafts_[owner], rows, text, time);
   }
 }
@@ -47,7 +48,7 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
   RankTrace& trace = draft.trace;
   ++trace.facts.total_events;
   const std::int64_t thread = row.integer(kThread, 0);
-  const bool loose = row.integer(kType, kPushPop) == kStartEnd;
+  const bool start_end = row.integer(kType, kPushPop) == kStartEnd;
   const RangeText range = parse_range(text);
   HostOpDetail detail;
   detail.sequence = range.sequence;
@@ -67,7 +68,7 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
   }
   const bool is_op = range.is_op || detail.collective != kNone;
   trace.events.add(is_op ? EventKind::kHostOp : EventKind::kAnnotation, time.start, time.duration,
-                   trace.names.intern(range.name), host_lane(draft, thread, loose), 0, entry);
+                   trace.names.intern(range.name), host_lane(draft, thread, start_end), 0, entry);
   const StepText step = parse_step(range.name);
   if (step.sort != StepSort::kNone) {
     const std::uint32_t lane = host_lane(draft, thread, false);
@@ -75,7 +76,8 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
   }
 }
 
-// A call with arguments, or kNone; that of a communicator's creation tells its size for later ones.
+// The index of the collective that a range of NCCL describes; kNone if the range has no size. The
+// ranges that create a communicator tell its size, which is kept for the collectives after it.
 std::uint32_t Events::collective_of(Draft& draft, std::string_view function,
                                     const NcclPayload& payload) {
   if (payload.ranks > 0) draft.communicators[payload.communicator] = payload;

@@ -7,8 +7,9 @@
 namespace weft::trace::nsys {
 namespace {
 
-/// A process may touch GPUs it does not work on: a context on the first one, say. Those that run
-/// less than this share of its busiest GPU's kernels are no ranks.
+/// A process may run a few kernels on GPUs that it does not compute on, for example because it
+/// created a context on GPU 0. A GPU is a worker if it runs at least 1/kLeastShare of the kernels
+/// of the process's busiest GPU.
 constexpr std::int64_t kLeastShare = 16;
 
 }  // namespace
@@ -33,9 +34,9 @@ Result<Workers> Workers::find(const Database& database) {
   }
   if (kernels.empty()) {
     return fail(ErrorCode::kBadInput,
-                "this Nsight Systems export holds no CUDA kernels (CUPTI_ACTIVITY_KIND_KERNEL is "
-                "missing or empty); record with nsys profile --trace=cuda,nvtx and leave --tables "
-                "out of nsys export",
+                "this Nsight Systems export contains no CUDA kernels (CUPTI_ACTIVITY_KIND_KERNEL "
+                "is missing or empty); record with nsys profile --trace=cuda,nvtx and export "
+                "without --tables",
                 database.name());
   }
   std::map<std::int64_t, std::int64_t> busiest;
@@ -70,12 +71,12 @@ std::uint32_t Workers::on_device(std::int64_t process, std::int64_t device) cons
   const auto own = of_device_.find({process, device});
   if (own != of_device_.end()) return own->second;
   const auto& list = in_process(process);
-  return list.empty() ? kNobody : list.front();
+  return list.empty() ? kNoWorker : list.front();
 }
 
 const std::vector<std::uint32_t>& Workers::in_process(std::int64_t process) const {
   const auto found = of_process_.find(process);
-  return found == of_process_.end() ? nobody_ : found->second;
+  return found == of_process_.end() ? no_workers_ : found->second;
 }
 
 std::int64_t Workers::device_of(std::int64_t process, std::int64_t context,

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A packed file may come from an untrusted source, so open() checks every size in the directory
+// against the size of the file before anything is allocated. Header and directory have checksums of
+// their own; a section is verified when it is used, so that unused sections cost nothing.
 #include "weft/trace/formats/packed/container.h"
 
 #include <zstd.h>
@@ -13,20 +16,23 @@
 namespace weft::trace::packed {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers of fixed size are copied as is");
+static_assert(std::endian::native == std::endian::little,
+              "numbers of fixed size are copied without swapping bytes");
 
-/// Beyond this level recordings hardly get smaller; see docs/formats/packed.md.
+/// Compression level of zstd. Higher levels gain about 1 %; see docs/formats/packed.md.
 constexpr int kLevel = 15;
 constexpr std::size_t kHeaderSize = 48;
-/// Zeros pack without limit. A file may claim this much more than it holds, and no more, so that a
-/// small file cannot ask for all memory; write_container() pads where a recording would.
+/// Limits that keep a small hostile file from claiming all memory: zstd compresses zeros almost
+/// without limit, so the unpacked size cannot be bounded by the format itself. A file may have
+/// kMostRows rows, or kMostRowsPerByte rows per byte of the file if that is more. If a recording
+/// compresses even better, write_container() adds padding until the file is large enough.
 constexpr std::uint64_t kMostRows = 1u << 16;
 constexpr std::uint64_t kMostRowsPerByte = 1u << 12;
-constexpr std::uint64_t kLongestRow = 16;  ///< bytes of an unpacked row, but for texts
+constexpr std::uint64_t kLongestRow = 16;  ///< bytes per row before compression, except for texts
 constexpr const char* kPadding = "padding";
 constexpr const char* kCopyAgain = "; copy the file again, or pack the recording again";
 
-/// After the magic; what stands in front of each checksum is what it covers.
+/// The header, after the magic. `checksum` covers the magic and the members before `checksum`.
 struct Header {
   std::uint32_t version = kVersion;
   std::uint32_t sections = 0;
@@ -41,6 +47,7 @@ std::uint64_t row_limit(std::uint64_t file_size) {
   return std::max(kMostRows, file_size * kMostRowsPerByte);
 }
 
+/// Empty if the content does not get smaller.
 std::string compress(std::string_view content) {
   std::string out(ZSTD_compressBound(content.size()), '\0');
   const std::size_t size =
@@ -71,7 +78,7 @@ void append_section(const Section& section, std::string& directory, std::string&
 }  // namespace
 
 std::size_t packed_size(std::string_view content) {
-  // A rough answer will do to choose by; the fastest level is in the right order.
+  // Level 3 is much faster than kLevel and ranks the encodings of a column in the same order.
   std::string out(ZSTD_compressBound(content.size()), '\0');
   const std::size_t size = ZSTD_compress(out.data(), out.size(), content.data(), content.size(), 3);
   return ZSTD_isError(size) ? content.size() : std::min(size, content.size());
@@ -119,7 +126,8 @@ Result<Container> Container::open(std::string_view bytes, std::string name, Chec
   if (header.version > kVersion) {
     return refuse("the recording was packed by a newer Weft (format " +
                       std::to_string(header.version) + ", this one reads up to " +
-                      std::to_string(kVersion) + "); use that one, or pack it again with this",
+                      std::to_string(kVersion) +
+                      "); read it with the newer Weft, or pack the original with this one",
                   kMagic.size());
   }
   if (header.file_size != bytes.size()) {
@@ -184,7 +192,7 @@ tl::unexpected<Error> Container::damaged(const Entry& entry, std::string_view wh
 
 Result<std::string> Container::content(const Entry& entry) const {
   if (checksums_ == Checksums::kVerify && checksum(entry.stored) != entry.checksum) {
-    return damaged(entry, "its checksum does not fit");
+    return damaged(entry, "its checksum does not match");
   }
   if (!entry.compressed) return std::string(entry.stored);
   std::string out(entry.size, '\0');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file around the columns: a header, a directory, and named sections, each packed and with a
-// checksum of its own. Layout: docs/formats/packed.md.
+// The container of a packed file: a header, a directory, and named sections. Each section is
+// compressed by itself and has its own checksum. docs/formats/packed.md describes the layout.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,47 @@
 
 namespace weft::trace::packed {
 
-/// No text file begins like this, and a transfer that changes line ends is noticed.
+/// The first byte is no ASCII, so no text file begins like this. A transfer that changes line ends
+/// changes the "\r\n" and is noticed.
 constexpr std::string_view kMagic = "\x89WEFT\r\n\x1a";
-/// Readers refuse higher ones. New sections and columns do not raise it: old readers pass over
-/// them.
+/// Readers refuse higher versions. New sections and columns do not raise the version, because old
+/// readers skip them.
 constexpr std::uint32_t kVersion = 1;
 
 struct Section {
-  std::string name;  ///< "events.start"
+  std::string name;  ///< for example "events.start"
   std::uint64_t rows = 0;
-  std::string content;
+  std::string content;  ///< not compressed
 };
 
-/// The bytes of the file.
+/// The bytes of the whole file.
 std::string write_container(const std::vector<Section>& sections);
-/// How many bytes write_container() would take for this content.
+/// Estimates how many bytes `content` takes after compression, for choosing between encodings.
 std::size_t packed_size(std::string_view content);
 
-/// Whether a section's checksum is looked at. A fuzzer cannot guess them.
+/// Whether checksums are verified. Fuzzing ignores them, because a fuzzer cannot guess them.
 enum class Checksums { kVerify, kIgnore };
 
-/// Where the sections of a file lie. Views into the file's bytes, which must outlive it.
+/// The directory of a file. It holds views into the bytes of the file, which must outlive it.
 class Container {
  public:
-  /// Checks header and directory; `name` is for messages.
+  /// Checks header and directory. `name` is the name of the file, for messages.
   static Result<Container> open(std::string_view bytes, std::string name, Checksums checksums);
 
   struct Entry {
     std::string_view name;
     std::uint64_t rows = 0;
-    std::uint64_t size = 0;  ///< unpacked
-    std::uint64_t checksum = 0;
+    std::uint64_t size = 0;      ///< bytes after decompression
+    std::uint64_t checksum = 0;  ///< of `stored`
     bool compressed = false;
     std::string_view stored;
-    std::int64_t byte = 0;  ///< where `stored` begins in the file
+    std::int64_t byte = 0;  ///< offset of `stored` in the file
   };
   const std::vector<Entry>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
-  /// Checks and unpacks one section.
+  /// Verifies and decompresses one section.
   Result<std::string> content(const Entry& entry) const;
-  /// An Error that names the section and says what to do.
+  /// An Error that names the section, says what is wrong with it (`what`) and what to do.
   tl::unexpected<Error> damaged(const Entry& entry, std::string_view what) const;
 
  private:

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// pack_files() loads the inputs, decides the path of every output file (jobs_of()), packs the ranks
+// in parallel, and finally copies the probe logs of processes that are not ranks. If several
+// processes share the work, the one with index 0 also writes what belongs to no rank.
 #include "weft/trace/formats/packed/files.h"
 
 #include <fcntl.h>
@@ -23,19 +26,20 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".weft";
 
+/// One output file.
 struct Job {
   const RankTrace* trace;
   std::string path;
 };
 
-/// A label as the name of a folder.
+/// Turns the label of a run into the name of a folder: no slashes, not empty, not hidden.
 std::string folder_name(std::string label) {
   std::replace(label.begin(), label.end(), '/', '-');
   return label.empty() || label.starts_with('.') ? "run" + label : label;
 }
 
-/// Parameter servers and the chief keep their names, by which they are known. They are no ranks and
-/// go along with the first process.
+/// Parameter servers and the chief are not ranks and have no number, so their packed files keep the
+/// name of the original. If several processes share the work, the first one packs them.
 void add_services(const Run& run, const fs::path& folder, std::vector<Job>& jobs) {
   for (const RankTrace& service : run.services) {
     const std::string name = fs::path(service.file).filename().string();
@@ -59,15 +63,17 @@ Result<std::vector<Job>> jobs_of(const Recording& recording, const std::string& 
   if (jobs.size() > 1) {
     return fail(ErrorCode::kUsage,
                 std::to_string(jobs.size()) +
-                    " ranks do not go into one file; name a folder (without \"" +
-                    std::string(kEnding) + "\" at its end)",
+                    " ranks do not fit into one file; pass a folder (a name that does not end in "
+                    "\"" +
+                    std::string(kEnding) + "\")",
                 out);
   }
   jobs.front().path = out;
   return jobs;
 }
 
-/// Makes the file, empty, unless it is there: of two processes only one gets it.
+/// Creates an empty file; fails if the file exists. So if two processes want to write the same
+/// file, only one of them can.
 Status reserve(const std::string& path) {
   const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   if (file >= 0) {
@@ -78,8 +84,8 @@ Status reserve(const std::string& path) {
     return fail(ErrorCode::kIo, std::string("cannot create: ") + std::strerror(errno), path);
   }
   return fail(ErrorCode::kBadInput,
-              "is there already, perhaps from another process with the same rank; pack into an "
-              "empty folder, and one run at a time",
+              "the file exists already, perhaps from another process with the same rank; pack into "
+              "an empty folder, one run at a time",
               path);
 }
 
@@ -87,7 +93,7 @@ Result<PackedFile> write_one(const Job& job, bool exclusive) {
   std::error_code error;
   fs::create_directories(fs::path(job.path).parent_path(), error);
   if (error && !fs::path(job.path).parent_path().empty()) {
-    return fail(ErrorCode::kIo, "cannot make the folder: " + error.message(), job.path);
+    return fail(ErrorCode::kIo, "cannot create the folder: " + error.message(), job.path);
   }
   PackedFile file;
   file.path = job.path;
@@ -99,14 +105,16 @@ Result<PackedFile> write_one(const Job& job, bool exclusive) {
   file.bytes = static_cast<Bytes>(bytes.size());
   if (exclusive) WEFT_TRY(reserve(job.path));
   if (const Status written = write_file(job.path, bytes); !written) {
+    // The reserved file would otherwise block the next attempt.
     if (exclusive) fs::remove(job.path, error);
     return tl::unexpected(written.error());
   }
   return file;
 }
 
-/// Logs of processes that are no rank go along as they are. Divided, every process sees the logs of
-/// other processes' ranks as such: then the first one takes those that say what they are.
+/// Copies the probe logs of processes that are not ranks. If several processes share the work, each
+/// of them loads only its own ranks, and the logs of all other ranks look like logs of processes
+/// that are not ranks. So the process with index 0 then copies only logs that name a role.
 Status copy_bystanders(const Recording& recording, const std::vector<Job>& jobs,
                        const std::string& out, const Share& share) {
   if (out.ends_with(kEnding) || share.index > 0) return {};
@@ -138,15 +146,16 @@ Result<std::vector<PackedFile>> pack_files(const std::vector<std::string>& input
   load_options.run = options.run;
   load_options.progress = options.progress;
   load_options.share = options.share;
-  load_options.judge_runs = false;  // ranks are packed where they were recorded, one by one
+  // Each rank is packed by itself, so it does not matter whether the runs are complete.
+  load_options.judge_runs = false;
   Diagnostics found;
   WEFT_ASSIGN(const Recording recording, load(inputs, load_options, found));
   diagnostics.merge(found);
   if (recording.runs.empty()) return std::vector<PackedFile>{};
   if (options.share.divided() && found.count_of("rank-assumed") > 0) {
     return fail(ErrorCode::kBadInput,
-                "nothing says which rank this recording is of, so several processes cannot divide "
-                "the job; pack it in one process, or put ranks into the file names",
+                "the recording does not name its rank, so several processes cannot share the work; "
+                "pack it in one process, or put ranks into the file names",
                 recording.runs.front().ranks.front().file);
   }
   WEFT_ASSIGN(const std::vector<Job> jobs, jobs_of(recording, out, options.share));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pack` as a function: recordings in, one packed file a rank out.
+// The function behind `weft pack`: reads recordings and writes one packed file per rank.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,27 @@
 namespace weft::trace {
 
 struct PackOptions {
-  std::string run;  ///< as LoadOptions::run
-  /// Of several processes that pack one job. Each file must then tell its rank, and nothing is
-  /// overwritten.
+  std::string run;  ///< like LoadOptions::run
+  /// This process's share, if several processes pack one job together. Each recording must then
+  /// name its rank, and existing files are not overwritten.
   Share share;
-  /// As LoadOptions::progress.
+  /// Like LoadOptions::progress.
   std::function<bool(std::int64_t done, std::int64_t total)> progress;
 };
 
 struct PackedFile {
   std::string path;
   std::int32_t rank = -1;
-  std::string origin;      ///< the recording it was made of
-  Bytes origin_bytes = 0;  ///< its size as it is stored, perhaps compressed; -1 if unknown
+  std::string origin;      ///< path of the recording that was packed
+  Bytes origin_bytes = 0;  ///< size of that file on disk, perhaps compressed; -1 if unknown
   Bytes bytes = 0;
 };
 
-/// Inputs as for load(). `out` is a file if it ends in ".weft", for one rank; else a folder, which
-/// is made, with r<rank>.weft for each and the logs of processes that are no rank. Several runs get
-/// a folder each inside it. By run and rank; empty if this process has no share.
+/// Takes the same inputs as load(). If `out` ends in ".weft", it is a file and the inputs must have
+/// one rank. Otherwise `out` is a folder, which is created if needed. It gets r<rank>.weft for each
+/// rank, and copies of the logs of processes that are not ranks. If there are several runs, each
+/// gets its own folder inside `out`. Returns the files sorted by run and rank; the list is empty if
+/// this process has no share.
 Result<std::vector<PackedFile>> pack_files(const std::vector<std::string>& inputs,
                                            const std::string& out, const PackOptions& options,
                                            Diagnostics& diagnostics);

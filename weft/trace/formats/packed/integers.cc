@@ -7,29 +7,34 @@
 namespace weft::trace::packed {
 namespace {
 
-// Differences wrap around, so that addresses and other full 64-bit values come back as well.
-std::uint64_t fold(std::uint64_t miss) {
-  return (miss << 1) ^ (0 - (miss >> 63));  // small negative numbers become small too
+// Differences are computed modulo 2^64, so that addresses and other full 64-bit values survive the
+// round trip. The zigzag code maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ...: small negative differences
+// become small numbers too.
+std::uint64_t zigzag(std::uint64_t difference) {
+  return (difference << 1) ^ (0 - (difference >> 63));
 }
-std::uint64_t unfold(std::uint64_t folded) { return (folded >> 1) ^ (0 - (folded & 1)); }
+std::uint64_t undo_zigzag(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
 std::size_t table_size(std::span<const std::uint32_t> keys) {
   return keys.empty() ? 0 : std::size_t{*std::max_element(keys.begin(), keys.end())} + 1;
 }
 
-std::vector<std::uint64_t> misses(std::span<const std::int64_t> values,
-                                  std::span<const std::uint32_t> keys, Guess guess) {
+std::vector<std::uint64_t> differences(std::span<const std::int64_t> values,
+                                       std::span<const std::uint32_t> keys, Prediction prediction) {
+  const bool by_key = prediction == Prediction::kPreviousSameKey;
   std::vector<std::uint64_t> out(values.size());
-  std::vector<std::uint64_t> last(guess == Guess::kLastSameKey ? table_size(keys) : 1, 0);
+  // The last value of each key. The other predictions use one entry; for kZero it stays 0.
+  std::vector<std::uint64_t> last(by_key ? table_size(keys) : 1, 0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<std::uint64_t>(values[i]);
-    std::uint64_t& from = last[guess == Guess::kLastSameKey ? keys[i] : 0];
-    out[i] = fold(value - from);
-    if (guess != Guess::kZero) from = value;
+    std::uint64_t& predicted = last[by_key ? keys[i] : 0];
+    out[i] = zigzag(value - predicted);
+    if (prediction != Prediction::kZero) predicted = value;
   }
   return out;
 }
 
+// The planes are as wide as the largest number needs.
 void append_planes(std::string& out, const std::vector<std::uint64_t>& numbers) {
   std::uint64_t all = 0;
   for (const std::uint64_t number : numbers) all |= number;
@@ -40,6 +45,7 @@ void append_planes(std::string& out, const std::vector<std::uint64_t>& numbers) 
   }
 }
 
+// Undoes the layout only: `out` holds zigzag codes afterwards.
 bool take_numbers(std::string_view bytes, Layout layout, std::span<std::int64_t> out) {
   if (layout == Layout::kVarint) {
     for (std::int64_t& value : out) {
@@ -77,7 +83,7 @@ bool take_varint(std::string_view& bytes, std::uint64_t& value) {
   value = 0;
   for (std::size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const std::uint64_t byte = static_cast<unsigned char>(bytes[i]);
-    if (i == 9 && byte > 1) return false;
+    if (i == 9 && byte > 1) return false;  // nine bytes hold 63 bits, so one bit is left
     value |= (byte & 0x7f) << 7 * i;
     if (byte < 0x80) {
       bytes.remove_prefix(i + 1);
@@ -88,10 +94,10 @@ bool take_varint(std::string_view& bytes, std::uint64_t& value) {
 }
 
 std::string encode(std::span<const std::int64_t> values, std::span<const std::uint32_t> keys,
-                   Guess guess, Layout layout) {
-  const std::vector<std::uint64_t> numbers = misses(values, keys, guess);
+                   Prediction prediction, Layout layout) {
+  const std::vector<std::uint64_t> numbers = differences(values, keys, prediction);
   std::string out;
-  out.push_back(static_cast<char>(guess));
+  out.push_back(static_cast<char>(prediction));
   out.push_back(static_cast<char>(layout));
   if (layout == Layout::kBytePlanes) {
     append_planes(out, numbers);
@@ -104,25 +110,25 @@ std::string encode(std::span<const std::int64_t> values, std::span<const std::ui
 bool decode(std::string_view bytes, std::span<const std::uint32_t> keys,
             std::span<std::int64_t> values) {
   if (bytes.size() < 2) return false;
-  const auto guess = static_cast<std::uint8_t>(bytes[0]);
+  const auto prediction = static_cast<std::uint8_t>(bytes[0]);
   const auto layout = static_cast<std::uint8_t>(bytes[1]);
-  if (guess >= kGuesses || layout >= kLayouts) return false;
+  if (prediction >= kPredictions || layout >= kLayouts) return false;
   if (!take_numbers(bytes.substr(2), static_cast<Layout>(layout), values)) return false;
-  if (guess == static_cast<std::uint8_t>(Guess::kLastSameKey)) {
+  if (prediction == static_cast<std::uint8_t>(Prediction::kPreviousSameKey)) {
     const std::size_t size = table_size(keys);
     if (keys.size() != values.size() || size > kLargestKey) return false;
     std::vector<std::uint64_t> last(size, 0);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      last[keys[i]] += unfold(static_cast<std::uint64_t>(values[i]));
+      last[keys[i]] += undo_zigzag(static_cast<std::uint64_t>(values[i]));
       values[i] = static_cast<std::int64_t>(last[keys[i]]);
     }
     return true;
   }
-  const bool add = guess == static_cast<std::uint8_t>(Guess::kLast);
+  const bool add = prediction == static_cast<std::uint8_t>(Prediction::kPrevious);
   std::uint64_t last = 0;
   for (std::int64_t& value : values) {
-    const std::uint64_t miss = unfold(static_cast<std::uint64_t>(value));
-    last = add ? last + miss : miss;
+    const std::uint64_t difference = undo_zigzag(static_cast<std::uint64_t>(value));
+    last = add ? last + difference : difference;
     value = static_cast<std::int64_t>(last);
   }
   return true;

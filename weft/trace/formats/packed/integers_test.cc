@@ -13,13 +13,14 @@ using Values = std::vector<std::int64_t>;
 using Keys = std::vector<std::uint32_t>;
 
 void expect_round_trip(const Values& values, const Keys& keys) {
-  for (std::uint8_t guess = 0; guess < (keys.empty() ? kGuesses - 1 : kGuesses); ++guess) {
+  for (std::uint8_t prediction = 0; prediction < (keys.empty() ? kPredictions - 1 : kPredictions);
+       ++prediction) {
     for (std::uint8_t layout = 0; layout < kLayouts; ++layout) {
       const std::string bytes =
-          encode(values, keys, static_cast<Guess>(guess), static_cast<Layout>(layout));
+          encode(values, keys, static_cast<Prediction>(prediction), static_cast<Layout>(layout));
       Values back(values.size(), -7);
       EXPECT_TRUE(decode(bytes, keys, back));
-      EXPECT_EQ(back, values) << "guess " << int{guess} << ", layout " << int{layout};
+      EXPECT_EQ(back, values) << "prediction " << int{prediction} << ", layout " << int{layout};
     }
   }
 }
@@ -54,14 +55,14 @@ TEST(PackedIntegers, GuessesByKeySeeThroughInterleavedRows) {
     values.push_back(i % 2 == 0 ? 1'000'000 + i : i);
     keys.push_back(static_cast<std::uint32_t>(i % 2));
   }
-  EXPECT_LT(encode(values, keys, Guess::kLastSameKey, Layout::kVarint).size(), 1010u);
-  EXPECT_GT(encode(values, keys, Guess::kLast, Layout::kVarint).size(), 2500u);
+  EXPECT_LT(encode(values, keys, Prediction::kPreviousSameKey, Layout::kVarint).size(), 1010u);
+  EXPECT_GT(encode(values, keys, Prediction::kPrevious, Layout::kVarint).size(), 2500u);
 }
 
 TEST(PackedIntegers, RefuseBytesOfAnotherLength) {
   const Values values{1, 2, 300, 70000};
   for (const Layout layout : {Layout::kVarint, Layout::kBytePlanes}) {
-    const std::string bytes = encode(values, {}, Guess::kLast, layout);
+    const std::string bytes = encode(values, {}, Prediction::kPrevious, layout);
     Values back(values.size());
     for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
       // Planes may be cut to fewer whole planes, which other numbers would have made.
@@ -76,7 +77,8 @@ TEST(PackedIntegers, RefuseBytesOfAnotherLength) {
 
 TEST(PackedIntegers, RefuseKeysThatDoNotFit) {
   const Values values{1, 2, 3};
-  const std::string bytes = encode(values, Keys{0, 1, 0}, Guess::kLastSameKey, Layout::kVarint);
+  const std::string bytes =
+      encode(values, Keys{0, 1, 0}, Prediction::kPreviousSameKey, Layout::kVarint);
   Values back(3);
   EXPECT_FALSE(decode(bytes, {}, back));
   EXPECT_FALSE(decode(bytes, Keys{0, 1}, back));

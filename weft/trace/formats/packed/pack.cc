@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes a packed file. describe() in schema.h calls one method of Packer per table, record, column
+// or list; each becomes one section per column. A column that has its default value in every row is
+// left out.
 #include <algorithm>
 #include <span>
 #include <type_traits>
@@ -15,7 +18,7 @@ namespace {
 
 using Keys = std::vector<std::uint32_t>;
 
-/// Writes each column in the way that packs best.
+/// Encodes every column of integers in all ways that encode() offers and keeps the smallest.
 class Packer {
  public:
   template <class Row, class... Columns>
@@ -65,19 +68,20 @@ class Packer {
  private:
   template <class Row, class... Columns>
   void rows_of(const std::string& table, std::span<const Row> rows, const Columns&... columns) {
-    // The first column tells how many rows there are; of the others only what says something.
-    const Row usual{};
+    // The first column is always written, because its length is the number of rows. The other
+    // columns are written only if some row differs from the default.
+    const Row defaults{};
     bool first = true;
-    (add_member(table, rows, usual, columns, std::exchange(first, false)), ...);
+    (add_member(table, rows, defaults, columns, std::exchange(first, false)), ...);
   }
 
   template <class Row, class T>
-  void add_member(const std::string& table, std::span<const Row> rows, const Row& usual,
+  void add_member(const std::string& table, std::span<const Row> rows, const Row& defaults,
                   const Column<Row, T>& column, bool always) {
-    const auto is_usual = [&](const Row& row) {
-      return row.*column.member == usual.*column.member;
+    const auto is_default = [&](const Row& row) {
+      return row.*column.member == defaults.*column.member;
     };
-    if (!always && std::all_of(rows.begin(), rows.end(), is_usual)) return;
+    if (!always && std::all_of(rows.begin(), rows.end(), is_default)) return;
     const std::string name = table + "." + column.name;
     if constexpr (std::is_same_v<T, std::string>) {
       std::vector<std::string> list;
@@ -103,10 +107,12 @@ class Packer {
     const bool keyed = !keys.empty() && *std::max_element(keys.begin(), keys.end()) < kLargestKey;
     std::string best;
     std::size_t best_size = 0;
-    for (std::uint8_t guess = 0; guess < (keyed ? kGuesses : kGuesses - 1); ++guess) {
+    // Prediction by key is the last one, and is tried only if there are usable keys.
+    const std::uint8_t predictions = keyed ? kPredictions : kPredictions - 1;
+    for (std::uint8_t prediction = 0; prediction < predictions; ++prediction) {
       for (std::uint8_t layout = 0; layout < kLayouts; ++layout) {
         std::string content =
-            encode(values, keys, static_cast<Guess>(guess), static_cast<Layout>(layout));
+            encode(values, keys, static_cast<Prediction>(prediction), static_cast<Layout>(layout));
         const std::size_t size = packed_size(content);
         if (!best.empty() && size >= best_size) continue;
         best = std::move(content);

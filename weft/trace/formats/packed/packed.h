@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft's own file of one rank: every column of a RankTrace, packed. Smaller than the recording it
-// was made of by far, and read as fast as the disk gives it. Format: docs/formats/packed.md.
+// Weft's own file format for one rank: all columns of a RankTrace, compressed. A packed file is far
+// smaller than the original recording, and reading it is limited by the disk. The format is
+// described in docs/formats/packed.md.
 #pragma once
 
 #include <memory>
@@ -15,12 +16,13 @@
 
 namespace weft::trace {
 
-/// The bytes of the file. Of `trace` all is kept; its file name becomes the `origin` of what is
-/// read back, unless it has one already.
+/// The bytes of the file. Keeps all members of `trace` except its file name, which becomes the
+/// `origin` of the unpacked trace unless `trace` already has an origin.
 std::string pack(const RankTrace& trace);
 
-/// What pack() wrote. `name` is that of the file, for messages and for RankTrace::file. Damage is
-/// an Error with the section; sections of later versions are passed over with a diagnostic.
+/// Reads what pack() wrote. `name` is the name of the file, for messages and for RankTrace::file.
+/// Damage is an Error that names the section. Unknown sections, which a later Weft wrote, are
+/// skipped with a diagnostic.
 Result<RankTrace> unpack(std::string_view bytes, const std::string& name, Diagnostics& diagnostics,
                          packed::Checksums checksums = packed::Checksums::kVerify);
 

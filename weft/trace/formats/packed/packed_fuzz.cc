@@ -2,8 +2,8 @@
 #include "weft/trace/formats/packed/packed.h"
 #include "weft/trace/fuzz_checks.h"
 
-/// Any bytes are a trace that keeps all promises, or an Error. Nobody guesses checksums, so they
-/// are not asked for; what is read packs and reads back.
+/// Checks that any input gives a valid trace or an Error, and that a valid trace can be packed and
+/// unpacked again. Checksums are ignored, because the fuzzer cannot guess them.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: two traces compared field for field. The structured bindings name every member of
-// every table, so that a new one does not compile until it is compared too.
+// For tests: compares two traces member by member. The structured bindings name every member of
+// every table, so a new member does not compile until it is compared here too.
 #pragma once
 
 #include <string>
@@ -92,8 +92,8 @@ inline std::vector<std::string> texts(const Interner& names) {
   return list;
 }
 
-/// Which table or member differs first; empty if none does. `file` and `origin` are left aside: a
-/// packed file changes them by design.
+/// The name of the first table or member that differs; empty if none does. Ignores `file` and
+/// `origin`, which packing changes by design.
 inline std::string difference(const RankTrace& x, const RankTrace& y) {
   const auto& [file1, format1, origin1, rank1, world1, counts1, sends1, dataflow1, host1, process1,
                cut1, replica1, stage1, shard1, epoch1, names1, events1, lanes1, kernels1, ops1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which columns a packed file holds, said once: Packer and Unpacker walk the same list. A further
-// table of RankTrace is one statement here. Names are part of the format and never change meaning;
-// a column that a file lacks has its default in every row.
+// The list of columns of a packed file. Packer and Unpacker both walk this list, so a new table of
+// RankTrace needs one statement here. The names are part of the format and must never change their
+// meaning. If a file lacks a column, every row has the default value.
 #pragma once
 
 #include "weft/trace/events.h"
@@ -17,7 +17,8 @@ struct Column {
 template <class Row, class T>
 Column(const char*, T Row::*) -> Column<Row, T>;
 
-/// Archive: Packer or Unpacker. Trace: RankTrace, const for the Packer.
+/// Calls one method of `a` per table or column. Archive is Packer or Unpacker; Trace is RankTrace,
+/// const for the Packer.
 template <class Archive, class Trace>
 void describe(Archive& a, Trace& t) {
   a.record("rank", t, Column{"number", &RankTrace::rank}, Column{"world", &RankTrace::world},
@@ -41,7 +42,9 @@ void describe(Archive& a, Trace& t) {
   a.table("lanes", t.lanes, Column{"pid", &Lane::pid}, Column{"tid", &Lane::tid},
           Column{"on_device", &Lane::on_device}, Column{"device", &Lane::device},
           Column{"name", &Lane::name});
-  // Neighbours in the file often lie on different lanes; neighbours on a lane are alike.
+  // Events are stored in the order of the recording, in which lanes alternate. Two successive
+  // events of one lane (or kind) are similar, so each value is predicted from the last one with the
+  // same lane or kind.
   a.column("events.kind", t.events.kind, {});
   const auto kinds = a.keys(t.events.kind);
   a.column("events.lane", t.events.lane, kinds);

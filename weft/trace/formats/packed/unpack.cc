@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a packed file. describe() in schema.h calls the methods of Unpacker in the same order as
+// those of Packer. The content is not trusted: decode() and the methods here check all lengths and
+// ranges, and verify() checks afterwards that indices between tables are valid.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -17,14 +20,14 @@ namespace packed {
 namespace {
 
 constexpr DiagnosticKind kNewer{
-    "packed-by-newer", Severity::kInfo, "sections that this Weft does not know were passed over",
-    "nothing needs to be done; the Weft that packed the recording shows what is in them"};
+    "packed-by-newer", Severity::kInfo, "sections that this Weft does not know were skipped",
+    "nothing needs to be done; the newer Weft that packed the recording can read them"};
 
 using Keys = std::vector<std::uint32_t>;
 using Entry = Container::Entry;
 
-/// Fills what describe() names from the sections there are. After the first failure it does
-/// nothing.
+/// Fills the members that describe() names from the sections of the file. After the first failure
+/// all methods do nothing, so describe() needs no error handling; status() tells the failure.
 class Unpacker {
  public:
   explicit Unpacker(const Container& container) : container_(container) {}
@@ -34,7 +37,9 @@ class Unpacker {
     const char* const first = std::get<0>(std::tie(columns...)).name;
     const Entry* entry = find(std::string(name) + "." + first);
     if (entry == nullptr) {
-      (find(std::string(name) + "." + columns.name), ...);  // seen, though of no use
+      // Without its first column a table is empty. find() marks the other columns as known, so
+      // that they are not reported as sections of a newer Weft.
+      (find(std::string(name) + "." + columns.name), ...);
       return;
     }
     rows.resize(entry->rows);
@@ -70,7 +75,8 @@ class Unpacker {
     const Entry* entry = texts(name, list);
     for (const std::string& text : list) names.intern(text);
     if (entry != nullptr && names.size() != list.size()) {
-      fail_with(*entry, "texts come up twice, or do not begin with the empty one");
+      // Interning must give every text its position: other columns refer to names by position.
+      fail_with(*entry, "it repeats a text, or its first text is not empty");
     }
   }
   const Entry* texts(const std::string& name, std::vector<std::string>& list) {
@@ -82,6 +88,7 @@ class Unpacker {
       return nullptr;
     }
     std::string_view bytes = *content;
+    // Each text has at least one byte of length. Checking this first bounds the allocation.
     if (entry->rows > bytes.size()) return fail_with(*entry, "it is too short");
     std::vector<std::uint64_t> sizes(entry->rows);
     for (std::uint64_t& size : sizes) {
@@ -106,7 +113,7 @@ class Unpacker {
     auto from = all.begin();
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (i >= rows.size() || sizes[i] > static_cast<std::uint64_t>(all.end() - from)) {
-        fail_with(*entry, "it does not fit its table");
+        fail_with(*entry, "its length does not match its table");
         return;
       }
       (rows[i].*to).assign(from, from + static_cast<std::ptrdiff_t>(sizes[i]));
@@ -115,7 +122,7 @@ class Unpacker {
   }
 
   const Status& status() const { return status_; }
-  /// Names of sections that nothing asked for.
+  /// Names of the sections that describe() did not ask for.
   std::vector<std::string> unknown() const {
     std::vector<std::string> out;
     for (const Entry& entry : container_.entries()) {
@@ -125,7 +132,7 @@ class Unpacker {
   }
 
  private:
-  /// Null where it is absent, or something failed before.
+  /// Null if the section is absent or something failed before. Marks the section as known.
   const Entry* find(const std::string& name) {
     const Entry* entry = status_ ? container_.find(name) : nullptr;
     if (entry != nullptr) known_.insert(entry->name);
@@ -158,7 +165,7 @@ class Unpacker {
     const Entry* entry = find(std::string(table) + "." + column.name);
     if (entry == nullptr) return;
     if (entry->rows != rows.size()) {
-      fail_with(*entry, "it has another length than its table");
+      fail_with(*entry, "its length does not match its table");
       return;
     }
     if constexpr (std::is_same_v<T, std::string>) {
@@ -176,7 +183,7 @@ class Unpacker {
 
   const Container& container_;
   std::set<std::string_view> known_;
-  std::vector<std::int64_t> numbers_;  ///< of the column being read
+  std::vector<std::int64_t> numbers_;  ///< of the current column; a member to reuse its memory
   Status status_;
 };
 
