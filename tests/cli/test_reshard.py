@@ -212,7 +212,7 @@ def test_odd_values_of_cases_are_told_with_case_and_field(weft: Weft, tmp_path: 
     assert done.returncode == 0, done.stderr
     assert "3 cases: 1 ok, 2 refused, 0 wrong" in done.stdout
     found = json.loads(weft("reshard", "--cases", path, "--json").stdout)["cases"]
-    assert found[1]["reason"] == "'shape' has 8.7 where a whole number from 0 on is due"
+    assert found[1]["reason"] == "'shape' contains 8.7 instead of a whole number of at least 0"
     assert found[2]["reason"].startswith("'id' is that of case 1")
 
 
@@ -240,9 +240,9 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
     [
         (["--shape", "4"], 2, "--mesh is missing"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x", "--to", "-", "--devices", "0"], 2,
-         "--devices: a mesh of 2 devices lists as many"),
+         "--devices: a mesh of 2 positions needs as many devices"),
         (["--mesh", "x=2", "--shape", "4,4", "--from", "x,x", "--to", "-,-"], 2,
-         "--from: 'x' is used twice"),
+         "--from: axis 'x' is used twice"),
         (["--mesh", "x", "--shape", "4", "--from", "x", "--to", "-"], 2, "write x=2,y=4"),
         (["--mesh", "x=2", "--shape", "4", "--from", "z", "--to", "-"], 2, "no axis 'z'"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x,x", "--to", "-"], 2, "as many entries"),
@@ -260,11 +260,11 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
         (["--budget", "-1"], 2, "--budget: '-1' is no size; write 64KiB"),
         (["--scale-local", "0"], 2, "--scale-local: '0' is no size; write 64KiB"),
         (["--mesh", "x=9223372036854775808", "--shape", "4", "--from", "x", "--to", "-"], 2,
-         "--mesh: 'x=9223372036854775808' is no axis; write x=2,y=4"),
+         "--mesh: 'x=9223372036854775808' is not an axis; write x=2,y=4"),
         (["--mesh", "x=2", "--shape", "1e300", "--from", "x", "--to", "-"], 2,
-         "--shape: '1e300' is no size of a dimension; write 1024,4096"),
+         "--shape: '1e300' is not a dimension size; write 1024,4096"),
         (["--mesh", "x=2", "--shape", "4000000000,4000000000", "--from", "x,-", "--to", "-,-"], 2,
-         "--shape: an array has 9007199254740992 elements at most"),
+         "--shape: an array must have at most 9007199254740992 elements"),
         (["--cases", "missing.json"], 3, "missing.json"),
     ],
 )
@@ -412,4 +412,4 @@ def test_what_is_no_case_file_is_called_so(weft: Weft, tmp_path: Path) -> None:
         path.write_text(text)
         done = weft("reshard", "--cases", path)
         assert done.returncode == 3, done.stderr
-        assert "no case file, which is JSON with a list 'cases' of problems" in done.stderr
+        assert "not a case file: a case file is JSON with a list 'cases' of problems" in done.stderr

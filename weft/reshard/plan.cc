@@ -35,7 +35,8 @@ const Layout& Plan::last(const Problem& problem) const {
 
 namespace {
 
-/// Whether each device that receives anything gets a whole part for a whole part.
+/// Whether each device that receives anything gives up its whole part for a whole part of equal
+/// size: an all-permute. Only then has the round this name without factors to recognise it by.
 bool swaps_parts(const Problem& problem, const Traffic& round) {
   const Layout &from = problem.source, &to = problem.target;
   if (round.peers_max != 1 || from.partial() || !from.further.empty() || !to.further.empty()) {
@@ -51,7 +52,8 @@ bool swaps_parts(const Problem& problem, const Traffic& round) {
   return true;
 }
 
-/// What the one round of a direct plan is called.
+/// The name of the only round of a direct plan. Names are for people: executors do not look at
+/// them.
 Op name_of(const Problem& problem, const std::optional<FactoredProblem>& factored,
            const Traffic& round) {
   if (round.recv_max == 0) return Op::kDynamicSlice;
@@ -100,6 +102,8 @@ Bytes peak_bytes(const Problem& problem, const Plan& plan) {
   Bytes peak = least_peak_bytes(problem);
   for (const Step& step : plan.steps) {
     for (const LayoutPtr& layout : step.layouts) {
+      // The last layout holds elements of the target's type; layouts before it hold elements of
+      // the type that is sent.
       const bool end = layout.get() == &plan.last(problem);
       peak = std::max(peak, layout->largest() * (end ? target_item(problem) : problem.item_size));
     }

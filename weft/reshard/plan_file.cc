@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writing is a plain walk over the plans. Reading trusts nothing, since files may come from
+// anywhere. Of each array it reads
+//   1. shape and devices, which all other fields are checked against,
+//   2. the layouts, and refuses them if a replay would take too much memory or time,
+//   3. element types and reduction, which depend on source and target,
+//   4. the steps, each of which must be a possible exchange,
+// and then replays the plan by box algebra.
 #include "weft/reshard/plan_file.h"
 
 #include <algorithm>
@@ -13,8 +20,10 @@ namespace weft::reshard {
 namespace {
 
 constexpr int kVersion = 1;
-/// Cells that all devices together have to do with when a plan is replayed, at most.
+/// Limits on the work of a replay. Cells count once for each part that contains them, in every
+/// layout of the plan.
 constexpr std::int64_t kMostCells = std::int64_t{1} << 27;
+/// Most combinations of slots over all dimensions of one layout.
 constexpr std::int64_t kMostPlanPieces = std::int64_t{1} << 24;
 
 template <class T>
@@ -29,7 +38,8 @@ void write_link(JsonWriter& json, const Link& link) {
   json.field("bandwidth", link.bandwidth).field("node_bandwidth", link.node_bandwidth).end_object();
 }
 
-/// Layouts are numbered: 0 the source, 1 the target, then those on the way, the same one once.
+/// Steps refer to layouts by number: 0 is the source, 1 the target, and intermediate layouts follow
+/// as they first appear. Equal layouts share one number.
 void write_array(JsonWriter& json, const PlannedArray& array) {
   const Problem& problem = array.problem;
   json.begin_object().field("id", problem.id).field("itemsize", problem.item_size);
@@ -71,7 +81,8 @@ Result<std::int64_t> whole_field(const JsonValue& value, const char* name, std::
   const JsonValue* found = value.find(name);
   const auto number = found != nullptr ? found->as_whole() : std::nullopt;
   if (!number || *number < low || *number > std::int64_t{1} << 56) {
-    return bad_input(std::string("'") + name + "' is no number of at least " + std::to_string(low));
+    return bad_input(std::string("'") + name + "' must be a whole number of at least " +
+                     std::to_string(low));
   }
   return *number;
 }
@@ -84,10 +95,10 @@ Result<Link> parse_link(const JsonValue& value) {
   WEFT_ASSIGN(link.message, whole_field(*found, "message_ps", 0));
   WEFT_ASSIGN(link.bandwidth, whole_field(*found, "bandwidth", 1));
   WEFT_ASSIGN(link.node_bandwidth, whole_field(*found, "node_bandwidth", 0));
-  // Prices are added up in 64 bits.
+  // Prices are summed in 64 bits; a limit on each keeps the sum from overflowing.
   constexpr Picos kLongest = 1'000'000'000'000'000;
   if (link.step > kLongest || link.message > kLongest)
-    return bad_input("a step may cost 1000 s at most");
+    return bad_input("'step_ps' and 'message_ps' must be at most 1000 s");
   return link;
 }
 
@@ -95,11 +106,12 @@ Status parse_types(const JsonValue& value, Problem& problem) {
   problem.reduction = text_field(value, "reduction");
   const std::string dtype = text_field(value, "dtype"), to = text_field(value, "to_dtype");
   WEFT_ASSIGN(const Bytes size, whole_field(value, "itemsize", 1));
-  if (size > 16) return bad_input("elements have 16 bytes at most");
+  if (size > 16) return bad_input("'itemsize' must be at most 16 bytes");
   problem.item_size = size;
   if (dtype.empty()) return {};
   WEFT_TRY(set_types(problem, dtype, to.empty() ? dtype : to));
-  return problem.item_size == size ? Status{} : bad_input("'itemsize' is not that of the types");
+  return problem.item_size == size ? Status{}
+                                   : bad_input("'itemsize' does not match 'dtype' and 'to_dtype'");
 }
 
 Status parse_devices(const JsonValue& value, Problem& problem) {
@@ -109,11 +121,13 @@ Status parse_devices(const JsonValue& value, Problem& problem) {
   const auto unsorted = std::adjacent_find(problem.devices.begin(), problem.devices.end(),
                                            [](auto a, auto b) { return a >= b; });
   if (count == 0 || count > Mesh::kMostDevices || unsorted != problem.devices.end()) {
-    return bad_input("'devices' are numbers in order, each once");
+    return bad_input("'devices' must list device numbers in increasing order, each once");
   }
   if (value.find("node_of") == nullptr) return {};
   WEFT_ASSIGN(const auto nodes, parse_numbers(value.find("node_of"), "node_of", 0, count));
-  if (nodes.size() != problem.devices.size()) return bad_input("'node_of' has an entry a device");
+  if (nodes.size() != problem.devices.size()) {
+    return bad_input("'node_of' must have one entry per device");
+  }
   problem.node_of.assign(nodes.begin(), nodes.end());
   return {};
 }
@@ -123,11 +137,13 @@ Result<Op> parse_op(const std::string& name) {
                       Op::kReduceScatter, Op::kAllReduce, Op::kExchange, Op::kMakePartial}) {
     if (op_name(op) == name) return op;
   }
-  return bad_input("a step is '" + name + "', which this Weft does not know");
+  return bad_input("this version of Weft does not know the step '" + name + "'");
 }
 
-/// An Error where checking the plan would take more than memory and patience: files may come from
-/// anywhere.
+/// An Error if replaying the plan would need too much memory or time. A small file may describe an
+/// array of many tiny pieces, so the work is estimated before anything is allocated for it: each
+/// dimension is divided at the edges of all strips of all layouts, and the cells of every part are
+/// counted as products over dimensions.
 Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
   std::vector<std::vector<std::int64_t>> edges(shape.size());
   for (const LayoutPtr& layout : layouts) {
@@ -139,11 +155,12 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
       }
       const auto slots = static_cast<std::int64_t>(layout->cuts[dim]->slots.size());
       if (slots > kMostPlanPieces / combinations)
-        return bad_input("the pieces are too many to be checked");
+        return bad_input("the layout has too many pieces to be checked");
       combinations *= std::max<std::int64_t>(1, slots);
     }
+    // check_source() compares the parts of a layout that is not a grid pair by pair.
     if (!layout->grid && layout->parts() > 1 << 15) {
-      return bad_input("there are too many parts that are no grid");
+      return bad_input("a layout that is not a grid has too many parts to be checked");
     }
   }
   for (auto& list : edges) {
@@ -152,6 +169,7 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
   }
   std::int64_t cells = 0;
   for (const LayoutPtr& layout : layouts) {
+    // The replay keeps a set of summands per cell, as bits in words of 64.
     const auto words = static_cast<std::int64_t>(layout->group_of_summand.size() / 64 + 1);
     for (Part part = 0; part < layout->parts(); ++part) {
       std::int64_t of_part = words;
@@ -164,13 +182,16 @@ Status check_effort(const Shape& shape, const std::vector<LayoutPtr>& layouts) {
         of_part *= inside;
       }
       cells += of_part;
-      if (cells > kMostCells) return bad_input("the pieces are too small to be checked");
+      if (cells > kMostCells) {
+        return bad_input("the layouts divide the array into too many cells to be checked");
+      }
     }
   }
   return {};
 }
 
-/// Traffic of all rounds of a step together.
+/// Traffic summed over the rounds of a step. The device that receives most in total may not be the
+/// one that receives most in any single round, so received elements are summed per device first.
 Traffic traffic_through(const Layout& from, const std::vector<LayoutPtr>& layouts,
                         OverlapCache& overlaps) {
   Traffic sum;
@@ -192,7 +213,7 @@ Traffic traffic_through(const Layout& from, const std::vector<LayoutPtr>& layout
 Result<std::vector<LayoutPtr>> parse_layouts(const JsonValue& value, const Problem& problem) {
   const JsonValue* list = value.find("layouts");
   if (list == nullptr || list->items.size() < 2) {
-    return bad_input("'layouts' has the source, the target, and what is between");
+    return bad_input("'layouts' must list the source, the target, then intermediate layouts");
   }
   std::vector<LayoutPtr> layouts;
   for (const JsonValue& item : list->items) {
@@ -207,7 +228,7 @@ Result<std::vector<LayoutPtr>> parse_layouts(const JsonValue& value, const Probl
 Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
                          const std::vector<LayoutPtr>& layouts) {
   const JsonValue* steps = value.find("steps");
-  if (steps == nullptr || !steps->is_array()) return bad_input("'steps' is no list");
+  if (steps == nullptr || !steps->is_array()) return bad_input("'steps' must be a list");
   Plan plan;
   OverlapCache overlaps(problem.node_of);
   const Layout* at = &problem.source;
@@ -216,12 +237,12 @@ Result<Plan> parse_steps(const JsonValue& value, const Problem& problem,
     Step step;
     WEFT_ASSIGN(step.op, parse_op(text_field(item, "op")));
     WEFT_ASSIGN(const auto numbers, parse_numbers(item.find("layouts"), "layouts", 0, most));
-    if (numbers.empty()) return bad_input("a step leads to no layout");
+    if (numbers.empty()) return bad_input("the 'layouts' of a step must not be empty");
     const Layout* next = at;
     for (const std::int64_t number : numbers) {
       step.layouts.push_back(layouts[number]);
       if (!exchangeable(*next, *layouts[number])) {
-        return bad_input("a step parts summands that were added up");
+        return bad_input("a step separates summands that were added up before");
       }
       next = layouts[number].get();
     }
@@ -245,10 +266,10 @@ Result<PlannedArray> parse_array(const JsonValue& value) {
   WEFT_TRY(parse_types(value, problem));
   WEFT_TRY(check_source(problem.source));
   if (problem.target.partial() && problem.target.team.empty()) {
-    return bad_input("a partial target has a 'team'");
+    return bad_input("a partial target must have the field 'team'");
   }
   if (!problem.target.partial() && !exchangeable(problem.source, problem.target)) {
-    return bad_input("source and target have different summands");
+    return bad_input("source and target must have the same summands");
   }
   WEFT_ASSIGN(array.link, parse_link(value));
   WEFT_ASSIGN(array.plan, parse_steps(value, problem, layouts));
@@ -272,11 +293,11 @@ Result<std::vector<PlannedArray>> parse_plan_file(std::string_view text, const s
   const JsonValue* list = document.find("reshard");
   if (version == nullptr || list == nullptr || !list->is_array()) {
     return fail(ErrorCode::kBadInput,
-                "this is no plan for arrays: it has 'plan_version' and a list 'reshard'", name);
+                "not a plan for arrays: a plan file has 'plan_version' and a list 'reshard'", name);
   }
   if (version->as_int() != kVersion) {
     return fail(ErrorCode::kBadInput,
-                "plan_version is " + version->text + ", but this Weft reads version " +
+                "plan_version is " + version->text + ", but this version of Weft reads " +
                     std::to_string(kVersion),
                 name);
   }

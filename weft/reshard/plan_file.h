@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans in files: problem and layouts, so that a plan can be put into force, on any number of
-// devices, without searching for it again. Format: docs/formats/plan.md.
+// Plan files: the problem and the layouts of its plan. A plan file can be executed without
+// searching for the plan again. Format: docs/formats/plan.md.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@
 
 namespace weft::reshard {
 
-/// An array, what it was priced with, and its plan.
+/// An array, its plan, and the link that the plan was priced with.
 struct PlannedArray {
   Problem problem;
   Link link;
   Plan plan;
 };
 
-/// Complete JSON text, ending in a newline.
+/// Complete JSON text, ending in a newline. The same plans give the same text, to the byte.
 std::string print_plan_file(const std::vector<PlannedArray>& arrays);
 
-/// `name` stands for the file in messages. Everything is checked that may be wrong with it, and
-/// every plan is replayed by box algebra: what is returned can be put into force. Traffic, peak and
-/// time are worked out anew.
+/// `name` stands for the file in messages. The text is not trusted: every field is checked, and
+/// every plan is replayed by box algebra, so the plans that are returned can be executed. Traffic,
+/// peak and time are not in the file; they are computed again. An Error (kBadInput, or kInfeasible
+/// from the replay) names the first array that is wrong.
 Result<std::vector<PlannedArray>> parse_plan_file(std::string_view text, const std::string& name);
 
 Status write_plan_file(const std::string& path, const std::vector<PlannedArray>& arrays);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or plans that were replayed and are written as they were read.
+// Fuzzer: any bytes give either an Error, or plans that passed the replay and that are written back
+// as the text they are read from.
 #include <cstdint>
 
 #include "weft/base/check.h"

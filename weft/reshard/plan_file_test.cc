@@ -39,7 +39,7 @@ void expect_same(const PlannedArray& a, const PlannedArray& b) {
   }
 }
 
-TEST(PlanFile, WhatIsReadMovesTheSameAndIsWrittenTheSame) {
+TEST(PlanFile, AFileThatIsReadHasTheSameTransfersAndIsWrittenTheSame) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     Problem problem = random_problem(seed, {false, seed % 3 == 0, seed % 2 == 0});
     problem.id = "a " + std::to_string(seed);
@@ -56,7 +56,7 @@ TEST(PlanFile, WhatIsReadMovesTheSameAndIsWrittenTheSame) {
   }
 }
 
-TEST(PlanFile, TypesAndBoxesAreKept) {
+TEST(PlanFile, ElementTypesAndBoxesSurviveTheRoundTrip) {
   PlannedArray array;
   array.problem.shape = {4};
   array.problem.devices = {3, 5};
@@ -72,30 +72,31 @@ TEST(PlanFile, TypesAndBoxesAreKept) {
   EXPECT_EQ(read->back().problem.cast->to, "bf16");
 }
 
-/// `what` replaced once.
+/// The text with the first occurrence of `what` replaced.
 std::string damaged(std::string text, const std::string& what, const std::string& by) {
   const std::size_t at = text.find(what);
   WEFT_CHECK(at != text.npos);
   return text.replace(at, what.size(), by);
 }
 
-TEST(PlanFile, WhatIsWrongIsToldAndRefused) {
+TEST(PlanFile, ADamagedFileIsRefusedWithTheReason) {
   const std::string good = print_plan_file({planned(parsed("x=2", "4", "x", "-"))});
   ASSERT_TRUE(parse_plan_file(good, "p.json"));
   const auto reason = [&](const std::string& what, const std::string& by) {
     const auto read = parse_plan_file(damaged(good, what, by), "p.json");
     return read ? std::string() : read.error().text();
   };
-  EXPECT_NE(reason("\"plan_version\":1", "\"plan_version\":2").find("reads version 1"),
+  EXPECT_NE(reason("\"plan_version\":1", "\"plan_version\":2").find("of Weft reads 1"),
             std::string::npos);
-  EXPECT_NE(reason("\"reshard\"", "\"changes\"").find("no plan for arrays"), std::string::npos);
+  EXPECT_NE(reason("\"reshard\"", "\"changes\"").find("not a plan for arrays"), std::string::npos);
   EXPECT_NE(reason("[0,2]", "[0,3]").find("overlap"), std::string::npos);
-  EXPECT_NE(reason("[0,2]", "[0,9]").find("no number from 0 to 4"), std::string::npos);
+  EXPECT_NE(reason("[0,2]", "[0,9]").find("not a whole number from 0 to 4"), std::string::npos);
   EXPECT_NE(reason("\"group\":[0,0]", "\"group\":[0,1]").find("'group'"), std::string::npos);
   EXPECT_NE(reason("\"of_part\":[0,1]", "\"of_part\":[0]").find("of_part"), std::string::npos);
   EXPECT_NE(reason("\"steps\":[{", "\"steps\":[],\"other\":[{").find("array"), std::string::npos);
   EXPECT_NE(reason("\"all_gather\"", "\"telepathy\"").find("does not know"), std::string::npos);
-  EXPECT_NE(reason("\"devices\":[0,1]", "\"devices\":[1,0]").find("in order"), std::string::npos);
+  EXPECT_NE(reason("\"devices\":[0,1]", "\"devices\":[1,0]").find("in increasing order"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Box algebra: intervals, sets of them along one dimension, and boxes of an array. Everything
-// counts elements.
+// Box algebra: intervals, sets of intervals along one dimension, and boxes of an array. All numbers
+// count elements.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::reshard {
 
-/// Half open: low is in, high is not. Empty where high <= low.
+/// Half open: it contains `low` and not `high`. Empty if high <= low.
 struct Interval {
   std::int64_t low = 0, high = 0;
 
@@ -21,9 +21,9 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// One interval a dimension of the array; a scalar has the box without dimensions, of volume 1.
+/// One interval per dimension of the array. The box of a scalar has no dimensions and volume 1.
 using Box = ShortList<Interval, 4>;
-/// A part of one dimension: sorted intervals that neither touch nor overlap, none of them empty.
+/// A part of one dimension: sorted intervals, none of them empty, that do not touch or overlap.
 using Strips = ShortList<Interval, 1>;
 
 inline Interval intersect(const Interval& a, const Interval& b) {
@@ -33,15 +33,15 @@ inline Interval intersect(const Interval& a, const Interval& b) {
 std::int64_t volume(std::span<const Interval> box);
 std::int64_t length(const Strips& strips);
 
-/// Sorted and joined, without empty ones.
+/// Makes strips of any intervals: sorts them, joins those that touch or overlap, drops empty ones.
 Strips strips_of(Strips intervals);
 Strips intersect(const Strips& a, const Strips& b);
-/// length(intersect(a, b)), without making it.
+/// length(intersect(a, b)), without building the intersection.
 std::int64_t common_length(const Strips& a, const Strips& b);
 /// Whether every element of `part` is in `whole`.
 bool covers(const Strips& whole, const Strips& part);
 
-/// take(box) for every box of the product of `dims`, in row-major order.
+/// Calls take(box) for every box of the product of `dims`, in row-major order.
 template <class Take>
 void for_each_box(const std::vector<Strips>& dims, const Take& take) {
   ShortList<std::size_t, 4> at(dims.size());

@@ -8,7 +8,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Box, StripsAreSortedAndJoinedWhereTheyTouch) {
+TEST(Box, StripsAreSortedAndJoinedIfTheyTouch) {
   EXPECT_EQ(strips_of({{4, 6}, {0, 2}, {2, 3}, {9, 9}}), (Strips{{0, 3}, {4, 6}}));
 }
 
@@ -19,7 +19,7 @@ TEST(Box, AScalarHasOneElement) {
   EXPECT_EQ(boxes, 1);
 }
 
-TEST(Box, ProductsOfStripsAreTakenInRowMajorOrder) {
+TEST(Box, ProductsOfStripsAreVisitedInRowMajorOrder) {
   std::vector<Box> boxes;
   for_each_box({{{0, 1}, {2, 3}}, {{0, 4}}}, [&](const Box& box) { boxes.push_back(box); });
   EXPECT_EQ(boxes, (std::vector<Box>{{{0, 1}, {0, 4}}, {{2, 3}, {0, 4}}}));

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// One parser per kind of case (mesh, boxes, block_cyclic, ragged); each turns `src` and `dst` into
+// two layouts on one list of devices. parse_problem() does what all kinds share: shape, element
+// types, and the check that the source holds every element. Files may come from anywhere, so every
+// number is checked before memory is allocated for it.
 #include "weft/reshard/layout/cases.h"
 
 #include <algorithm>
@@ -13,7 +17,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Pieces of a block-cyclic array, into which edges of both ends divide it: what can be replayed.
+/// Most pieces into which the block edges of both ends may divide a block-cyclic array: more would
+/// take too long to replay.
 constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
 const JsonValue& member(const JsonValue& value, std::string_view name) {
@@ -22,15 +27,15 @@ const JsonValue& member(const JsonValue& value, std::string_view name) {
   return found ? *found : kNothing;
 }
 
-/// What is odd inside a field is told with its name; what no layout can be is a sentence of its
-/// own.
+/// Puts the name of the field before the message of a kBadInput error: "src: mesh: ...". Other
+/// errors, such as a source that lacks elements, are sentences of their own and stay as they are.
 template <class T>
 Result<T> inside(std::string_view field, Result<T> value) {
   if (value || value.error().code != ErrorCode::kBadInput) return value;
   return fail(value.error().code, std::string(field) + ": " + value.error().message);
 }
 
-/// As it stands in the file, to be quoted.
+/// The value as messages quote it.
 std::string quoted(const JsonValue& value) {
   switch (value.kind) {
     case JsonKind::kString:
@@ -42,20 +47,20 @@ std::string quoted(const JsonValue& value) {
     case JsonKind::kObject:
       return "an object";
     default:
-      return "no number";
+      return "something else";
   }
 }
 
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
-  if (!value.is_array()) return bad_input(std::string("'") + what + "' is no list of numbers");
+  if (!value.is_array()) return bad_input(std::string("'") + what + "' must be a list of numbers");
   constexpr double kBeyond = 9223372036854775808.0;
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
     const auto number = item.as_whole();
     if (!number || *number < 0) {
       const bool large = item.as_double().value_or(0) >= kBeyond;
-      return bad_input(std::string("'") + what + "' has " + quoted(item) +
-                       " where a whole number from 0 on is due" + (large ? ", below 2^63" : ""));
+      return bad_input(std::string("'") + what + "' contains " + quoted(item) +
+                       " instead of a whole number of at least 0" + (large ? ", below 2^63" : ""));
     }
     numbers.push_back(*number);
   }
@@ -70,7 +75,7 @@ Result<Interval> parse_interval(const JsonValue& value, const char* what) {
     for (const std::int64_t bound : bounds) {
       text += (text.empty() ? "" : ", ") + std::to_string(bound);
     }
-    return bad_input(std::string("'") + what + "' has [" + text + "] where [low, high) is due");
+    return bad_input(std::string("'") + what + "' contains [" + text + "] instead of [low, high)");
   }
   return Interval{bounds[0], bounds[1]};
 }
@@ -78,15 +83,15 @@ Result<Interval> parse_interval(const JsonValue& value, const char* what) {
 Result<Mesh> parse_mesh(const JsonValue& value) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   const JsonValue& axes = member(value, "axes");
-  if (!axes.is_array()) return bad_input("'axes' is no list");
+  if (!axes.is_array()) return bad_input("'axes' must be a list");
   for (const JsonValue& axis : axes.items) {
     if (axis.items.size() != 2 || !axis.items[0].is_string()) {
-      return bad_input("'axes' has an entry that is not [name, size]");
+      return bad_input("every entry of 'axes' must be [name, size]");
     }
     const auto size = axis.items[1].as_whole();
     if (!size) {
       return bad_input("'axes' has " + quoted(axis.items[1]) + " as the size of '" +
-                       axis.items[0].text + "', which is a whole number from 1 to " +
+                       axis.items[0].text + "' instead of a whole number from 1 to " +
                        std::to_string(Mesh::kMostDevices));
     }
     sizes.emplace_back(axis.items[0].text, *size);
@@ -103,23 +108,24 @@ Result<std::string> parse_reduction(const JsonValue& value) {
   if (value.is_string() && std::count(std::begin(kKnown), std::end(kKnown), value.text) > 0) {
     return value.text;
   }
-  return bad_input("'partial' has " + quoted(value) +
-                   ", which is none of sum, prod, min, max, avg");
+  return bad_input("'partial' contains " + quoted(value) +
+                   " instead of one of sum, prod, min, max, avg");
 }
 
-/// A layout over a mesh; `reduction`: of its summands, empty where it has none.
+/// A layout over a mesh. Sets `reduction` to the reduction of its summands; leaves it empty if the
+/// layout has none.
 Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) {
   Sharding sharding;
   WEFT_ASSIGN(sharding.mesh, inside("mesh", parse_mesh(member(value, "mesh"))));
   const JsonValue& dims = member(value, "dims");
-  if (!dims.is_array()) return bad_input("'dims' is no list");
+  if (!dims.is_array()) return bad_input("'dims' must be a list");
   for (const JsonValue& dim : dims.items) {
     sharding.dims.emplace_back();
     if (!dim.is_array())
-      return bad_input("'dims' has " + quoted(dim) + " where a list of axes is due");
+      return bad_input("'dims' contains " + quoted(dim) + " instead of a list of axes");
     for (const JsonValue& axis : dim.items) {
       if (!axis.is_string()) {
-        return bad_input("'dims' has " + quoted(axis) + " where the name of an axis is due");
+        return bad_input("'dims' contains " + quoted(axis) + " instead of the name of an axis");
       }
       WEFT_ASSIGN(Axis parsed, inside("dims", sharding.mesh.axis(axis.text)));
       sharding.dims.back().push_back(std::move(parsed));
@@ -127,7 +133,7 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   }
   const JsonValue& partial = member(value, "partial");
   if (!partial.is_object() && partial.kind != JsonKind::kNull) {
-    return bad_input("'partial' is no object that names the reduction of each axis");
+    return bad_input("'partial' must be an object that maps each axis to its reduction");
   }
   for (std::size_t i = 0; i < partial.keys.size(); ++i) {
     WEFT_ASSIGN(Axis parsed, inside("partial", sharding.mesh.axis(partial.keys[i])));
@@ -135,7 +141,7 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
     if (!reduction.empty() && reduction != name) {
       return fail(ErrorCode::kInfeasible,
                   "two different reductions (" + reduction + " and " + name +
-                      ") in one partial layout: undefined without an order of reduction");
+                      ") in one partial layout: the result depends on which comes first");
     }
     reduction = name;
     sharding.partial.push_back(std::move(parsed));
@@ -143,31 +149,31 @@ Result<Sharding> parse_sharding(const JsonValue& value, std::string& reduction) 
   return sharding;
 }
 
-/// Of both sides.
-Result<std::string> one_reduction(const std::string& from, const std::string& to) {
+/// The reduction of source and target, which must be the same if both have one.
+Result<std::string> common_reduction(const std::string& from, const std::string& to) {
   if (!from.empty() && !to.empty() && from != to) {
     return fail(ErrorCode::kInfeasible,
                 "two different reductions (" + from + " of the source, " + to +
-                    " of the target): reduce to an array without summands in between");
+                    " of the target): first redistribute to a layout without summands");
   }
   return from.empty() ? to : from;
 }
 
 Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   const auto rule = split_rule(member(value, "split_rule").text);
-  if (!rule) return bad_input("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+  if (!rule) return bad_input("'split_rule' must be one of ceil_flat, ceil_nested, balanced");
   std::string from_reduction, to_reduction;
   WEFT_ASSIGN(const Sharding from,
               inside("src", parse_sharding(member(value, "src"), from_reduction)));
   WEFT_ASSIGN(const Sharding to, inside("dst", parse_sharding(member(value, "dst"), to_reduction)));
   WEFT_ASSIGN(Problem problem, make_problem(shape, 1, from, to, *rule));
-  WEFT_ASSIGN(problem.reduction, one_reduction(from_reduction, to_reduction));
+  WEFT_ASSIGN(problem.reduction, common_reduction(from_reduction, to_reduction));
   return problem;
 }
 
-/// One box a device.
+/// One box per device, in the order of devices. A device with an empty box holds nothing.
 Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const Shape& shape) {
-  if (!value.is_array()) return bad_input("'boxes' is no list");
+  if (!value.is_array()) return bad_input("'boxes' must be a list");
   std::vector<std::vector<Box>> boxes;
   for (const JsonValue& item : value.items) {
     Box box;
@@ -177,52 +183,58 @@ Result<std::vector<std::vector<Box>>> parse_boxes(const JsonValue& value, const 
       const bool fits = box.size() <= shape.size() && interval.high <= shape[box.size() - 1];
       if (!fits) return bad_input("a box reaches beyond the array");
     }
-    if (box.size() != shape.size()) return bad_input("a box has a side in each dimension");
+    if (box.size() != shape.size()) {
+      return bad_input("a box must have one [low, high) per dimension");
+    }
     boxes.emplace_back();
     if (volume(box) > 0) boxes.back().push_back(std::move(box));
   }
   if (static_cast<std::int64_t>(boxes.size()) > Mesh::kMostDevices)
-    return bad_input("too many boxes");
+    return bad_input("'boxes' has too many entries: at most " + std::to_string(Mesh::kMostDevices) +
+                     " devices");
   return boxes;
 }
 
+/// Largest side of a block-cyclic grid: 1024 x 1024 devices are as many as a mesh may have.
 constexpr std::int64_t kMostOfGrid = 1024;
 
 Result<BlockCyclic> parse_block_cyclic(const JsonValue& value, const Shape& shape) {
-  BlockCyclic deal;
+  BlockCyclic distribution;
   WEFT_ASSIGN(const auto block, integers(member(value, "block"), "block"));
   WEFT_ASSIGN(const auto grid, integers(member(value, "grid"), "grid"));
   WEFT_ASSIGN(const auto source, integers(member(value, "src"), "src"));
   if (block.size() != 2 || grid.size() != 2 || source.size() != 2 || shape.size() != 2) {
-    return bad_input("a block-cyclic layout has two dimensions");
+    return bad_input(
+        "'shape', 'block', 'grid' and 'src' of a block-cyclic case must have two entries");
   }
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto wrong = [](const char* field, std::int64_t number, const std::string& due) {
-      return bad_input(std::string("'") + field + "' has " + std::to_string(number) + " where " +
-                       due + " is due");
+    const auto wrong = [](const char* field, std::int64_t number, const std::string& expected) {
+      return bad_input(std::string("'") + field + "' contains " + std::to_string(number) +
+                       " instead of " + expected);
     };
-    if (block[i] < 1) return wrong("block", block[i], "a size from 1 on");
+    if (block[i] < 1) return wrong("block", block[i], "a size of at least 1");
     if (grid[i] < 1 || grid[i] > kMostOfGrid) {
       return wrong("grid", grid[i], "a size from 1 to " + std::to_string(kMostOfGrid));
     }
     if (source[i] >= grid[i]) {
       return wrong("src", source[i],
-                   "a place in the grid from 0 to " + std::to_string(grid[i] - 1));
+                   "a position in the grid from 0 to " + std::to_string(grid[i] - 1));
     }
-    deal.block[i] = block[i];
-    deal.grid[i] = grid[i];
-    deal.source[i] = source[i];
+    distribution.block[i] = block[i];
+    distribution.grid[i] = grid[i];
+    distribution.source[i] = source[i];
   }
   const JsonValue& order = member(value, "order");
   if (order.kind != JsonKind::kNull && order.text != "R" && order.text != "C") {
     return bad_input("'order' is " + quoted(order) +
-                     ", and neither R (row-major) nor C (column-major)");
+                     " instead of R (row-major) or C (column-major)");
   }
-  deal.row_major = order.text != "C";
-  return deal;
+  distribution.row_major = order.text != "C";
+  return distribution;
 }
 
-std::vector<std::int64_t> count_up(std::size_t devices) {
+/// Device numbers 0, 1, 2, ... of cases that do not name their devices.
+std::vector<std::int64_t> consecutive(std::size_t devices) {
   std::vector<std::int64_t> ids(devices);
   for (std::size_t i = 0; i < devices; ++i) ids[i] = static_cast<std::int64_t>(i);
   return ids;
@@ -232,18 +244,21 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto from, inside("src", parse_boxes(member(member(value, "src"), "boxes"), shape)));
   WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
-  if (devices == 0) return bad_input("there are no boxes");
+  if (devices == 0) return bad_input("'src' and 'dst' have no boxes");
   from.resize(devices);
   to.resize(devices);
   Problem problem;
   problem.shape = shape;
-  problem.devices = count_up(devices);
+  problem.devices = consecutive(devices);
   problem.source = layout_of_boxes(shape, from);
   problem.target = layout_of_boxes(shape, to);
   return problem;
 }
 
-/// Blocks of one element would make an array into as many pieces.
+/// Refuses tiny blocks before anything is built of them: blocks of one element would divide an
+/// array into as many pieces as it has elements. Edges of both ends coincide at every multiple of
+/// the least common multiple of their block sizes, so such an edge must not count twice. The count
+/// is an estimate in doubles, which cannot overflow.
 Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCyclic& to) {
   double pieces = 1;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -255,8 +270,8 @@ Status check_pieces(const Shape& shape, const BlockCyclic& from, const BlockCycl
     pieces *= blocks(one) + blocks(other) - blocks(both);
   }
   if (pieces <= static_cast<double>(kMostPieces)) return {};
-  return bad_input("'block' of both ends divides the array into more than " +
-                   std::to_string(kMostPieces) + " pieces, which are the most; give larger blocks");
+  return bad_input("the blocks of 'src' and 'dst' divide the array into more than " +
+                   std::to_string(kMostPieces) + " pieces, which is the limit; use larger blocks");
 }
 
 Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& shape) {
@@ -268,7 +283,7 @@ Result<Problem> parse_block_cyclic_case(const JsonValue& value, const Shape& sha
       static_cast<Device>(std::max(from.grid[0] * from.grid[1], to.grid[0] * to.grid[1]));
   Problem problem;
   problem.shape = shape;
-  problem.devices = count_up(devices);
+  problem.devices = consecutive(devices);
   problem.source = layout_of(shape, from, devices);
   problem.target = layout_of(shape, to, devices);
   return problem;
@@ -280,7 +295,7 @@ struct RaggedEnd {
   std::optional<Sharding> type;
 
   std::vector<std::int64_t> devices() const {
-    return type ? type->mesh.devices : count_up(boxes.size());
+    return type ? type->mesh.devices : consecutive(boxes.size());
   }
 };
 
@@ -290,15 +305,18 @@ Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
     std::string reduction;
     WEFT_ASSIGN(end.type, parse_sharding(value, reduction));
     WEFT_TRY(check_sharding(*end.type, shape.size()));
-    if (!end.type->partial.empty()) return bad_input("a ragged case has no summands");
+    if (!end.type->partial.empty()) return bad_input("a ragged case must not have 'partial'");
     return end;
   }
   Box whole;
   for (const std::int64_t size : shape) whole.push_back({0, size});
   const JsonValue& ranges = member(value, "ranges");
-  if (!ranges.is_array()) return bad_input("an end of a ragged case has 'ranges' or 'mesh'");
+  if (!ranges.is_array()) {
+    return bad_input("an end of a ragged case must have 'ranges' or 'mesh'");
+  }
   if (static_cast<std::int64_t>(ranges.items.size()) > Mesh::kMostDevices) {
-    return bad_input("too many ranges");
+    return bad_input("'ranges' has too many entries: at most " +
+                     std::to_string(Mesh::kMostDevices) + " devices");
   }
   for (const JsonValue& item : ranges.items) {
     WEFT_ASSIGN(const Interval range, parse_interval(item, "ranges"));
@@ -313,7 +331,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(const RaggedEnd to, inside("dst", parse_ragged_end(member(value, "dst"), shape)));
   const auto rule = split_rule(member(value, "split_rule").text);
   if (!rule && (from.type || to.type)) {
-    return bad_input("'split_rule' is none of ceil_flat, ceil_nested, balanced");
+    return bad_input("'split_rule' must be one of ceil_flat, ceil_nested, balanced");
   }
   Problem problem;
   problem.shape = shape;
@@ -324,12 +342,12 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   std::sort(problem.devices.begin(), problem.devices.end());
   problem.devices.erase(std::unique(problem.devices.begin(), problem.devices.end()),
                         problem.devices.end());
-  const auto universe = static_cast<Device>(problem.devices.size());
-  if (universe == 0) return bad_input("there are no ranges");
+  const auto device_count = static_cast<Device>(problem.devices.size());
+  if (device_count == 0) return bad_input("'src' and 'dst' have no ranges");
   const auto layout = [&](const RaggedEnd& end) {
     const std::vector<Device> numbers = dense(problem.devices, end.devices());
-    if (end.type) return layout_of(shape, *end.type, *rule, numbers, universe);
-    std::vector<std::vector<Box>> boxes(universe);
+    if (end.type) return layout_of(shape, *end.type, *rule, numbers, device_count);
+    std::vector<std::vector<Box>> boxes(device_count);
     for (std::size_t i = 0; i < numbers.size(); ++i) boxes[numbers[i]] = end.boxes[i];
     return layout_of_boxes(shape, boxes);
   };
@@ -342,10 +360,10 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
 
 Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
   if (!value.is_object())
-    return bad_input("a case is an object with 'kind', 'shape', 'src' and 'dst'");
+    return bad_input("a case must be an object with 'kind', 'shape', 'src' and 'dst'");
   const std::string& kind = member(value, "kind").text;
   if (kind != "mesh" && kind != "boxes" && kind != "ragged" && kind != "block_cyclic") {
-    return bad_input("kind '" + kind + "' is none of mesh, boxes, ragged, block_cyclic");
+    return bad_input("'kind' is '" + kind + "' instead of mesh, boxes, ragged or block_cyclic");
   }
   WEFT_ASSIGN(const Shape shape, integers(member(value, "shape"), "shape"));
   WEFT_TRY(inside("shape", check_shape(shape)));
@@ -366,23 +384,24 @@ Result<Problem> parse_problem(const JsonValue& value, const std::string& id) {
 
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name) {
   const Result<JsonValue> file = parse_json(text, name);
-  constexpr auto kExpected = "no case file, which is JSON with a list 'cases' of problems";
+  constexpr auto kExpected = "not a case file: a case file is JSON with a list 'cases' of problems";
   if (!file) {
     return fail(file.error().code, std::string(kExpected) + ": " + file.error().message, name);
   }
   const JsonValue* list = file->find("cases");
   if (!list || !list->is_array()) return fail(ErrorCode::kBadInput, kExpected, name);
   std::vector<Case> cases;
-  std::map<std::string, std::size_t> numbers;  // of ids, from 1
+  std::map<std::string, std::size_t> numbers;  // id -> number of the case, from 1
   for (const JsonValue& value : list->items) {
     const std::size_t number = cases.size() + 1;
-    const std::string& told = member(value, "id").text;
-    const std::string id = told.empty() ? "case " + std::to_string(number) : told;
+    const std::string& given = member(value, "id").text;
+    const std::string id = given.empty() ? "case " + std::to_string(number) : given;
     Result<Problem> problem = parse_problem(value, id);
     const auto [first, fresh] = numbers.emplace(id, number);
     if (!fresh) {
-      problem = bad_input("'id' is that of case " + std::to_string(first->second) +
-                          " of the file as well: plans are told apart by it");
+      problem = bad_input("case " + std::to_string(first->second) +
+                          " of the file has the same 'id'; plans are identified by it, so every "
+                          "id must be unique");
     }
     const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
     cases.push_back({id, size, std::move(problem)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of redistribution problems: {"cases": [...]}, each with id, kind (mesh, boxes,
-// block_cyclic or ragged), dtype, shape, src and dst. See docs/formats/reshard.md.
+// Case files, which contain redistribution problems: {"cases": [...]}. Each case has an id, a kind
+// (mesh, boxes, block_cyclic or ragged), dtype, shape, src and dst. See docs/formats/reshard.md.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace weft::reshard {
 
-/// A problem, or why it cannot be answered: a case that makes no sense refuses itself, not the
-/// file.
+/// One case of a file. If the case is invalid, `problem` is the Error that says why; the other
+/// cases of the file are not affected.
 struct Case {
   std::string id;
-  Bytes item_size = 0;  ///< on the way
+  Bytes item_size = 0;  ///< bytes of an element as it is sent; 0 if that is not known
   Result<Problem> problem;
 };
 
-/// An Error where the text is no case file.
+/// An Error only if the text is not a case file at all. `name` stands for the file in messages.
 Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& name);
 Result<std::vector<Case>> read_cases(const std::string& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or cases of which each refuses itself or, if it is small, gets a plan that
-// both checks find right.
+// Fuzzer: any bytes give either an Error or cases. Each case is refused, or is too large to try, or
+// gets a plan that both checks accept.
 #include <cstdint>
 
 #include "weft/base/check.h"

@@ -17,7 +17,7 @@ constexpr const char* kMesh = R"({"id": "a", "kind": "mesh", "dtype": "bf16", "s
   "split_rule": "ceil_flat", "src": {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [["x"], []]},
   "dst": {"mesh": {"axes": [["x", 2], ["y", 2]], "devices": [4, 5, 6, 7]}, "dims": [[], ["x", "y"]]}})";
 
-TEST(Cases, MeshesNameTheirDevices) {
+TEST(Cases, AMeshCaseMayNameItsDevices) {
   const Case item = only(kMesh);
   ASSERT_TRUE(item.problem) << item.problem.error().text();
   EXPECT_EQ(item.id, "a");
@@ -49,7 +49,7 @@ TEST(Cases, TwoReductionsInOneLayoutAreRefused) {
   EXPECT_NE(item.problem.error().message.find("two different reductions"), std::string::npos);
 }
 
-TEST(Cases, RaggedRangesAreFlatAndMayMeetAMesh) {
+TEST(Cases, RaggedRangesAreOfTheFlattenedArrayAndTheOtherEndMayBeAMesh) {
   const Case item = only(R"({"kind": "ragged", "dtype": "f32", "to_dtype": "bf16", "shape": [3, 4],
       "split_rule": "ceil_flat", "src": {"ranges": [[0, 5], [5, 5], [5, 12]]},
       "dst": {"mesh": {"axes": [["x", 2]], "devices": [2, 7]}, "dims": [[], ["x"]]}})");
@@ -64,8 +64,9 @@ TEST(Cases, RaggedRangesAreFlatAndMayMeetAMesh) {
   EXPECT_EQ(target_item(problem), 2);
 }
 
-/// Sums are rounded once, so summands travel as they are.
-TEST(Cases, WhatIsSmallerTravelsUnlessItIsASummand) {
+/// Elements are sent in the smaller of both types. Summands are sent in the type of the source, so
+/// that the sum is rounded only once.
+TEST(Cases, ElementsAreSentInTheSmallerTypeUnlessTheyAreSummands) {
   const auto size = [](const char* dtypes, const char* partial) {
     const Case item =
         only(std::string(R"({"kind": "mesh", "shape": [4], "split_rule": "ceil_flat",
@@ -82,7 +83,7 @@ TEST(Cases, WhatIsSmallerTravelsUnlessItIsASummand) {
   EXPECT_EQ(size(R"("dtype": "f7")", ""), 0);
 }
 
-TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
+TEST(Cases, AnInvalidCaseIsRefusedAndTheOthersAreRead) {
   for (const char* bad :
        {R"({"kind": "mesh"})", R"({"kind": "tree", "dtype": "f32", "shape": []})",
         R"({"kind": "boxes", "dtype": "f32", "shape": [4], "src": {"boxes": [[[0, 5]]]}})",
@@ -98,7 +99,7 @@ TEST(Cases, ACaseThatMakesNoSenseRefusesItselfAlone) {
   }
 }
 
-/// The mesh case above with one thing changed.
+/// The error of the mesh case above after one replacement in its text; "taken" if there is none.
 std::string reason_of_mesh(const std::string& what, const std::string& instead) {
   std::string text = kMesh;
   const std::size_t at = text.find(what);
@@ -107,7 +108,7 @@ std::string reason_of_mesh(const std::string& what, const std::string& instead) 
   return item.problem ? "taken" : item.problem.error().message;
 }
 
-/// Of a block-cyclic case.
+/// The same for a block-cyclic case with the given fields.
 std::string reason_of_blocks(const std::string& shape, const std::string& block,
                              const std::string& grid, const std::string& first) {
   const Case item =
@@ -117,73 +118,74 @@ std::string reason_of_blocks(const std::string& shape, const std::string& block,
   return item.problem ? "taken" : item.problem.error().message;
 }
 
-TEST(Cases, OddValuesOfBlocksAreRefusedByTheNameOfTheirField) {
+TEST(Cases, InvalidBlockCyclicFieldsAreNamedInTheError) {
   EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2, 2", "0, 1"), "taken");
   EXPECT_EQ(reason_of_blocks("4, 4", "2, 0", "2, 2", "0, 0"),
-            "src: 'block' has 0 where a size from 1 on is due");
+            "src: 'block' contains 0 instead of a size of at least 1");
   EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2000, 2", "0, 0"),
-            "src: 'grid' has 2000 where a size from 1 to 1024 is due");
+            "src: 'grid' contains 2000 instead of a size from 1 to 1024");
   EXPECT_EQ(reason_of_blocks("4, 4", "2, 2", "2, 2", "2, 0"),
-            "src: 'src' has 2 where a place in the grid from 0 to 1 is due");
-  // Before anything is made of it.
+            "src: 'src' contains 2 instead of a position in the grid from 0 to 1");
+  // Refused before any layout of a million blocks is built.
   EXPECT_EQ(reason_of_blocks("1000000, 1000000", "1, 1", "2, 2", "0, 0"),
-            "'block' of both ends divides the array into more than 16777216 pieces, which are the "
-            "most; give larger blocks");
+            "the blocks of 'src' and 'dst' divide the array into more than 16777216 pieces, which "
+            "is the limit; use larger blocks");
   EXPECT_EQ(reason_of_blocks("2000, 2000", "1, 1", "2, 2", "0, 0"), "taken");
 }
 
-TEST(Cases, OddValuesAreRefusedByTheNameOfTheirField) {
+TEST(Cases, InvalidFieldsAreNamedInTheError) {
   EXPECT_EQ(reason_of_mesh("[\"x\", 2]", "[\"x\", 1.5]"),
-            "src: mesh: 'axes' has 1.5 as the size of 'x', which is a whole number from 1 to " +
+            "src: mesh: 'axes' has 1.5 as the size of 'x' instead of a whole number from 1 to " +
                 std::to_string(Mesh::kMostDevices));
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.7, 4]"),
-            "'shape' has 8.7 where a whole number from 0 on is due");
+            "'shape' contains 8.7 instead of a whole number of at least 0");
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[8.0, 4]"), "taken");
   for (const std::string huge : {"1e300", "9223372036854775808"}) {
     EXPECT_EQ(reason_of_mesh("[4, 4]", "[" + huge + ", 4]"),
-              "'shape' has " + huge + " where a whole number from 0 on is due, below 2^63");
+              "'shape' contains " + huge + " instead of a whole number of at least 0, below 2^63");
   }
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[-1, 4]"),
-            "'shape' has -1 where a whole number from 0 on is due");
+            "'shape' contains -1 instead of a whole number of at least 0");
   EXPECT_EQ(reason_of_mesh("[4, 4]", "[4000000000, 4000000000]"),
-            "shape: an array has 9007199254740992 elements at most");
+            "shape: an array must have at most 9007199254740992 elements");
   EXPECT_EQ(reason_of_mesh("[4, 5, 6, 7]", "[0, 0.5, 6, 7]"),
-            "dst: mesh: 'devices' has 0.5 where a whole number from 0 on is due");
+            "dst: mesh: 'devices' contains 0.5 instead of a whole number of at least 0");
   EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[\"x\", []]"),
-            "src: 'dims' has 'x' where a list of axes is due");
+            "src: 'dims' contains 'x' instead of a list of axes");
   EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[3], []]"),
-            "src: 'dims' has 3 where the name of an axis is due");
+            "src: 'dims' contains 3 instead of the name of an axis");
   EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[], []], \"partial\": {\"x\": \"bogus\"}"),
-            "src: 'partial' has 'bogus', which is none of sum, prod, min, max, avg");
+            "src: 'partial' contains 'bogus' instead of one of sum, prod, min, max, avg");
   EXPECT_EQ(reason_of_mesh("[[\"x\"], []]", "[[], []], \"partial\": [\"x\"]"),
-            "src: 'partial' is no object that names the reduction of each axis");
+            "src: 'partial' must be an object that maps each axis to its reduction");
   const Case dealt = only(R"({"kind": "block_cyclic", "dtype": "f64", "shape": [4, 4],
       "src": {"block": [2, 2], "grid": [2, 2], "src": [0, 0], "order": "Q"},
       "dst": {"block": [2, 2], "grid": [2, 2], "src": [0, 0]}})");
   ASSERT_FALSE(dealt.problem);
   EXPECT_EQ(dealt.id, "case 1");
   EXPECT_EQ(dealt.problem.error().message,
-            "src: 'order' is 'Q', and neither R (row-major) nor C (column-major)");
+            "src: 'order' is 'Q' instead of R (row-major) or C (column-major)");
   const Case ragged = only(R"({"kind": "ragged", "dtype": "f32", "shape": [8],
       "src": {"ranges": [[0, 8]]}, "dst": {"ranges": [[0, 2], [5, 2], [2, 8]]}})");
   ASSERT_FALSE(ragged.problem);
-  EXPECT_EQ(ragged.problem.error().message, "dst: 'ranges' has [5, 2] where [low, high) is due");
+  EXPECT_EQ(ragged.problem.error().message, "dst: 'ranges' contains [5, 2] instead of [low, high)");
   const Case boxes = only(R"({"kind": "boxes", "dtype": "f32", "shape": [4],
       "src": {"boxes": [[[0, 4]]]}, "dst": {"boxes": [[[3, 1]], [[0, 4]]]}})");
   ASSERT_FALSE(boxes.problem);
-  EXPECT_EQ(boxes.problem.error().message, "dst: 'boxes' has [3, 1] where [low, high) is due");
+  EXPECT_EQ(boxes.problem.error().message, "dst: 'boxes' contains [3, 1] instead of [low, high)");
 }
 
-TEST(Cases, TheSecondOfOneIdIsRefused) {
+TEST(Cases, TheSecondCaseWithTheSameIdIsRefused) {
   const auto cases = parse_cases(std::string("{\"cases\": [") + kMesh + "," + kMesh + "]}", "test");
   ASSERT_TRUE(cases);
   EXPECT_TRUE((*cases)[0].problem);
   ASSERT_FALSE((*cases)[1].problem);
   EXPECT_EQ((*cases)[1].problem.error().message,
-            "'id' is that of case 1 of the file as well: plans are told apart by it");
+            "case 1 of the file has the same 'id'; plans are identified by it, so every id must be "
+            "unique");
 }
 
-TEST(Cases, AFileWithoutCasesIsNone) {
+TEST(Cases, AFileWithoutAListOfCasesIsRefused) {
   EXPECT_FALSE(parse_cases("[]", "test"));
   EXPECT_FALSE(parse_cases("{\"cases\": 3}", "test"));
 }

@@ -12,7 +12,7 @@ Result<Bytes> known_size(const std::string& dtype) {
   const Bytes size = item_size(dtype);
   if (size > 0) return size;
   return fail(ErrorCode::kBadInput,
-              "the element type '" + dtype + "' is not known; write f32, bf16 or c128");
+              "unknown element type '" + dtype + "'; known types include f32, bf16 and c128");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an array is made of, by the names that case files and frameworks use.
+// Element types of arrays, by the names that case files and frameworks use ("f32", "bfloat16").
 #pragma once
 
 #include <string>
@@ -10,25 +10,26 @@
 
 namespace weft::reshard {
 
-/// Bytes of an element; 0: unknown.
+/// Bytes of an element; 0 if the type is unknown.
 Bytes item_size(std::string_view dtype);
 
-/// Elements change their type on the way: where they are sent as the smaller of both, and as the
-/// source has them while summands are still to be added up, so that sums are rounded once.
+/// A change of the element type during redistribution. Elements are sent in the smaller of both
+/// types. If the source has summands, they are sent in the type of the source instead, so that the
+/// sum is rounded only once.
 struct Cast {
   std::string from, to;
   Bytes from_size = 0, to_size = 0;
 
+  /// Bytes of an element as it is sent.
   Bytes on_the_way(bool summands) const {
     return summands || from_size < to_size ? from_size : to_size;
   }
 };
 
-/// An Error where a type is unknown, or a complex number would lose a part.
+/// An Error if a type is unknown, or if the cast would drop the imaginary part of complex numbers.
 Result<Cast> make_cast(const std::string& from, const std::string& to);
 
-/// An Error where numbers of that type cannot be reduced so: of two complex numbers none is the
-/// smaller one.
+/// An Error if the reduction is undefined for the type: complex numbers have no min or max.
 Status check_reduction(std::string_view dtype, std::string_view reduction);
 
 }  // namespace weft::reshard

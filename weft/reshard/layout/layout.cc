@@ -8,6 +8,7 @@
 namespace weft::reshard {
 namespace {
 
+/// Any total order of strips, for the map in make_cut().
 struct ByBounds {
   bool operator()(const Strips& a, const Strips& b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
@@ -38,6 +39,8 @@ void measure(Cut& cut) {
   }
   cut.single = std::all_of(cut.slots.begin(), cut.slots.end(),
                            [](const Strips& slot) { return slot.size() <= 1; });
+  // A tile is valid if all slots start at multiples of it; disjoint slots then end before the next
+  // multiple. The last slot may be shorter, as in chunks of ceil(n / count).
   cut.tile = cut.single && !cut.lengths.empty() ? *most : 0;
   for (const Strips& slot : cut.slots) {
     if (cut.tile > 0 && !slot.empty() && slot.front().low % cut.tile != 0) cut.tile = 0;
@@ -70,6 +73,7 @@ std::vector<Strips> Layout::region(Part part) const {
 }
 
 std::int64_t Layout::largest() const {
+  // With one part per device, sizes are products over dimensions, computed for all parts at once.
   if (further.empty()) {
     Product product;
     for (const auto& cut : cuts) multiply(product, *cut);
@@ -121,7 +125,7 @@ Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>
   Layout layout;
   layout.shape = shape;
   layout.grid = false;
-  std::vector<const Pieces*> regions;  // null: the device has none
+  std::vector<const Pieces*> regions;  // by part; null: the device has no part
   for (const auto& list : parts) regions.push_back(list.empty() ? nullptr : &list.front());
   for (std::size_t device = 0; device < parts.size(); ++device) {
     for (std::size_t i = 1; i < parts[device].size(); ++i) {
@@ -160,7 +164,8 @@ std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high)
     whole.append(rest.begin(), rest.end());
     return whole;
   };
-  // The end of a first row, whole rows, the start of a last one.
+  // The range is the end of a first row, whole rows, and the start of a last row; the two partial
+  // rows are ranges of boxes with one dimension less.
   std::vector<Box> boxes;
   const std::int64_t first = low / row, last = high / row;
   const auto part_of_row = [&](std::int64_t at, std::int64_t begin, std::int64_t end) {
@@ -186,7 +191,8 @@ Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device dev
   layout.group.assign(devices, Layout::kAbsent);
   for (std::size_t dim = 0; dim < 2; ++dim) {
     std::vector<Strips> dealt(grid[dim]);
-    for (std::int64_t at = 0, next = distribution.source[dim]; at < shape[dim]; at += distribution.block[dim]) {
+    for (std::int64_t at = 0, next = distribution.source[dim]; at < shape[dim];
+         at += distribution.block[dim]) {
       dealt[next].push_back({at, std::min(at + distribution.block[dim], shape[dim])});
       next = (next + 1) % grid[dim];
     }
@@ -203,7 +209,8 @@ Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device dev
 }
 
 Status check_source(const Layout& layout) {
-  // One of each distinct part of each group.
+  // Collect each distinct part of each group once; other devices with it hold copies. If distinct
+  // parts of a group do not overlap and have as many elements as the array, they cover it.
   std::set<std::vector<std::int32_t>> seen;
   std::vector<Part> distinct;
   std::int64_t held = 0;
@@ -215,17 +222,19 @@ Status check_source(const Layout& layout) {
     distinct.push_back(part);
     held += layout.elements(part);
   }
-  if (!layout.grid) {  // a grid is disjoint by construction
+  if (!layout.grid) {  // the parts of a grid are disjoint by construction
     for (std::size_t i = 0; i < distinct.size(); ++i) {
       for (std::size_t k = 0; k < i; ++k) {
         if (overlap(layout, distinct[i], distinct[k])) {
-          return fail(ErrorCode::kInfeasible, "parts of the source overlap without being equal");
+          return fail(ErrorCode::kInfeasible,
+                      "two parts of the source overlap but are not equal; each element must be in "
+                      "one part, or in equal copies of it");
         }
       }
     }
   }
   if (held != elements(layout.shape) * layout.groups) {
-    return fail(ErrorCode::kInfeasible, "the source does not hold every element");
+    return fail(ErrorCode::kInfeasible, "the source does not hold every element of the array");
   }
   return {};
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds what: the one form that every way to distribute an array is brought into, and that
-// everything else (bounds, exchanges, replay) works on.
+// A layout says which device holds which elements of an array. Every notation for a distribution
+// (meshes, boxes, block-cyclic grids, flat ranges) is converted into this one form, and everything
+// else (bounds, exchanges, replay) works on it.
 //
-// Each device holds a product of parts of the dimensions, such as rows 0-3 of columns 8-15, or, of
-// a block-cyclic layout, every fourth block of both. Devices that hold the same are copies of each
-// other. The parts of one dimension are numbered (slots), so that devices refer to them by number
-// and two layouts are compared slot by slot instead of device by device.
+// A part is a product of pieces, one piece per dimension: rows 0-3 of columns 8-15, for example. In
+// a block-cyclic layout a piece may be every fourth block of rows. Most devices hold one part.
+// Devices with equal parts hold copies. The distinct pieces of one dimension are its slots, and
+// parts refer to slots by number. So two layouts can be compared slot by slot, and there are fewer
+// slots than devices.
 //
-// Partial sums: the array is the sum (or other reduction) of `summands`. A device holds, over its
-// region, the reduction of one group of them. A layout that is not partial has one group of all.
+// Partial sums: the array is the sum (or other reduction) of several summands, which are arrays of
+// the same shape. A device holds, over its region, the reduction of one group of summands. A layout
+// that is not partial has one group, which contains all summands.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +25,30 @@
 namespace weft::reshard {
 
 using Shape = std::vector<std::int64_t>;
-/// Dense, within a problem; Problem::devices tells the user's number.
+/// Devices of a problem are numbered 0, 1, 2, ... Problem::devices has the number that the user
+/// gave to each.
 using Device = std::int32_t;
 
-/// Index of a part in a layout. Part d is the first of device d; further ones follow behind.
+/// Index of a part in a layout. Part d is the first part of device d. If devices hold several
+/// parts, the other ones come after the first parts of all devices; see Layout::further.
 using Part = std::int32_t;
 
 /// How one dimension is distributed.
 struct Cut {
-  std::vector<Strips> slots;            ///< distinct; disjoint in the layouts of meshes
-  std::vector<std::int64_t> lengths;    ///< of slots
+  std::vector<Strips> slots;            ///< distinct pieces; disjoint in layouts of meshes
+  std::vector<std::int64_t> lengths;    ///< by slot
   std::vector<std::int32_t> slot_of;    ///< by part
-  std::vector<std::int64_t> length_of;  ///< by part, where lengths differ; else empty
-  std::int64_t uniform_length = -1;              ///< the length of all slots; -1: they differ
+  std::vector<std::int64_t> length_of;  ///< by part; empty if all slots have the same length
+  std::int64_t uniform_length = -1;     ///< the length of every slot; -1 if lengths differ
   bool single = false;                  ///< no slot has more than one strip
-  /// The longest slot, where each is one strip from a multiple of it on; else 0.
+  /// If every slot is one strip that starts at a multiple of the longest slot's length: that
+  /// length. Then the slot of a position follows by division. 0 otherwise.
   std::int64_t tile = 0;
 
   const Strips& piece(Part part) const { return slots[slot_of[part]]; }
 };
 
-/// Times what each part has of the dimension.
+/// Multiplies each part's entry of `product` by the length of its piece of this dimension.
 inline void multiply(Product& product, const Cut& cut) {
   if (cut.uniform_length >= 0) {
     product.multiply(cut.uniform_length);
@@ -51,26 +57,29 @@ inline void multiply(Product& product, const Cut& cut) {
   }
 }
 
-/// Fills what follows from slots and slot_of.
+/// Computes the other fields of a cut from `slots` and `slot_of`.
 void measure(Cut& cut);
-/// The piece of each part, as a Cut: equal ones share a slot, slots are numbered as they appear.
+/// A cut from the piece of each part. Equal pieces share a slot; slots are numbered in order of
+/// first appearance.
 Cut make_cut(const std::vector<Strips>& piece_of_part);
 
 struct Layout {
   static constexpr std::int32_t kAbsent = -1;
 
   Shape shape;
-  std::vector<std::shared_ptr<const Cut>> cuts;  ///< one a dimension
-  std::vector<std::int32_t> group;               ///< by part; kAbsent: there is none
-  std::vector<Device> further;                   ///< devices of the parts behind the first ones
+  std::vector<std::shared_ptr<const Cut>> cuts;  ///< one per dimension; layouts may share them
+  std::vector<std::int32_t> group;               ///< by part; kAbsent: the device has no part
+  std::vector<Device> further;  ///< device of each part after the first part of every device
   std::vector<std::int32_t> group_of_summand = {0};
   std::int32_t groups = 1;
-  /// By device, of a partial layout: devices of one team add up to the whole region.
+  /// By device, only in partial layouts: the groups of the devices of one team add up to the array
+  /// over their region.
   std::vector<std::int32_t> team;
-  /// Every combination of slots is held by somebody, as in meshes and block-cyclic layouts.
+  /// Every combination of slots and groups is held by some device, as in meshes and block-cyclic
+  /// layouts. Then counts are products over dimensions.
   bool grid = true;
-  /// Within every node, too: of the pieces and groups that its devices hold, each combination is
-  /// held by one of them. False where that is not known.
+  /// The same within every node: each combination of the pieces and groups that occur in the node
+  /// is held by one of its devices. False also if that is not known.
   bool node_grid = false;
 
   Part parts() const { return static_cast<Part>(group.size()); }
@@ -79,15 +88,16 @@ struct Layout {
   bool partial() const { return groups > 1; }
   bool holds(Part part) const { return group[part] != kAbsent && elements(part) > 0; }
   std::int64_t elements(Part part) const;
+  /// The piece of each dimension.
   std::vector<Strips> region(Part part) const;
-  /// Elements of all parts of the device that has most.
+  /// Elements on the device that holds most, over all its parts.
   std::int64_t largest() const;
 };
 
-/// Whether both have the same regions and groups on every device.
+/// Whether both layouts have the same regions and groups on every device.
 bool same_distribution(const Layout& a, const Layout& b);
 
-/// That both parts have.
+/// The number of elements in both part `a` of `from` and part `b` of `to`.
 std::int64_t common_elements(const Layout& from, Part a, const Layout& to, Part b);
 
 std::int64_t elements(const Shape& shape);
@@ -95,25 +105,29 @@ std::int64_t elements(const Shape& shape);
 /// A part of an array: its piece of each dimension.
 using Pieces = std::vector<Strips>;
 
-/// Any number of parts a device, which do not overlap; empty ones hold nothing.
+/// A layout from the parts of each device. A device may have any number of parts, which must not
+/// overlap; a device without parts holds nothing.
 Layout layout_of_parts(const Shape& shape, const std::vector<std::vector<Pieces>>& parts);
-/// Likewise, each a box.
+/// The same for parts that are boxes.
 Layout layout_of_boxes(const Shape& shape, const std::vector<std::vector<Box>>& boxes);
 
-/// Elements [low, high) of a box in row-major order, as boxes: what ragged shards hold.
+/// Elements [low, high) of a box in row-major order, as boxes: at most 2n - 1 in n dimensions.
+/// Ragged shards hold such ranges of the flattened array.
 std::vector<Box> flat_range(const Box& box, std::int64_t low, std::int64_t high);
 
-/// ScaLAPACK's distribution of a matrix: blocks dealt out to a grid of devices in both dimensions.
+/// ScaLAPACK's distribution of a matrix: in each dimension, blocks go to the rows or columns of a
+/// grid of devices in turn.
 struct BlockCyclic {
   std::int64_t block[2] = {1, 1};
   std::int64_t grid[2] = {1, 1};
-  std::int64_t source[2] = {0, 0};  ///< grid position that owns the first block
+  std::int64_t source[2] = {0, 0};  ///< grid position that holds the first block
   bool row_major = true;            ///< order of devices in the grid
 };
+/// `devices` may be more than the grid has; the others hold nothing.
 Layout layout_of(const Shape& shape, const BlockCyclic& distribution, Device devices);
 
-/// An Error unless every element is held, and each summand of it in one region alone (with any
-/// number of copies): what a source must be to be read from.
+/// Checks that a layout can be a source. An Error (kInfeasible) unless, for every summand, every
+/// element is in exactly one distinct region, which any number of devices may hold as copies.
 Status check_source(const Layout& layout);
 
 }  // namespace weft::reshard

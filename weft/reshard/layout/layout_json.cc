@@ -7,6 +7,7 @@
 namespace weft::reshard {
 namespace {
 
+/// A limit for parts and summands of one layout: files may come from anywhere.
 constexpr std::int64_t kMostParts = 1 << 22;
 
 template <class T>
@@ -16,15 +17,16 @@ void write_numbers(JsonWriter& json, const char* name, const std::vector<T>& num
   json.end_array();
 }
 
-/// Sorted, neither touching nor overlapping nor empty, within the dimension.
+/// Reads strips and checks what Strips promises: they are sorted, not empty, do not touch or
+/// overlap, and lie within a dimension of `size` elements.
 Result<Strips> parse_strips(const JsonValue& value, std::int64_t size) {
-  if (!value.is_array()) return bad_input("a piece of a dimension is a list of [low, high)");
+  if (!value.is_array()) return bad_input("a piece of a dimension must be a list of [low, high)");
   Strips strips;
   std::int64_t past = -1;
   for (const JsonValue& item : value.items) {
     WEFT_ASSIGN(const auto sides, parse_numbers(&item, "pieces", 0, size));
     if (sides.size() != 2 || sides[0] <= past || sides[1] <= sides[0]) {
-      return bad_input("the strips of a piece are [low, high), in order and apart");
+      return bad_input("the strips of a piece must be [low, high), in order, and must not touch");
     }
     past = sides[1];
     strips.push_back({sides[0], sides[1]});
@@ -35,7 +37,9 @@ Result<Strips> parse_strips(const JsonValue& value, std::int64_t size) {
 Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_t size,
                                              std::int64_t parts) {
   const JsonValue* pieces = value.find("pieces");
-  if (pieces == nullptr || !pieces->is_array()) return bad_input("a dimension has 'pieces'");
+  if (pieces == nullptr || !pieces->is_array()) {
+    return bad_input("a dimension must have a list 'pieces'");
+  }
   std::vector<Strips> slots;
   for (const JsonValue& item : pieces->items) {
     WEFT_ASSIGN(Strips strips, parse_strips(item, size));
@@ -44,14 +48,15 @@ Result<std::shared_ptr<const Cut>> parse_cut(const JsonValue& value, std::int64_
   const auto most = static_cast<std::int64_t>(slots.size()) - 1;
   WEFT_ASSIGN(const auto of_part, parse_numbers(value.find("of_part"), "of_part", 0, most));
   if (static_cast<std::int64_t>(of_part.size()) != parts) {
-    return bad_input("'of_part' has a piece for each part");
+    return bad_input("'of_part' must have one entry per part");
   }
   std::vector<Strips> piece_of_part;
   for (const std::int64_t slot : of_part) piece_of_part.push_back(slots[slot]);
   return std::make_shared<const Cut>(make_cut(piece_of_part));
 }
 
-/// Whether pieces of a dimension are disjoint, and all combinations of them are held.
+/// Whether the layout is a grid: the pieces of each dimension are disjoint, and some part holds
+/// each combination of them. Files do not say it, because a wrong claim would make prices wrong.
 bool is_grid(const Layout& layout) {
   std::int64_t combinations = layout.groups;
   for (std::size_t dim = 0; dim < layout.cuts.size(); ++dim) {
@@ -86,7 +91,7 @@ std::vector<T> narrowed(const std::vector<std::int64_t>& numbers) {
 Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const char* what,
                                                 std::int64_t low, std::int64_t high) {
   if (value == nullptr || !value->is_array()) {
-    return bad_input(std::string("'") + what + "' is no list of numbers");
+    return bad_input(std::string("'") + what + "' must be a list of numbers");
   }
   std::vector<std::int64_t> numbers;
   numbers.reserve(value->items.size());
@@ -94,7 +99,7 @@ Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const ch
     const auto number = item.as_whole();
     if (!number || *number < low || *number > high) {
       return bad_input(std::string("'") + what + "' holds '" + item.text +
-                       "', which is no number from " + std::to_string(low) + " to " +
+                       "', which is not a whole number from " + std::to_string(low) + " to " +
                        std::to_string(high));
     }
     numbers.push_back(*number);
@@ -105,7 +110,8 @@ Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const ch
 void write_layout(JsonWriter& json, const Layout& layout) {
   json.begin_object().key("dims").begin_array();
   for (const auto& dim : layout.cuts) {
-    // Equal pieces once, as they appear: a layout is written one way.
+    // Write each distinct piece once, in order of appearance, so that equal layouts give equal
+    // text. The cut in memory may number its slots in another order.
     std::vector<Strips> pieces;
     for (Part part = 0; part < layout.parts(); ++part) pieces.push_back(dim->piece(part));
     const Cut cut = make_cut(pieces);
@@ -138,7 +144,7 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   const std::set<std::int64_t> known(summands.begin(), summands.end());
   const std::int64_t last_group = *known.rbegin();
   if (last_group + 1 != static_cast<std::int64_t>(known.size())) {
-    return bad_input("a group has no summands");
+    return bad_input("'group_of_summand' must use every group from 0 to its largest number");
   }
   layout.group_of_summand = narrowed<std::int32_t>(summands);
   layout.groups = static_cast<std::int32_t>(last_group + 1);
@@ -152,18 +158,18 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   }
   const auto parts = static_cast<std::int64_t>(groups.size());
   if (parts > kMostParts || parts != devices + static_cast<std::int64_t>(layout.further.size())) {
-    return bad_input("'group' has an entry for each device, and for each of 'further'");
+    return bad_input("'group' must have one entry per device, then one per entry of 'further'");
   }
   if (value.find("team") != nullptr) {
     WEFT_ASSIGN(const auto team,
                 parse_numbers(value.find("team"), "team", Layout::kAbsent, devices - 1));
     if (static_cast<Device>(team.size()) != devices)
-      return bad_input("'team' has an entry a device");
+      return bad_input("'team' must have one entry per device");
     layout.team = narrowed<std::int32_t>(team);
   }
   const JsonValue* dims = value.find("dims");
   if (dims == nullptr || dims->items.size() != shape.size()) {
-    return bad_input("'dims' has an entry for each dimension of the array");
+    return bad_input("'dims' must have one entry per dimension of the array");
   }
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     WEFT_ASSIGN(auto cut, parse_cut(dims->items[dim], shape[dim], parts));

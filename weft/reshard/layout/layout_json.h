@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as JSON: see docs/formats/plan.md.
+// Layouts as JSON, as plan files contain them: see docs/formats/plan.md.
 #pragma once
 
 #include "weft/base/json/document.h"
@@ -10,11 +10,12 @@ namespace weft::reshard {
 
 void write_layout(JsonWriter& json, const Layout& layout);
 
-/// Of an array of `shape` on so many devices. An Error (kBadInput) where anything does not fit
-/// together: what is returned may be given to any function.
+/// Reads the layout of an array of `shape` on `devices` devices. An Error (kBadInput) if fields are
+/// missing or contradict each other, so every function accepts the layout that is returned.
 Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device devices);
 
-/// Numbers from `low` to `high`, both included; an Error where there is something else.
+/// Reads a list of whole numbers from `low` to `high`, both included. `what` is the name of the
+/// field in messages. An Error (kBadInput) if `value` is missing or anything else.
 Result<std::vector<std::int64_t>> parse_numbers(const JsonValue* value, const char* what,
                                                 std::int64_t low, std::int64_t high);
 

@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Layout, BlocksAreDealtOutCyclically) {
+TEST(Layout, BlocksGoToDevicesInTurn) {
   BlockCyclic deal;
   deal.block[0] = deal.block[1] = 2;
   deal.grid[0] = 2;
@@ -35,7 +35,7 @@ TEST(Layout, APartMayBeMadeOfStrips) {
   EXPECT_TRUE(check_source(layout).has_value());
 }
 
-TEST(Layout, RangesOfTheFlattenedArrayAreFewBoxes) {
+TEST(Layout, ARangeOfTheFlattenedArrayIsAtMostThreeBoxesInTwoDimensions) {
   const Box box{{0, 5}, {2, 9}};
   EXPECT_EQ(flat_range(box, 9, 18), (std::vector<Box>{{{1, 2}, {4, 9}}, {{2, 3}, {2, 6}}}));
   for (std::int64_t low = 0; low <= 35; ++low) {
@@ -48,12 +48,14 @@ TEST(Layout, RangesOfTheFlattenedArrayAreFewBoxes) {
   }
 }
 
-TEST(Layout, ASourceHoldsEveryElementInOneRegion) {
+TEST(Layout, ASourceMustHoldEveryElementInOneDistinctRegion) {
   const Layout hole = layout_of_boxes({4}, {{{{0, 2}}}, {{{3, 4}}}});
-  EXPECT_EQ(check_source(hole).error().message, "the source does not hold every element");
+  EXPECT_EQ(check_source(hole).error().message,
+            "the source does not hold every element of the array");
   const Layout overlap = layout_of_boxes({4}, {{{{0, 3}}}, {{{2, 4}}}});
   EXPECT_EQ(check_source(overlap).error().message,
-            "parts of the source overlap without being equal");
+            "two parts of the source overlap but are not equal; each element must be in one part, "
+            "or in equal copies of it");
   const Layout copies = layout_of_boxes({4}, {{{{0, 4}}}, {{{0, 4}}}});
   EXPECT_TRUE(check_source(copies).has_value());
 }

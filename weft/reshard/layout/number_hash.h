@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number out of many, for tables and for comparisons between ranks: FNV-1a, a whole number at a
-// time.
+// Hashes a sequence of numbers into one, for hash tables and for comparisons between ranks. FNV-1a,
+// which mixes in a 64-bit number at a time instead of a byte.
 #pragma once
 
 #include <cstdint>

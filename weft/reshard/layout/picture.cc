@@ -8,7 +8,7 @@
 namespace weft::reshard {
 namespace {
 
-constexpr double kSide = 320, kGap = 40, kTop = 30;
+constexpr double kSide = 320, kGap = 40, kTop = 30;  // of a panel, in SVG units
 constexpr std::size_t kMostNames = 6;
 
 std::string format(const char* pattern, auto... values) {
@@ -17,7 +17,7 @@ std::string format(const char* pattern, auto... values) {
   return buffer.data();
 }
 
-/// Up to two dimensions of the array, those cut into most parts first.
+/// The (at most two) dimensions that are cut into most pieces, in the order of the array.
 std::vector<std::size_t> shown_dims(const Problem& problem) {
   std::vector<std::size_t> dims;
   for (std::size_t dim = 0; dim < problem.shape.size(); ++dim) dims.push_back(dim);
@@ -41,7 +41,7 @@ struct Piece {
   }
 };
 
-/// Pieces of the plane, and the devices that have a part of each.
+/// The rectangles that parts cover in the two shown dimensions, with the devices of those parts.
 std::map<Piece, std::vector<Device>> pieces(const Layout& layout,
                                             const std::vector<std::size_t>& dims) {
   std::map<Piece, std::vector<Device>> found;
@@ -81,6 +81,7 @@ std::string panel(const Problem& problem, const Layout& layout, double left, con
     const double y = kTop + kSide * static_cast<double>(piece.rows.low) / height;
     const double wide = kSide * static_cast<double>(piece.columns.length()) / width;
     const double high = kSide * static_cast<double>(piece.rows.length()) / height;
+    // 47 and 360 have no common factor, so neighbouring devices get different colours.
     const int hue = static_cast<int>(devices.front()) * 47 % 360;
     svg += format(
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"hsl(%d,60%%,80%%)\" "

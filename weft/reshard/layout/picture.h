@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drawing of who holds what, before and after.
+// A drawing of which device holds which part of the array, before and after.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace weft::reshard {
 
-/// SVG. The array is shown along the two dimensions that are cut most; each part names the devices
-/// that hold some of it, as many as there is room for.
+/// An SVG document with two panels. Each shows the array along the two dimensions that are cut into
+/// most pieces. Each piece is labelled with the devices that hold some of it, at most six.
 std::string picture(const Problem& problem);
 
 }  // namespace weft::reshard

@@ -17,7 +17,7 @@ Status check_parts(const Shape& shape, const End& end) {
   for (const auto& [device, parts] : end.parts) {
     for (const Pieces& pieces : parts) {
       if (pieces.size() != shape.size()) {
-        return fail(ErrorCode::kBadInput, "a part has a piece of each dimension");
+        return fail(ErrorCode::kBadInput, "a part must have one piece per dimension of the array");
       }
       for (std::size_t dim = 0; dim < shape.size(); ++dim) {
         if (pieces[dim].empty()) continue;
@@ -32,13 +32,13 @@ Status check_parts(const Shape& shape, const End& end) {
 
 Result<Layout> layout_of(const Shape& shape, const End& end, SplitRule rule,
                          const std::vector<std::int64_t>& devices) {
-  const auto universe = static_cast<Device>(devices.size());
+  const auto device_count = static_cast<Device>(devices.size());
   if (end.type) {
     WEFT_TRY(check_sharding(*end.type, shape.size()));
-    return layout_of(shape, *end.type, rule, dense(devices, end.type->mesh.devices), universe);
+    return layout_of(shape, *end.type, rule, dense(devices, end.type->mesh.devices), device_count);
   }
   WEFT_TRY(check_parts(shape, end));
-  std::vector<std::vector<Pieces>> parts(universe);
+  std::vector<std::vector<Pieces>> parts(device_count);
   for (const auto& [device, list] : end.parts) parts[dense(devices, {device}).front()] = list;
   return layout_of_parts(shape, parts);
 }
@@ -67,7 +67,8 @@ Status set_types(Problem& problem, const std::string& from, const std::string& t
 
 void set_nodes(Problem& problem, std::int64_t size) {
   problem.node_of.clear();
-  // Devices are sorted; nodes without any have no number.
+  // Devices are sorted, so those of one node are neighbours. Nodes are numbered without gaps, since
+  // the user's device numbers may be sparse and as large as 2^40.
   std::int32_t node = 0;
   for (std::size_t i = 0; i < problem.devices.size(); ++i) {
     if (i > 0 && problem.devices[i] / size != problem.devices[i - 1] / size) ++node;
@@ -101,7 +102,7 @@ Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& fro
                         problem.devices.end());
   WEFT_ASSIGN(problem.source, layout_of(shape, from, rule, problem.devices));
   WEFT_ASSIGN(problem.target, layout_of(shape, to, rule, problem.devices));
-  // The sum of all that the source has.
+  // The target is the sum of all groups of the source: every summand goes into its only group.
   if (!problem.target.partial()) {
     problem.target.group_of_summand.assign(problem.source.groups, 0);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One array, how it is distributed, and how it shall be.
+// A redistribution problem: one array, its source layout, and its target layout.
 #pragma once
 
 #include <map>
@@ -16,40 +16,43 @@ namespace weft::reshard {
 
 struct Problem {
   std::string id;
-  Bytes item_size = 4;  ///< of an element on its way
-  std::string dtype;    ///< of the source; empty: not told
-  std::optional<Cast> cast;
+  Bytes item_size = 4;       ///< bytes of an element as it is sent
+  std::string dtype;         ///< of the source; empty if not given
+  std::optional<Cast> cast;  ///< set if source and target have different element types
   Shape shape;
-  std::vector<std::int64_t> devices;  ///< the user's numbers; a Device is an index into them
-  std::vector<std::int32_t> node_of;  ///< by device; empty: all alike
+  std::vector<std::int64_t> devices;  ///< the user's numbers, sorted; a Device is an index into it
+  std::vector<std::int32_t> node_of;  ///< by device; empty if nodes do not matter
   Layout source;
-  /// Of a partial target, `target.group` tells the devices that add up apart; which of them holds
-  /// which summand is the planner's choice.
+  /// If the target is partial, `target.group` only says which devices hold different summands.
+  /// The planner chooses which summand each of them gets, as long as each team adds up to the
+  /// array.
   Layout target;
-  /// Where they came from a mesh: what lets a planner think in axes instead of boxes.
+  /// Set for ends that were given over a mesh. A planner searches over axes only if both are set.
   std::optional<Sharding> source_type, target_type;
-  std::string reduction;  ///< of a partial side: "sum", "min", ...; empty: none
+  std::string reduction;  ///< of the summands: "sum", "min", ...; empty if neither end is partial
 };
 
-/// One end of a problem as whoever asks knows it: a type over a mesh, or else the parts of each
-/// device, by the user's numbers.
+/// One end of a problem as a caller describes it: a sharding over a mesh, or else the parts of each
+/// device, by the user's device numbers.
 struct End {
   std::optional<Sharding> type;
   std::map<std::int64_t, std::vector<Pieces>> parts;
 };
 
-/// `others`: devices that have no part in it, but in arrays that are moved together with this one.
+/// Fills shape, devices, source and target. `others` are devices without a part of this array; they
+/// have parts of arrays that are moved together with it. An Error (kBadInput) if an end does not
+/// fit the shape.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const End& from, const End& to,
                              SplitRule rule, const std::vector<std::int64_t>& others = {});
 
-/// Fills devices, source and target from two types over meshes.
+/// The same for two shardings over meshes.
 Result<Problem> make_problem(const Shape& shape, Bytes item_size, const Sharding& from,
                              const Sharding& to, SplitRule rule);
 
-/// Sets item_size, dtype and, where both differ, cast. An Error where elements cannot be cast or
-/// reduced so.
+/// Sets item_size, dtype and, if both types differ, cast. An Error if the cast or the reduction is
+/// not possible with these types.
 Status set_types(Problem& problem, const std::string& from, const std::string& to);
-/// Bytes of an element at both ends.
+/// Bytes of an element of the source, and of the target.
 inline Bytes source_item(const Problem& problem) {
   return problem.cast ? problem.cast->from_size : problem.item_size;
 }
@@ -57,16 +60,16 @@ inline Bytes target_item(const Problem& problem) {
   return problem.cast ? problem.cast->to_size : problem.item_size;
 }
 
-/// Nodes of `size` devices each, by the user's numbers: those whose number divided by it is the
-/// same. The last one, and any whose numbers are not all there, has fewer.
+/// Sets node_of: the device with the user's number n is on node n / size. A node has fewer devices
+/// if the problem does not use all of its numbers.
 void set_nodes(Problem& problem, std::int64_t size);
-/// How many nodes there are, and how many devices they have.
+/// The number of nodes, and the devices of the smallest and of the largest node.
 struct NodeSizes {
   std::int64_t count = 0, least = 0, most = 0;
 };
 NodeSizes node_sizes(const Problem& problem);
 
-/// The dense numbers of `ids`, which are among `devices` (sorted).
+/// The Device of each of `ids`, which must all be in `devices` (sorted).
 std::vector<Device> dense(const std::vector<std::int64_t>& devices,
                           const std::vector<std::int64_t>& ids);
 

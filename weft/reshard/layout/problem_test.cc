@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Problem, AMeshMayMeetPartsAndBystanders) {
+TEST(Problem, EndsMayBeAMeshAndPartsAndOtherDevicesMayTakeNoPart) {
   const auto mesh = make_mesh({{"x", 2}}, {7, 3});
   Sharding rows{*mesh, {{mesh->axes[0]}, {}}, {}};
   End parts;
@@ -14,13 +14,13 @@ TEST(Problem, AMeshMayMeetPartsAndBystanders) {
   const auto problem = make_problem({4, 2}, 4, {rows, {}}, parts, SplitRule::kCeilFlat, {9});
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->devices, (std::vector<std::int64_t>{3, 5, 7, 9}));
-  // The first rows are those of 7, the first of the mesh.
+  // Device 7 holds the first rows, since it is the first device of the mesh.
   EXPECT_EQ(problem->source.region(2)[0], (Strips{{0, 2}}));
   EXPECT_TRUE(problem->target.holds(1));
   EXPECT_FALSE(problem->source.holds(3) || problem->target.holds(3));
 }
 
-TEST(Problem, PartsLieInTheArray) {
+TEST(Problem, PartsOutsideTheArrayAreRefused) {
   End beyond, flat;
   beyond.parts[0] = {{{{0, 5}}}};
   flat.parts[0] = {{{{0, 4}}, {{0, 1}}}};
@@ -31,7 +31,7 @@ TEST(Problem, PartsLieInTheArray) {
   }
 }
 
-TEST(Problem, NodesAreNumberedOneByOneWhateverTheNumbersOfDevices) {
+TEST(Problem, NodesAreNumberedWithoutGapsForSparseDeviceNumbers) {
   End end;
   for (const std::int64_t device : {1L, 2L, 7L, 4'000'000'000L}) end.parts[device] = {{{{0, 4}}}};
   auto problem = make_problem({4}, 4, end, end, SplitRule::kCeilFlat);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems at random, for tests of rules that hold for all of them.
+// Random problems, for tests of properties that must hold for every problem.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 namespace weft::reshard {
 
 struct RandomShape {
-  bool even = false;     ///< every dimension divides by every part of the mesh
-  bool partial = false;  ///< some axes may hold summands
-  bool other_mesh = false;
+  bool even = false;        ///< every dimension is divisible by the sizes of both meshes
+  bool partial = false;     ///< some axes may hold summands
+  bool other_mesh = false;  ///< the target has a mesh of its own
 };
 
-/// Axes of the mesh (in any order, each at most once) over the dimensions.
+/// Assigns the axes of the mesh to dimensions at random, in random order, each at most once.
 inline Sharding random_sharding(std::mt19937& random, const Mesh& mesh, std::size_t dims,
                                 bool partial) {
   Sharding sharding;
@@ -64,7 +64,7 @@ inline Problem random_problem(unsigned seed, const RandomShape& kind) {
   return *problem;
 }
 
-/// A problem in words: parsed("x=2,y=4", "8,8", "x,y", "-,x+y").
+/// A problem in the notation of the command line: parsed("x=2,y=4", "8,8", "x,y", "-,x+y").
 inline Problem parsed(const char* mesh_text, const char* shape_text, const char* from,
                       const char* to, const char* from_partial = "", const char* to_partial = "",
                       SplitRule rule = SplitRule::kCeilFlat) {

@@ -9,13 +9,13 @@
 namespace weft::reshard {
 namespace {
 
-/// "x:(2)4" into name, 2 and 4.
+/// The text "x:(2)4" as name "x", before 2, and size 4.
 struct SubAxisText {
   std::string_view name;
   std::int64_t before = 1, size = 0;  ///< size 0: the whole axis
 };
 
-Result<SubAxisText> take_apart(std::string_view text) {
+Result<SubAxisText> parse_axis_text(std::string_view text) {
   const std::size_t colon = text.rfind(":(");
   if (colon == text.npos) return SubAxisText{text};
   const std::size_t bracket = text.find(')', colon);
@@ -28,14 +28,14 @@ Result<SubAxisText> take_apart(std::string_view text) {
     }
   }
   return fail(ErrorCode::kBadInput, "'" + std::string(text) +
-                                        "' is no sub-axis; write x:(2)4 for the part of size 4 "
-                                        "behind a part of size 2");
+                                        "' is not a sub-axis; write x:(2)4 for the sub-axis of "
+                                        "size 4 after a sub-axis of size 2");
 }
 
 }  // namespace
 
 Result<Axis> Mesh::axis(std::string_view text) const {
-  WEFT_ASSIGN(const SubAxisText part, take_apart(text));
+  WEFT_ASSIGN(const SubAxisText part, parse_axis_text(text));
   for (const Axis& whole : axes) {
     if (whole.name != part.name) continue;
     if (part.size == 0) return whole;
@@ -60,12 +60,12 @@ Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& 
   for (const auto& [name, size] : sizes) {
     if (size < 1 || size > Mesh::kMostDevices / count) {
       return fail(ErrorCode::kBadInput, "axis '" + name + "' has size " + std::to_string(size) +
-                                            "; a mesh has 1 to " +
+                                            "; a mesh must have 1 to " +
                                             std::to_string(Mesh::kMostDevices) + " devices");
     }
     for (const Axis& axis : mesh.axes) {
       if (axis.name == name)
-        return fail(ErrorCode::kBadInput, "axis '" + name + "' is there twice");
+        return fail(ErrorCode::kBadInput, "axis '" + name + "' is given twice");
     }
     count *= size;
     mesh.axes.push_back({name, 1, size});
@@ -78,8 +78,8 @@ Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& 
   }
   if (static_cast<std::int64_t>(devices.size()) != count ||
       std::set<std::int64_t>(devices.begin(), devices.end()).size() != devices.size()) {
-    return fail(ErrorCode::kBadInput,
-                "a mesh of " + std::to_string(count) + " devices lists as many, each once");
+    return fail(ErrorCode::kBadInput, "a mesh of " + std::to_string(count) +
+                                          " positions needs as many devices, each " + "once");
   }
   mesh.devices = std::move(devices);
   return mesh;
@@ -88,7 +88,7 @@ Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& 
 Status check_sharding(const Sharding& sharding, std::size_t dims) {
   if (sharding.dims.size() != dims) {
     return fail(ErrorCode::kBadInput, "an array of " + std::to_string(dims) +
-                                          " dimensions needs as many entries, not " +
+                                          " dimensions needs one entry per dimension, not " +
                                           std::to_string(sharding.dims.size()));
   }
   std::vector<Axis> used = sharding.partial;
@@ -96,10 +96,14 @@ Status check_sharding(const Sharding& sharding, std::size_t dims) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) {
       const auto &a = used[i], &b = used[k];
+      // An axis covers the strides from `stride` to `stride * radix`; two must not overlap. An axis
+      // of size 1 cuts nothing and may be used anywhere.
       const bool apart = a.stride >= b.stride * b.radix || b.stride >= a.stride * a.radix;
       if (!apart && a.radix > 1 && b.radix > 1) {
-        return fail(ErrorCode::kBadInput, "'" + a.name + "' is used twice, or overlaps '" + b.name +
-                                              "'; an axis cuts one dimension, once");
+        const std::string what = a.name == b.name
+                                     ? "axis '" + a.name + "' is used twice"
+                                     : "axes '" + b.name + "' and '" + a.name + "' overlap";
+        return fail(ErrorCode::kBadInput, what + "; an axis can cut only one dimension, once");
       }
     }
   }
@@ -107,13 +111,13 @@ Status check_sharding(const Sharding& sharding, std::size_t dims) {
 }
 
 Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
-                 const std::vector<Device>& devices, Device universe) {
+                 const std::vector<Device>& devices, Device device_count) {
   Layout layout;
   layout.shape = shape;
   const std::int64_t positions = sharding.mesh.size();
   std::vector<Digit> digits;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    std::vector<Strips> parts(universe);
+    std::vector<Strips> parts(device_count);
     for (std::int64_t position = 0; position < positions; ++position) {
       digits.clear();
       for (const Axis& axis : sharding.dims[dim]) {
@@ -123,11 +127,13 @@ Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
     }
     layout.cuts.push_back(std::make_shared<Cut>(make_cut(parts)));
   }
-  layout.group.assign(universe, Layout::kAbsent);
+  // The group of a device is the number that its digits on the partial axes spell. Devices that
+  // differ only in these digits form a team; `team` is the position with those digits set to 0.
+  layout.group.assign(device_count, Layout::kAbsent);
   for (const Axis& axis : sharding.partial) {
     layout.groups = static_cast<std::int32_t>(layout.groups * axis.radix);
   }
-  if (layout.partial()) layout.team.assign(universe, Layout::kAbsent);
+  if (layout.partial()) layout.team.assign(device_count, Layout::kAbsent);
   for (std::int64_t position = 0; position < positions; ++position) {
     std::int64_t group = 0, team = position;
     for (const Axis& axis : sharding.partial) {
@@ -147,11 +153,12 @@ Status check_shape(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
     if (size < 0) {
-      return fail(ErrorCode::kBadInput, std::to_string(size) + " is no size of a dimension");
+      return fail(ErrorCode::kBadInput, "the size of a dimension must not be negative, and " +
+                                            std::to_string(size) + " is");
     }
     if (size > kMostElements / count) {
       return fail(ErrorCode::kBadInput,
-                  "an array has " + std::to_string(kMostElements) + " elements at most");
+                  "an array must have at most " + std::to_string(kMostElements) + " elements");
     }
     count *= std::max<std::int64_t>(1, size);
   }

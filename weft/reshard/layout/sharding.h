@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed types as people write them: an array over a mesh with named axes. Each dimension
-// names the axes that cut it, most significant first; an axis that is not named anywhere means
-// equal copies along it; partial axes hold summands.
+// Shardings as users write them: an array over a mesh with named axes. Each dimension names the
+// axes that cut it, most significant first. Along an axis that no dimension names, devices hold
+// copies. Along a partial axis, devices hold summands.
 //
-// The base-offset map of the theory (device to start index of each dimension) follows from digits:
-// a device's position in the mesh, row-major, is a number in mixed radix, and each axis or sub-axis
-// is a run of its digits.
+// Which part a device holds follows from the digits of its position: the row-major position in the
+// mesh is a number in mixed radix, one digit per axis, and a sub-axis is some of the prime digits
+// of an axis.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@
 
 namespace weft::reshard {
 
-/// A run of digits of a position: a whole axis, or a sub-axis "x:(2)4".
+/// One digit of a position in the mesh: a whole axis, or a sub-axis such as "x:(2)4".
 struct Axis {
   std::string name;         ///< as it was written
-  std::int64_t stride = 1;  ///< product of what is less significant
-  std::int64_t radix = 1;   ///< its size
+  std::int64_t stride = 1;  ///< product of the sizes of all less significant axes
+  std::int64_t radix = 1;   ///< the size of the axis
   std::int64_t digit(std::int64_t position) const { return position / stride % radix; }
 };
 
@@ -30,36 +30,40 @@ struct Mesh {
   static constexpr std::int64_t kMostDevices = 1 << 20;
 
   std::vector<Axis> axes;             ///< most significant first
-  std::vector<std::int64_t> devices;  ///< the user's number of the device at each position
+  std::vector<std::int64_t> devices;  ///< by position: the user's number of the device there
 
   std::int64_t size() const { return static_cast<std::int64_t>(devices.size()); }
-  /// "x" or "x:(2)4": the sub-axis of x of size 4 that has 2 as the product of what is more
-  /// significant in x.
+  /// The axis "x", or the sub-axis "x:(2)4": x is divided into 2 parts, each of these into 4, and
+  /// the sub-axis says which of the 4. An Error (kBadInput) if the mesh has no such axis, or if its
+  /// size is not divisible like that.
   Result<Axis> axis(std::string_view text) const;
 };
 
-/// Sizes by name, most significant first; `devices` in row-major order, or empty for 0, 1, 2, ...
+/// A mesh from (name, size) of each axis, most significant first. `devices` are in row-major order;
+/// empty stands for 0, 1, 2, ... An Error (kBadInput) for duplicate axes or devices, for a size
+/// below 1, and if there are not as many devices as positions.
 Result<Mesh> make_mesh(const std::vector<std::pair<std::string, std::int64_t>>& sizes,
                        std::vector<std::int64_t> devices);
 
 struct Sharding {
   Mesh mesh;
-  std::vector<std::vector<Axis>> dims;
-  std::vector<Axis> partial;
+  std::vector<std::vector<Axis>> dims;  ///< axes that cut each dimension, most significant first
+  std::vector<Axis> partial;            ///< axes along which devices hold summands
 };
 
-/// An Error where two of the axes used share digits, or the number of dimensions is another.
+/// An Error if two of the used axes overlap, or if the sharding does not have `dims` dimensions.
 Status check_sharding(const Sharding& sharding, std::size_t dims);
 
-/// `devices`: the dense number of each device of the mesh, by position; `universe`: how many
-/// devices the problem has.
+/// The layout of a sharding that passed check_sharding(). `devices` is the Device at each position
+/// of the mesh; `device_count` is the number of devices of the problem.
 Layout layout_of(const Shape& shape, const Sharding& sharding, SplitRule rule,
-                 const std::vector<Device>& devices, Device universe);
+                 const std::vector<Device>& devices, Device device_count);
 
-/// An Error where sizes are negative or there are more elements than any memory holds.
+/// An Error if a size is negative or if there are more than 2^53 elements. The limit keeps products
+/// of sizes and of small factors within 64 bits.
 Status check_shape(const Shape& shape);
 
-/// "x+y,-": one entry a dimension.
+/// The dimensions as text, "x+y,-": one entry per dimension, "-" for one that is not cut.
 std::string text_of(const Sharding& sharding);
 
 }  // namespace weft::reshard

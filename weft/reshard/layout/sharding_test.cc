@@ -27,7 +27,7 @@ TEST(Sharding, SubAxesAreDigitsOfAnAxis) {
   EXPECT_NE(mesh->axis("y").error().message.find("no axis 'y'"), std::string::npos);
 }
 
-TEST(Sharding, AnAxisCutsOnceAlone) {
+TEST(Sharding, AnAxisCannotBeUsedTwiceOrOverlapAnother) {
   const auto mesh = parse_mesh("x=4,y=2", "");
   ASSERT_TRUE(mesh);
   for (const char* dims : {"x,x", "x:(1)2,x", "x+x,-"}) {

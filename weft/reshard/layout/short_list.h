@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list whose first few items lie in place: strips of a dimension, sides of a box, dimensions of a
-// type are mostly one to four, and a search makes and drops thousands of them.
+// A small vector: a list that stores its first few items in the object itself. Strips of a
+// dimension, sides of a box, and dimensions of a type mostly number one to four, and a search
+// creates and destroys thousands of such lists, so heap allocations would dominate its time.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 
 namespace weft::reshard {
 
-/// As much of a std::vector<T> as is needed; more than `InlineCount` items lie on the heap.
+/// The part of std::vector<T> that this project needs. Up to `InlineCount` items are stored inline;
+/// more are on the heap. T must be trivially copyable, so items can be moved by copying bytes.
 template <class T, std::uint32_t InlineCount>
 class ShortList {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -81,7 +83,7 @@ class ShortList {
     push_back(T());
     return back();
   }
-  /// The iterators must not be of this list.
+  /// The range must not be part of this list, because growing frees the old items first.
   template <std::forward_iterator Iterator>
   void append(Iterator first, Iterator last) {
     reserve(size_ + static_cast<std::size_t>(std::distance(first, last)));
@@ -106,7 +108,7 @@ class ShortList {
   void release() {
     if (data_ != inline_data()) std::allocator<T>().deallocate(data_, capacity_);
   }
-  /// Leaves the other empty; what was here must have been dropped.
+  /// Takes the items of `other` and leaves it empty. Must follow release() if this list had items.
   void steal(ShortList& other) {
     size_ = other.size_;
     capacity_ = other.capacity_;

@@ -11,7 +11,7 @@ namespace {
 
 using List = ShortList<int, 3>;
 
-TEST(ShortList, IsWhatAVectorIsWhateverItsLength) {
+TEST(ShortList, BehavesLikeAVectorAtEveryLength) {
   std::mt19937 random(1);
   std::vector<List> lists(4);
   std::vector<std::vector<int>> truth(4);
@@ -64,7 +64,7 @@ TEST(ShortList, AnItemOfTheListItselfMayBeAppended) {
   EXPECT_EQ(list, (List{7, 8, 9, 7}));
 }
 
-TEST(ShortList, FewItemsLieInPlace) {
+TEST(ShortList, FewItemsAreStoredInline) {
   List list{1, 2, 3};
   const auto* begin = reinterpret_cast<const std::byte*>(&list);
   const auto* item = reinterpret_cast<const std::byte*>(list.begin());

@@ -11,6 +11,7 @@ Interval chunk(const Interval& whole, std::int64_t index, std::int64_t count) {
           std::min(whole.low + (index + 1) * size, whole.high)};
 }
 
+/// Part `index` of `count` parts whose lengths differ by at most one; longer parts come first.
 Interval balanced(const Interval& whole, std::int64_t index, std::int64_t count) {
   const std::int64_t n = whole.length(), size = n / count, more = n % count;
   const std::int64_t low = whole.low + index * size + std::min(index, more);

@@ -38,7 +38,7 @@ TEST(Split, RulesDifferAsTheirFrameworksDo) {
   EXPECT_EQ(lengths(6, {2, 2}, SplitRule::kBalanced), (Lengths{2, 1, 2, 1}));
 }
 
-TEST(Split, PartsFollowEachOtherAndAddUpWhateverTheRule) {
+TEST(Split, LengthsAddUpToTheDimensionWithEveryRule) {
   for (const SplitRule rule : kRules) {
     for (std::int64_t n = 0; n < 40; ++n) {
       for (const Lengths& radices : {Lengths{3}, Lengths{2, 3}, Lengths{4, 2, 2}}) {
@@ -50,7 +50,7 @@ TEST(Split, PartsFollowEachOtherAndAddUpWhateverTheRule) {
   }
 }
 
-TEST(Split, RulesAgreeWhereEverythingDivides) {
+TEST(Split, RulesAgreeIfTheSizeIsDivisible) {
   for (const SplitRule rule : kRules) {
     EXPECT_EQ(lengths(24, {2, 3}, rule), (Lengths{4, 4, 4, 4, 4, 4}));
   }

@@ -16,15 +16,15 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
   }
 }
 
-bool nothing(std::string_view text) { return text.empty() || text == "-"; }
+bool is_empty_entry(std::string_view text) { return text.empty() || text == "-"; }
 
 Result<std::vector<std::int64_t>> numbers(std::string_view text, const char* what) {
   std::vector<std::int64_t> list;
-  if (nothing(text)) return list;
+  if (is_empty_entry(text)) return list;
   for (const std::string_view part : split_at(text, ',')) {
     const auto number = parse_digits(part);
     if (!number || *number < 0) {
-      return fail(ErrorCode::kUsage, "'" + std::string(part) + "' is no " + what);
+      return fail(ErrorCode::kUsage, "'" + std::string(part) + "' is not a " + what);
     }
     list.push_back(*number);
   }
@@ -33,7 +33,7 @@ Result<std::vector<std::int64_t>> numbers(std::string_view text, const char* wha
 
 Result<std::vector<Axis>> axes_of(const Mesh& mesh, std::string_view text) {
   std::vector<Axis> axes;
-  if (nothing(text)) return axes;
+  if (is_empty_entry(text)) return axes;
   for (const std::string_view name : split_at(text, '+')) {
     WEFT_ASSIGN(Axis axis, mesh.axis(name));
     axes.push_back(std::move(axis));
@@ -49,16 +49,16 @@ Result<Mesh> parse_mesh(std::string_view axes, std::string_view devices) {
     const std::size_t equals = axis.find('=');
     const auto size = equals == axis.npos ? std::nullopt : parse_digits(axis.substr(equals + 1));
     if (!size || equals == 0) {
-      return fail(ErrorCode::kUsage, "'" + std::string(axis) + "' is no axis; write x=2,y=4");
+      return fail(ErrorCode::kUsage, "'" + std::string(axis) + "' is not an axis; write x=2,y=4");
     }
     sizes.emplace_back(axis.substr(0, equals), *size);
   }
-  WEFT_ASSIGN(std::vector<std::int64_t> ids, numbers(devices, "number of a device; write 0,1,2"));
+  WEFT_ASSIGN(std::vector<std::int64_t> ids, numbers(devices, "device number; write 0,1,2"));
   return make_mesh(sizes, std::move(ids));
 }
 
 Result<Shape> parse_shape(std::string_view text) {
-  WEFT_ASSIGN(const Shape shape, numbers(text, "size of a dimension; write 1024,4096"));
+  WEFT_ASSIGN(const Shape shape, numbers(text, "dimension size; write 1024,4096"));
   WEFT_TRY(check_shape(shape));
   return shape;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meshes, shapes and types as people type them.
+// Parses meshes, shapes and shardings as users type them on the command line. Errors are kUsage, or
+// kBadInput from the mesh itself.
 #pragma once
 
 #include <string_view>
@@ -9,12 +10,12 @@
 
 namespace weft::reshard {
 
-/// "x=2,y=4"; devices as "0,2,1,3" in row-major order, or empty.
+/// Axes are "x=2,y=4". Devices are "0,2,1,3" in row-major order; empty stands for 0, 1, 2, ...
 Result<Mesh> parse_mesh(std::string_view axes, std::string_view devices);
 /// "1024,4096"; "" or "-" is a scalar.
 Result<Shape> parse_shape(std::string_view text);
-/// "x,y", "-,x+y", "x:(1)2,-": one entry a dimension, axes most significant first. `partial`: axes
-/// along which summands lie, "z" or "z+w", or empty.
+/// `dims` has one entry per dimension, with axes most significant first: "x,y", "-,x+y",
+/// "x:(1)2,-". `partial` names the axes along which devices hold summands: "z", "z+w", or empty.
 Result<Sharding> parse_sharding(const Mesh& mesh, std::string_view dims, std::string_view partial);
 
 }  // namespace weft::reshard
