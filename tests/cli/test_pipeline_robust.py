@@ -196,8 +196,8 @@ def damaged(change: str) -> str:
     ("change", "code", "says"),
     [
         ("order", 3, "0F0 is missing"),
-        ("op", 3, "'one' is no op"),
-        ("deadlock", 1, "wait for each other"),
+        ("op", 3, "'one' is not an op"),
+        ("deadlock", 1, "deadlock"),
         ("devices", 3, "'devices of a stage'"),
         ("layers", 3, "'layers of a stage'"),
         ("time", 3, "negative time"),
@@ -272,9 +272,9 @@ def test_decimals_of_times_are_exact(weft: Weft, tmp_path: Path) -> None:
     ("change", "says"),
     [
         ({"f": [-0.25, 1, 1]}, "'f' has a negative time, -0.25"),
-        ({"b": [1, "x", 1]}, "'b' has something else than numbers"),
+        ({"b": [1, "x", 1]}, "'b' has an element that is not a number"),
         ({"w": 1e30}, "'w' is no number that fits"),
-        ({"M": 2.5}, "'M' is no whole number"),
+        ({"M": 2.5}, "'M' is not a whole number"),
         ({"device": [0, 0.5, 1]}, "'device'"),
     ],
 )

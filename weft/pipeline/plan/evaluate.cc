@@ -86,28 +86,28 @@ std::int64_t ops_of(const Pipeline& pipeline) {
 }
 
 /// Of list schedules, those that differ on the pipeline; of a large one, a few.
-std::vector<Taste> tastes_of(const Pipeline& pipeline) {
-  std::vector<Taste> tastes = different_tastes(pipeline);
+std::vector<PriorityRule> list_rules(const Pipeline& pipeline) {
+  std::vector<PriorityRule> rules = different_rules(pipeline);
   const auto most = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(kMostListed / ops_of(pipeline), 2, std::ssize(tastes)));
-  tastes.resize(most);
-  return tastes;
+      std::clamp<std::int64_t>(kMostListed / ops_of(pipeline), 2, std::ssize(rules)));
+  rules.resize(most);
+  return rules;
 }
 
 /// Whatever is ready, gradients first: halves of backwards as they come, or whole ones.
-std::vector<Taste> eager_tastes(const Pipeline& pipeline) {
-  std::vector<Taste> tastes(1);
-  tastes[0].whole_backwards = true;
-  if (pipeline.split_backward) tastes.push_back({});
-  return tastes;
+std::vector<PriorityRule> eager_rules(const Pipeline& pipeline) {
+  std::vector<PriorityRule> rules(1);
+  rules[0].whole_backwards = true;
+  if (pipeline.split_backward) rules.push_back({});
+  return rules;
 }
 
 /// The best of these list schedules.
-Result<Schedule> listed(const Pipeline& pipeline, const std::vector<Taste>& tastes) {
+Result<Schedule> listed(const Pipeline& pipeline, const std::vector<PriorityRule>& rules) {
   Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
   Nanos shortest = kNoStep;
-  for (const Taste& taste : tastes) {
-    auto schedule = list_schedule(pipeline, taste);
+  for (const PriorityRule& rule : rules) {
+    auto schedule = list_schedule(pipeline, rule);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
     if (!timeline || timeline->makespan >= shortest) continue;
@@ -178,8 +178,8 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
     WEFT_ASSIGN(Solution solution, solve(pipeline, short_search()));
     return std::move(solution.schedule);
   }
-  if (name == "list") return listed(pipeline, tastes_of(pipeline));
-  if (name == "eager") return listed(pipeline, eager_tastes(pipeline));
+  if (name == "list") return listed(pipeline, list_rules(pipeline));
+  if (name == "eager") return listed(pipeline, eager_rules(pipeline));
   if (name == "zb-auto") return zb_auto(pipeline);
   if (name == "v") {
     WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
@@ -236,10 +236,10 @@ void Evaluator::simulate_warmed_up(const Pipeline& pipeline, const std::string& 
 
 void Evaluator::simulate_listed(const Pipeline& pipeline, const std::string& name, Nanos limit,
                                 Known& known) {
-  for (const Taste& taste : name == "list" ? tastes_of(pipeline) : eager_tastes(pipeline)) {
+  for (const PriorityRule& rule : name == "list" ? list_rules(pipeline) : eager_rules(pipeline)) {
     // Made by simulation, whether it fits or not.
     ops_ += kListedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
-    const auto end = lister_.run(pipeline, taste, std::min(limit, known.step));
+    const auto end = lister_.run(pipeline, rule, std::min(limit, known.step));
     if (end == ListScheduler::End::kDone) {
       simulate_one(name, lister_.schedule(), limit, known);
     }

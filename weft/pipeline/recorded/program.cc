@@ -122,7 +122,7 @@ Result<Program> several_stages(const Pipeline& pipeline, const Schedule& schedul
   }
   for (std::size_t d = 0; d < devices; ++d) {
     if (next[d] < schedule.orders[d].size()) {
-      return fail(ErrorCode::kInfeasible, "the orders of the devices wait for each other: " +
+      return fail(ErrorCode::kInfeasible, "the orders of the devices deadlock: " +
                                               print(schedule.orders[d][next[d]]) +
                                               " can never start");
     }

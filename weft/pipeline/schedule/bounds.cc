@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The bounds are those of machine scheduling with heads and tails. The head of an op is the least
+// time before it can start, its tail the least time from its end to the end of the step, if no
+// other machine ever made it wait. Both follow from one pass over the dependencies in each
+// direction. For each machine, Jackson's preemptive schedule of its ops with their heads and tails
+// is then a lower bound for the step.
 #include "weft/pipeline/schedule/bounds.h"
 
 #include <algorithm>
@@ -10,13 +15,14 @@
 namespace weft::pipeline {
 namespace {
 
-/// How much of the step lies before and behind each op at least, other machines permitting all.
+/// Heads and tails of all ops.
 struct Ends {
   std::vector<Nanos> head, tail;  ///< [chain * length + k]
 };
 
-/// Arcs and precedence of a chain's ops, in an order in which every chain comes after those it
-/// waits for: forwards by stage, then gradients from the last stage back, then weights.
+/// All dependencies between chains, sorted so that every chain follows those that it waits for:
+/// forwards by stage, then gradients from the last stage back, then weights. Transfers come behind
+/// the ops that send them.
 std::vector<Arc> sorted_arcs(const Chains& chains) {
   std::vector<Arc> arcs = chains.arcs;
   for (const Machine& machine : chains.machines) {
@@ -37,6 +43,8 @@ std::vector<Arc> sorted_arcs(const Chains& chains) {
   return arcs;
 }
 
+/// Computes heads along the sorted arcs and tails against them. Within a chain, ops run one after
+/// the other, so each head is at least the head before it plus one duration; `spread` applies that.
 Ends ends_of(const Chains& chains) {
   const auto length = static_cast<std::size_t>(chains.length);
   Ends ends;
@@ -80,8 +88,9 @@ Ends ends_of(const Chains& chains) {
   return ends;
 }
 
-/// Jackson's preemptive schedule: no order of one machine's ops ends earlier, heads and tails
-/// included.
+/// Jackson's preemptive schedule of one machine: always run the available op with the longest tail,
+/// and interrupt it if one with a longer tail becomes available. No order of the ops, which may not
+/// interrupt them, ends earlier. O(n log n).
 Nanos machine_bound(const Chains& chains, const Machine& machine, const Ends& ends) {
   struct Item {
     Nanos head, tail, left;
@@ -116,8 +125,8 @@ Nanos machine_bound(const Chains& chains, const Machine& machine, const Ends& en
   return bound;
 }
 
-/// The least time in which gradients of a stage free `need`: so many inputs, and weights of some of
-/// these.
+/// The least time of gradients of a stage that together free `need` bytes. Tries every number of
+/// weight gradients; each needs the input gradient of the same micro-batch.
 Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
   const Bytes by_input = -stage.input_memory, by_weight = -stage.weight_memory;
   const auto times = [](Bytes amount, Bytes each) { return (amount + each - 1) / each; };
@@ -132,8 +141,10 @@ Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
   return best;
 }
 
-/// Forward k of a stage that holds no more than `fit` of them: the gradients that free its memory
-/// run after the first one comes, and so do the forwards from `fit` on.
+/// The bound from memory for a stage that holds at most `fit` micro-batches. Before its last
+/// forward can start, gradients must have freed enough memory, and none of them runs before the
+/// first gradient arrives. The forwards from number `fit` on wait for that, too. 0 if memory does
+/// not limit the stage.
 Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos first_gradient,
                          Nanos forward_tail) {
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return 0;
@@ -150,8 +161,9 @@ Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos fir
          (last - fit + 1) * stage.forward + forward_tail;
 }
 
-/// When the last forward of a stage starts at the earliest, after its first one: where K fit, k + K
-/// waits until k has been there and back, `round` after its start, and made room.
+/// The least time from the start of the first forward of a stage to the start of its last one. If K
+/// micro-batches fit, forward k + K must wait until micro-batch k has come back and freed its
+/// memory, which takes `round` from the start of its forward.
 Nanos last_forward(const Pipeline& pipeline, const Stage& stage, Nanos round) {
   const Nanos all = (pipeline.micro_batches - 1) * stage.forward;
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return all;
@@ -181,8 +193,8 @@ Nanos quick_bound(const Pipeline& pipeline) {
   const std::size_t count = pipeline.stages.size();
   const Nanos micros = pipeline.micro_batches;
   std::vector<Device> devices(pipeline.devices());
-  std::vector<Nanos> heads(count);  // until the first micro-batch is there
-  std::vector<Nanos> backs(count);  // from the gradient of an input to the end of the step
+  std::vector<Nanos> heads(count);  // per stage: when the first micro-batch can arrive
+  std::vector<Nanos> backs(count);  // per stage: from its input gradient to that of the first stage
   Nanos head = 0, back = 0;
   for (std::size_t s = 0; s < count; ++s) {
     const Stage& stage = pipeline.stages[s];
@@ -195,27 +207,29 @@ Nanos quick_bound(const Pipeline& pipeline) {
     device.tail =
         std::min(device.tail, halves ? stage.all_reduce : std::max(stage.all_reduce, back));
     if (s + 1 == count) break;
-    const auto& [there, home] = pipeline.boundaries[s];
-    head += stage.forward + there.time + there.latency;
-    back += stage.input + (halves ? 0 : stage.weight) + home.time + home.latency;
+    const auto& [ahead, back_link] = pipeline.boundaries[s];
+    head += stage.forward + ahead.time + ahead.latency;
+    back += stage.input + (halves ? 0 : stage.weight) + back_link.time + back_link.latency;
   }
   Nanos bound = 0;
   for (const Device& device : devices) {
     if (device.work > 0) bound = std::max(bound, device.head + device.work + device.tail);
   }
   const bool own_devices = devices.size() == count;
-  Nanos busy = 0, path = 0;  // of the stages from s on, the path of one micro-batch
+  // Of the stages from s on: the bound of lookahead.h, and the path of one micro-batch.
+  Nanos busy = 0, path = 0;
   for (std::size_t s = count; s-- > 0;) {
     const Stage& stage = pipeline.stages[s];
     const bool halves = pipeline.split_backward && stage.weight > 0;
     const Nanos later = halves ? stage.weight : 0;
     const Nanos own = stage.forward + stage.input + stage.weight - later;
     if (s + 1 < count) {
-      const auto& [there, home] = pipeline.boundaries[s];
-      const Nanos latency = there.latency + home.latency, both = there.time + home.time + latency;
-      // One direction carries all micro-batches, the other one of them at least.
-      const Nanos longer =
-          std::max(there.links.empty() ? 0 : there.time, home.links.empty() ? 0 : home.time);
+      const auto& [ahead, back_link] = pipeline.boundaries[s];
+      const Nanos latency = ahead.latency + back_link.latency;
+      const Nanos both = ahead.time + back_link.time + latency;
+      // The slower direction carries all micro-batches, and the other direction at least one.
+      const Nanos longer = std::max(ahead.links.empty() ? 0 : ahead.time,
+                                    back_link.links.empty() ? 0 : back_link.time);
       busy = std::max(own + both + busy, own + both + (micros - 1) * longer + path);
       path += own + both;
     } else {
@@ -242,7 +256,7 @@ Bounds lower_bounds(const Pipeline& pipeline) {
     bounds.path = std::max(bounds.path, ends.head[first] + chain.duration + ends.tail[last]);
     if (chain.kind != Kind::kForward || chain.is_transfer) continue;
     const Stage& stage = pipeline.stages[chain.stage];
-    // The gradient of a stage is the chain after its forward.
+    // make_chains() adds the gradient chain of a stage right after its forward chain.
     bounds.memory =
         std::max(bounds.memory,
                  stage_memory_bound(pipeline, stage, ends.head[first + length], ends.tail[last]));

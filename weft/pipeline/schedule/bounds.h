@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no schedule of a pipeline can beat, in closed form: cheap enough for planners that ask it
-// for thousands of pipelines. solve() proves more, see search.h.
+// Lower bounds for the makespan of every schedule of a pipeline, in closed form: cheap enough for
+// planners that ask for thousands of pipelines. solve() proves tighter bounds by search (search.h).
 #pragma once
 
 #include "weft/pipeline/model/pipeline.h"
@@ -8,22 +8,26 @@
 namespace weft::pipeline {
 
 struct Bounds {
-  Nanos path = 0;  ///< one micro-batch, there and back
-  Nanos work = 0;  ///< the busiest device: what comes before its ops, they themselves, what follows
-  Nanos link = 0;  ///< the same of the busiest link
+  Nanos path = 0;  ///< one micro-batch through all stages, forward and back
+  /// The busiest device: the least time before its ops, all of its ops, the least time after them.
+  Nanos work = 0;
+  Nanos link = 0;    ///< the same for the busiest link
   Nanos memory = 0;  ///< forwards that must wait until gradients have freed memory for them
 
   Nanos best() const;
-  const char* name() const;  ///< of the best: "path", "work", "link", "memory"
+  const char* name() const;  ///< which of them is the best: "path", "work", "link", "memory"
 };
 
-/// The pipeline must pass check(). Linear in ops, but for a logarithm.
+/// The pipeline must pass check(). Takes time O(n log n) for n ops.
 Bounds lower_bounds(const Pipeline& pipeline);
 
-/// The same from sums alone, in time linear in the stages: enough to turn most pipelines down. For
-/// each device its work between the shortest ways to it and from it, and where devices have one
-/// stage each, the sums of lookahead.h; and for each stage the rounds that its micro-batches take
-/// there and back, as many at once as fit into its memory.
+/// A weaker bound from sums alone, in time linear in the stages; enough for a planner to discard
+/// most pipelines. It is the maximum of three bounds:
+///   - per device: its work, between the shortest paths to it and from it;
+///   - if every device has one stage: the sums of lookahead.h;
+///   - per stage: the rounds that its micro-batches take to the end and back, if only so many at
+///   once
+///     fit into its memory.
 Nanos quick_bound(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

@@ -9,6 +9,7 @@ struct Maker {
   Chains out = {};
   std::vector<std::vector<ChainId>> on_link = {};
 
+  /// Puts a chain on a device; returns its position in Machine::chains.
   int place(DeviceId device, ChainId chain) {
     out.machines[device].chains.push_back(chain);
     return static_cast<int>(out.machines[device].chains.size()) - 1;
@@ -27,16 +28,18 @@ struct Maker {
     return chain;
   }
 
+  /// Makes `to` wait for `from`. A transfer that occupies links becomes a chain of its own on these
+  /// links; one that does not is a delay.
   void connect(ChainId from, ChainId to, const Transfer& transfer) {
     if (transfer.links.empty() || transfer.time == 0) {
       out.arcs.push_back({from, to, transfer.time + transfer.latency});
       return;
     }
-    const Chain sender = out.chains[from];
-    const ChainId way = add(sender.stage, sender.kind, true, transfer.time);
-    for (const LinkId link : transfer.links) on_link[link].push_back(way);
-    out.arcs.push_back({from, way, 0});
-    out.arcs.push_back({way, to, transfer.latency});
+    const Chain sender = out.chains[from];  // a copy, since add() may move the chains
+    const ChainId sent = add(sender.stage, sender.kind, true, transfer.time);
+    for (const LinkId link : transfer.links) on_link[link].push_back(sent);
+    out.arcs.push_back({from, sent, 0});
+    out.arcs.push_back({sent, to, transfer.latency});
   }
 };
 

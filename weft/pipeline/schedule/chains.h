@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline as the scheduler sees it: chains of equal ops that pass machines. Micro-batches are
-// equal, so there is a best schedule in which every stage runs them in order, op by op of each kind
-// (numbering the k-th op of every chain k breaks no rule). What is left to decide is how each
-// machine merges its chains.
+// A pipeline as the search for schedules sees it: chains of equal ops that run on machines.
+// Micro-batches are equal, so some shortest schedule runs them in order on every stage and for
+// every kind of op: if the k-th op of each chain in any schedule is given the number k, no
+// dependency and no memory limit is violated. What is left to decide is how each machine merges its
+// chains.
 #pragma once
 
 #include <optional>
@@ -14,24 +15,24 @@ namespace weft::pipeline {
 
 using ChainId = std::int32_t;
 
-/// The ops of one kind of a stage, or the transfers of one direction of a boundary, one a
-/// micro-batch.
+/// The ops of one kind of a stage, or the transfers of one direction of a boundary: one op per
+/// micro-batch, in order.
 struct Chain {
   StageId stage = 0;
   Kind kind = Kind::kForward;
-  bool is_transfer = false;  ///< away from `stage`: forward, or the gradient of its input
+  bool is_transfer = false;  ///< sent by `stage`: its output, or the gradient of its input
   Nanos duration = 0;
-  Bytes memory = 0;
-  Nanos tail = 0;  ///< passes between the end of any op of it and the end of the step
+  Bytes memory = 0;  ///< change per op, as in Stage
+  Nanos tail = 0;  ///< at least this much time is between the end of any op and the end of the step
 };
 
-/// Op k of `to` starts `delay` or more after the end of op k of `from`.
+/// Op k of `to` starts at least `delay` after the end of op k of `from`.
 struct Arc {
   ChainId from = 0, to = 0;
   Nanos delay = 0;
 };
 
-/// A device or a link: one op at a time.
+/// A device or a link. It runs one op at a time.
 struct Machine {
   std::vector<ChainId> chains;
   /// Pairs (a, b) of positions in `chains`: op k of b runs after op k of a.
@@ -40,14 +41,15 @@ struct Machine {
 };
 
 struct Chains {
-  Micro length = 0;  ///< of every chain
+  Micro length = 0;  ///< ops of every chain: the number of micro-batches
   std::vector<Chain> chains;
   std::vector<Arc> arcs;
-  std::vector<Machine> machines;  ///< devices by number, then links that are held for a time
+  std::vector<Machine> machines;  ///< all devices by number, then the links that transfers occupy
 };
 
-/// Backwards are halved where the pipeline allows it and their weights take time. Links may serve
-/// in any order here, so what bounds this bounds the pipeline.
+/// Backwards are split into halves if the pipeline allows it and the weight half takes time. Links
+/// may serve in any order here, while simulate() serves in the order of readiness. This relaxes the
+/// problem, so a lower bound for the chains is one for the pipeline.
 Chains make_chains(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

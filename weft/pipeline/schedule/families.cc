@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each pattern is written device by device: for every device, its warm-up, its steady state and its
+// drain, as in the papers (GPipe, PipeDream-Flush for 1F1B, Megatron-LM for the interleaved one,
+// Zero Bubble for ZB-H1 and ZB-V, DeepSeek's DualPipe for DualPipeV) and in
+// torch.distributed.pipelining.
 #include "weft/pipeline/schedule/families.h"
 
 #include <algorithm>
@@ -13,7 +17,7 @@ StageId stages_of(const Pipeline& pipeline) { return static_cast<StageId>(pipeli
 Status one_stage_a_device(const Pipeline& pipeline, const char* family) {
   std::vector<bool> taken(pipeline.devices());
   for (const Stage& stage : pipeline.stages) {
-    if (taken[stage.device]) return unfit(std::string(family) + " has one stage on each device");
+    if (taken[stage.device]) return unfit(std::string(family) + " needs one stage on each device");
     taken[stage.device] = true;
   }
   return {};
@@ -25,13 +29,13 @@ Status v_placement(const Pipeline& pipeline, const char* family) {
     const DeviceId device = std::min(s, stages - 1 - s);
     if (stages % 2 == 1 || pipeline.stages[s].device != device) {
       return unfit(std::string(family) +
-                   " has two stages on each device, in the shape of a V: 0 1 .. 1 0");
+                   " needs two stages on each device, in the shape of a V: 0 1 .. 1 0");
     }
   }
   return {};
 }
 
-/// Counts the micro-batches of each kind that one stage has run, and appends the next.
+/// Appends ops of one stage to the order of its device, and counts the micro-batches of each kind.
 struct Turn {
   std::vector<Op>* order;
   StageId stage;
@@ -39,7 +43,7 @@ struct Turn {
   Micro next[4] = {0, 0, 0, 0};
 
   Micro done(Kind kind) const { return next[static_cast<int>(kind)]; }
-  /// Nothing where all of the kind have been run.
+  /// Does nothing once all ops of the kind have run. The patterns rely on that at both ends.
   void run(Kind kind, Micro times = 1) {
     for (; times > 0 && done(kind) < micros; --times) {
       order->push_back({stage, kind, next[static_cast<int>(kind)]++});
@@ -48,12 +52,12 @@ struct Turn {
   void forward(Micro times = 1) { run(Kind::kForward, times); }
   void backward() { run(Kind::kBackward); }
   void input() { run(Kind::kInput); }
-  /// Only where the gradient of its input has been run.
+  /// Runs only if the gradient of its input has run.
   void weight() {
     if (done(Kind::kWeight) < done(Kind::kInput)) run(Kind::kWeight);
   }
-  /// Both halves of a backward, one after the other. They stay apart, since a stage that has run
-  /// some weights late runs those of an earlier micro-batch here.
+  /// The two halves of a backward, one after the other. They are not one whole backward: a stage
+  /// that has delayed some weights runs those of an earlier micro-batch here.
   void halves() {
     input();
     weight();
@@ -100,7 +104,7 @@ Result<Schedule> interleaved_1f1b(const Pipeline& pipeline) {
   const DeviceId devices = pipeline.devices();
   for (StageId s = 0; s < stages; ++s) {
     if (stages % devices != 0 || pipeline.stages[s].device != s % devices) {
-      return unfit("interleaved 1F1B has stage s on device s modulo the number of devices");
+      return unfit("interleaved 1F1B needs stage s on device s modulo the number of devices");
     }
   }
   const StageId chunks = stages / devices;
@@ -120,7 +124,8 @@ Result<Schedule> interleaved_1f1b(const Pipeline& pipeline) {
         }
       }
     }
-    // As many forwards in advance as pass before the first gradient comes back.
+    // The warm-up lasts until the first gradient can be back: Megatron-LM's formula, plus the one
+    // forward that it counts as part of the steady state. With one chunk this is plain 1F1B.
     const std::size_t most = forwards.size();
     const auto ahead = static_cast<std::size_t>((chunks - 1) * group + 2 * (devices - 1 - d) + 1);
     const std::size_t warm_up = chunks == 1 ? static_cast<std::size_t>(devices - d) : ahead;
@@ -174,7 +179,7 @@ Result<Schedule> zb_v(const Pipeline& pipeline) {
       up.forward();
       up.halves();
     }
-    // What is left: gradients of inputs first where others wait for them.
+    // Drain. The gradients of inputs go first because other devices wait for them.
     for (DeviceId i = 0; i < d; ++i) {
       down.input();
       up.input();
@@ -221,7 +226,8 @@ Result<Schedule> dual_pipe_v(const Pipeline& pipeline) {
       up.forward();
       down.halves();
     }
-    // Half of the rest with whole backwards; then inputs first, and weights into the gaps.
+    // Drain. The first half runs both halves of a backward together; after that the gradients of
+    // inputs go first, because other devices wait for them, and weights fill the gaps.
     for (DeviceId i = 0; i <= d; ++i) {
       const bool early = i < (d + 1) / 2;
       up.input();
@@ -249,7 +255,7 @@ Result<Schedule> family(std::string_view name, const Pipeline& pipeline) {
   if (name == "zb-v") return zb_v(pipeline);
   if (name == "dualpipe-v") return dual_pipe_v(pipeline);
   return unfit("there is no schedule '" + std::string(name) +
-               "': gpipe, 1f1b, interleaved, zb-h1, zb-v, dualpipe-v");
+               "'; give gpipe, 1f1b, interleaved, zb-h1, zb-v or dualpipe-v");
 }
 
 }  // namespace weft::pipeline

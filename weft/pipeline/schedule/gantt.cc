@@ -9,7 +9,7 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kWidth = 1200, kLeft = 70, kRow = 24, kGap = 4, kTitle = 28, kMargin = 12;
-constexpr double kLetter = 7;  ///< width of a digit
+constexpr double kLetter = 7;  ///< approximate width of a digit
 
 std::string format(const char* pattern, auto... values) {
   std::array<char, 512> buffer{};
@@ -17,7 +17,8 @@ std::string format(const char* pattern, auto... values) {
   return buffer.data();
 }
 
-/// Light for forwards, dark for what others wait for; readable without colours, too.
+/// Light colours for forwards and weights, dark ones for the gradients that other devices wait for,
+/// so that a print without colours can be read.
 const char* colour(Kind kind) {
   switch (kind) {
     case Kind::kForward:
@@ -46,6 +47,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+/// The longest makespan, which sets the time scale; at least 1 to divide by.
 Nanos longest(std::span<const Drawn> drawn) {
   Nanos most = 1;
   for (const Drawn& one : drawn) most = std::max(most, one.timeline->makespan);
@@ -66,7 +68,7 @@ std::string row_name(const Drawn& one, std::size_t device) {
   return one.rows.empty() ? std::to_string(device) : one.rows[device];
 }
 
-/// Of all pictures: rows of several ones stand under each other.
+/// The longest row name of all schedules, so that all time axes start in the same column.
 std::size_t longest_name(std::span<const Drawn> drawn) {
   std::size_t most = 1;
   for (const Drawn& one : drawn) {
@@ -79,7 +81,8 @@ std::size_t longest_name(std::span<const Drawn> drawn) {
 
 std::string row_svg(const Drawn& one, std::size_t device, double top, double left, double scale) {
   const double end = scale * static_cast<double>(one.timeline->makespan);
-  // Ops lie over one shaded bar: what is left to see of it is idle.
+  // One shaded bar for the whole step, with the ops drawn over it: what remains visible is idle
+  // time.
   std::string svg = format(
       "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">device %s</text>\n"
       "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" fill=\"url(#idle)\"/>\n",
@@ -127,7 +130,8 @@ std::string legend(double top, double left) {
                    x, top, x + 18, top + 12);
 }
 
-/// What a device does for most of [from, to): a letter, or a shade.
+/// One character: what the device does for most of [from, to), or a shade if it is mostly idle.
+/// `first` is the first op that may still matter; it only grows from cell to cell.
 std::string cell(const std::vector<Op>& order, const std::vector<Span>& spans, std::size_t& first,
                  Nanos from, Nanos to, Nanos makespan) {
   while (first < spans.size() && spans[first].end <= from) ++first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of schedules: a row a device, time to the right, idle time shaded. Several schedules
-// stand under each other on one scale of time, so that they can be compared.
+// Draws schedules: one row per device, time from left to right, idle time shaded. Several schedules
+// are drawn below each other on the same time scale, so that they can be compared.
 #pragma once
 
 #include <span>
@@ -14,17 +14,20 @@ struct Drawn {
   const Pipeline* pipeline = nullptr;
   const Schedule* schedule = nullptr;
   const Timeline* timeline = nullptr;
-  std::vector<std::string> rows = {};  ///< names of the devices; empty: their numbers
-  bool in_nanos = false;               ///< else times have no unit
+  std::vector<std::string> rows = {};  ///< names of the rows; empty: the device numbers
+  bool in_nanos = false;               ///< times are nanoseconds; if not, they have no unit
 };
 
-/// Time that devices are idle until the step ends, of all their time: 0 to 1.
+/// The share of the time of all devices, from the start to the end of the step, in which they are
+/// idle: 0 to 1.
 double idle_share(const Timeline& timeline);
 
-/// An SVG document. Ops have a colour a kind and the number of their micro-batch where it fits.
+/// An SVG document. The colour of an op shows its kind; the number of its micro-batch is printed if
+/// there is room for it.
 std::string gantt_svg(std::span<const Drawn> drawn);
 
-/// Lines of at most `columns` characters: F, I, W, B as in schedules, a light shade where idle.
+/// Text with lines of at most `columns` characters: F, I, W and B as in schedules, a light shade
+/// for idle time.
 std::string gantt_text(std::span<const Drawn> drawn, std::size_t columns);
 
 }  // namespace weft::pipeline

@@ -15,7 +15,7 @@ namespace {
 
 std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
-/// 5 and 5.0, but not 5.5.
+/// Accepts 5 and 5.0, but not 5.5.
 std::optional<std::int64_t> whole(const JsonValue& value) {
   const auto real = value.as_double();
   if (!real || std::floor(*real) != *real) return std::nullopt;
@@ -24,7 +24,8 @@ std::optional<std::int64_t> whole(const JsonValue& value) {
 
 constexpr int kMostDecimals = 9;
 
-/// Decimals that a number is written with: 2 for 1.250, 3 for 5e-3, 0 for 25e1.
+/// How many decimals a number needs: 2 for 1.250, 3 for 5e-3, 0 for 25e1. Trailing zeros do not
+/// count.
 int decimals_of(std::string_view number) {
   const std::size_t e = std::min(number.find_first_of("eE"), number.size());
   std::string_view mantissa = number.substr(0, e);
@@ -48,8 +49,9 @@ int most_decimals(const JsonValue* value) {
   return most;
 }
 
-/// The numbers of one instance, with errors that name their fields. Times and sizes may have
-/// decimals: all of a kind are multiplied by the same power of ten.
+/// Reads the numbers of one instance, with errors that name the field. The scheduler computes with
+/// integers, so all times of an instance are multiplied by the same power of ten, large enough for
+/// the most decimals that any of them has. The same is done for memory sizes.
 class Fields {
  public:
   explicit Fields(const JsonValue& object) : object_(object) {
@@ -69,11 +71,11 @@ class Fields {
     const JsonValue* value = object_.find(name);
     if (!value) return bad_input(quoted(name) + " is missing");
     const auto found = whole(*value);
-    if (!found) return bad_input(quoted(name) + " is no whole number");
+    if (!found) return bad_input(quoted(name) + " is not a whole number");
     return *found;
   }
 
-  /// One for each, or one number for all, times a power of ten.
+  /// A list of `count` numbers, or one number for all, each multiplied by ten to `decimals`.
   Result<std::vector<std::int64_t>> numbers(std::string_view name, std::size_t count,
                                             int decimals) const {
     const JsonValue* value = object_.find(name);
@@ -84,7 +86,7 @@ class Fields {
     };
     if (!value->is_array()) {
       const auto all = scaled(*value);
-      if (!all) return bad_input(quoted(name) + " is no number that fits");
+      if (!all) return bad_input(quoted(name) + " is not a number, or is too large");
       return std::vector<std::int64_t>(count, *all);
     }
     if (value->items.size() != count) {
@@ -94,7 +96,8 @@ class Fields {
     std::vector<std::int64_t> list;
     for (const JsonValue& item : value->items) {
       const auto found = scaled(item);
-      if (!found) return bad_input(quoted(name) + " has something else than numbers that fit");
+      if (!found)
+        return bad_input(quoted(name) + " has an element that is not a number, or is too large");
       list.push_back(*found);
     }
     return list;
@@ -115,16 +118,16 @@ class Fields {
     return list;
   }
 
-  /// Stages, told by P or by the times of their forwards.
+  /// The number of stages: P, or else the length of the list of forward times.
   Result<std::size_t> stages() const {
     constexpr std::int64_t kMost = 1 << 16;
     if (has("P")) {
       WEFT_ASSIGN(const std::int64_t count, number("P"));
-      if (count < 1 || count > kMost) return bad_input("'P' is no number of stages");
+      if (count < 1 || count > kMost) return bad_input("'P' must be from 1 to 65536");
       return static_cast<std::size_t>(count);
     }
     const JsonValue* forward = object_.find("f");
-    if (!forward || !forward->is_array()) return bad_input("'P' is missing, the number of stages");
+    if (!forward || !forward->is_array()) return bad_input("'P', the number of stages, is missing");
     return forward->items.size();
   }
 
@@ -133,8 +136,9 @@ class Fields {
   int time_decimals_ = 0, size_decimals_ = 0;
 };
 
-/// Either cap_F, the forwards that fit, each of which input and weight gradients free one half of;
-/// or mem_f, mem_b, mem_w and max_mem; or no limits.
+/// Memory limits come in two forms, and may be absent. Either mem_f, mem_b, mem_w and max_mem; or
+/// cap_F, the number of forwards that fit, where the gradients of input and of weights each free
+/// one half of what a forward takes.
 Status read_memory(const Fields& fields, Pipeline& pipeline) {
   const std::size_t stages = pipeline.stages.size();
   if (fields.has("max_mem")) {
@@ -151,8 +155,7 @@ Status read_memory(const Fields& fields, Pipeline& pipeline) {
   }
   if (!fields.has("cap_F")) return {};
   WEFT_ASSIGN(const std::int64_t fit, fields.number("cap_F"));
-  if (fit < 0 || fit > (std::int64_t{1} << 40))
-    return bad_input("'cap_F' is no number of forwards");
+  if (fit < 0 || fit > (std::int64_t{1} << 40)) return bad_input("'cap_F' must be from 0 to 2^40");
   for (Stage& stage : pipeline.stages) {
     stage.forward_memory = 2;
     stage.input_memory = stage.weight_memory = -1;
@@ -162,11 +165,11 @@ Status read_memory(const Fields& fields, Pipeline& pipeline) {
 }
 
 Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
-  if (!value.is_object()) return bad_input("it is no object");
+  if (!value.is_object()) return bad_input("it is not a JSON object");
   const Fields fields(value);
   WEFT_ASSIGN(const std::size_t stages, fields.stages());
   WEFT_ASSIGN(const std::int64_t micros, fields.number("M"));
-  if (micros < 1 || micros > (1 << 22)) return bad_input("'M' is no number of micro-batches");
+  if (micros < 1 || micros > (1 << 22)) return bad_input("'M' must be from 1 to 4194304");
   WEFT_ASSIGN(const auto forward, fields.times("f", stages));
   WEFT_ASSIGN(const auto input, fields.times("b", stages));
   WEFT_ASSIGN(const auto weight, fields.times("w", stages));
@@ -182,7 +185,7 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
     WEFT_ASSIGN(const auto devices, fields.numbers("device", stages, 0));
     for (std::size_t s = 0; s < stages; ++s) {
       if (devices[s] < 0 || devices[s] >= static_cast<std::int64_t>(stages)) {
-        return bad_input("'device' has a number that is none of a device: they count from 0");
+        return bad_input("'device' must have numbers from 0 to the number of stages - 1");
       }
       pipeline.stages[s].device = static_cast<DeviceId>(devices[s]);
     }
@@ -192,7 +195,7 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
     for (std::size_t s = 0; s < stages; ++s) pipeline.stages[s].all_reduce = times[s];
   }
   WEFT_TRY(read_memory(fields, pipeline));
-  // Others of the file are no worse for a pipeline that has no schedule.
+  // A pipeline without a schedule must not keep the other ones of the file from being read.
   const Status checked = check(pipeline);
   if (!checked && checked.error().code != ErrorCode::kInfeasible) {
     return tl::unexpected(checked.error());
@@ -212,7 +215,7 @@ Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::
   WEFT_ASSIGN(const JsonValue file, parse_json(text, name));
   const JsonValue* list = file.find("instances");
   if (!list || !(list->is_array() || list->is_object())) {
-    return fail(ErrorCode::kBadInput, "is no file of pipelines: those have a list 'instances'",
+    return fail(ErrorCode::kBadInput, "this is not a file of pipelines: it has no list 'instances'",
                 name);
   }
   if (list->items.empty()) {

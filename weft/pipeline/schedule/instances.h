@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of scheduling problems: {"instances": [...]}, or {"instances": {"name": {...}}}. Fields and
-// what they mean: docs/formats/pipeline.md.
+// Reads files of scheduling problems: {"instances": [...]}, or {"instances": {"name": {...}}}.
+// docs/formats/pipeline.md describes the fields.
 #pragma once
 
 #include <string>
@@ -11,8 +11,9 @@
 
 namespace weft::pipeline {
 
-/// Each passes check(), but that its memory may hold no micro-batch: whoever schedules it tells. An
-/// Error names the instance at fault; a file without any is one.
+/// The pipelines of a file, each of which passes check(). One exception: a pipeline whose memory
+/// holds no micro-batch is returned too, and scheduling it fails. An Error names the instance at
+/// fault; a file without instances is an Error.
 Result<std::vector<Pipeline>> parse_instances(std::string_view text, const std::string& name);
 Result<std::vector<Pipeline>> read_instances(const std::string& path);
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// A discrete-event simulation over devices. A tournament tree holds the time at which each device
+// must look for an op again: when it becomes free, or when the next data arrives. The device that
+// is due first starts the op that the rule prefers; starting an op sends its result, which may wake
+// the receiver earlier. Links are first come, first served here, so the times are estimates; only
+// simulate() gives exact ones.
 #include "weft/pipeline/schedule/list_schedule.h"
 
 #include <algorithm>
@@ -16,10 +21,10 @@ constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 
 }  // namespace
 
-void ListScheduler::load(const Pipeline& pipeline, const Taste& taste, Nanos limit) {
+void ListScheduler::load(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit) {
   pipeline_ = &pipeline;
-  taste_ = taste;
-  halves_ = pipeline.split_backward && !taste.whole_backwards;
+  rule_ = rule;
+  halves_ = pipeline.split_backward && !rule.whole_backwards;
   late_ = false;
   const std::size_t stages = pipeline.stages.size();
   const auto devices = static_cast<std::size_t>(pipeline.devices());
@@ -27,7 +32,7 @@ void ListScheduler::load(const Pipeline& pipeline, const Taste& taste, Nanos lim
   input_there_.assign(stages * micros, kNotYet);
   gradient_there_.assign(stages * micros, kNotYet);
   std::fill_n(input_there_.begin(), micros, 0);
-  lanes_.resize(stages);
+  progress_.resize(stages);
   devices_.assign(devices, {});
   for (Device& device : devices_) device.latest = limit;
   for (const Stage& stage : pipeline.stages) {
@@ -46,11 +51,11 @@ void ListScheduler::load(const Pipeline& pipeline, const Taste& taste, Nanos lim
     Device& device = devices_[stage.device];
     on_device_[device.first + device.stages++] = static_cast<StageId>(s);
     device.others += stage.forward_memory;
-    lanes_[s] = {};
+    progress_[s] = {};
   }
   for (Device& device : devices_) {
     if (device.stages == 0) continue;
-    // Stages come from the last one on: the first is behind all others.
+    // Stages are listed from the last to the first.
     device.first_stage = on_device_[device.first + device.stages - 1];
     device.others -= pipeline.stages[device.first_stage].forward_memory;
   }
@@ -65,7 +70,7 @@ void ListScheduler::load(const Pipeline& pipeline, const Taste& taste, Nanos lim
   for (std::size_t i = leaves_; i-- > 1;) wakes_[i] = first_of(i);
 }
 
-/// Of the two below, the one that wakes first; of equals the lower number.
+/// The child that wakes first; ties go to the device with the lower number.
 ListScheduler::Wake ListScheduler::first_of(std::size_t at) const {
   const Wake &one = wakes_[2 * at], &other = wakes_[2 * at + 1];
   return other.time < one.time ? other : one;
@@ -77,59 +82,64 @@ void ListScheduler::set_wake(DeviceId device, Nanos time) {
   for (at /= 2; at > 0; at /= 2) wakes_[at] = first_of(at);
 }
 
-ListScheduler::End ListScheduler::run(const Pipeline& pipeline, const Taste& taste, Nanos limit) {
-  load(pipeline, taste, limit);
+ListScheduler::End ListScheduler::run(const Pipeline& pipeline, const PriorityRule& rule,
+                                      Nanos limit) {
+  load(pipeline, rule, limit);
   while (wakes_[1].time != kNever && !late_) {
     const Wake wake = wakes_[1];
     start_best(wake.device, wake.time);
   }
   if (late_) return End::kTooLong;
-  for (const Lane& lane : lanes_) {
-    if (lane.done[0] < pipeline.micro_batches || lane.done[1] < pipeline.micro_batches ||
-        (halves_ && lane.done[2] < pipeline.micro_batches)) {
+  for (const Progress& progress : progress_) {
+    if (progress.done[0] < pipeline.micro_batches || progress.done[1] < pipeline.micro_batches ||
+        (halves_ && progress.done[2] < pipeline.micro_batches)) {
       return End::kNoMemory;
     }
   }
   return End::kDone;
 }
 
-/// Memory that the oldest micro-batch of a device may still need there: nobody else may take it, or
-/// forwards of an early stage could keep those of a late one out for ever.
+/// Whether a forward fits into memory. A device reserves memory for the oldest unfinished
+/// micro-batch on all of its stages. Without the reserve, forwards of an early stage could fill the
+/// device, and the forward of a late stage, which the step needs to go on, would never fit: a
+/// deadlock.
 bool ListScheduler::forward_fits(const Device& device, StageId s) const {
   if (pipeline_->memory_limits.empty()) return true;
   const Stage& stage = pipeline_->stages[s];
   Bytes need = device.held + stage.forward_memory;
-  if (lanes_[s].done[0] != lanes_[device.first_stage].done[1]) need += device.others;
+  if (progress_[s].done[0] != progress_[device.first_stage].done[1]) need += device.others;
   return need <= pipeline_->memory_limits[stage.device];
 }
 
-bool ListScheduler::is_lean(StageId s) const {
-  if (!taste_.lean) return true;
-  const Lane& lane = lanes_[s];
-  return lane.done[0] - lane.done[1] < static_cast<Micro>(lanes_.size()) - s;
+/// Whether the rule allows one more micro-batch in flight on stage `s`.
+bool ListScheduler::may_start_forward(StageId s) const {
+  if (!rule_.limits_in_flight) return true;
+  const Progress& progress = progress_[s];
+  return progress.done[0] - progress.done[1] < static_cast<Micro>(progress_.size()) - s;
 }
 
-/// Starts the best op that is ready, or sets when the device has to look again: what is ready later
-/// than that wakes it when it is sent.
+/// Starts the op that the rule prefers among the ready ones. If none is ready, the device sleeps
+/// until the earliest known arrival; data that is sent later and arrives earlier wakes it in
+/// send().
 void ListScheduler::start_best(DeviceId at, Nanos now) {
   Device& device = devices_[at];
   const Micro micros = pipeline_->micro_batches;
   StageId best = -1;
   Kind best_kind = Kind::kForward;
   Nanos next_arrival = kNever;
-  for (std::size_t i = 0; i < device.stages; ++i) {  // late stages first
+  for (std::size_t i = 0; i < device.stages; ++i) {  // late stages first: they free memory sooner
     const StageId s = on_device_[device.first + i];
-    const Lane& lane = lanes_[s];
+    const Progress& progress = progress_[s];
     const std::size_t row = static_cast<std::size_t>(s) * micros;
     const Nanos gradient =
-        lane.done[1] < lane.done[0] ? gradient_there_[row + lane.done[1]] : kNotYet;
-    Nanos input = lane.done[0] < micros ? input_there_[row + lane.done[0]] : kNotYet;
-    if (input != kNotYet && !(is_lean(s) && forward_fits(device, s))) input = kNotYet;
+        progress.done[1] < progress.done[0] ? gradient_there_[row + progress.done[1]] : kNotYet;
+    Nanos input = progress.done[0] < micros ? input_there_[row + progress.done[0]] : kNotYet;
+    if (input != kNotYet && !(may_start_forward(s) && forward_fits(device, s))) input = kNotYet;
     const bool forward_ready = input != kNotYet && input <= now;
     const bool gradient_ready = gradient != kNotYet && gradient <= now;
-    if (taste_.forwards_first ? forward_ready : gradient_ready) {
+    if (rule_.forwards_first ? forward_ready : gradient_ready) {
       best = s;
-      best_kind = taste_.forwards_first ? Kind::kForward : gradient_kind();
+      best_kind = rule_.forwards_first ? Kind::kForward : gradient_kind();
       break;
     }
     if (best < 0 && (forward_ready || gradient_ready)) {
@@ -146,15 +156,16 @@ void ListScheduler::start_best(DeviceId at, Nanos now) {
   best < 0 ? set_wake(at, next_arrival) : start({best, best_kind, 0}, now);
 }
 
-/// The first stage whose weights may run now; -1 where none may.
+/// The lowest-numbered stage of the device that can run a gradient of weights now; -1 if there is
+/// none.
 StageId ListScheduler::weight_to_run(const Device& device, Nanos now, Nanos next_arrival) const {
   for (std::size_t i = device.stages; i-- > 0;) {
     const StageId s = on_device_[device.first + i];
-    const Lane& lane = lanes_[s];
-    if (lane.done[2] >= lane.done[1]) continue;
+    const Progress& progress = progress_[s];
+    if (progress.done[2] >= progress.done[1]) continue;
     const Nanos end = now + pipeline_->stages[s].weight;
-    // Whoever waits is woken by what arrives.
-    if (taste_.patient && next_arrival < end) continue;
+    // Staying idle is safe: the arrival wakes the device.
+    if (rule_.weights_wait && next_arrival < end) continue;
     return s;
   }
   return -1;
@@ -163,9 +174,9 @@ StageId ListScheduler::weight_to_run(const Device& device, Nanos now, Nanos next
 void ListScheduler::start(Op op, Nanos now) {
   const Stage& stage = pipeline_->stages[op.stage];
   Device& device = devices_[stage.device];
-  Micro& done = lanes_[op.stage].done[op.kind == Kind::kForward  ? 0
-                                      : op.kind == Kind::kWeight ? 2
-                                                                 : 1];
+  Micro& done = progress_[op.stage].done[op.kind == Kind::kForward  ? 0
+                                         : op.kind == Kind::kWeight ? 2
+                                                                    : 1];
   op.micro = done++;
   device.held += memory_change(stage, op.kind);
   const Nanos end = now + duration(stage, op.kind);
@@ -182,68 +193,70 @@ void ListScheduler::send(const Op& op, Nanos end) {
   const bool is_forward = op.kind == Kind::kForward;
   const StageId to = op.stage + (is_forward ? 1 : -1);
   if (to < 0) return;
-  if (to == static_cast<StageId>(lanes_.size())) {
+  if (to == static_cast<StageId>(progress_.size())) {
     gradient_there_[static_cast<std::size_t>(op.stage) * micros + op.micro] = end;
     return;
   }
   const Boundary& boundary = pipeline_->boundaries[std::min(op.stage, to)];
   const Transfer& transfer = is_forward ? boundary.forward : boundary.backward;
-  // Turns on links that several devices share are guessed here; simulate() knows better.
+  // The order of transfers on links that several devices share is a guess here: first come in the
+  // order in which this function is called. simulate() computes the real order.
   Nanos sent = end;
   for (const LinkId link : transfer.links) sent = std::max(sent, link_free_[link]);
   for (const LinkId link : transfer.links) link_free_[link] = sent + transfer.time;
   const Nanos there = sent + transfer.time + transfer.latency;
   (is_forward ? input_there_ : gradient_there_)[static_cast<std::size_t>(to) * micros + op.micro] =
       there;
-  // Whoever is busy looks when that is over.
+  // A busy device looks for an op anyway when it becomes free.
   const DeviceId receiver = pipeline_->stages[to].device;
   if (there >= devices_[receiver].free_at && there < wakes_[leaves_ + receiver].time) {
     set_wake(receiver, there);
   }
 }
 
-Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste, Nanos limit) {
+Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit) {
   ListScheduler scheduler;
-  switch (scheduler.run(pipeline, taste, limit)) {
+  switch (scheduler.run(pipeline, rule, limit)) {
     case ListScheduler::End::kDone:
       return std::move(scheduler.schedule());
     case ListScheduler::End::kTooLong:
-      return fail(ErrorCode::kInfeasible, "it takes too long");
+      return fail(ErrorCode::kInfeasible, "the schedule would take too long");
     case ListScheduler::End::kNoMemory:
       break;
   }
   return fail(ErrorCode::kInfeasible, "memory runs out before the step is done");
 }
 
-std::array<Taste, 8> zero_bubble_tastes() {
-  std::array<Taste, 8> tastes;
-  for (std::size_t i = 0; i < tastes.size(); ++i) {
-    tastes[i].patient = (i & 1) != 0;
-    tastes[i].lean = (i & 2) != 0;
-    tastes[i].forwards_first = (i & 4) != 0;
+std::array<PriorityRule, 8> zero_bubble_rules() {
+  std::array<PriorityRule, 8> rules;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    rules[i].weights_wait = (i & 1) != 0;
+    rules[i].limits_in_flight = (i & 2) != 0;
+    rules[i].forwards_first = (i & 4) != 0;
   }
-  return tastes;
+  return rules;
 }
 
-std::vector<Taste> different_tastes(const Pipeline& pipeline) {
-  std::vector<Taste> tastes;
-  for (const bool patient : {false, true}) {
-    for (Taste taste : zero_bubble_tastes()) {
-      if (taste.patient != patient) continue;
-      if (pipeline.split_backward) tastes.push_back(taste);
-      taste.whole_backwards = true;
-      if (!patient) tastes.push_back(taste);  // patience is about weights alone
+std::vector<PriorityRule> different_rules(const Pipeline& pipeline) {
+  std::vector<PriorityRule> rules;
+  for (const bool weights_wait : {false, true}) {
+    for (PriorityRule rule : zero_bubble_rules()) {
+      if (rule.weights_wait != weights_wait) continue;
+      if (pipeline.split_backward) rules.push_back(rule);
+      rule.whole_backwards = true;
+      // Whole backwards leave no gradients of weights that could wait.
+      if (!weights_wait) rules.push_back(rule);
     }
   }
-  return tastes;
+  return rules;
 }
 
 Result<Schedule> zb_auto(const Pipeline& pipeline) {
   std::optional<Schedule> best;
   Nanos shortest = 0;
   Result<Schedule> last = fail(ErrorCode::kInfeasible, "");
-  for (const Taste& taste : zero_bubble_tastes()) {
-    last = list_schedule(pipeline, taste);
+  for (const PriorityRule& rule : zero_bubble_rules()) {
+    last = list_schedule(pipeline, rule);
     if (!last) continue;
     const auto timeline = simulate(pipeline, *last);
     if (!timeline || (best && timeline->makespan >= shortest)) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules made in the order of time: whenever a device is free it starts the best op that is
-// ready and fits into memory. For pipelines of any size.
+// List scheduling: whenever a device is free, it starts the op with the highest priority among
+// those that are ready and fit into memory. Fast enough for pipelines of any size; optimal for
+// none.
 #pragma once
 
 #include <array>
@@ -10,82 +11,86 @@
 
 namespace weft::pipeline {
 
-/// What is best, where several ops are ready.
-struct Taste {
-  bool forwards_first = false;  ///< rather than gradients of inputs
-  /// Weights wait where an op that others need is known to come before they would end.
-  bool patient = false;
-  /// No more micro-batches on the way than there are stages behind, as in 1F1B.
-  bool lean = false;
-  bool whole_backwards = false;  ///< do not halve them, though the pipeline would allow it
+/// Which op a device starts if several are ready. Gradients of weights always come last.
+struct PriorityRule {
+  bool forwards_first = false;  ///< forwards go before gradients of inputs; if not, after them
+  /// A device stays idle instead of running a gradient of weights if an op that other devices need
+  /// is known to arrive before the gradient would end.
+  bool weights_wait = false;
+  /// A stage never has more micro-batches in flight than there are stages from it to the end, as in
+  /// 1F1B.
+  bool limits_in_flight = false;
+  bool whole_backwards = false;  ///< run backwards whole even if the pipeline could split them
 };
 
-/// Respects memory limits. Fails where no order of this kind fits into them, or where it would take
-/// `limit` or more, as far as is known before links are simulated.
-Result<Schedule> list_schedule(const Pipeline& pipeline, const Taste& taste,
+/// Respects memory limits. Fails if this rule leads to an order that runs out of memory, or to one
+/// that takes `limit` or more; the time is an estimate, since links are simulated only roughly.
+Result<Schedule> list_schedule(const Pipeline& pipeline, const PriorityRule& rule,
                                Nanos limit = std::numeric_limits<Nanos>::max());
 
-/// The same for planners that make very many: keeps its memory.
+/// The same for planners that make many thousand list schedules: reuses its buffers.
 class ListScheduler {
  public:
   enum class End { kDone, kTooLong, kNoMemory };
-  /// As list_schedule(). kNoMemory: no order of this kind fits.
-  End run(const Pipeline& pipeline, const Taste& taste, Nanos limit);
-  /// Of the last run, if that was done.
+  /// As list_schedule(). kNoMemory: the order ran out of memory.
+  End run(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit);
+  /// The schedule of the last run, if it returned kDone.
   Schedule& schedule() { return out_; }
 
  private:
-  struct Lane {
-    std::array<Micro, 3> done = {0, 0, 0};  ///< forwards, gradients of inputs, weights
+  /// How far a stage has come.
+  struct Progress {
+    std::array<Micro, 3> done = {0, 0, 0};  ///< forwards, gradients of inputs, of weights
   };
   struct Device {
-    std::size_t first = 0, stages = 0;  ///< in on_device_
-    StageId first_stage = 0;
+    std::size_t first = 0, stages = 0;  ///< range in on_device_
+    StageId first_stage = 0;            ///< lowest-numbered stage on the device
     Bytes held = 0;
-    Bytes others = 0;  ///< what a forward takes of each stage but the first
+    Bytes others = 0;  ///< memory of one forward of each stage except first_stage
     Nanos free_at = 0;
-    Nanos latest = 0;  ///< when it must have come to the ops it has left
+    Nanos latest = 0;  ///< if the next op starts later, the limit is missed
   };
   struct Wake {
     Nanos time;
     DeviceId device;
   };
 
-  void load(const Pipeline& pipeline, const Taste& taste, Nanos limit);
+  void load(const Pipeline& pipeline, const PriorityRule& rule, Nanos limit);
   Wake first_of(std::size_t at) const;
   void set_wake(DeviceId device, Nanos time);
   Kind gradient_kind() const { return halves_ ? Kind::kInput : Kind::kBackward; }
   bool forward_fits(const Device& device, StageId s) const;
-  bool is_lean(StageId s) const;
+  bool may_start_forward(StageId s) const;
   void start_best(DeviceId at, Nanos now);
   StageId weight_to_run(const Device& device, Nanos now, Nanos next_arrival) const;
   void start(Op op, Nanos now);
   void send(const Op& op, Nanos end);
 
   const Pipeline* pipeline_ = nullptr;
-  Taste taste_;
+  PriorityRule rule_;
   bool halves_ = true;
   bool late_ = false;
-  std::vector<Lane> lanes_;                          ///< by stage
+  std::vector<Progress> progress_;                   ///< by stage
   std::vector<Nanos> input_there_, gradient_there_;  ///< by stage and micro-batch
   std::vector<Device> devices_;
   std::vector<StageId> on_device_;  ///< by device, the last stage first
   std::vector<Nanos> link_free_;
-  /// When each device has to look next, as a tree: the least of all is at 1, devices are from
-  /// leaves_ on.
+  /// When each device must look for an op next. A tournament tree: the earliest is at index 1, the
+  /// devices are at indices from leaves_ on.
   std::vector<Wake> wakes_;
   std::size_t leaves_ = 1;
   Schedule out_;
 };
 
-/// The eight tastes of the zero-bubble heuristic: all of patient, lean and forwards_first.
-std::array<Taste, 8> zero_bubble_tastes();
+/// The eight rules of the zero-bubble heuristic (ZB-auto): all combinations of weights_wait,
+/// limits_in_flight and forwards_first.
+std::array<PriorityRule, 8> zero_bubble_rules();
 
-/// Those with backwards in halves or whole that may make different schedules of the pipeline, the
-/// impatient ones first.
-std::vector<Taste> different_tastes(const Pipeline& pipeline);
+/// All rules, with backwards whole or in halves, that can give different schedules of this
+/// pipeline. Those without weights_wait come first.
+std::vector<PriorityRule> different_rules(const Pipeline& pipeline);
 
-/// The best of list_schedule() over zero_bubble_tastes(), by simulated time.
+/// The best list_schedule() over zero_bubble_rules(), by simulated time.
 Result<Schedule> zb_auto(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

@@ -10,7 +10,8 @@ namespace {
 constexpr Nanos kDead = -1;
 constexpr Nanos kNoTime = std::numeric_limits<Nanos>::max() / 4;
 
-/// Counts up in the order of the states, skipping counts that break precedence or memory.
+/// Enumerates the states of a machine in sorted order, without those that break precedence or the
+/// memory limit.
 class States {
  public:
   States(const Chains& chains, const Machine& machine)
@@ -19,13 +20,14 @@ class States {
     high_.assign(count_.size(), chains.length);
   }
 
-  /// All of them, as long as they are no more than `most`.
+  /// Appends all states. Returns false if there are more than `most`.
   bool all(std::vector<Micro>& out, std::size_t most) {
     most_ = most;
     return fill(out, 0, 0);
   }
 
-  /// Those within `width` of `around` that have run as many ops.
+  /// Appends the states that have run as many ops as `around` and differ from it by at most `width`
+  /// ops in each chain. Returns false if there are more than `most`.
   bool beside(std::vector<Micro>& out, const std::vector<Micro>& around, Micro width,
               std::size_t most) {
     most_ = most;
@@ -41,7 +43,7 @@ class States {
  private:
   bool fill(std::vector<Micro>& out, std::size_t chain, Bytes held) {
     if (chain == count_.size()) {
-      if (level_ > 0) return true;  // of another level
+      if (level_ > 0) return true;  // it has run fewer ops than asked for
       if (machine_.memory_limit && held > *machine_.memory_limit) return true;
       out.insert(out.end(), count_.begin(), count_.end());
       return out.size() / count_.size() <= most_;
@@ -65,7 +67,7 @@ class States {
   const Chains& chains_;
   const Machine& machine_;
   std::size_t most_ = 0;
-  Micro level_ = -1;  ///< ops still to be counted; -1: any number
+  Micro level_ = -1;  ///< ops that the remaining chains must have run; -1: any number
   std::vector<Micro> count_, low_, high_;
 };
 
@@ -97,7 +99,8 @@ std::optional<Orders> Orders::corridor(const Chains& chains, const Machine& mach
                                        const std::vector<std::size_t>& path, Micro width,
                                        std::size_t most) {
   if (machine.chains.empty()) return make(chains, machine, 1);
-  // All but one chain are free to differ: states around one op of the path, before any rule.
+  // An upper limit for the states near one op of the path: all chains but one differ freely, and
+  // the last one follows from the number of ops. Refuse before the enumeration takes long.
   double beside = 1;
   for (std::size_t i = 1; i < machine.chains.size(); ++i) beside *= 2 * width + 1;
   if (beside > static_cast<double>(most)) return std::nullopt;
@@ -124,8 +127,9 @@ std::optional<Orders> Orders::corridor(const Chains& chains, const Machine& mach
   return orders;
 }
 
-/// Edges from each state to those with one op more. What follows by one chain comes in the order of
-/// the states, so one pass finds all of it.
+/// Finds the edges from each state to the states with one op more. States are sorted, and adding
+/// one op of the same chain to each keeps them sorted, so one merge-like pass per chain finds all
+/// edges.
 void Orders::connect() {
   const std::size_t width = width_;
   next_.assign(counts_.size(), -1);
@@ -164,18 +168,18 @@ bool Sweep::run(const Chains& chains, const Machine& machine, const Orders& orde
     latest_.resize(orders.size());
   }
   const auto length = static_cast<std::size_t>(windows.length);
-  sides_.resize(machine.chains.size());
-  for (std::size_t i = 0; i < sides_.size(); ++i) {
+  chain_windows_.resize(machine.chains.size());
+  for (std::size_t i = 0; i < chain_windows_.size(); ++i) {
     const auto at = static_cast<std::ptrdiff_t>(windows.at(machine.chains[i], 0));
-    Side& side = sides_[i];
-    side.duration = chains.chains[machine.chains[i]].duration;
-    side.release.assign(windows.release.begin() + at,
-                        windows.release.begin() + at + windows.length);
-    side.due.assign(windows.due.begin() + at, windows.due.begin() + at + windows.length);
-    side.new_release.assign(length, kNoTime);
-    side.new_due.assign(length, kDead);
+    ChainWindows& chain = chain_windows_[i];
+    chain.duration = chains.chains[machine.chains[i]].duration;
+    chain.release.assign(windows.release.begin() + at,
+                         windows.release.begin() + at + windows.length);
+    chain.due.assign(windows.due.begin() + at, windows.due.begin() + at + windows.length);
+    chain.new_release.assign(length, kNoTime);
+    chain.new_due.assign(length, kDead);
   }
-  visited_ += static_cast<std::int64_t>(alive.size() * sides_.size());
+  visited_ += static_cast<std::int64_t>(alive.size() * chain_windows_.size());
   for (const StateId state : alive) earliest_[state] = kNoTime;
   const bool possible = forwards(orders, alive) && backwards(orders, alive);
   std::size_t kept = 0;
@@ -185,49 +189,54 @@ bool Sweep::run(const Chains& chains, const Machine& machine, const Orders& orde
   }
   if (!possible) return false;
   alive.resize(kept);
-  for (std::size_t i = 0; i < sides_.size(); ++i) {
+  for (std::size_t i = 0; i < chain_windows_.size(); ++i) {
     const auto at = static_cast<std::ptrdiff_t>(windows.at(machine.chains[i], 0));
-    std::copy(sides_[i].new_release.begin(), sides_[i].new_release.end(),
+    std::copy(chain_windows_[i].new_release.begin(), chain_windows_[i].new_release.end(),
               windows.release.begin() + at);
-    std::copy(sides_[i].new_due.begin(), sides_[i].new_due.end(), windows.due.begin() + at);
+    std::copy(chain_windows_[i].new_due.begin(), chain_windows_[i].new_due.end(),
+              windows.due.begin() + at);
   }
   return true;
 }
 
-/// The earliest end of the ops of each state, over all ways to it.
+/// Computes, for each state, the earliest time at which all of its ops can have ended, over all
+/// paths to it. Returns false if the last state cannot be reached in time.
 bool Sweep::forwards(const Orders& orders, const std::vector<StateId>& alive) {
   earliest_[0] = 0;
   for (const StateId state : alive) {
     const Nanos now = earliest_[state];
     if (now == kNoTime) continue;
-    for (std::size_t i = 0; i < sides_.size(); ++i) {
+    for (std::size_t i = 0; i < chain_windows_.size(); ++i) {
       const StateId next = orders.next(state, i);
       if (next < 0 || earliest_[next] == kDead) continue;
       const Micro k = orders.count(state, i);
-      const Nanos end = std::max(now, sides_[i].release[k]) + sides_[i].duration;
-      if (end <= sides_[i].due[k] && end < earliest_[next]) earliest_[next] = end;
+      const Nanos end = std::max(now, chain_windows_[i].release[k]) + chain_windows_[i].duration;
+      if (end <= chain_windows_[i].due[k] && end < earliest_[next]) earliest_[next] = end;
     }
   }
   return earliest_[orders.last()] != kNoTime;
 }
 
-/// The latest time to be in each state and still end all that follows in time.
+/// Computes, for each state, the latest time at which its ops may have ended so that the remaining
+/// ops still meet their windows. An edge that fits between both times lies on some order within all
+/// windows, so the windows of its op are widened from empty to include it. Returns false if the
+/// first state is too late.
 bool Sweep::backwards(const Orders& orders, const std::vector<StateId>& alive) {
   for (auto at = alive.rbegin(); at != alive.rend(); ++at) {
     const StateId state = *at;
     latest_[state] = state == orders.last() ? kNoTime : kDead;
     if (earliest_[state] == kNoTime) continue;
-    for (std::size_t i = 0; i < sides_.size(); ++i) {
+    for (std::size_t i = 0; i < chain_windows_.size(); ++i) {
       const StateId next = orders.next(state, i);
       if (next < 0 || earliest_[next] == kDead || latest_[next] == kDead) continue;
-      Side& side = sides_[i];
+      ChainWindows& chain = chain_windows_[i];
       const Micro k = orders.count(state, i);
-      const Nanos end = std::min(latest_[next], side.due[k]);
-      const Nanos start = std::max(earliest_[state], side.release[k]);
-      if (start + side.duration > end) continue;
-      latest_[state] = std::max(latest_[state], end - side.duration);
-      side.new_release[k] = std::min(side.new_release[k], start);
-      side.new_due[k] = std::max(side.new_due[k], end);
+      const Nanos end = std::min(latest_[next], chain.due[k]);
+      const Nanos start = std::max(earliest_[state], chain.release[k]);
+      if (start + chain.duration > end) continue;
+      latest_[state] = std::max(latest_[state], end - chain.duration);
+      chain.new_release[k] = std::min(chain.new_release[k], start);
+      chain.new_due[k] = std::max(chain.new_due[k], end);
     }
   }
   return latest_[0] != kDead;

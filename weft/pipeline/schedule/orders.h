@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// All orders in which one machine may merge its chains, as paths of a graph. A state says how many
-// ops of each chain have run; an edge runs the next op of one chain. Since the ops of a chain are
-// equal and in order, the states are few (about M K^2 for M micro-batches of which K fit into
-// memory), and the earliest time to reach a state says all about the way there: one sweep forwards
-// and one back solve the machine exactly, for any windows, with its memory. That is what edge
-// finding and preemptive bounds only approximate.
+// All orders in which one machine can merge its chains, as the paths of a graph. A state says how
+// many ops of each chain have run; an edge runs the next op of one chain. The ops of a chain are
+// equal and run in order, so there are few states: about M K^2 for a stage with M micro-batches of
+// which K fit into memory. To end early never hurts, so the earliest time at which a state can be
+// reached is all that matters about the paths to it. One forward and one backward sweep over the
+// states therefore solve a single machine exactly, for any time windows and with its memory limit.
+// Edge finding and preemptive bounds only approximate this.
 #pragma once
 
 #include "weft/pipeline/schedule/chains.h"
@@ -13,7 +14,9 @@ namespace weft::pipeline {
 
 using StateId = std::int32_t;
 
-/// When op k of each chain may start at the earliest and must end at the latest.
+/// For op k of each chain: when it may start at the earliest (`release`) and when it must have
+/// ended
+/// (`due`).
 struct Windows {
   Windows(const Chains& chains, Nanos deadline);
 
@@ -25,62 +28,67 @@ struct Windows {
   }
 };
 
-/// The graph of a machine, without times.
+/// The graph of one machine. It has no times; those are in Windows.
 class Orders {
  public:
-  /// nullopt where there are more than `most` states.
+  /// nullopt if there are more than `most` states.
   static std::optional<Orders> make(const Chains& chains, const Machine& machine, std::size_t most);
-  /// Only states in which no chain is more than `width` ops ahead of or behind `path`, an order of
-  /// the machine as positions in Machine::chains. nullopt where these are more than `most`.
+  /// Only the states near a given order: `path` lists, op by op, the position of its chain in
+  /// Machine::chains, and no chain is more than `width` ops ahead of or behind it. nullopt if these
+  /// are more than `most` states.
   static std::optional<Orders> corridor(const Chains& chains, const Machine& machine,
                                         const std::vector<std::size_t>& path, Micro width,
                                         std::size_t most);
 
   std::size_t size() const { return counts_.size() / width_; }
-  std::size_t width() const { return width_; }  ///< chains
+  std::size_t width() const { return width_; }  ///< number of chains of the machine
   StateId last() const { return static_cast<StateId>(size()) - 1; }
   Micro count(StateId state, std::size_t chain) const {
     return counts_[static_cast<std::size_t>(state) * width_ + chain];
   }
-  /// The state after the next op of the chain; -1: there is none.
+  /// The state after the next op of the chain; -1 if that op is not allowed here.
   StateId next(StateId state, std::size_t chain) const {
     return next_[static_cast<std::size_t>(state) * width_ + chain];
   }
-  Micro level(StateId state) const;  ///< ops that have run
+  Micro level(StateId state) const;  ///< number of ops that have run
 
  private:
   void connect();  ///< fills next_
 
   std::size_t width_ = 0;
-  std::vector<Micro> counts_;  ///< in the order of the counts, so that edges point upwards
+  /// By state: the ops of each chain that have run. States are sorted by these counts, so that
+  /// every edge leads to a state with a larger number.
+  std::vector<Micro> counts_;
   std::vector<StateId> next_;
 };
 
-/// Keeps of `alive` the states that lie on an order within all windows, and narrows the windows of
-/// the machine's ops to those of such orders. False: there is none. Linear in states.
+/// Narrows the windows of one machine to what its orders allow.
 class Sweep {
  public:
+  /// Drops from `alive` (sorted) all states that lie on no order within all windows, and narrows
+  /// the windows of the ops of the machine to the times that the remaining orders use. Returns
+  /// false if no order remains. Linear in the states.
   bool run(const Chains& chains, const Machine& machine, const Orders& orders,
            std::vector<StateId>& alive, Windows& windows);
-  /// Whether the last run narrowed a window of the machine's chain at `side`.
-  bool changed(std::size_t side) const {
-    return sides_[side].release != sides_[side].new_release ||
-           sides_[side].due != sides_[side].new_due;
+  /// Whether the last run narrowed a window of the chain at this position in Machine::chains.
+  bool changed(std::size_t position) const {
+    return chain_windows_[position].release != chain_windows_[position].new_release ||
+           chain_windows_[position].due != chain_windows_[position].new_due;
   }
-  /// Edges visited so far: what has been spent, the same on every machine.
+  /// Edges visited so far. This measures effort independently of the speed of the computer.
   std::int64_t visited() const { return visited_; }
 
  private:
   bool forwards(const Orders& orders, const std::vector<StateId>& alive);
   bool backwards(const Orders& orders, const std::vector<StateId>& alive);
 
-  struct Side {
+  struct ChainWindows {
     Nanos duration;
-    std::vector<Nanos> release, due;          ///< as given
-    std::vector<Nanos> new_release, new_due;  ///< of orders that are left
+    std::vector<Nanos> release, due;          ///< before the run
+    std::vector<Nanos> new_release, new_due;  ///< used by the remaining orders
   };
-  std::vector<Side> sides_;
-  std::vector<Nanos> earliest_, latest_;  ///< by state; kDead in `earliest_` of all but `alive`
+  std::vector<ChainWindows> chain_windows_;
+  std::vector<Nanos> earliest_, latest_;  ///< by state; outside a run earliest_ is kDead
   std::int64_t visited_ = 0;
 };
 

@@ -36,14 +36,14 @@ Status check(const Pipeline& pipeline, const Schedule& schedule) {
   for (std::size_t device = 0; device < schedule.orders.size(); ++device) {
     for (const Op& op : schedule.orders[device]) {
       if (op.stage < 0 || op.stage >= stages || op.micro < 0 || op.micro >= micros) {
-        return bad_input("there is no op " + print(op));
+        return bad_input("the pipeline has no op " + print(op));
       }
       if (pipeline.stages[op.stage].device != static_cast<DeviceId>(device)) {
         return bad_input(print(op) + " does not belong on device " + std::to_string(device));
       }
       bool& mark = seen[static_cast<std::size_t>(op.stage) * micros + op.micro]
                        [static_cast<std::size_t>(op.kind)];
-      if (mark) return bad_input(print(op) + " comes twice");
+      if (mark) return bad_input(print(op) + " occurs twice");
       mark = true;
     }
   }
@@ -52,9 +52,10 @@ Status check(const Pipeline& pipeline, const Schedule& schedule) {
       const auto& [forward, input, weight, whole] =
           seen[static_cast<std::size_t>(stage) * micros + micro];
       if (!forward) return bad_input(print(Op{stage, Kind::kForward, micro}) + " is missing");
+      // Either one whole backward or both halves, never a mixture.
       if (whole ? input || weight : !(input && weight)) {
         return bad_input("micro-batch " + std::to_string(micro) + " of stage " +
-                         std::to_string(stage) + " needs its gradients once: B, or I and W");
+                         std::to_string(stage) + " must have either B, or I and W");
       }
     }
   }
@@ -85,7 +86,8 @@ Result<Schedule> parse_schedule(std::string_view text) {
       if (line.empty()) break;
       const std::string_view word = line.substr(0, line.find_first_of(" ,\t\r"));
       const auto op = parse_op(word);
-      if (!op) return bad_input("'" + std::string(word) + "' is no op; write 0F0, 0I0, 0W0 or 0B0");
+      if (!op)
+        return bad_input("'" + std::string(word) + "' is not an op; write 0F0, 0I0, 0W0 or 0B0");
       schedule.orders.back().push_back(*op);
       line.remove_prefix(word.size());
     }

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Propagation (settle) works off a list of dirty machines. A machine is narrowed by Sweep; arcs
+// then move the windows of ops before and after its own (pass_on), which makes other machines
+// dirty. The search (run) is depth-first with backtracking over copies of Node, which share
+// unchanged state lists. It drops its oldest decisions if the copies need too much memory; after
+// that it can still find schedules but can no longer prove that there is none.
 #include "weft/pipeline/schedule/search.h"
 
 #include <algorithm>
@@ -8,23 +13,26 @@
 namespace weft::pipeline {
 namespace {
 
-/// Decisions keep what was there before them; no more than this together.
+/// Every decision keeps a copy of the node before it. Limit for all copies together.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
-/// Gradients that others wait for come first, then forwards of late stages, weights last.
+/// Ties between choices: gradients that other devices wait for go first, then forwards, then
+/// weights.
 int rank(const Chain& chain) {
   if (chain.kind == Kind::kWeight) return 2;
   return chain.kind == Kind::kForward ? 1 : 0;
 }
 
-/// States of a link up to which the turns of its transfers are searched, too.
+/// The search also decides the order of transfers on a link if the link has at most this many
+/// states.
 constexpr std::size_t kMostLinkStates = 20'000;
 
 bool is_link(const Chains& chains, const Machine& machine) {
   return !machine.chains.empty() && chains.chains[machine.chains.front()].is_transfer;
 }
 
-/// Links with very many orders forget that they are shared, which can only make things faster.
+/// Splits links with too many orders: each chain gets a link of its own. That relaxes the problem,
+/// so proofs that no schedule exists stay valid.
 Chains with_simple_links(const Chains& chains) {
   Chains simple = chains;
   simple.machines.clear();
@@ -40,7 +48,8 @@ Chains with_simple_links(const Chains& chains) {
   return simple;
 }
 
-/// An order of a device as positions of chains, whether the order halves backwards or not.
+/// Converts an order of a device to positions of chains. The order may have whole backwards where
+/// the chains have halves, and the other choice round.
 std::vector<std::size_t> path_of(const Chains& chains, const Machine& machine,
                                  const std::vector<Op>& order) {
   std::vector<std::size_t> path;
@@ -65,6 +74,7 @@ std::vector<std::size_t> path_of(const Chains& chains, const Machine& machine,
   return path;
 }
 
+/// xorshift64: the same sequence on every machine, unlike distributions of the standard library.
 std::uint64_t next_random(std::uint64_t& state) {
   state ^= state << 13;
   state ^= state >> 7;
@@ -131,9 +141,9 @@ Search::Node Search::from_scratch(Nanos deadline) const {
   return node;
 }
 
-/// Whatever ends by a deadline ends by a later one, and does so even if it starts later by the
-/// difference. So all that the later deadline has ruled out stays ruled out, and windows end
-/// earlier by the difference at least.
+/// The node to start from. A schedule that meets a deadline also meets a later one, even if all of
+/// it is shifted by the difference. So every state that propagation of a later deadline ruled out
+/// stays ruled out, and every window ends earlier by at least the difference.
 Search::Node Search::start(Nanos deadline) const {
   const Root* later = nullptr;
   for (const auto* root : {&last_, &latest_}) {
@@ -147,6 +157,7 @@ Search::Node Search::start(Nanos deadline) const {
   return node;
 }
 
+/// Applies Sweep to one machine. False: it has no order left.
 bool Search::narrow(Node& node, std::size_t machine) {
   std::vector<StateId> alive = *node.alive[machine];
   if (!sweep_.run(chains_, chains_.machines[machine], orders_[machine], alive, node.windows)) {
@@ -162,7 +173,7 @@ void Search::mark(ChainId chain) {
   for (const std::size_t machine : machines_[chain]) dirty_[machine] = true;
 }
 
-/// Windows of ops before and behind those of the machine.
+/// Carries the windows of the machine's ops to the ops that wait for them and that they wait for.
 void Search::pass_on(Node& node, std::size_t machine) {
   Windows& windows = node.windows;
   for (const ChainId chain : chains_.machines[machine].chains) {
@@ -188,7 +199,8 @@ void Search::pass_on(Node& node, std::size_t machine) {
   }
 }
 
-/// Until no machine has anything new to say, or all visits are spent.
+/// Propagates until no machine is dirty or the visits are used up. False: some machine has no order
+/// left.
 bool Search::settle(Node& node) {
   bool possible = true;
   for (bool any = true; any && possible;) {
@@ -198,7 +210,7 @@ bool Search::settle(Node& node) {
       any = true;
       possible = narrow(node, machine);
       if (!possible) break;
-      // A transfer may hold several links: each of them shall know what the others do.
+      // A transfer may occupy several links, and its window is shared by all of them.
       const auto& chains = chains_.machines[machine].chains;
       for (std::size_t i = 0; i < chains.size(); ++i) {
         if (machines_[chains[i]].size() > 1 && sweep_.changed(i)) mark(chains[i]);
@@ -219,17 +231,17 @@ bool Search::is_alive(const Node& node, std::size_t machine, StateId state) cons
   return std::binary_search(alive.begin(), alive.end(), state);
 }
 
-/// Moves the front on as long as there is no choice.
+/// Moves the front of a machine forward as long as only one op can be next.
 void Search::advance(Node& node, std::size_t machine) const {
   const Orders& orders = orders_[machine];
   StateId& front = node.fronts[machine];
   while (front != orders.last()) {
     std::size_t only = 0;
     int ways = 0;
-    for (std::size_t side = 0; side < orders.width() && ways < 2; ++side) {
-      const StateId next = orders.next(front, side);
+    for (std::size_t position = 0; position < orders.width() && ways < 2; ++position) {
+      const StateId next = orders.next(front, position);
       if (next < 0 || !is_alive(node, machine, next)) continue;
-      only = side;
+      only = position;
       ++ways;
     }
     if (ways != 1) return;
@@ -240,9 +252,11 @@ void Search::advance(Node& node, std::size_t machine) const {
   }
 }
 
+/// Chooses the machine to decide on and sorts its choices. nullopt: all orders are fixed.
 std::optional<Search::Decision> Search::next_decision(const Node& node, const Effort& effort,
                                                       std::uint64_t& random) {
-  // Where the next decision is due first; or where most is open; or from the last machine back.
+  // Three rules: the machine whose next decision is earliest in time; the one with the most
+  // remaining states; or the last machine first.
   const auto urgency = [&](std::size_t machine) {
     if (effort.seed % 3 == 0) return node.times[machine];
     if (effort.seed % 3 == 1) return -static_cast<Nanos>(node.alive[machine]->size());
@@ -254,44 +268,45 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
     if (!first || urgency(machine) < urgency(*first)) first = machine;
   }
   if (!first) return std::nullopt;
-  struct Way {
+  struct Choice {
     Nanos start;
     int rank;
     StageId stage;
-    std::size_t side;
+    std::size_t position;
   };
-  std::vector<Way> ways;
+  std::vector<Choice> found;
   const Orders& orders = orders_[*first];
   const StateId front = node.fronts[*first];
-  for (std::size_t side = 0; side < orders.width(); ++side) {
-    const StateId next = orders.next(front, side);
+  for (std::size_t position = 0; position < orders.width(); ++position) {
+    const StateId next = orders.next(front, position);
     if (next < 0 || !is_alive(node, *first, next)) continue;
-    const ChainId id = chains_.machines[*first].chains[side];
+    const ChainId id = chains_.machines[*first].chains[position];
     const Chain& chain = chains_.chains[id];
-    const std::size_t at = node.windows.at(id, orders.count(front, side));
+    const std::size_t at = node.windows.at(id, orders.count(front, position));
     Nanos start = std::max(node.times[*first], node.windows.release[at]);
     if (effort.seed >= 3) {
       start += static_cast<Nanos>(next_random(random) %
                                   static_cast<std::uint64_t>(chain.duration / 2 + 1));
     }
     if (effort.looks_ahead) {
-      const auto freedom = freedom_after(node, *first, side);
+      const auto freedom = freedom_after(node, *first, position);
       if (!freedom) continue;
       start = -*freedom;
     }
-    ways.push_back({start, rank(chain), chain.stage, side});
+    found.push_back({start, rank(chain), chain.stage, position});
   }
-  std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+  // The choice that can start first (or leaves the widest windows) is tried first, from the back.
+  std::sort(found.begin(), found.end(), [](const Choice& a, const Choice& b) {
     return std::tie(b.start, b.rank, a.stage) < std::tie(a.start, a.rank, b.stage);
   });
   Decision decision{node, *first, {}};
-  for (const Way& way : ways) decision.sides.push_back(way.side);
+  for (const Choice& choice : found) decision.choices.push_back(choice.position);
   return decision;
 }
 
-/// How long all windows are together after a decision; nullopt: it is impossible.
-std::optional<Nanos> Search::freedom_after(Node node, std::size_t machine, std::size_t side) {
-  if (!decide(node, machine, side)) return std::nullopt;
+/// The sum of all window lengths after a decision; nullopt: the decision is impossible.
+std::optional<Nanos> Search::freedom_after(Node node, std::size_t machine, std::size_t position) {
+  if (!decide(node, machine, position)) return std::nullopt;
   Nanos sum = 0;
   for (std::size_t i = 0; i < node.windows.due.size(); ++i) {
     sum += node.windows.due[i] - node.windows.release[i];
@@ -299,16 +314,17 @@ std::optional<Nanos> Search::freedom_after(Node node, std::size_t machine, std::
   return sum;
 }
 
-/// The machine's next op is that of the chain at `side`. Its order is decided up to the front, so
-/// the other states after the front are the only ones to go.
-bool Search::decide(Node& node, std::size_t machine, std::size_t side) {
+/// Fixes the next op of a machine: the one of the chain at `position`. The order is fixed up to the
+/// front, so it is enough to remove the other states that follow the front. False: that leads to a
+/// dead end.
+bool Search::decide(Node& node, std::size_t machine, std::size_t position) {
   ++decided_;
   const Orders& orders = orders_[machine];
   const StateId front = node.fronts[machine];
   std::vector<StateId> alive = *node.alive[machine];
   for (std::size_t other = 0; other < orders.width(); ++other) {
     const StateId next = orders.next(front, other);
-    if (other == side || next < 0) continue;
+    if (other == position || next < 0) continue;
     const auto at = std::lower_bound(alive.begin(), alive.end(), next);
     if (at != alive.end() && *at == next) alive.erase(at);
   }
@@ -317,6 +333,7 @@ bool Search::decide(Node& node, std::size_t machine, std::size_t side) {
   return settle(node);
 }
 
+/// The fixed orders of all devices. Devices come first among the machines, links after them.
 Schedule Search::orders_of(const Node& node) const {
   Schedule schedule;
   for (std::size_t machine = 0; machine < orders_.size(); ++machine) {
@@ -325,11 +342,11 @@ Schedule Search::orders_of(const Node& node) const {
     schedule.orders.emplace_back();
     const Orders& orders = orders_[machine];
     for (StateId state = 0; state != orders.last();) {
-      for (std::size_t side = 0; side < orders.width(); ++side) {
-        const StateId next = orders.next(state, side);
+      for (std::size_t position = 0; position < orders.width(); ++position) {
+        const StateId next = orders.next(state, position);
         if (next < 0 || !is_alive(node, machine, next)) continue;
-        const Chain& chain = chains_.chains[chains[side]];
-        schedule.orders.back().push_back({chain.stage, chain.kind, orders.count(state, side)});
+        const Chain& chain = chains_.chains[chains[position]];
+        schedule.orders.back().push_back({chain.stage, chain.kind, orders.count(state, position)});
         state = next;
         break;
       }
@@ -338,12 +355,15 @@ Schedule Search::orders_of(const Node& node) const {
   return schedule;
 }
 
+/// How many decisions may keep a copy of their node, by the size of the largest node.
 std::size_t Search::most_kept(const Node& root) const {
   std::size_t bytes = root.windows.release.size() * 2 * sizeof(Nanos);
   for (const Alive& alive : root.alive) bytes += alive->size() * sizeof(StateId);
   return std::max<std::size_t>(16, kMostBytes / bytes);
 }
 
+/// Propagates the deadline alone and keeps the result for later deadlines. nullopt: proof that no
+/// schedule meets it.
 std::optional<Search::Node> Search::root(Nanos deadline) {
   Node node = start(deadline);
   std::fill(dirty_.begin(), dirty_.end(), true);
@@ -369,7 +389,7 @@ Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
   const std::int64_t last_decision = decided_ + effort.decisions;
   std::uint64_t random = 0x9E3779B97F4A7C15ull * (effort.seed + 1);
   std::deque<Decision> decisions;
-  bool complete = true;  // nothing has been dropped untried
+  bool complete = true;  // no decision was dropped with choices left
   std::int64_t dead_ends = 0;
   while (true) {
     auto decision = next_decision(*node, effort, random);
@@ -377,23 +397,23 @@ Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
       found = orders_of(*node);
       return Answer::kFound;
     }
-    if (decision->sides.empty()) ++dead_ends;
+    if (decision->choices.empty()) ++dead_ends;
     decisions.push_back(std::move(*decision));
     if (decisions.size() > most) {
       decisions.pop_front();
       complete = false;
     }
-    // The best way on of the last decision that has one.
+    // Backtrack to the last decision that has a choice left, and take its best choice.
     for (bool possible = false; !possible;) {
-      while (!decisions.empty() && decisions.back().sides.empty()) decisions.pop_back();
+      while (!decisions.empty() && decisions.back().choices.empty()) decisions.pop_back();
       if (decisions.empty()) return complete ? Answer::kNone : Answer::kUnknown;
       if (decided_ > last_decision || dead_ends > effort.dead_ends) return Answer::kUnknown;
       if (spent()) return Answer::kUnknown;
       Decision& last = decisions.back();
-      const std::size_t side = last.sides.back();
-      last.sides.pop_back();
+      const std::size_t position = last.choices.back();
+      last.choices.pop_back();
       *node = last.before;
-      possible = decide(*node, last.machine, side);
+      possible = decide(*node, last.machine, position);
       if (!possible) ++dead_ends;
     }
   }

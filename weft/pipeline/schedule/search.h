@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is there a schedule that ends by a deadline? Windows of all ops follow from the deadline; each
-// machine narrows those of its ops to what its orders allow (orders.h), arcs pass that on to other
-// machines, until nothing changes. If a machine has no order left, no schedule ends in time, which
-// is a proof. Else the search decides the order of the machines from their beginning on, always
-// where the next decision is due first, and narrows again after each.
+// Answers whether a schedule can end by a given deadline. The deadline gives every op a time
+// window. Constraint propagation narrows the windows: each machine restricts the windows of its ops
+// to what its possible orders allow (orders.h), dependencies between ops carry this to other
+// machines, and so on until nothing changes. If a machine has no order left, no schedule meets the
+// deadline: that is a proof. If orders are left, a depth-first search fixes the orders of the
+// machines op by op, starting at the beginning of the step, and propagates again after each
+// decision.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +18,13 @@
 namespace weft::pipeline {
 
 struct Effort {
-  std::int64_t decisions = 0;  ///< to try at most
-  std::int64_t dead_ends = 0;  ///< to run into at most
-  /// Seeds modulo 3 differ in which machine is decided next, those from 3 on choose a little at
-  /// random.
+  std::int64_t decisions = 0;  ///< the search tries at most this many decisions
+  std::int64_t dead_ends = 0;  ///< the search gives up after this many dead ends
+  /// seed % 3 selects the rule for which machine is decided next. From 3 on, the order in which the
+  /// search tries the choices is slightly random.
   std::uint32_t seed = 0;
-  /// Try every way on before each decision, and first take the one that leaves most freedom. Three
-  /// times the work for far fewer dead ends.
+  /// Before each decision, propagate every choice and first take the one that leaves the widest
+  /// windows in total. Costs about three times the work and meets far fewer dead ends.
   bool looks_ahead = false;
 };
 
@@ -30,27 +32,30 @@ enum class Answer { kFound, kNone, kUnknown };
 
 class Search {
  public:
-  /// nullopt where a machine has more states than `most_states`: too many orders to keep.
+  /// nullopt if a device has more than `most_states` states: too many orders to search.
   static std::optional<Search> make(const Chains& chains, std::size_t most_states);
-  /// Only orders in which no chain of a device is more than `width` ops ahead of or behind
-  /// `schedule`: kNone means none of these then. nullopt as above.
+  /// Searches only orders near `schedule`: no chain of a device is more than `width` ops ahead of
+  /// or behind it. kNone then proves nothing about other orders. nullopt as for make().
   static std::optional<Search> around(const Chains& chains, const Schedule& schedule, Micro width,
                                       std::size_t most_states);
 
-  /// False: no schedule ends by the deadline. True says little; what was found out then serves all
-  /// earlier deadlines, so that asking about late ones first saves work.
+  /// Propagates without searching. False proves that no schedule ends by the deadline; true proves
+  /// nothing. The narrowed windows are kept and speed up every later call with an earlier deadline,
+  /// so ask about late deadlines first.
   bool may_end_by(Nanos deadline);
 
-  /// kFound: `found` has the orders of all devices, and ends in time unless links are shared;
-  /// kNone: there is no such schedule, for certain. `tried` grows by the decisions that it took.
-  /// Deterministic but for stop_when().
+  /// kFound: `found` has the orders of all devices. It meets the deadline, unless devices share
+  /// links: these may serve in another order than the search assumes. kNone: proof that no schedule
+  /// meets the deadline. Adds the decisions that were tried to `tried`. Deterministic unless
+  /// stop_when() ends it.
   Answer find(Nanos deadline, const Effort& effort, Schedule& found, std::int64_t& tried);
 
-  /// Edges of orders made and visited so far: what has been spent, the same on every machine.
+  /// Edges of orders built and visited so far. This measures effort independently of the computer.
   std::int64_t visited() const { return made_ + sweep_.visited(); }
-  /// Asked now and then; true: as if all visits were spent.
+  /// `stop` is called often; once it returns true, the search ends as if its visits were used up.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
-  /// So many more at most: then windows stay wider than they need be, and find() gives up.
+  /// Allows this many more visits. After that, propagation stops early, which leaves valid but
+  /// wider windows, and find() returns kUnknown.
   void limit_visits(std::int64_t more) {
     const std::int64_t room = std::numeric_limits<std::int64_t>::max() - visited();
     last_visit_ = visited() + std::min(more, room);
@@ -59,14 +64,14 @@ class Search {
  private:
   using Alive = std::shared_ptr<const std::vector<StateId>>;
 
-  /// What is left to choose from.
+  /// A node of the search tree: the orders and times that are still possible.
   struct Node {
     Windows windows;
-    std::vector<Alive> alive;     ///< by machine
-    std::vector<StateId> fronts;  ///< by machine: its order is decided up to here
-    std::vector<Nanos> times;     ///< by machine: when it gets there at the earliest
+    std::vector<Alive> alive;     ///< per machine: its remaining states
+    std::vector<StateId> fronts;  ///< per machine: the order is fixed up to this state
+    std::vector<Nanos> times;     ///< per machine: the earliest time at which it reaches its front
   };
-  /// What a deadline leaves.
+  /// The node that propagation of a deadline gives, before any decision.
   struct Root {
     Nanos deadline;
     Node node;
@@ -74,7 +79,7 @@ class Search {
   struct Decision {
     Node before;
     std::size_t machine;
-    std::vector<std::size_t> sides;  ///< chains of the machine that may go on, the worst first
+    std::vector<std::size_t> choices;  ///< chains that may run next, by position; the best is last
   };
 
   explicit Search(Chains chains) : chains_(std::move(chains)) {}
@@ -91,23 +96,24 @@ class Search {
   bool is_alive(const Node& node, std::size_t machine, StateId state) const;
   std::optional<Decision> next_decision(const Node& node, const Effort& effort,
                                         std::uint64_t& random);
-  std::optional<Nanos> freedom_after(Node node, std::size_t machine, std::size_t side);
+  std::optional<Nanos> freedom_after(Node node, std::size_t machine, std::size_t position);
   Answer run(Nanos deadline, const Effort& effort, Schedule& found);
-  bool decide(Node& node, std::size_t machine, std::size_t side);
+  bool decide(Node& node, std::size_t machine, std::size_t position);
   Schedule orders_of(const Node& node) const;
   std::size_t most_kept(const Node& root) const;
 
   Chains chains_;
-  std::vector<Orders> orders_;                      ///< by machine
-  std::vector<std::vector<std::size_t>> machines_;  ///< of each chain
-  std::vector<std::vector<Arc>> out_, in_;          ///< of each chain
-  std::vector<bool> dirty_;                         ///< by machine
-  std::int64_t decided_ = 0;                        ///< decisions tried, since the search was made
+  std::vector<Orders> orders_;                      ///< per machine
+  std::vector<std::vector<std::size_t>> machines_;  ///< per chain: the machines that it occupies
+  std::vector<std::vector<Arc>> out_, in_;          ///< per chain
+  std::vector<bool> dirty_;                         ///< per machine: must propagate again
+  std::int64_t decided_ = 0;                        ///< decisions tried in the life of this object
   Sweep sweep_;
-  std::int64_t made_ = 0;       ///< edges of all orders, each of which takes two visits to find
+  std::int64_t made_ =
+      0;  ///< edges of all orders, times two: building one costs as much as two visits
   std::function<bool()> stop_;  ///< may be empty
   std::int64_t last_visit_ = std::numeric_limits<std::int64_t>::max();
-  std::optional<Root> latest_, last_;  ///< of the latest deadline, and the last one that was open
+  std::optional<Root> latest_, last_;  ///< the roots of the latest and of the most recent deadline
 };
 
 }  // namespace weft::pipeline

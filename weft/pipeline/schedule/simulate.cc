@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The simulator is driven by data, not by a clock. Each device runs its ops until one needs data
+// that has not arrived; the arrival wakes it again. That is enough as long as each link has one
+// sender. Links with several senders need the transfers in the order of readiness, so transfers on
+// these links wait in a heap and pass one by one, only when no device can run any further: whatever
+// a device produces after that becomes ready later than the first transfer in the heap.
 #include "weft/pipeline/schedule/simulate.h"
 
 #include <algorithm>
@@ -51,14 +56,15 @@ void Simulator::load(const Pipeline& pipeline) {
     carried_.push_back({&stage.reduce_links, stage.device, stage.all_reduce, 0, 0, 0, true});
     durations_.push_back({stage.forward, stage.input, stage.weight, stage.input + stage.weight});
     work_[stage.device] += pipeline.micro_batches * (stage.forward + stage.input + stage.weight);
-    // The last op of a device ends the gradients of one of its stages.
+    // The last op of a device completes the gradients of one of its stages, and the all-reduce of
+    // that stage follows. Which stage that is depends on the schedule, so take the shortest.
     tail_[stage.device] = std::min(tail_[stage.device], stage.all_reduce);
   }
   find_turns();
 }
 
-/// Of all that is carried, what has its turn on its links as soon as its op ends, because one
-/// device sends all that these links carry, one after the other.
+/// Sets Carried::at_once. Links that one transfer holds together form one set; if a single device
+/// sends everything on a set, its transfers become ready one after the other and need no queue.
 void Simulator::find_turns() {
   joined_.resize(pipeline_->links());
   std::iota(joined_.begin(), joined_.end(), std::size_t{0});
@@ -69,11 +75,11 @@ void Simulator::find_turns() {
   for (const Carried& carried : carried_) {
     for (const LinkId link : *carried.links) joined_[root(link)] = root(carried.links->front());
   }
-  // Devices that may end two ops at once, since one of them takes no time: what these send is ready
-  // at the same time, too.
-  hurries_.assign(static_cast<std::size_t>(pipeline_->devices()), false);
+  // An op that takes no time ends together with the op before it. Two transfers of the same device
+  // are then ready at the same time, and the tie-break decides, which needs the queue.
+  instant_ops_.assign(static_cast<std::size_t>(pipeline_->devices()), false);
   for (const Stage& stage : pipeline_->stages) {
-    if (stage.forward == 0 || stage.input == 0) hurries_[stage.device] = true;
+    if (stage.forward == 0 || stage.input == 0) instant_ops_[stage.device] = true;
   }
   constexpr DeviceId kNobody = -1, kSeveral = -2;
   senders_.assign(joined_.size(), kNobody);
@@ -81,7 +87,7 @@ void Simulator::find_turns() {
     if (carried.links->empty()) continue;
     DeviceId& known = senders_[root(carried.links->front())];
     const bool alone = known == kNobody || known == carried.sender;
-    known = alone && !hurries_[carried.sender] ? carried.sender : kSeveral;
+    known = alone && !instant_ops_[carried.sender] ? carried.sender : kSeveral;
   }
   for (Carried& carried : carried_) {
     carried.at_once = carried.links->empty() || senders_[root(carried.links->front())] != kSeveral;
@@ -124,7 +130,7 @@ Simulator::End Simulator::run(const Schedule& schedule, Nanos limit, Timeline* o
   for (std::size_t d = 0; d < next_.size(); ++d) awake_.push_back(static_cast<DeviceId>(d));
   if (!advance_all(schedule)) return End::kTooLong;
   while (!waiting_.empty()) {
-    // Whatever becomes ready later does so after one of those that wait now has passed.
+    // All devices wait now, so nothing can become ready before the first transfer here.
     std::pop_heap(waiting_.begin(), waiting_.end(), std::greater<>());
     const Pending first = waiting_.back();
     waiting_.pop_back();
@@ -145,8 +151,9 @@ std::pair<DeviceId, std::size_t> Simulator::stuck() const {
   return {0, 0};
 }
 
-/// The time from which on the op may start as far as others are concerned, kUnknown as long as it
-/// may not. What its own device must have done is over before that is free.
+/// Points to the time at which the data that the op needs arrives; that time is kUnknown until it
+/// is known. Earlier ops of the same device set no time here, since the device is busy until they
+/// have ended. A backward that the order puts before its own forward waits for ever: a deadlock.
 const Nanos* Simulator::needed(const Op& op) const {
   const std::size_t i = index(op.stage, op.micro);
   if (op.kind == Kind::kForward) return &input_there_[i];
@@ -154,8 +161,8 @@ const Nanos* Simulator::needed(const Op& op) const {
   return forward_end_[i] == kUnknown ? &forward_end_[i] : &gradient_there_[i];
 }
 
-/// Runs ops of all devices that are awake, and of those they wake, until all wait. False: one comes
-/// too late to end in time.
+/// Runs the ops of all awake devices, and of devices that these wake, until all devices wait for
+/// data. Returns false if some op starts too late for the limit.
 bool Simulator::advance_all(const Schedule& schedule) {
   while (!awake_.empty()) {
     const DeviceId d = awake_.back();
@@ -222,7 +229,7 @@ void Simulator::reduce(const Pending& pending) {
   makespan_ = std::max(makespan_, end);
 }
 
-/// Lets a transfer pass its links, and wakes the device that waits for it.
+/// Puts a transfer on its links and wakes the device that waits for it.
 void Simulator::pass(const Pending& pending) {
   const Carried& carried = carried_[pending.carried];
   Nanos start = pending.ready;
@@ -255,9 +262,9 @@ Result<Timeline> simulate(const Pipeline& pipeline, const Schedule& schedule) {
   Timeline out;
   if (simulator.run(schedule, kNoLimit, &out) == Simulator::End::kStuck) {
     const auto [device, at] = simulator.stuck();
-    return fail(ErrorCode::kInfeasible, "the orders of the devices wait for each other: " +
-                                            print(schedule.orders[device][at]) + " on device " +
-                                            std::to_string(device) + " can never start");
+    return fail(ErrorCode::kInfeasible,
+                "the orders of the devices deadlock: " + print(schedule.orders[device][at]) +
+                    " on device " + std::to_string(device) + " can never start");
   }
   out.makespan = simulator.makespan();
   out.peaks = peaks_of(pipeline, schedule);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of work: bounds in closed form, known schedules, a better bound by propagation
+// (raise_by_windows), then rounds of search (close_gap). A round tries the bound itself as a
+// deadline, then bisects between the bound and the best schedule. Each round allows twice as many
+// dead ends as the one before, so easy pipelines end early and effort on hard ones is spread over
+// many attempts.
 #include "weft/pipeline/schedule/solve.h"
 
 #include <algorithm>
@@ -27,6 +32,8 @@ bool halves_backwards(const Schedule& schedule) {
   return false;
 }
 
+/// A deadline that every sensible schedule meets: all ops, transfers and all-reduces run one after
+/// the other.
 Nanos one_after_the_other(const Pipeline& pipeline) {
   Nanos sum = 0;
   for (const Stage& stage : pipeline.stages) {
@@ -40,7 +47,7 @@ Nanos one_after_the_other(const Pipeline& pipeline) {
   return sum;
 }
 
-/// What is known about a pipeline so far.
+/// The best schedule and bound so far, and the effort that is left.
 class Progress {
  public:
   Progress(const Pipeline& pipeline, const SolveOptions& options)
@@ -58,11 +65,12 @@ class Progress {
   Nanos high() const { return best_.makespan; }
   void raise(Nanos bound) { best_.lower_bound = std::max(best_.lower_bound, bound); }
   const Schedule& schedule() const { return best_.schedule; }
-  /// Whether deadlines from `low` on are not worth a try.
+  /// Whether the best schedule is so close to `low` that no deadline between them is worth trying.
   bool is_close(Nanos low) const { return high() - low <= low / options_.fine; }
   Solution take() { return std::move(best_); }
 
-  /// Keeps the schedule if it is the best so far and fits; its time, if it fits.
+  /// Keeps the schedule if it fits into memory and is the best so far. Returns its makespan if it
+  /// fits.
   std::optional<Nanos> offer(const Schedule& schedule) {
     const auto timeline = simulate(pipeline_, schedule);
     if (!timeline || !fits(pipeline_, *timeline)) return std::nullopt;
@@ -73,27 +81,28 @@ class Progress {
     return timeline->makespan;
   }
 
-  /// Of a large pipeline each takes long: where time is up, one that fits will do.
+  /// Offers all known patterns and list schedules. Each takes long on a large pipeline, so if the
+  /// user's time is up, the first one that fits is enough.
   void offer_known() {
     for (const char* name : kFamilies) {
       if (found() && stopped()) return;
       const auto schedule = family(name, pipeline_);
       if (schedule && (pipeline_.split_backward || !halves_backwards(*schedule))) offer(*schedule);
     }
-    for (const Taste& taste : different_tastes(pipeline_)) {
+    for (const PriorityRule& rule : different_rules(pipeline_)) {
       if (found() && stopped()) return;
-      const auto schedule = list_schedule(pipeline_, taste);
+      const auto schedule = list_schedule(pipeline_, rule);
       if (schedule) offer(*schedule);
     }
   }
 
-  /// What it took to make a search, which ends when all shall.
+  /// Counts the effort of building the search, and lets options_.stop end it.
   void begin(Search& search) {
     best_.visited += search.visited();
     search.stop_when(options_.stop);
   }
 
-  /// Whether a schedule may end by the deadline, as far as windows tell.
+  /// Whether propagation leaves the deadline possible.
   bool may_end_by(Search& search, Nanos deadline) {
     const std::int64_t before = search.visited();
     search.limit_visits(options_.visits - best_.visited);
@@ -102,7 +111,7 @@ class Progress {
     return may;
   }
 
-  /// Searches for a schedule that ends by the deadline with at most so many decisions.
+  /// Searches for a schedule that meets the deadline, and offers what it finds.
   Answer probe(Search& search, Nanos deadline, std::int64_t dead_ends, std::uint32_t seed,
                bool looks_ahead) {
     Schedule schedule;
@@ -115,7 +124,7 @@ class Progress {
     best_.visited += search.visited() - before;
     if (answer != Answer::kFound) return answer;
     const auto time = offer(schedule);
-    // Links that are shared may serve in another order than the search had in mind.
+    // Shared links may serve in another order than the search assumed, so the schedule can be late.
     return time && *time <= deadline ? Answer::kFound : Answer::kUnknown;
   }
 
@@ -126,12 +135,13 @@ class Progress {
   Solution best_;
 };
 
-/// The shortest deadline that each machine allows for itself is a bound, too.
+/// Raises the bound to the shortest deadline that propagation cannot rule out. Deadlines above the
+/// bound are tried with growing steps until one is possible, then bisection finds the shortest.
 void raise_by_windows(Search& search, Progress& progress) {
-  Nanos low = progress.low();  // nothing below can be met
+  Nanos low = progress.low();  // no deadline below this can be met
   Nanos step = std::max<Nanos>(1, low / 1024);
   Nanos high = low;
-  progress.may_end_by(search, progress.high());  // serves all others
+  progress.may_end_by(search, progress.high());  // speeds up all calls with earlier deadlines
   while (!progress.done() && high < progress.high() && !progress.may_end_by(search, high)) {
     low = high + 1;
     high = std::min(progress.high(), high + step);
@@ -144,14 +154,15 @@ void raise_by_windows(Search& search, Progress& progress) {
   progress.raise(low);
 }
 
-/// First the bound as a deadline, which is met more often than not, then those between it and the
-/// best schedule. `is_proof`: where the search is through without a schedule, there is none.
+/// Tries the bound as a deadline, which is met more often than not, and then bisects between it and
+/// the best schedule. `is_proof`: the search covers all orders, so if it ends without a schedule,
+/// there is none and the bound can be raised.
 void close_gap(Search& search, Progress& progress, bool is_proof, std::int64_t dead_ends,
                std::uint32_t seed) {
-  Nanos low = progress.low();  // deadlines below are not worth a try
+  Nanos low = progress.low();  // no deadline below this is worth trying
   const auto attempt = [&](Nanos deadline) {
     for (std::uint32_t i = 0; i < 6 && !progress.done(); ++i) {
-      const bool looks_ahead = i >= 3;  // the cheap way has failed
+      const bool looks_ahead = i >= 3;  // after three cheap attempts have failed
       const Answer answer = progress.probe(search, deadline, dead_ends, seed + i % 3, looks_ahead);
       if (answer == Answer::kFound) return true;
       if (answer == Answer::kUnknown) continue;
@@ -175,7 +186,8 @@ void search_all_orders(Search& search, Progress& progress) {
   }
 }
 
-/// Ever wider corridors around the best schedule, from narrow again whenever that has moved.
+/// Searches corridors around the best schedule. A corridor that leads to a better schedule is
+/// followed by a narrow one around that; otherwise the corridor gets wider.
 void search_near(const Chains& chains, Progress& progress, std::size_t most_states) {
   constexpr Micro kWidest = 3;
   std::uint32_t seed = 0;
@@ -184,7 +196,7 @@ void search_near(const Chains& chains, Progress& progress, std::size_t most_stat
     auto search = Search::around(chains, progress.schedule(), width, most_states);
     if (!search) return;
     progress.begin(*search);
-    progress.may_end_by(*search, progress.high());  // serves all earlier deadlines
+    progress.may_end_by(*search, progress.high());  // speeds up all calls with earlier deadlines
     close_gap(*search, progress, false, 20, seed);
     seed += 3;
     width = progress.high() < before ? 1 : width + 1;
@@ -205,8 +217,7 @@ Result<Solution> solve_quickly(const Pipeline& pipeline) {
   Progress progress(pipeline, options);
   progress.offer_known();
   if (!progress.found()) {
-    return fail(ErrorCode::kInfeasible,
-                "no pattern of schedules fits into the memory of the devices");
+    return fail(ErrorCode::kInfeasible, "no known schedule fits into the memory of the devices");
   }
   return progress.take();
 }
@@ -222,7 +233,8 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   if (search) {
     progress.begin(*search);
     if (!progress.found()) {
-      // As long as everything one after the other: later no schedule becomes possible.
+      // No known schedule fits into memory. Search without a real deadline: a later one would not
+      // make any further schedule possible.
       any = progress.probe(*search, one_after_the_other(pipeline), options.decisions, 0, false);
     }
     if (progress.found()) search_all_orders(*search, progress);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best schedule of a pipeline that can be found, and a bound that says how far from the best
-// possible it may be. Fixed patterns and list schedules come first; then the search of search.h
-// proves the shortest deadline that machines allow each for itself, and looks for a schedule that
-// meets it. Where there are too many orders to search, it searches a corridor around the best
-// schedule so far.
+// Finds a short schedule for given stages, and a lower bound that says how far it can be from the
+// shortest one. First come known patterns and list schedules. Then search.h proves the shortest
+// deadline that propagation cannot rule out, which is the bound, and searches for a schedule that
+// meets it. If there are too many orders, it searches only near the best schedule so far.
 #pragma once
 
 #include <functional>
@@ -14,35 +13,39 @@
 namespace weft::pipeline {
 
 struct SolveOptions {
-  /// Decisions of the search to try, about 50,000 a second: the same effort on every machine.
+  /// Limits the effort: the search tries at most this many decisions, about 50,000 per second.
   std::int64_t decisions = 400'000;
-  /// Edges of orders.h that the search may visit on the way, about 100 million a second.
+  /// Limits the effort: the search visits at most this many edges of orders.h, about 100 million
+  /// per second. Both limits give the same schedule on every computer.
   std::int64_t visits = std::numeric_limits<std::int64_t>::max();
-  /// States of a machine up to which all its orders are searched.
+  /// All orders are searched if no device has more states than this.
   std::size_t most_states = std::size_t{1} << 17;
-  /// Where there are more, search near the best schedule so far, as long as so many are there.
+  /// With more states, only orders near the best schedule are searched, as long as these have at
+  /// most this many states.
   std::size_t near_states = std::size_t{1} << 20;
-  /// Where the best schedule is so close to what is left to try (one part in this), that will do.
+  /// The search ends if the best schedule is at most 1/fine above the shortest deadline that is
+  /// still worth trying.
   Nanos fine = std::numeric_limits<Nanos>::max();
-  /// Asked now and then; true: return the best so far. What is found then depends on when.
+  /// Called often; once it returns true, solve() returns the best schedule so far. The result then
+  /// depends on the speed of the computer.
   std::function<bool()> stop;
 };
 
 struct Solution {
   Schedule schedule;
-  Nanos makespan = 0;        ///< by simulate()
+  Nanos makespan = 0;        ///< as simulate() gives it
   Nanos lower_bound = 0;     ///< no schedule ends earlier
-  std::int64_t visited = 0;  ///< edges, by the search
+  std::int64_t visited = 0;  ///< edges that the search visited: its effort
   bool proved() const { return makespan == lower_bound; }
-  double gap() const;  ///< of the bound: 0.01 is one percent
+  double gap() const;  ///< (makespan - lower_bound) / lower_bound; 0.01 is one per cent
 };
 
-/// Fails where the pipeline does not pass check(), or no schedule fits into its memory
-/// (kInfeasible; the message says whether that is proved).
+/// Fails if the pipeline does not pass check(), or with kInfeasible if no schedule was found that
+/// fits into its memory; the message says whether there is provably none.
 Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options = {});
 
-/// The same without the search: the best of all patterns and list schedules, bounds in closed form.
-/// Microseconds; for planners that ask about many pipelines.
+/// The same without search: the best of all known patterns and list schedules, and the bounds of
+/// bounds.h. Takes microseconds; for planners that ask about many pipelines.
 Result<Solution> solve_quickly(const Pipeline& pipeline);
 
 }  // namespace weft::pipeline

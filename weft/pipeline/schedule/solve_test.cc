@@ -243,16 +243,16 @@ TEST(ListSchedule, TastesThatComeToTheSameAreAskedOnce) {
   std::mt19937 random(6);
   Pipeline pipeline = random_pipeline({6, 3, false, 6, 8, 0}, random);
   const auto schedules = [&](bool asked_once) {
-    std::vector<Taste> tastes = different_tastes(pipeline);
-    for (Taste taste : zero_bubble_tastes()) {
+    std::vector<PriorityRule> rules = different_rules(pipeline);
+    for (PriorityRule rule : zero_bubble_rules()) {
       for (const bool whole : {false, true}) {
-        taste.whole_backwards = whole;
-        if (!asked_once) tastes.push_back(taste);
+        rule.whole_backwards = whole;
+        if (!asked_once) rules.push_back(rule);
       }
     }
     std::vector<std::string> all;
-    for (const Taste& taste : tastes) {
-      if (const auto schedule = list_schedule(pipeline, taste)) all.push_back(print(*schedule));
+    for (const PriorityRule& rule : rules) {
+      if (const auto schedule = list_schedule(pipeline, rule)) all.push_back(print(*schedule));
     }
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -260,7 +260,7 @@ TEST(ListSchedule, TastesThatComeToTheSameAreAskedOnce) {
   };
   for (const bool halves : {true, false}) {
     pipeline.split_backward = halves;
-    EXPECT_EQ(different_tastes(pipeline).size(), halves ? 12 : 4);
+    EXPECT_EQ(different_rules(pipeline).size(), halves ? 12 : 4);
     EXPECT_EQ(schedules(true), schedules(false));
   }
 }
@@ -276,9 +276,9 @@ TEST(ListSchedule, MemoryThatIsUsedAgainChangesNothing) {
     shape.micro_batches = 3 + round % 4;
     shape.capacity = round % 4 == 3 ? 0 : 4 + round % 4;
     const Pipeline pipeline = random_pipeline(shape, random);
-    for (const Taste& taste : different_tastes(pipeline)) {
-      const auto alone = list_schedule(pipeline, taste);
-      const auto end = scheduler.run(pipeline, taste, std::numeric_limits<Nanos>::max());
+    for (const PriorityRule& rule : different_rules(pipeline)) {
+      const auto alone = list_schedule(pipeline, rule);
+      const auto end = scheduler.run(pipeline, rule, std::numeric_limits<Nanos>::max());
       ASSERT_EQ(end == ListScheduler::End::kDone, alone.has_value());
       if (alone) {
         EXPECT_EQ(scheduler.schedule(), *alone);
@@ -296,8 +296,8 @@ TEST(ListSchedule, EveryTasteKeepsToTheMemory) {
     shape.stages = shape.is_v ? 6 : 3;
     shape.capacity = 2 + round % 4;
     const Pipeline pipeline = random_pipeline(shape, random);
-    for (const Taste& taste : zero_bubble_tastes()) {
-      const auto schedule = list_schedule(pipeline, taste);
+    for (const PriorityRule& rule : zero_bubble_rules()) {
+      const auto schedule = list_schedule(pipeline, rule);
       ASSERT_TRUE(schedule) << schedule.error().text();
       const auto timeline = simulate(pipeline, *schedule);
       ASSERT_TRUE(timeline);
@@ -346,14 +346,14 @@ TEST(ListSchedule, ALimitLeavesOutWhatTakesLonger) {
     shape.stages = 2 + round % 4;
     shape.devices = std::max(1, shape.stages - round % 2);
     const Pipeline pipeline = random_pipeline(shape, random);
-    for (const Taste& taste : zero_bubble_tastes()) {
-      const auto schedule = list_schedule(pipeline, taste);
+    for (const PriorityRule& rule : zero_bubble_rules()) {
+      const auto schedule = list_schedule(pipeline, rule);
       if (!schedule) continue;
       const Nanos makespan = simulate(pipeline, *schedule)->makespan;
-      const auto within = list_schedule(pipeline, taste, makespan + 1);
+      const auto within = list_schedule(pipeline, rule, makespan + 1);
       ASSERT_TRUE(within);
       EXPECT_EQ(*within, *schedule);
-      EXPECT_FALSE(list_schedule(pipeline, taste, makespan / 2));
+      EXPECT_FALSE(list_schedule(pipeline, rule, makespan / 2));
     }
   }
 }
