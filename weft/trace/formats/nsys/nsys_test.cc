@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "weft/trace/formats/nsys/fake_export.h"
 #include "weft/trace/formats/nsys/machine.h"
-#include "weft/trace/formats/nsys/made_export.h"
 #include "weft/trace/launches.h"
 #include "weft/trace/match/calls.h"
 #include "weft/trace/match/match.h"
@@ -22,7 +22,7 @@ Result<std::vector<RankTrace>> read(const std::string& bytes, Diagnostics& diagn
 
 std::vector<RankTrace> read_sql(const std::string& sql) {
   Diagnostics diagnostics;
-  auto ranks = read(made_database(sql), diagnostics);
+  auto ranks = read(fake_database(sql), diagnostics);
   EXPECT_TRUE(ranks) << ranks.error().text();
   return ranks ? std::move(*ranks) : std::vector<RankTrace>();
 }
@@ -44,7 +44,7 @@ std::string_view name(const RankTrace& trace, std::uint32_t event) {
 }
 
 TEST(NsysReader, EveryProcessAndItsGpuIsARank) {
-  const auto ranks = read_sql(made_job());
+  const auto ranks = read_sql(fake_job());
   ASSERT_EQ(ranks.size(), 2u);
   for (int r = 0; r < 2; ++r) {
     const RankTrace& trace = ranks[r];
@@ -69,7 +69,7 @@ TEST(NsysReader, EveryProcessAndItsGpuIsARank) {
 
 TEST(NsysReader, NcclKernelsAreMatchedAcrossRanks) {
   trace::Run run;
-  run.ranks = read_sql(made_job());
+  run.ranks = read_sql(fake_job());
   run.world = 2;
   Diagnostics diagnostics;
   const std::vector<Match> matches = match_calls(run, diagnostics);
@@ -81,7 +81,7 @@ TEST(NsysReader, NcclKernelsAreMatchedAcrossRanks) {
 }
 
 TEST(NsysReader, OperatorsOfEmitNvtxKeepNameSequenceAndShapes) {
-  const auto ranks = read_sql(made_job());
+  const auto ranks = read_sql(fake_job());
   const RankTrace& trace = ranks[0];
   EXPECT_EQ(count(trace, EventKind::kHostOp), 2u);
   EXPECT_EQ(count(trace, EventKind::kAnnotation), 2u);
@@ -97,11 +97,11 @@ TEST(NsysReader, OperatorsOfEmitNvtxKeepNameSequenceAndShapes) {
 
 TEST(NsysReader, ProcessThatDrivesTwoGpusIsTwoRanksThatKeepTheirLaunches) {
   const auto ranks =
-      read_sql(made_tables() + made_call("cudaLaunchKernel", kFirstProcess, 10, 20, 1) +
-               made_call("cudaLaunchKernel", kFirstProcess, 30, 40, 2) +
-               made_call("cudaEventQuery", kFirstProcess, 50, 60, 3) +
-               made_kernel("a", kFirstProcess, 0, 7, 100, 200, 1) +
-               made_kernel("b", kFirstProcess, 1, 7, 100, 200, 2));
+      read_sql(fake_tables() + fake_call("cudaLaunchKernel", kFirstProcess, 10, 20, 1) +
+               fake_call("cudaLaunchKernel", kFirstProcess, 30, 40, 2) +
+               fake_call("cudaEventQuery", kFirstProcess, 50, 60, 3) +
+               fake_kernel("a", kFirstProcess, 0, 7, 100, 200, 1) +
+               fake_kernel("b", kFirstProcess, 1, 7, 100, 200, 2));
   ASSERT_EQ(ranks.size(), 2u);
   for (const RankTrace& trace : ranks) {
     EXPECT_EQ(count(trace, EventKind::kKernel), 1u);
@@ -110,9 +110,9 @@ TEST(NsysReader, ProcessThatDrivesTwoGpusIsTwoRanksThatKeepTheirLaunches) {
 }
 
 TEST(NsysReader, GpuThatIsOnlyTouchedIsNoRank) {
-  std::string sql = made_tables() + made_kernel("stray", kFirstProcess, 0, 7, 5, 6, 99);
+  std::string sql = fake_tables() + fake_kernel("stray", kFirstProcess, 0, 7, 5, 6, 99);
   for (int i = 0; i < 40; ++i) {
-    sql += made_kernel("work", kFirstProcess, 3, 7, 100 + 10 * i, 105 + 10 * i, i + 1);
+    sql += fake_kernel("work", kFirstProcess, 3, 7, 100 + 10 * i, 105 + 10 * i, i + 1);
   }
   const auto ranks = read_sql(sql);
   ASSERT_EQ(ranks.size(), 1u);
@@ -120,24 +120,24 @@ TEST(NsysReader, GpuThatIsOnlyTouchedIsNoRank) {
 }
 
 TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
-  std::string sql = made_tables();
+  std::string sql = fake_tables();
   for (const std::int64_t process : {kFirstProcess, kSecondProcess}) {
     const int device = process == kFirstProcess ? 0 : 1;
     const int rank = 1 - device;  // not the order of the GPUs
-    sql += made_range("ncclCommInitRank", process, 1, 2,
+    sql += fake_range("ncclCommInitRank", process, 1, 2,
                       R"({"NCCL communicator ID":77,"No. of ranks":2,"Rank":)" +
                           std::to_string(rank) + R"(,"CUDA device":0})") +
-           made_range("ncclAllGather", process, 10, 12,
+           fake_range("ncclAllGather", process, 10, 12,
                       R"({"NCCL communicator ID":77,"Message size [bytes]":1024})") +
-           made_call("cudaLaunchKernel", process, 11, 12, 1) +
-           made_kernel("ncclDevKernel_AllGather_RING_LL(x)", process, device, 7, 20, 90, 1) +
-           made_range(rank == 0 ? "ncclSend" : "ncclRecv", process, 30, 31,
+           fake_call("cudaLaunchKernel", process, 11, 12, 1) +
+           fake_kernel("ncclDevKernel_AllGather_RING_LL(x)", process, device, 7, 20, 90, 1) +
+           fake_range(rank == 0 ? "ncclSend" : "ncclRecv", process, 30, 31,
                       R"({"payload":{"NCCL communicator ID":77,"Message size [bytes]":"64",)"
                       R"("Peer rank":)" +
                           std::to_string(1 - rank) + "}}") +
-           made_range("ncclGroupEnd", process, 32, 35) +
-           made_call("cudaLaunchKernel", process, 33, 34, 2) +
-           made_kernel("ncclDevKernel_SendRecv(x)", process, device, 7, 100, 190, 2);
+           fake_range("ncclGroupEnd", process, 32, 35) +
+           fake_call("cudaLaunchKernel", process, 33, 34, 2) +
+           fake_kernel("ncclDevKernel_SendRecv(x)", process, device, 7, 100, 190, 2);
   }
   trace::Run run;
   run.ranks = read_sql(sql);
@@ -158,7 +158,7 @@ TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
 }
 
 TEST(NsysReader, EnvironmentTellsTheRankOfAFileOfOne) {
-  const std::string alone = made_tables() + made_kernel("gemm", kFirstProcess, 0, 7, 10, 20, 1) +
+  const std::string alone = fake_tables() + fake_kernel("gemm", kFirstProcess, 0, 7, 10, 20, 1) +
                             "CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);"
                             "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', 'node7'), "
                             "('DeviceEnvironment', 'LOCAL_RANK=1\nRANK=5\nWORLD_SIZE=8');";
@@ -167,7 +167,7 @@ TEST(NsysReader, EnvironmentTellsTheRankOfAFileOfOne) {
   EXPECT_EQ(one[0].rank, 5);
   EXPECT_EQ(one[0].world, 8);
   EXPECT_EQ(one[0].host, "node7");
-  const auto two = read_sql(alone + made_kernel("gemm", kSecondProcess, 1, 7, 10, 20, 1));
+  const auto two = read_sql(alone + fake_kernel("gemm", kSecondProcess, 1, 7, 10, 20, 1));
   ASSERT_EQ(two.size(), 2u);
   EXPECT_EQ(two[0].rank, 0) << "the environment is that of one of them at most";
   EXPECT_EQ(two[1].rank, 1);
@@ -185,7 +185,7 @@ TEST(NsysMachine, VariablesAreFoundInPlainTextAndJson) {
 TEST(NsysReader, WaitsBetweenStreamsFindTheRecordTheyWaitFor) {
   const std::string process = std::to_string(kSecondProcess);
   const auto ranks = read_sql(
-      made_job() + "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1, 2, 7, 41, " + process +
+      fake_job() + "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1, 2, 7, 41, " + process +
       ", 900);\n"
       // This row names the wrong device, as CUPTI does.
       "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1000000100, 1000000200, 0, 2, 20, "
@@ -224,10 +224,10 @@ TEST(NsysReader, OldExportsWithFewTablesAndColumnsAreRead) {
 }
 
 TEST(NsysReader, WithoutKernelsTheErrorNamesTheOptionsOfNsys) {
-  const std::string none = error_of(made_database(made_tables()));
+  const std::string none = error_of(fake_database(fake_tables()));
   EXPECT_NE(none.find("nsys profile --trace=cuda"), std::string::npos) << none;
   EXPECT_NE(none.find("--tables"), std::string::npos) << none;
-  const std::string other = error_of(made_database("CREATE TABLE songs (title TEXT)"));
+  const std::string other = error_of(fake_database("CREATE TABLE songs (title TEXT)"));
   EXPECT_NE(other.find("not an export of Nsight Systems"), std::string::npos) << other;
 }
 
@@ -236,7 +236,7 @@ TEST(NsysReader, RunsNothingThatTheFileAsksFor) {
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS start, i + 1 AS "
       "end, 0 AS deviceId, 7 AS streamId FROM n";
   error_of(
-      made_database("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      fake_database("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
                     "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS " +
                     endless));
   const auto ranks = read_sql(
@@ -249,7 +249,7 @@ TEST(NsysReader, RunsNothingThatTheFileAsksFor) {
 }
 
 TEST(NsysReader, DamageAnywhereEndsInAnErrorOrATrace) {
-  const std::string whole = made_database(made_job());
+  const std::string whole = fake_database(fake_job());
   for (std::size_t cut = 0; cut < whole.size(); cut += 191) {
     Diagnostics diagnostics;
     const auto ranks = read(whole.substr(0, cut), diagnostics);
@@ -274,7 +274,7 @@ void put(std::string& bytes, std::size_t at, std::uint32_t value, int size) {
 // Interior pages whose entries all point to the next one: eight of them make 60^8 rows of one leaf.
 TEST(NsysReader, PagesThatMultiplyWithoutEndAreDamage) {
   // The first table has its root on the second page.
-  std::string bytes = made_database(
+  std::string bytes = fake_database(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);"
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2)");
@@ -306,7 +306,7 @@ TEST(NsysReader, PagesThatMultiplyWithoutEndAreDamage) {
 }
 
 TEST(NsysReader, CanBeCancelled) {
-  const std::string bytes = made_database(made_job());
+  const std::string bytes = fake_database(fake_job());
   const auto source = memory_source(bytes, "made.sqlite");
   Diagnostics diagnostics;
   ReadOptions options;
@@ -318,8 +318,8 @@ TEST(NsysReader, CanBeCancelled) {
 
 TEST(NsysReader, RecognisesItsOwnOnly) {
   const auto reader = make_nsys_reader();
-  EXPECT_GT(reader->recognise(made_database(made_job())), 90);
-  EXPECT_GT(reader->recognise(made_database("CREATE TABLE t (a)")), 0) << "to say what it is not";
+  EXPECT_GT(reader->recognise(fake_database(fake_job())), 90);
+  EXPECT_GT(reader->recognise(fake_database("CREATE TABLE t (a)")), 0) << "to say what it is not";
   EXPECT_EQ(reader->recognise(R"({"traceEvents": []})"), 0);
 }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides which log belongs to which rank. A log and a trace are the same process if host and
+// process id agree; if the trace has no process id, folder and rank must agree. The clock of a log
+// is the wall clock, which profilers use too, so only the epochs of the two files differ.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -14,12 +17,12 @@ namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kAttached{"transfers-attached", Severity::kInfo,
-                                   "single transfers were taken from the log of the same process",
+                                   "network transfers were taken from the log of the same process",
                                    "nothing needs to be done"};
 constexpr DiagnosticKind kBystander{
     "process-beside-the-ranks", Severity::kInfo,
-    "a process that is no rank of the job was recorded: its transfers are kept, its work is not "
-    "looked at",
+    "a process that is not a rank of the job was recorded; its transfers were kept and its other "
+    "work was ignored",
     "nothing needs to be done"};
 
 std::filesystem::path folder_of(const std::string& file) {
@@ -50,8 +53,9 @@ Nanos end_of(const RankTrace& trace) {
   return trace.epoch + last;
 }
 
-/// On the clock of `epoch`; those outside of [begin, end] are left out.
-Wire moved(const Wire& wire, Nanos from, Nanos epoch, Nanos begin, Nanos end) {
+/// Converts times relative to `from` into times relative to `epoch`, and leaves out transfers
+/// outside of [begin, end], which is relative to `epoch`.
+Wire rebase(const Wire& wire, Nanos from, Nanos epoch, Nanos begin, Nanos end) {
   Wire out;
   out.connections = wire.connections;
   for (WireTransfer transfer : wire.transfers) {
@@ -75,23 +79,25 @@ void append(Wire& to, Wire more) {
                    [](const WireTransfer& a, const WireTransfer& b) { return a.start < b.start; });
 }
 
-/// `shared`: several files describe the process, each a part of its time.
+/// `shared` means that several traces describe this process, each for a part of its time. Each then
+/// gets only the transfers of its own part.
 void attach_to(RankTrace& trace, const ProbeLog& log, bool shared, Diagnostics& diagnostics) {
-  // Packed with this log, which still lies beside it.
+  // A packed trace already contains the transfers of the log that lies in its folder.
   if (!trace.origin.empty() && !trace.wire.transfers.empty()) return;
   const Nanos begin = shared ? 0 : INT64_MIN;
   const Nanos end = shared ? end_of(trace) - trace.epoch : INT64_MAX;
-  Wire wire = moved(log.wire, log.epoch, trace.epoch, begin, end);
+  Wire wire = rebase(log.wire, log.epoch, trace.epoch, begin, end);
   diagnostics.add(kAttached, log.file + ": rank " + std::to_string(trace.rank),
                   static_cast<std::int64_t>(wire.transfers.size()));
   append(trace.wire, std::move(wire));
-  // Kernels of a profiler tell more than what NCCL says about them.
+  // MPI calls are added. NCCL calls are not: the profiler's kernels contain more than the NCCL log.
   if (log.calls && log.from.kind == probe::LogKind::kMpi) {
     diagnostics.merge(log.of_calls);
     probe::merge_calls(trace, *log.calls, diagnostics);
   }
 }
 
+/// The first run that has not ended at `begin`; the last run if all have.
 Run& run_at(std::vector<Run>& runs, Nanos begin) {
   for (Run& run : runs) {
     for (const RankTrace& trace : run.ranks) {
@@ -121,11 +127,13 @@ void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files
     if (!log.calls || described(log)) continue;
     diagnostics.merge(log.of_calls);
     RankTrace rank = std::move(*log.calls);
-    append(rank.wire, moved(log.wire, log.epoch, rank.epoch, INT64_MIN, INT64_MAX));
+    append(rank.wire, rebase(log.wire, log.epoch, rank.epoch, INT64_MIN, INT64_MAX));
     take(log, std::move(rank));
   }
   if (files.empty()) {
-    // Helpers that a rank starts carry its number too: the one that moves most is the rank.
+    // Helper processes inherit the environment of their rank, and so its number. Of several logs
+    // with the same rank, the one that transfers most bytes is the rank. If no log has a rank,
+    // every log with transfers becomes a rank.
     std::map<std::int32_t, ProbeLog*> by_rank;
     for (ProbeLog& log : logs) {
       if (log.from.rank < 0 || log.wire.transfers.empty()) continue;

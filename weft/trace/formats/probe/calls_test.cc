@@ -2,16 +2,16 @@
 // Logs of MPI calls and NCCL events.
 #include <gtest/gtest.h>
 
-#include "weft/trace/formats/probe/made_log.h"
+#include "weft/trace/formats/probe/fake_log.h"
 #include "weft/trace/formats/probe/probe.h"
 #include "weft/trace/match/match.h"
 
 namespace weft::trace {
 namespace {
 
+using probe::FakeLog;
 using probe::LogHeader;
 using probe::LogKind;
-using probe::MadeLog;
 using probe::RecordType;
 
 constexpr Nanos kBase = 1'700'000'000 * kSecond;
@@ -28,11 +28,11 @@ LogHeader header(LogKind kind, std::int32_t rank) {
 
 std::string numbers(std::initializer_list<std::uint64_t> values) {
   std::string fields;
-  for (const std::uint64_t value : values) MadeLog::number(fields, value);
+  for (const std::uint64_t value : values) FakeLog::number(fields, value);
   return fields;
 }
 
-ProbeLog read(const MadeLog& made, Diagnostics& diagnostics) {
+ProbeLog read(const FakeLog& made, Diagnostics& diagnostics) {
   const auto source = memory_source(made.bytes(), "job/r0.weftlog");
   Result<ProbeLog> log = read_probe_log(*source, {}, diagnostics);
   EXPECT_TRUE(log);
@@ -42,27 +42,27 @@ ProbeLog read(const MadeLog& made, Diagnostics& diagnostics) {
 // -- MPI --------------------------------------------------------------------------------------
 
 /// Communicator 0 of ranks 1 and 0, in this order.
-MadeLog mpi_log(std::int32_t rank) {
-  MadeLog log(header(LogKind::kMpi, rank));
+FakeLog mpi_log(std::int32_t rank) {
+  FakeLog log(header(LogKind::kMpi, rank));
   log.chunk(31);
   std::string fields = numbers({0, 0xabc, 2, rank == 1 ? 0u : 1u, 2});
-  MadeLog::signed_number(fields, 1);
-  MadeLog::signed_number(fields, -1);
+  FakeLog::signed_number(fields, 1);
+  FakeLog::signed_number(fields, -1);
   log.record(RecordType::kMpiCommunicator, kBase, fields);
   return log;
 }
 
-void call(MadeLog& log, Nanos start, Nanos duration, std::uint64_t kind, std::uint64_t sequence,
+void call(FakeLog& log, Nanos start, Nanos duration, std::uint64_t kind, std::uint64_t sequence,
           std::uint64_t elements, std::uint64_t type, std::int64_t peer, bool background) {
   std::string fields =
       numbers({static_cast<std::uint64_t>(duration), kind, 0, sequence, elements, type});
-  MadeLog::signed_number(fields, peer);
-  MadeLog::number(fields, background ? 1 : 0);
+  FakeLog::signed_number(fields, peer);
+  FakeLog::number(fields, background ? 1 : 0);
   log.record(RecordType::kMpiCall, kBase + start, fields);
 }
 
 TEST(MpiLog, CollectivesCarryWholeSizesGroupAndSequence) {
-  MadeLog log = mpi_log(0);
+  FakeLog log = mpi_log(0);
   call(log, 100, 40, 1, 1, 1000, 4, -1, false);
   call(log, 200, 40, 2, 2, 64, 5, -1, false);
   call(log, 300, 40, 3, 3, 64, 0, -1, false);
@@ -87,7 +87,7 @@ TEST(MpiLog, CollectivesCarryWholeSizesGroupAndSequence) {
 }
 
 TEST(MpiLog, PeersAreRanksOfTheJob) {
-  MadeLog log = mpi_log(0);
+  FakeLog log = mpi_log(0);
   call(log, 100, 40, 10, 0, 8, 0, 0, false);
   call(log, 200, 40, 11, 0, 8, 0, 0, false);
   Diagnostics diagnostics;
@@ -100,7 +100,7 @@ TEST(MpiLog, PeersAreRanksOfTheJob) {
 }
 
 TEST(MpiLog, CallsInTheBackgroundLieOnFreeLanes) {
-  MadeLog log = mpi_log(0);
+  FakeLog log = mpi_log(0);
   call(log, 100, 500, 1, 1, 8, 0, -1, true);
   call(log, 150, 500, 1, 2, 8, 0, -1, true);
   call(log, 160, 10, 9, 3, 0, 0, -1, false);
@@ -121,7 +121,7 @@ TEST(MpiLog, CollectivesOfTwoRanksAreOne) {
   trace::Run run;
   Diagnostics diagnostics;
   for (std::int32_t rank = 0; rank < 2; ++rank) {
-    MadeLog log = mpi_log(rank);
+    FakeLog log = mpi_log(rank);
     // The window of rank 1 opened late: it lacks the first one.
     if (rank == 0) call(log, 50, 40, 1, 1, 1000, 4, -1, false);
     call(log, 100, 40, 1, 2, 1000, 4, -1, false);
@@ -136,7 +136,7 @@ TEST(MpiLog, CollectivesOfTwoRanksAreOne) {
 }
 
 TEST(MpiLog, JoinsTheProfileInsideItsTimeOnTheSameThread) {
-  MadeLog log = mpi_log(0);
+  FakeLog log = mpi_log(0);
   call(log, 100, 40, 1, 1, 1000, 4, -1, false);
   call(log, 900, 40, 1, 2, 1000, 4, -1, false);
   Diagnostics diagnostics;
@@ -167,8 +167,8 @@ class MadeNccl {
   explicit MadeNccl(std::int32_t rank) : log(header(LogKind::kNccl, rank)) {
     log.chunk(5);
     std::string fields = numbers({0, 0xfeed});
-    for (const std::int64_t n : {2, rank, 2}) MadeLog::signed_number(fields, n);
-    MadeLog::text(fields, "world");
+    for (const std::int64_t n : {2, rank, 2}) FakeLog::signed_number(fields, n);
+    FakeLog::text(fields, "world");
     log.record(RecordType::kNcclCommunicator, kBase, fields);
   }
 
@@ -185,20 +185,20 @@ class MadeNccl {
 
   static std::string coll(std::uint64_t count, std::uint64_t sequence) {
     std::string fields;
-    MadeLog::text(fields, "AllReduce");
-    MadeLog::text(fields, "ncclFloat32");
+    FakeLog::text(fields, "AllReduce");
+    FakeLog::text(fields, "ncclFloat32");
     return fields + numbers({count, sequence, 0, 2}) + std::string("\0\0", 2);
   }
   static std::string proxy_op(bool send, std::int64_t steps, std::int64_t chunk) {
     std::string fields;
-    MadeLog::signed_number(fields, 7);
-    MadeLog::number(fields, 3);
-    for (const std::int64_t n : {std::int64_t{1}, steps, chunk}) MadeLog::signed_number(fields, n);
-    MadeLog::number(fields, send ? 1 : 0);
+    FakeLog::signed_number(fields, 7);
+    FakeLog::number(fields, 3);
+    for (const std::int64_t n : {std::int64_t{1}, steps, chunk}) FakeLog::signed_number(fields, n);
+    FakeLog::number(fields, send ? 1 : 0);
     return fields;
   }
 
-  MadeLog log;
+  FakeLog log;
 };
 
 TEST(NcclLog, CallsThatAreStoppedOnceForEachPartAreSound) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads one chunk at a time. A chunk is self-contained: it has its own base time, and its first
+// record names the thread that writes. So a damaged chunk does not affect the others, and a log of
+// a killed process is readable up to its last record.
 #include "weft/trace/formats/probe/log_file.h"
 
 #include <algorithm>
@@ -10,28 +13,28 @@ namespace {
 
 constexpr DiagnosticKind kFull{"log-disk-full", Severity::kDataLoss,
                                "the disk was full and a probe stopped recording; the job went on",
-                               "make room where the recording goes, or record fewer steps"};
+                               "free space on that disk, or record fewer steps"};
 constexpr DiagnosticKind kLimit{
     "log-limit", Severity::kDataLoss,
-    "a log reached its largest size and its probe stopped recording; the job went on",
+    "a log reached its size limit and its probe stopped recording; the job went on",
     "record fewer steps, or set WEFT_RECORD_LIMIT to more bytes"};
 constexpr DiagnosticKind kLost{"log-lost", Severity::kDataLoss,
                                "records that a probe could not write are missing",
-                               "record fewer steps, or make room where the recording goes"};
+                               "record fewer steps, or free space on the disk of the recording"};
 constexpr DiagnosticKind kKilled{
     "log-not-closed", Severity::kInfo,
-    "the process of a log did not end by itself; all that it had recorded is there",
+    "the process that wrote the log was killed; everything that it recorded until then was used",
     "nothing needs to be done"};
 constexpr DiagnosticKind kDamaged{"log-damaged", Severity::kDataLoss,
                                   "parts of a log cannot be read and were left out",
                                   "copy the file again, or record again"};
 constexpr DiagnosticKind kCut{"cut-file", Severity::kDataLoss,
-                              "the file ends in the middle; what comes before was used",
+                              "the file ends too early; the records before the end were used",
                               "copy the file again, or record again"};
 
 constexpr std::string_view kMagic{"weftlog\0", 8};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeaderUsed = 384;  ///< bytes of the header that mean something
+constexpr std::size_t kHeaderUsed = 384;  ///< bytes of the header that have a meaning
 constexpr std::uint32_t kChunkMagic = 0x4b4e4357;
 constexpr std::size_t kChunkHead = 16;
 constexpr std::uint32_t kLargestChunk = 1u << 24;
@@ -39,6 +42,7 @@ constexpr std::int64_t kMost = std::int64_t{1} << 62;
 
 enum class LogState : std::uint32_t { kRecording = 0, kClosed = 1, kNoSpace = 2, kAtLimit = 3 };
 
+/// A little-endian number; memcpy because the offset need not be aligned.
 template <class T>
 T at(std::string_view bytes, std::size_t offset) {
   T value{};
@@ -105,7 +109,8 @@ Result<LogHeader> parse_header(std::string_view bytes, const std::string& file, 
   return header;
 }
 
-/// Returns how many records or ends of chunks were of no use.
+/// Reads the records of one chunk. Returns how many could not be used. If the length of a record is
+/// wrong, the rest of the chunk cannot be read and counts as one.
 std::int64_t read_records(std::string_view records, Nanos base,
                           const std::function<bool(LogRecord&)>& use) {
   std::int64_t useless = 0;
@@ -195,7 +200,7 @@ Result<LogHeader> read_log(ByteSource& source, const ReadOptions& options, Diagn
     if (chunk.empty()) break;
     cut = chunk.size() < layout.chunk_bytes;
     done += static_cast<std::int64_t>(chunk.size());
-    // Reserved, and never taken by a thread.
+    // Magic 0: the probe reserved the chunk, but no thread used it.
     const bool whole_head = chunk.size() >= kChunkHead;
     if (whole_head && at<std::uint32_t>(chunk, 0) == 0) continue;
     if (!whole_head || at<std::uint32_t>(chunk, 0) != kChunkMagic) {

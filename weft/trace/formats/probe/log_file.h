@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container of what probes write (docs/formats/log.md): a header and chunks of records. What
-// the records mean is the matter of wire.h, mpi.h and nccl.h.
+// Reads the container that all probes write: a header and chunks of records. docs/formats/log.md
+// describes it. wire.h, mpi.h and nccl.h interpret the records.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace weft::trace::probe {
 
 enum class LogKind : std::uint32_t { kWire = 1, kMpi = 2, kNccl = 3 };
 
-/// As probes/log/log.h has them.
+/// The same numbers as enum weft_record_type in probes/log/log.h.
 enum class RecordType : std::uint8_t {
   kThread = 1,
   kWindow = 2,
@@ -34,23 +34,24 @@ enum class RecordType : std::uint8_t {
   kNcclStop = 51,
 };
 
+/// Which process wrote the log; -1 or empty if unknown.
 struct LogHeader {
   LogKind kind = LogKind::kWire;
   std::int64_t process = -1;
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  std::string role;
+  std::string role;  ///< for example "worker" or "server"
   std::string host;
 };
 
-/// The fields of a record, taken in order. After one that is not there, ok() is false and every
-/// further one 0 or empty.
+/// Reads the fields of a record in order. If a field is missing or invalid, ok() becomes false, and
+/// this and all further fields are 0 or empty.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
   std::uint64_t number();
   std::int64_t signed_number();
-  /// A number that is a size, a count or a length: fails beyond 2^62.
+  /// A number that is a size, a count or a duration; fails above 2^62.
   std::int64_t amount();
   std::string_view bytes(std::size_t size);
   std::string_view text();
@@ -64,14 +65,16 @@ class Fields {
 struct LogRecord {
   RecordType type = RecordType::kThread;
   Nanos time = 0;           ///< since the Unix epoch
-  std::int64_t thread = 0;  ///< which wrote it
+  std::int64_t thread = 0;  ///< system id of the thread that wrote the record
   Fields fields{{}};
 };
 
+/// Whether a file that begins with `head` is a log.
 bool is_log(std::string_view head);
 
-/// Calls `use` for each record but those of kThread; it returns false for one it cannot use, which
-/// is then counted. Chunks come in the order of the file: those of a thread in order of time.
+/// Calls `begin` once with the header, then `use` for each record except kThread records. `use`
+/// returns false for a record that it cannot use; such records are counted as damage. Chunks come
+/// in the order of the file, so records of one thread come in order of time but threads alternate.
 /// Reports what the recording lost and how it ended. Fails if the header cannot be used.
 Result<LogHeader> read_log(ByteSource& source, const ReadOptions& options, Diagnostics& diagnostics,
                            const std::function<void(const LogHeader&)>& begin,

@@ -11,6 +11,7 @@ constexpr DiagnosticKind kMerged{"calls-attached", Severity::kInfo,
                                  "MPI calls were taken from the log of the same process",
                                  "nothing needs to be done"};
 
+/// The lane of the same thread in `trace`; added if `trace` does not have one.
 std::uint32_t lane_for(RankTrace& trace, const Lane& wanted) {
   for (std::uint32_t i = 0; i < trace.lanes.size(); ++i) {
     const Lane& lane = trace.lanes[i];
@@ -38,6 +39,7 @@ void merge_calls(RankTrace& trace, const RankTrace& calls, Diagnostics& diagnost
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Nanos start = events.start[i] + (calls.epoch - trace.epoch);
     if (start < 0 || start > last) continue;
+    // Names are numbers of the trace's own interner, so every name has to be interned again.
     std::uint32_t detail = kNone;
     if (events.detail[i] != kNone) {
       HostOpDetail op = calls.host_ops[events.detail[i]];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that a probe saw, put into what a profiler recorded of the same process.
+// Adds the MPI calls that a probe recorded to the profiler's trace of the same process.
 #pragma once
 
 #include "weft/base/diagnostics.h"
@@ -7,8 +7,8 @@
 
 namespace weft::trace::probe {
 
-/// Adds the events of `calls` that lie inside the recording, on the lanes of the same threads.
-/// Nothing is done where the profiler saw such calls itself.
+/// Adds those events of `calls` that start within the recorded time of `trace`, on the lanes of
+/// their threads. Does nothing if the profiler recorded MPI calls itself.
 void merge_calls(RankTrace& trace, const RankTrace& calls, Diagnostics& diagnostics);
 
 }  // namespace weft::trace::probe

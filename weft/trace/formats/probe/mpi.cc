@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A call may refer to a communicator whose record comes later in the file, because threads write to
+// separate chunks. So add() only collects; calls() looks up communicators when all records are
+// read.
 #include "weft/trace/formats/probe/mpi.h"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ constexpr Nanos kLongest = std::int64_t{1} << 60;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 constexpr std::int64_t kMostMembers = 1 << 20;
 
-/// As probes/mpi/calls.h has them.
+/// The same numbers as enum mpi_kind in probes/mpi/calls.h.
 enum MpiKind : std::uint64_t {
   kAllReduce = 1,
   kAllGather = 2,
@@ -35,7 +38,8 @@ constexpr const char* kNames[kKinds] = {
     "",        "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "gather",
     "scatter", "alltoall",  "barrier",   "send",          "recv",      "scan"};
 
-/// By code; other types are counted in bytes.
+/// Element types by the codes that the probe writes. The probe counts other types in bytes (code
+/// 0).
 constexpr const char* kTypes[] = {"Byte",  "Char",   "Int",  "Long",
                                   "Float", "Double", "Half", "Short"};
 
@@ -52,7 +56,7 @@ bool MpiRecords::add(LogRecord& record) {
     std::snprintf(name, sizeof name, "0x%llx", static_cast<unsigned long long>(fields.number()));
     communicator.name = name;
     communicator.size = fields.amount();
-    fields.amount();  // our place in it
+    fields.amount();  // our rank within it
     const std::int64_t listed = fields.amount();
     std::int64_t member = 0;
     if (listed > kMostMembers) return false;
@@ -99,7 +103,8 @@ CollectiveDetail MpiRecords::describe(RankTrace& trace, const Call& call) const 
   if (communicator.size > 0 && communicator.size <= std::numeric_limits<std::int32_t>::max()) {
     detail.group_size = static_cast<std::int32_t>(communicator.size);
   }
-  // The probe counts the whole array: what an all-gather puts out, what all others take in.
+  // The probe writes the size of the whole array: the output of gathers, and the input of all other
+  // collectives. The other side of a gather or scatter is one rank's part of it.
   const std::int64_t part = communicator.size > 0 ? call.elements / communicator.size : -1;
   if (call.kind == kAllGather || call.kind == kGather) detail.in_elements = part;
   if (call.kind == kReduceScatter || call.kind == kScatter) detail.out_elements = part;
@@ -140,7 +145,8 @@ std::optional<RankTrace> MpiRecords::calls(const LogHeader& from, const std::str
       if (known != threads.end()) return known->second;
       return threads[call.thread] = add_lane(call.thread, "");
     }
-    // The first lane that is free; numbered so that no thread of the system has its number.
+    // Non-blocking calls overlap, so each goes to the first free background lane. These lanes have
+    // negative numbers, which no thread id of the system can have.
     auto lane = std::find_if(background.begin(), background.end(),
                              [&](const auto& b) { return b.second <= call.start; });
     if (lane == background.end()) {
@@ -152,7 +158,7 @@ std::optional<RankTrace> MpiRecords::calls(const LogHeader& from, const std::str
     return lane->first;
   };
   for (const Call& call : calls) {
-    // Alone in its communicator a rank moves nothing.
+    // A communicator of one rank transfers nothing.
     const auto communicator = communicators_.find(call.communicator);
     if (!call.waits && communicator != communicators_.end() && communicator->second.size == 1) {
       continue;

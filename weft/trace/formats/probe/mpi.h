@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of MPI calls and their meaning.
+// Interprets the records of the MPI probe.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@
 
 namespace weft::trace::probe {
 
+/// Collects all records of a log, then turns them into a RankTrace.
 class MpiRecords {
  public:
-  /// False if the record cannot be used.
+  /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// The calls as a rank of host work: communication as annotations "mpi:allreduce" ..., waits as
-  /// ops "MPI_Wait". What does not block lies on lanes of its own. Nothing if there are no calls.
+  /// The calls as host work of a rank: communication becomes annotations ("mpi:allreduce", ...),
+  /// and waits become host ops ("MPI_Wait"). Non-blocking calls are on separate lanes. nullopt if
+  /// there are no calls.
   std::optional<RankTrace> calls(const LogHeader& from, const std::string& file,
                                  Diagnostics& diagnostics) const;
 
@@ -38,9 +40,9 @@ class MpiRecords {
     std::int64_t sequence = -1;
     std::int64_t elements = -1;
     std::uint64_t dtype = 0;
-    std::int64_t peer = -1;  ///< in the communicator
-    bool waits = false;      ///< a wait for others, no communication itself
-    bool in_background = false;
+    std::int64_t peer = -1;      ///< rank within the communicator
+    bool waits = false;          ///< a call that waits for requests; it does not communicate itself
+    bool in_background = false;  ///< non-blocking: it lasts until its request is complete
   };
 
   CollectiveDetail describe(RankTrace& trace, const Call& call) const;

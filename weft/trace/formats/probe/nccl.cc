@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// add() files the records by event id. Then two independent passes read them: transfers() makes one
+// transfer per proxy step, and calls() makes a Worker of launches and operations, which
+// nccl::assemble() turns into a RankTrace like the JSON of other NCCL plug-ins.
 #include "weft/trace/formats/probe/nccl.h"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ using nccl::Operation;
 using nccl::Span;
 using nccl::Worker;
 
-/// As probes/nccl/abi.h has them.
+/// The same numbers as enum nccl_kind in probes/nccl/abi.h.
 enum NcclKind : std::uint64_t {
   kColl = 1,
   kP2p = 2,
@@ -29,6 +32,8 @@ enum NcclKind : std::uint64_t {
   kCeColl = 12,
   kNcclKinds = 15,
 };
+/// States of NCCL's profiler interface that are used here. States 0 to 7 belong to proxy operations
+/// (NCCL before 2.27), 9 to 11 to proxy steps, 22 to kernel channels.
 enum NcclState : std::uint64_t {
   kLastOfOperation = 7,
   kSendWait = 9,
@@ -64,7 +69,8 @@ bool NcclRecords::add(LogRecord& record) {
     case RecordType::kNcclState:
       return add_state(record);
     case RecordType::kNcclStop: {
-      // NCCL 2.28 stops the call of a collective once for each of its parts.
+      // NCCL 2.28 stops the API call of a collective once per part of the collective; the last stop
+      // counts.
       const std::uint64_t id = fields.number();
       if (fields.ok()) stops_[id] = record.time;
       return fields.ok();
@@ -98,7 +104,7 @@ bool NcclRecords::add_start(LogRecord& record) {
     operations_.push_back(std::move(operation));
   } else if (event.kind == kProxyOp) {
     ProxyOp op;
-    fields.signed_number();  // the process that asked for it
+    fields.signed_number();  // the process for which the proxy works
     op.channel = fields.amount();
     op.peer = fields.signed_number();
     op.steps = fields.signed_number();
@@ -141,8 +147,9 @@ bool NcclRecords::add_state(LogRecord& record) {
   return true;
 }
 
-// A step of a send is on its way from when it is given to the network until it is done; one of a
-// receive from when it is asked for until it has arrived, which holds the wait for the sender.
+// A send lasts from the moment the proxy gives it to the network until its stop. A receive lasts
+// from the moment the proxy posts it until the data has arrived, so it includes the wait for the
+// sender. Offsets count the recorded bytes of each communicator, peer, channel and direction.
 Wire NcclRecords::transfers(Nanos& epoch) const {
   Wire wire;
   using Key = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;  // communicator, peer, channel
@@ -167,7 +174,8 @@ Wire NcclRecords::transfers(Nanos& epoch) const {
     transfer.duration = end - transfer.start;
     transfer.bytes = step.bytes;
     if (transfer.bytes <= 0) {
-      // Before NCCL 2.27 only the operation knows what it moved.
+      // Before NCCL 2.27 steps have no size, but the operation reports its bytes: divide them
+      // evenly. Without either, assume the largest step.
       const auto moved = moved_.find(event.parent);
       const Bytes all = moved == moved_.end() ? 0 : moved->second;
       transfer.bytes =
@@ -199,8 +207,9 @@ Wire NcclRecords::transfers(Nanos& epoch) const {
   return wire;
 }
 
-// On the device: by its channels, of which the GPU's clock has the length and the host the end.
-// Without channels, as long as the proxy worked for it.
+// Sets the device times of operations. With kernel channels, the GPU's clock gives the length and
+// the host the end, because the host notices the start of a channel late. Without channels, the
+// operation lasts as long as the proxy thread worked for it.
 void NcclRecords::time_operations(std::vector<Operation>& operations,
                                   const std::vector<std::uint64_t>& ids) const {
   struct Times {
@@ -266,7 +275,8 @@ std::optional<RankTrace> NcclRecords::calls(const LogHeader& from, const std::st
   std::stable_sort(
       worker.launches.begin(), worker.launches.end(),
       [](const Launch& a, const Launch& b) { return a.on_host.start < b.on_host.start; });
-  // NCCL tells of the calls that a launch carries once it has begun it.
+  // NCCL starts the operations of a launch after it has started the launch, so an operation belongs
+  // to the last launch before it.
   for (Operation& operation : worker.operations) {
     const auto after = std::upper_bound(
         worker.launches.begin(), worker.launches.end(), operation.on_host.start,

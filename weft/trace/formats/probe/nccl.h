@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of NCCL events and their meaning. The plug-in writes starts, changes of state and stops;
-// here they become collectives and messages, launches, and transfers of the proxy.
+// Interprets the records of the NCCL probe. The plug-in writes starts, state changes and stops of
+// events. This class turns them into collectives, messages, launches and transfers of NCCL's proxy
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,21 @@
 
 namespace weft::trace::probe {
 
+/// Collects all records of a log, then turns them into transfers and a RankTrace.
 class NcclRecords {
  public:
-  /// False if the record cannot be used.
+  /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// The steps of the proxy as transfers, by start, relative to `epoch`, which is set to the
-  /// earliest.
+  /// The steps of the proxy thread as transfers, sorted by start. Sets `epoch` to the earliest
+  /// start, and gives all times relative to it.
   Wire transfers(Nanos& epoch) const;
-  /// The collectives and messages as a rank; nothing if there are none.
+  /// The collectives and messages as a RankTrace; nullopt if there are none.
   std::optional<RankTrace> calls(const LogHeader& from, const std::string& file,
                                  Diagnostics& diagnostics) const;
 
  private:
   struct Communicator {
-    std::string name;  ///< its id, as hexadecimal digits
+    std::string name;  ///< its id in hexadecimal
     std::int64_t ranks = -1;
     std::int64_t rank = -1;
   };
@@ -40,21 +42,22 @@ class NcclRecords {
     std::uint64_t communicator = 0;
     std::int64_t thread = 0;
     nccl::Span span;
-    std::uint32_t detail = kNone;  ///< into operations_ or proxy_ops_
-    std::uint64_t number = 0;      ///< step, channel or stream
+    std::uint32_t detail = kNone;  ///< index into operations_ or proxy_ops_, depending on kind
+    std::uint64_t number = 0;      ///< the stream, for launches
     std::int64_t gpu_start = 0, gpu_stop = 0;
   };
+  /// What the proxy thread sends or receives for one operation on one channel.
   struct ProxyOp {
     std::int64_t channel = 0;
     std::int64_t peer = -1;
     std::int64_t steps = 0;
-    Bytes chunk = 0;
+    Bytes chunk = 0;  ///< most bytes of one step
     bool send = false;
   };
-  /// What happened to a step, by the time of the record; -1: did not.
+  /// State changes of one proxy step; -1 if a change was not recorded.
   struct Step {
-    Nanos posted = -1;   ///< given to the network
-    Nanos arrived = -1;  ///< receives only
+    Nanos posted = -1;   ///< when the proxy gave the send or receive to the network
+    Nanos arrived = -1;  ///< when the data had arrived; receives only
     Bytes bytes = -1;
   };
 
@@ -65,14 +68,15 @@ class NcclRecords {
 
   std::map<std::uint64_t, Communicator> communicators_;
   std::unordered_map<std::uint64_t, Event> events_;
-  std::vector<std::uint64_t> order_;  ///< of events, as they stand in the file
+  std::vector<std::uint64_t> order_;  ///< ids of the events, in the order of the file
   std::vector<nccl::Operation> operations_;
   std::vector<ProxyOp> proxy_ops_;
   std::unordered_map<std::uint64_t, Step> steps_;
-  /// Ends and states may stand before the start that another thread wrote.
+  // By event. They are separate from events_, because a stop or state change may stand in the file
+  // before the start, which another thread wrote.
   std::unordered_map<std::uint64_t, Nanos> stops_;
   std::unordered_map<std::uint64_t, std::int64_t> gpu_stops_;
-  std::unordered_map<std::uint64_t, Bytes> moved_;
+  std::unordered_map<std::uint64_t, Bytes> moved_;  ///< of proxy operations, before NCCL 2.27
   std::int64_t records_ = 0;
 };
 

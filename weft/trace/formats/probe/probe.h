@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of Weft's probes (probes/): single transfers of a process, its MPI calls, or its NCCL
-// events. A log belongs to what a profiler recorded of the same process; only where there is no
-// such file does it become a rank itself.
+// Reads the logs of Weft's probes (folder probes/). A log has the network transfers, the MPI calls
+// or the NCCL events of one process. It is normally attached to the profiler's trace of the same
+// process. If there is no such trace, the log itself becomes a rank.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,30 @@ namespace weft::trace {
 struct ProbeLog {
   std::string file;
   probe::LogHeader from;
-  Nanos epoch = 0;  ///< absolute time that the transfers count from
-  Wire wire;        ///< of sockets, or of NCCL's proxy
-  /// The calls of an MPI or NCCL log as a rank; nothing if it holds none.
+  Nanos epoch = 0;  ///< absolute time of time 0 of the transfers
+  Wire wire;        ///< transfers of sockets, or of NCCL's proxy thread
+  /// The calls of an MPI or NCCL log as a RankTrace; nullopt if the log has none.
   std::optional<RankTrace> calls;
-  Diagnostics of_calls;  ///< what is odd about them, where they are used
+  Diagnostics of_calls;  ///< about `calls`; reported only if `calls` is used
 };
 
-/// As Reader::name() and Reader::description().
+/// What Reader::name() and Reader::description() would return.
 inline constexpr const char* kProbeLogName = "weftlog";
 inline constexpr const char* kProbeLogDescription =
     "logs of Weft's probes: transfers through sockets, MPI calls, NCCL events";
 
-/// Like Reader::read(): repairs are diagnostics, an unusable file is an Error.
+/// Like Reader::read(): reports repairs as diagnostics; an unusable file is an Error.
 Result<ProbeLog> read_probe_log(ByteSource& source, const ReadOptions& options,
                                 Diagnostics& diagnostics);
 
-/// Logs whose process no file describes: each becomes a rank in `files` and is taken out of `logs`.
-/// Logs of sockets do so only where nothing else tells of ranks.
+/// Finds the logs whose process has no trace in `files`. Each of them that has calls becomes a
+/// rank: it moves from `logs` to `files`. Logs with transfers only become ranks only if `files` is
+/// still empty after that.
 void turn_into_ranks(std::vector<ProbeLog>& logs, std::vector<FileTraces>& files,
                      Diagnostics& diagnostics);
 
-/// Gives the rest to the ranks of their processes. Those of other processes become bystanders of
-/// the run whose time they share.
+/// Adds the remaining logs to the ranks of their processes. A log of a process that is not a rank
+/// becomes a bystander of the run that was recorded at the same time.
 void attach(std::vector<Run>& runs, std::vector<ProbeLog> logs, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

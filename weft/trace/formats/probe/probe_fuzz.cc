@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are a log or an Error, and any log can be a rank or join one.
+// Checks that any input gives a log or an Error, and that any log can become a rank or be attached
+// to one.
 #include "weft/trace/formats/probe/probe.h"
 #include "weft/trace/fuzz_checks.h"
 #include "weft/trace/match/wire_match.h"

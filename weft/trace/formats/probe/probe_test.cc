@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include "weft/trace/formats/probe/made_log.h"
+#include "weft/trace/formats/probe/fake_log.h"
 
 namespace weft::trace {
 namespace {
 
+using probe::FakeLog;
 using probe::LogHeader;
 using probe::LogKind;
-using probe::MadeLog;
 
 constexpr Nanos kBase = 1'700'000'000 * kSecond;
 
@@ -34,8 +34,8 @@ LogHeader header(std::int32_t rank = 0, std::int64_t process = 7) {
   return from;
 }
 
-MadeLog made(std::int32_t rank = 0, std::int64_t process = 7) {
-  MadeLog log(header(rank, process));
+FakeLog made(std::int32_t rank = 0, std::int64_t process = 7) {
+  FakeLog log(header(rank, process));
   log.chunk(11).connection(0, 1, 2);
   log.transfer(true, 0, kBase + 500, 20, 0, 100);
   log.transfer(false, 0, kBase + 300, 50, 0, 40);
@@ -64,7 +64,7 @@ TEST(ProbeLog, TransfersComeInOrderOfTimeRelativeToTheFirst) {
 }
 
 TEST(ProbeLog, ConnectionMayBeDescribedAfterItsUse) {
-  MadeLog log(header());
+  FakeLog log(header());
   log.chunk(1).transfer(true, 5, kBase, 1, 0, 9);
   log.chunk(2).connection(5, 1, 2);
   const Reading r = read(log.bytes());
@@ -73,7 +73,7 @@ TEST(ProbeLog, ConnectionMayBeDescribedAfterItsUse) {
 }
 
 TEST(ProbeLog, TransfersOfUnknownConnectionsAreLeftOut) {
-  MadeLog log = made();
+  FakeLog log = made();
   log.transfer(true, 6, kBase, 1, 0, 9);
   const Reading r = read(log.bytes());
   ASSERT_TRUE(r.log);
@@ -82,8 +82,8 @@ TEST(ProbeLog, TransfersOfUnknownConnectionsAreLeftOut) {
 }
 
 TEST(ProbeLog, ReservedChunksAreEmpty) {
-  MadeLog log = made();
-  log.bytes().resize(log.bytes().size() + 5 * MadeLog::kChunkBytes, '\0');
+  FakeLog log = made();
+  log.bytes().resize(log.bytes().size() + 5 * FakeLog::kChunkBytes, '\0');
   const Reading r = read(log.bytes());
   ASSERT_TRUE(r.log);
   EXPECT_EQ(r.log->wire.transfers.size(), 3u);
@@ -92,7 +92,7 @@ TEST(ProbeLog, ReservedChunksAreEmpty) {
 
 TEST(ProbeLog, HowTheRecordingEndedIsTold) {
   const auto ids = [](std::uint32_t state, std::uint64_t lost) {
-    return read(MadeLog(header(), state, lost).bytes()).diagnostics;
+    return read(FakeLog(header(), state, lost).bytes()).diagnostics;
   };
   EXPECT_EQ(ids(0, 0).count_of("log-not-closed"), 1);
   EXPECT_EQ(ids(2, 17).count_of("log-disk-full"), 1);
@@ -101,8 +101,8 @@ TEST(ProbeLog, HowTheRecordingEndedIsTold) {
 }
 
 TEST(ProbeLog, RecordsBehindADamagedOneOfTheirChunkAreLost) {
-  MadeLog log = made();
-  log.bytes()[MadeLog::kHeaderBytes + 16] = '\x7f';
+  FakeLog log = made();
+  log.bytes()[FakeLog::kHeaderBytes + 16] = '\x7f';
   log.chunk(2).transfer(true, 0, kBase, 1, 0, 9);
   const Reading r = read(log.bytes());
   ASSERT_TRUE(r.log);
@@ -111,7 +111,7 @@ TEST(ProbeLog, RecordsBehindADamagedOneOfTheirChunkAreLost) {
 
 TEST(ProbeLog, EveryLengthOfFileIsReadOrRefused) {
   const std::string whole = made().bytes();
-  for (std::size_t size = 0; size < MadeLog::kHeaderBytes + 120; ++size) {
+  for (std::size_t size = 0; size < FakeLog::kHeaderBytes + 120; ++size) {
     const Reading r = read(whole.substr(0, size));
     EXPECT_EQ(r.log.has_value(), size >= 384) << size;
   }
@@ -134,7 +134,7 @@ std::vector<Run> one_run(std::vector<RankTrace> ranks) {
   return runs;
 }
 
-ProbeLog log_of(const MadeLog& made, const std::string& name = "job/h-7.wire.weftlog") {
+ProbeLog log_of(const FakeLog& made, const std::string& name = "job/h-7.wire.weftlog") {
   return std::move(*read(made.bytes(), name).log);
 }
 
@@ -201,7 +201,7 @@ TEST(ProbeLog, AloneIsARankWithALaneForEachDirection) {
 }
 
 TEST(ProbeLog, OfHelpersWithTheSameRankTheBusiestIsTheRank) {
-  MadeLog busy = made(0, 8);
+  FakeLog busy = made(0, 8);
   busy.transfer(true, 0, kBase + 1000, 1, 101, 5000);
   std::vector<ProbeLog> logs;
   logs.push_back(log_of(made(0, 7)));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// read_log() decodes the container and calls `use` per record. Which class takes the records (wire,
+// MPI or NCCL) is known once the header is read.
 #include "weft/trace/formats/probe/mpi.h"
 #include "weft/trace/formats/probe/nccl.h"
 #include "weft/trace/formats/probe/probe.h"
@@ -9,7 +11,7 @@ namespace {
 
 constexpr DiagnosticKind kOrphans{
     "transfers-of-unknown-connection", Severity::kDataLoss,
-    "transfers were left out because the record of their connection is missing",
+    "transfers were left out because the log lacks the record of their connection",
     "record fewer steps, or set WEFT_RECORD_LIMIT to more bytes"};
 
 }  // namespace

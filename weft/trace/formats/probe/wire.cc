@@ -12,7 +12,7 @@ namespace weft::trace::probe {
 namespace {
 
 constexpr Nanos kLongestTransfer = std::int64_t{1} << 60;
-constexpr Bytes kLargestTransfer = std::int64_t{1} << 35;  ///< no call moves more
+constexpr Bytes kLargestTransfer = std::int64_t{1} << 35;  ///< no system call transfers more
 
 std::string endpoint(bool v6, std::string_view address, std::uint64_t port) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -58,7 +58,8 @@ bool WireRecords::add(LogRecord& record) {
   return true;
 }
 
-// A thread may write of a connection before the one that describes it does.
+// Connections are looked up only here: a thread may write a transfer to its chunk before another
+// thread writes the record of the connection.
 Wire WireRecords::finish(Nanos& epoch, std::int64_t& orphans) {
   std::vector<WireTransfer> kept;
   epoch = std::numeric_limits<Nanos>::max();

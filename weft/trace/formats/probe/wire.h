@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of sockets and their meaning.
+// Interprets the records of the socket probe (libweft-wire.so).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace weft::trace::probe {
 
+/// Collects all records of a log, then turns them into transfers.
 class WireRecords {
  public:
-  /// False if the record cannot be used.
+  /// False if the record cannot be used. Ignores records of other types.
   bool add(LogRecord& record);
-  /// Transfers by start, relative to `epoch`, which is set to the earliest. Those of connections
-  /// that no record describes are left out and counted.
+  /// The transfers, sorted by start. Sets `epoch` to the earliest start, and gives all times
+  /// relative to it. Transfers of a connection without record are left out and added to `orphans`.
   Wire finish(Nanos& epoch, std::int64_t& orphans);
 
  private:
-  std::unordered_map<std::uint64_t, std::uint32_t> connection_of_;  ///< number -> index
-  std::vector<std::uint64_t> numbers_;                              ///< by transfer
+  std::unordered_map<std::uint64_t, std::uint32_t> connection_of_;  ///< number in the log -> index
+  std::vector<std::uint64_t> numbers_;  ///< of the connection, by transfer
   Wire wire_;
 };
 
-/// A rank that is nothing but its transfers: a lane for each direction of each connection.
+/// A RankTrace that has only transfers, with one lane per direction of each connection.
 RankTrace rank_of_transfers(const LogHeader& from, const std::string& file, Nanos epoch, Wire wire);
 
 }  // namespace weft::trace::probe

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// First all events of the file are read (read_file_text()). Then name_tracks() decides stage and
+// shard of every track, number_workers() numbers the workers, and split_workers() moves the events
+// into one RankTrace per worker. The order is fixed because track names are at the end of the file.
 #include "weft/trace/formats/straggler/reader.h"
 
 #include <algorithm>
@@ -18,20 +21,21 @@ namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kStepCut{"timeline-step-cut", Severity::kDataLoss,
-                                  "the step in which the timeline breaks off was left out",
+                                  "the timeline ends inside a step; that step was left out",
                                   "copy or export the file again"};
 constexpr DiagnosticKind kBadEvent{
     "timeline-bad-event", Severity::kDataLoss,
-    "an event without usable time, process, track or step was left out",
+    "events without a usable time, process, track or step were left out",
     "export the timeline again; every event needs ts, dur, pid, tid and args.step"};
 constexpr DiagnosticKind kNoTrackNames{
     "timeline-track-names-missing", Severity::kWarning,
-    "tracks have no 'PP rank N, TP rank M' name; stages follow the order of ranks in a replica",
+    "tracks have no 'PP rank N, TP rank M' name; stages were numbered in the order of the ranks "
+    "of a replica",
     "keep the metadata events at the end of the file"};
 
 constexpr std::array<std::string_view, 5> kTracks = {"compute", "pp-comm", "tp-comm", "dp-comm",
                                                      "misc"};
-/// Keeps sums and differences of times well inside 64 bits.
+/// Limits of starts and durations; sums and differences of valid times then fit into 64 bits.
 constexpr Nanos kLatest = 2'000'000'000 * kSecond;
 constexpr Nanos kLongest = 1'000'000'000 * kSecond;
 constexpr std::int64_t kEventsBetweenProgress = 4096;
@@ -45,6 +49,7 @@ struct RawEvent {
   PhaseDetail detail;
 };
 
+/// What the name of a track says.
 struct TrackName {
   std::int32_t stage = 0;
   std::int32_t shard = 0;
@@ -53,11 +58,11 @@ struct TrackName {
 
 using TrackId = std::pair<std::int64_t, std::int64_t>;  ///< pid, tid
 
-/// A track that holds events.
+/// A track that has events.
 struct Track {
   TrackId id;
   TrackName name;
-  std::int32_t rank = 0;  ///< that the tid encodes
+  std::int32_t rank = 0;  ///< global rank that the tid encodes
 };
 
 struct File {
@@ -65,9 +70,9 @@ struct File {
   std::vector<RawEvent> events;
   std::vector<Track> tracks;  ///< in order of their first event
   std::map<TrackId, std::uint32_t> track_index;
-  std::map<TrackId, TrackName> track_names;  ///< as the metadata tell
+  std::map<TrackId, TrackName> track_names;  ///< from the metadata events
   std::int64_t entries = 0;
-  std::string name, label, phase;  ///< of the event at hand
+  std::string name, label, phase;  ///< of the current event; here to reuse their memory
 };
 
 std::optional<std::int32_t> number_after(std::string_view& text, std::string_view prefix) {
@@ -80,7 +85,7 @@ std::optional<std::int32_t> number_after(std::string_view& text, std::string_vie
   return value;
 }
 
-/// "PP rank 1, TP rank 0, dp-comm"
+/// Parses a name such as "PP rank 1, TP rank 0, dp-comm".
 std::optional<TrackName> parse_track(std::string_view text) {
   TrackName track;
   track.text = text;
@@ -93,7 +98,7 @@ std::optional<TrackName> parse_track(std::string_view text) {
   return track;
 }
 
-/// Small whole numbers; anything else, null included, is -1.
+/// An integer from 0 to 2^31 - 1; -1 for any other value, including null.
 std::int32_t small_int(JsonScanner& json) {
   const auto value = parse_int(json.number());
   if (!value || *value < 0 || *value > 0x7fffffff) return -1;
@@ -129,7 +134,7 @@ bool usable(const RawEvent& event, const TrackId& id) {
 }
 
 std::uint32_t track_of(File& file, const TrackId& id) {
-  // Events of a track mostly follow each other.
+  // Successive events are mostly of the same track, so try the last one before the map.
   if (!file.events.empty() && file.tracks[file.events.back().track].id == id) {
     return file.events.back().track;
   }
@@ -175,7 +180,7 @@ void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
       json.skip();
     }
   }
-  if (!json.ok()) return;  // half an event
+  if (!json.ok()) return;  // the event is incomplete
   ++file.entries;
   if (phase == "M" && name == "thread_name") {
     if (auto track = parse_track(label)) file.track_names[id] = std::move(*track);
@@ -197,7 +202,7 @@ Status read_events(JsonScanner& json, File& file, const ReadOptions& options,
     read_event(json, file, diagnostics, source);
     const bool tell = options.progress && file.entries % kEventsBetweenProgress == 1;
     if (tell && !options.progress(json.offset())) {
-      return fail(ErrorCode::kCancelled, "reading was cancelled", source);
+      return fail(ErrorCode::kCancelled, "interrupted", source);
     }
   }
   return {};
@@ -221,8 +226,9 @@ Status read_file_text(JsonScanner& json, File& file, const ReadOptions& options,
   return {};
 }
 
-/// Names tracks that have none like another track of the rank that their tid encodes, else by its
-/// place among the ranks of its replica.
+/// Gives every track a stage and a shard. A track without name takes those of another track whose
+/// tid encodes the same rank. If there is none, its stage is the position of its rank among the
+/// ranks of its replica.
 void name_tracks(File& file, Diagnostics& diagnostics, const std::string& source) {
   std::map<std::pair<std::int64_t, std::int32_t>, TrackName> by_rank;  // pid, rank
   std::map<std::int64_t, std::set<std::int32_t>> ranks_of;             // by pid
@@ -258,7 +264,9 @@ WorkerKey worker_of(const Track& track) {
   return {track.name.stage, track.id.first, track.name.shard};
 }
 
-/// Global ranks as the tids encode them; counted in order of the workers if they do not.
+/// Takes the global ranks that the tids encode. If those contradict the track names (one worker
+/// with two ranks, or one rank for two workers), numbers the workers in order of stage, replica and
+/// shard.
 std::map<WorkerKey, std::int32_t> number_workers(const std::vector<Track>& tracks) {
   std::map<WorkerKey, std::int32_t> numbers;
   std::set<std::int32_t> used;
@@ -274,6 +282,7 @@ std::map<WorkerKey, std::int32_t> number_workers(const std::vector<Track>& track
   return numbers;
 }
 
+/// A step lasts from the first start to the last end of its events.
 void mark_steps(RankTrace& rank) {
   std::map<std::int32_t, std::pair<Nanos, Nanos>> span;
   for (std::size_t i = 0; i < rank.events.size(); ++i) {
@@ -324,8 +333,9 @@ std::vector<RankTrace> split_workers(const File& file, const std::string& source
   }
   std::vector<RankTrace> ranks;
   for (auto& [number, rank] : by_rank) {
-    if (rank.events.size() == 0) continue;  // all of it was in the step that was cut
-    // Tensor-parallel peers are folded into one row: ranks then come in strides.
+    if (rank.events.size() == 0) continue;  // all of its events were in the step that was cut
+    // A file may show only one of several tensor-parallel ranks. The numbers of the ranks then have
+    // a common stride, and the world is larger by this stride than the number of workers.
     rank.world = static_cast<std::int32_t>(by_rank.size()) * std::max(stride, 1);
     if (by_rank.rbegin()->first >= rank.world) rank.world = -1;
     rank.facts.total_events = static_cast<std::int64_t>(rank.events.size());
@@ -361,7 +371,7 @@ class StragglerReader final : public Reader {
     }
     if (file.events.empty()) {
       return fail(ErrorCode::kBadInput,
-                  "no complete step of an op timeline in this file; it needs \"X\" events with "
+                  "this file has no complete step of an op timeline; it needs \"X\" events with "
                   "ts, dur, pid, tid and args.step",
                   source.name(), json.offset());
     }

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of Assembly::run():
+//   1. find_devices(): which devices does the file have? CPU devices have no plane of their own and
+//      are found by the ordinals that host events name.
+//   2. Device planes. They fill device_of_: which device did the launch with a correlation id use?
+//   3. Host planes. They need device_of_ to assign threads and calls to devices.
+//   4. Receives of TensorFlow, which begin and end on different threads.
 #include "weft/trace/formats/xplane/assemble.h"
 
 #include <algorithm>
@@ -15,20 +21,23 @@ namespace {
 
 constexpr DiagnosticKind kNameless{
     "xplane-nameless-event", Severity::kDataLoss,
-    "events whose name the file does not hold were left out",
-    "the names stand behind the events: copy the file again, or let the profiler finish writing"};
-constexpr DiagnosticKind kBadTime{"event-without-time", Severity::kDataLoss,
-                                  "events without a usable start or duration were left out",
-                                  "record again; a newer version of the framework may help"};
+    "events whose name is missing in the file were left out",
+    "the names come after the events, so the file is probably cut: copy the file again, or let the "
+    "profiler finish writing"};
+constexpr DiagnosticKind kBadTime{
+    "event-without-time", Severity::kDataLoss,
+    "events without a usable start or duration were left out",
+    "record again, if possible with a newer version of the framework"};
 constexpr DiagnosticKind kRepeats{
     "xplane-derived-line", Severity::kInfo,
-    "lines that only repeat, under other names, what other lines of the device hold were left out",
+    "lines of a device that only repeat the work of its other lines were left out",
     "nothing needs to be done"};
 
-/// Keeps sums and differences of times well inside 64 bits.
+/// Limits of times; sums and differences of valid times then fit into 64 bits.
 constexpr std::int64_t kLatestPs = std::int64_t{1} << 61;
 constexpr Nanos kLatest = 4'000'000'000 * kSecond;
-/// Times beyond are dates, not distances from the start of the profile.
+/// Some profilers count times from 1970, others from the start of the profile. Larger times than
+/// this (about 16 years) are since 1970.
 constexpr Nanos kDate = 500'000'000 * kSecond;
 
 bool is_device_plane(const RawPlane& plane) {
@@ -41,21 +50,24 @@ bool is_host_plane(const RawPlane& plane) {
          plane.name == "/host:python-tracer";
 }
 
-/// "/device:GPU:3" and "/device:TPU:3 SparseCore 1" both are device 3.
+/// The device number in the name of a plane: "/device:GPU:3" and "/device:TPU:3 SparseCore 1" are
+/// both device 3.
 std::int32_t device_number(std::string_view plane) {
   plane.remove_prefix(std::min(plane.find_last_of(':') + 1, plane.size()));
   const auto number = parse_int(plane.substr(0, plane.find(' ')));
   return number && *number >= 0 && *number < (1 << 20) ? static_cast<std::int32_t>(*number) : 0;
 }
 
-/// "fusion.3" of "%fusion.3 = f32[8]{0} fusion(...)"; other names as they are.
+/// TPU profiles name an op by the whole text of its instruction. Returns the name of the
+/// instruction: "fusion.3" for "%fusion.3 = f32[8]{0} fusion(...)". Returns other names unchanged.
 std::string_view instruction_name(std::string_view text) {
   if (text.find(" = ") == std::string_view::npos) return text;
   return text.substr(text.front() == '%' ? 1 : 0, text.find(" = ") - (text.front() == '%' ? 1 : 0));
 }
 
-/// TensorFlow names an op "scope/name:Type"; empty if the text is no such name. Its services name
-/// what they were asked for likewise, and answer once that is over: no work of their own.
+/// TensorFlow names an op "scope/name:Type". Returns the type; empty if the text is not such a
+/// name. "EagerService:..." has the same form, but it is a service that waits for the work of
+/// others.
 std::string_view op_type(std::string_view text) {
   if (text.starts_with("EagerService:")) return {};
   const std::size_t colon = text.find(':');
@@ -64,19 +76,29 @@ std::string_view op_type(std::string_view text) {
   return is_op ? text.substr(colon + 1) : std::string_view();
 }
 
-/// "scope/CollectiveReduceV2:CollectiveReduceV2", of TensorFlow's collectives on host threads.
+/// Whether an event is a collective that TensorFlow runs on a host thread, for example
+/// "scope/CollectiveReduceV2:CollectiveReduceV2".
 bool is_host_collective(const DecodedEvent& event) {
   return op_type(event.text).starts_with("Collective");
 }
 
-/// A thread that has run a collective goes on, inside the same event, with what waited for it.
+/// Event at the end of a collective. The thread goes on, within the collective's event, with the
+/// ops that waited for it.
 constexpr std::string_view kCollectiveDone = "CollectiveExecutor::ExecuteAsync::Done";
-constexpr std::string_view kPartOfRing = "CollectiveAdapterImpl::TempChunk";
+/// Purpose of the buffers that a ring collective allocates.
+constexpr std::string_view kRingBuffer = "CollectiveAdapterImpl::TempChunk";
 constexpr Bytes kLargest = Bytes{1} << 40;
+/// Event that tells the size of a group.
 constexpr std::string_view kCollectiveGroup = "CollectiveExecutor::CompleteParams";
 
-/// What a line of a device plane holds.
-enum class LineUse { kWork, kAsyncWork, kSteps, kModules, kDerived };
+/// What a line of a device plane contains.
+enum class LineUse {
+  kWork,
+  kAsyncWork,  ///< transfers that a "-start" instruction began
+  kSteps,
+  kModules,  ///< executions of whole XLA programs
+  kDerived,  ///< a repetition of other lines
+};
 
 class Assembly {
  public:
@@ -125,7 +147,7 @@ class Assembly {
       if (is_device_plane(plane) && !plane.lines.empty()) add_rank(device_number(plane.name));
       if (!is_host_plane(plane)) continue;
       for (const RawStat& stat : plane.stats) {
-        // XLA's CPU devices have no plane of their own.
+        // XLA's CPU devices have no plane of their own; their ops are host events with an ordinal.
         if (stat.name == ids.device_ordinal && stat.kind == RawStat::Kind::kNumber &&
             stat.value >= 0 && stat.value < (1 << 20)) {
           ordinals_.insert(static_cast<std::int32_t>(stat.value));
@@ -150,7 +172,8 @@ class Assembly {
     if (has_streams) return LineUse::kDerived;
     if (line.name == "Async XLA Ops") return LineUse::kAsyncWork;
     if (line.name == "XLA Ops" || line.name == "Sparse Core Ops") return LineUse::kWork;
-    // Older and other devices name their lines as they like.
+    // Other devices and older profilers use other line names. If there is no "XLA Ops" line to
+    // prefer, every line counts as work.
     const bool has_ops = std::any_of(plane.lines.begin(), plane.lines.end(),
                                      [](const RawLine& l) { return l.name == "XLA Ops"; });
     return has_ops ? LineUse::kDerived : LineUse::kWork;
@@ -197,22 +220,24 @@ class Assembly {
         const auto found = device_of_.find(correlation_of(plane, e, ids));
         if (found != device_of_.end()) devices.insert(found->second);
       }
-      RankColumns& home =
+      RankColumns& thread_rank =
           devices.size() == 1 ? ranks_.at(*devices.begin()) : ranks_.begin()->second;
       std::vector<DecodedEvent> events;
       for (std::size_t e = line.first_event; e < plane.line_end(l); ++e) {
         if (const auto event = decode(plane, line, e, ids)) events.push_back(*event);
       }
-      bound_collectives(events);
+      complete_collectives(events);
       receives_.add_thread(events);
-      for (const DecodedEvent& event : events) add_host_event(plane, line, event, home);
+      for (const DecodedEvent& event : events) add_host_event(plane, line, event, thread_rank);
     }
   }
 
-  /// Ends collectives of a host thread where what comes after them begins, and tells how many take
-  /// part, and on how many bytes: a ring has a buffer for each part of the array that it receives,
-  /// which are all but one of as many parts as there are members.
-  static void bound_collectives(std::vector<DecodedEvent>& events) {
+  /// Completes TensorFlow's collectives of one host thread. Ends each one at its "Done" event,
+  /// because its own event also contains the ops that follow it. Adds the group size and the bytes
+  /// of the array. A ring over n members cuts the array into n parts and allocates a buffer for
+  /// each of the n - 1 parts that it receives, so the array has n / (n - 1) times the bytes of the
+  /// buffers.
+  static void complete_collectives(std::vector<DecodedEvent>& events) {
     std::vector<Nanos> done;
     std::map<std::int64_t, std::int64_t> sizes;
     for (const DecodedEvent& event : events) {
@@ -234,10 +259,11 @@ class Assembly {
     }
   }
 
+  /// Bytes of the ring buffers that were allocated during a collective.
   static Bytes buffers_of(const std::vector<DecodedEvent>& events, const DecodedEvent& collective) {
     Bytes sum = 0;
     for (const DecodedEvent& event : events) {
-      const bool own = event.allocates == kPartOfRing && event.start >= collective.start &&
+      const bool own = event.allocates == kRingBuffer && event.start >= collective.start &&
                        event.start < collective.end();
       if (own && event.requested_bytes > 0 && event.requested_bytes < kLargest) {
         sum = std::min(kLargest, sum + event.requested_bytes);
@@ -247,14 +273,14 @@ class Assembly {
   }
 
   void add_host_event(const RawPlane& plane, const RawLine& line, const DecodedEvent& event,
-                      RankColumns& home) {
-    if (event.name.starts_with('$')) return home.count_python();
+                      RankColumns& thread_rank) {
+    if (event.name.starts_with('$')) return thread_rank.count_python();  // "$file.py:7 f"
     if (cpu_devices_ && !event.instruction.empty() && ranks_.contains(event.device_ordinal)) {
       RankColumns& rank = ranks_.at(event.device_ordinal);
       return rank.add_work(event, rank.cpu_lane(), false, true);
     }
     const auto launched = device_of_.find(event.correlation);
-    RankColumns& rank = launched == device_of_.end() ? home : ranks_.at(launched->second);
+    RankColumns& rank = launched == device_of_.end() ? thread_rank : ranks_.at(launched->second);
     const std::uint32_t lane = rank.lane(false, plane.name, line);
     if (event.step >= 0) {
       host_steps_.push_back({event.step, event.root, line, event.start, event.end()});
@@ -294,7 +320,8 @@ class Assembly {
     event.text = name->second.name;
     event.name = name->second.display.empty() ? instruction_name(event.text)
                                               : std::string_view(name->second.display);
-    // Both ends are rounded the same way, so that neighbours stay neighbours.
+    // Both ends are rounded down, so that an event that ends where the next one starts still does
+    // so in nanoseconds.
     event.start = line.timestamp_ns + raw.offset_ps / 1000;
     event.duration = line.timestamp_ns + (raw.offset_ps + raw.duration_ps) / 1000 - event.start;
     return event;
@@ -309,7 +336,7 @@ class Assembly {
   const std::string& file_;
   Diagnostics& diagnostics_;
   std::map<std::int32_t, RankColumns> ranks_;        ///< by device
-  std::set<std::int32_t> ordinals_;                  ///< that host events name
+  std::set<std::int32_t> ordinals_;                  ///< device ordinals that host events name
   std::map<std::uint32_t, std::int32_t> device_of_;  ///< by correlation
   std::vector<HostStep> host_steps_;
   Receives receives_;

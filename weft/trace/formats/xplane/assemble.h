@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the planes of one process to one RankTrace a device.
+// Turns the planes of one process into one RankTrace per device.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace weft::trace::xplane {
 
-/// JAX drives many devices from one process, and each of them is a rank of the job: its streams
-/// (GPU), its op lines (TPU) or the ops that name its ordinal (CPU) are the rank's device lanes. A
-/// host thread that launched work on one device only goes to that rank; of a thread that launched
-/// on several, each call goes to the device it launched on; all else goes to the first device of
-/// the process. Steps are those of the process, on every rank. Without any device the host is one
-/// rank. Empty if there are no events.
+/// JAX uses many devices from one process, and each device is a rank of the job. The device lanes
+/// of the rank are its streams (GPU), its op lines (TPU), or the ops with its ordinal (CPU). Host
+/// events are assigned as follows. A thread that launched work on one device only belongs to that
+/// device. If a thread launched work on several devices, each call belongs to the device it
+/// launched on. All other host events belong to the first device of the process. Every rank gets
+/// the steps of the process. Without any device the host is one rank. The result is empty if there
+/// are no events.
 std::vector<RankTrace> assemble(const RawSpace& space, const std::string& file,
                                 Diagnostics& diagnostics);
 

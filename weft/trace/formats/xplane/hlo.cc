@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers are those of XLA's hlo.proto and xla_data.proto.
+// Two sources give the same facts: the HloProto of a program (add_program()), decoded by field
+// number, and the text of an instruction (from_text()). The field numbers are those of XLA's
+// hlo.proto and xla_data.proto.
 #include "weft/trace/formats/xplane/hlo.h"
 
 #include <algorithm>
@@ -17,9 +19,9 @@ constexpr std::int64_t kMostDevices = 1 << 20;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 
 struct ElementType {
-  std::uint32_t number;
-  std::string_view text;   ///< in instructions
-  std::string_view dtype;  ///< as the rest of Weft knows it
+  std::uint32_t number;    ///< in enum PrimitiveType of xla_data.proto
+  std::string_view text;   ///< spelling in the text of instructions
+  std::string_view dtype;  ///< spelling in the rest of Weft
   std::int64_t bytes;
 };
 
@@ -37,12 +39,14 @@ struct Array {
   std::int64_t elements = 0;
 };
 
+// The product, or -1 if it is too large or a factor is unknown.
 std::int64_t times(std::int64_t a, std::int64_t b) {
   if (a < 0 || b < 0 || (b > 0 && a > kMostElements / b)) return -1;
   return a * b;
 }
 
-// One array of several types is counted in bytes.
+// Sets the size of a collective on one or several arrays. Arrays of different types are counted in
+// bytes. The size stays unknown if a type is unknown.
 void set_size(const std::vector<Array>& arrays, HloCollective& out) {
   if (arrays.empty()) return;
   const bool mixed = std::any_of(arrays.begin(), arrays.end(), [&](const Array& array) {
@@ -71,8 +75,9 @@ std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
   return list;
 }
 
-// The arrays of a shape: its own, or those of the tuple. A started gather or permute has the tuple
-// (operands, results): its last tuple of arrays is the result.
+// Appends the arrays of a shape: the array itself, or all arrays of a tuple. The "-start"
+// instruction of an all-gather or a permute has the tuple (operands, results, contexts ...); with
+// `last_of_tuple` only the results are taken.
 void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::vector<Array>& out) {
   if (depth > 4) return;
   Array own;
@@ -93,7 +98,6 @@ void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::v
     }
   }
   if (!parts.empty()) {
-    // Behind (operands, results) further parts are contexts.
     const std::size_t from = last_of_tuple && parts.size() > 1 ? 1 : 0;
     const std::size_t to = last_of_tuple && parts.size() > 1 ? 2 : parts.size();
     for (std::size_t i = from; i < to; ++i) arrays_of(parts[i], false, depth + 1, out);
@@ -102,7 +106,7 @@ void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::v
   for (const ElementType& known : kTypes) {
     if (known.number == type) own.type = &known;
   }
-  if (type != 0 && type != 13) out.push_back(own);
+  if (type != 0 && type != 13) out.push_back(own);  // neither invalid nor a tuple
 }
 
 std::vector<std::int64_t> group_ids(protozero::data_view group) {
@@ -119,7 +123,9 @@ std::vector<std::int64_t> group_ids(protozero::data_view group) {
   return ids;
 }
 
-// Groups as a recipe: count up, reshape, transpose, cut into rows.
+// Expands XLA's compact form of replica groups: the device ids 0, 1, 2 ... are reshaped to `shape`,
+// transposed by `order`, and cut into `rows` groups of `columns` devices. Empty if the numbers
+// contradict each other.
 std::vector<std::vector<std::int64_t>> iota_groups(std::int64_t rows, std::int64_t columns,
                                                    std::vector<std::int64_t> shape,
                                                    std::vector<std::int64_t> order) {
@@ -165,7 +171,7 @@ void add_device_list(protozero::data_view list, HloCollective& out) {
       std::vector<std::int64_t> shape, order;
       protozero::pbf_reader iota(message.get_view());
       while (iota.next()) {
-        const auto tag = iota.tag();  // gone once the value is taken
+        const auto tag = iota.tag();  // read it now: taking the value resets it
         if (tag > 4) {
           iota.skip();
           continue;
@@ -184,6 +190,8 @@ void add_device_list(protozero::data_view list, HloCollective& out) {
   }
 }
 
+// Whether the shape of an instruction contains its operands before its results. This holds for
+// "-start" instructions, except those of an all-reduce, whose shape is the result alone.
 bool has_operands_in_shape(std::string_view name) {
   const std::string_view op = collective_of_instruction(name);
   return name.find("-start") != std::string_view::npos && op != "all-reduce";
@@ -204,9 +212,9 @@ void read_instruction(protozero::data_view instruction,
       if (collective_of_instruction(name).empty()) return;
     } else if (message.tag() == 3) {
       shape = message.get_view();
-    } else if (message.tag() == 49) {
+    } else if (message.tag() == 49) {  // replica_groups
       found.groups.push_back(group_ids(message.get_view()));
-    } else if (message.tag() == 87) {
+    } else if (message.tag() == 87) {  // collective_device_list, of newer XLA
       add_device_list(message.get_view(), found);
     } else {
       message.skip();
@@ -231,7 +239,7 @@ void each_message(protozero::data_view message, std::uint32_t tag, auto&& visit)
   }
 }
 
-// "f32[128,32]" at the front of `text`.
+// Parses the first array in `text`, such as "f32[128,32]", and removes everything up to its end.
 bool parse_array(std::string_view& text, Array& array) {
   const std::size_t open = text.find('[');
   const std::size_t close = text.find(']');
@@ -269,7 +277,7 @@ std::string_view collective_of_instruction(std::string_view name) {
     for (const std::string_view part : {"-start", "-done"}) {
       if (rest.starts_with(part)) rest.remove_prefix(part.size());
     }
-    // What follows is a number; fusions that merely begin with one are something else.
+    // Only a number may follow. "all-reduce-fusion.3", for example, is not a collective.
     if (rest.find_first_not_of(".0123456789") == std::string_view::npos) return op;
   }
   return {};
@@ -292,13 +300,13 @@ HloCollective HloCollectives::from_text(std::string_view instruction) {
   if (equals == std::string_view::npos) return found;
   std::string_view body = instruction.substr(equals + 3);
   const std::string_view name = instruction.substr(0, equals);
-  // The result ends where the name of the operation begins.
+  // The text is "NAME = RESULT OPERATION(...)": the result ends where the operation begins.
   const std::size_t operation = body.find(std::string(collective_of_instruction(name)));
   std::string_view result = body.substr(0, operation);
   std::vector<Array> arrays;
   Array array;
   while (parse_array(result, array)) arrays.push_back(array);
-  // (operands, results): as many of the one as of the other.
+  // The result is (operands, results) with equal numbers of both; keep the second half.
   if (has_operands_in_shape(name) && arrays.size() > 1) {
     arrays.erase(arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(arrays.size() / 2));
   }
@@ -325,18 +333,20 @@ HloCollective HloCollectives::from_text(std::string_view instruction) {
 
 const HloCollective* HloCollectives::find(std::string_view program, std::int64_t number,
                                           std::string_view instruction) const {
-  const auto look = [&](const auto& held) -> const HloCollective* {
-    const auto found = held.find(instruction);
-    return found == held.end() ? nullptr : &found->second;
+  const auto look = [&](const auto& instructions) -> const HloCollective* {
+    const auto found = instructions.find(instruction);
+    return found == instructions.end() ? nullptr : &found->second;
   };
   const std::string exact = std::string(program) + "(" + std::to_string(number) + ")";
-  if (const auto held = programs_.find(exact); held != programs_.end()) {
-    return look(held->second);
+  if (const auto same = programs_.find(exact); same != programs_.end()) {
+    return look(same->second);
   }
-  for (auto held = programs_.lower_bound(program);
-       held != programs_.end() && held->first.starts_with(program); ++held) {
-    if (held->first.size() > program.size() && held->first[program.size()] != '(') continue;
-    if (const HloCollective* found = look(held->second)) return found;
+  // Some profiles give events no program number. Programs are sorted by name, so all "NAME(...)"
+  // follow each other.
+  for (auto at = programs_.lower_bound(program);
+       at != programs_.end() && at->first.starts_with(program); ++at) {
+    if (at->first.size() > program.size() && at->first[program.size()] != '(') continue;
+    if (const HloCollective* found = look(at->second)) return found;
   }
   return nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What XLA's own description of a program tells about its collectives: how much they move and
-// between whom. Profiles hold only the instruction's name.
+// Reads sizes and replica groups of collectives from XLA's description of a program (HLO). The
+// events of a profile have only the name of the instruction.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,27 @@
 
 namespace weft::trace::xplane {
 
-/// "all-reduce" of "all-reduce-start.12", "all-gather" of "%all-gather.3"; empty for instructions
-/// that do not communicate.
+/// The collective that an instruction belongs to: "all-reduce" for "all-reduce-start.12",
+/// "all-gather" for "%all-gather.3". Empty for instructions that do not communicate.
 std::string_view collective_of_instruction(std::string_view name);
 
 struct HloCollective {
-  std::string dtype;           ///< "Float", "BFloat16" ...; "Byte" if types are mixed
-  std::int64_t elements = -1;  ///< of the result, in units of dtype; -1 unknown
-  std::vector<std::vector<std::int64_t>> groups;  ///< of devices; empty: all of them
+  std::string dtype;           ///< for example "Float"; "Byte" if the arrays have several types
+  std::int64_t elements = -1;  ///< of the result, counted in elements of dtype; -1 if unknown
+  std::vector<std::vector<std::int64_t>> groups;  ///< device ids; empty means all devices
 };
 
+/// The collectives of all programs in a file.
 class HloCollectives {
  public:
-  /// `name` as profiles spell it, "jit_step(12)"; `proto` an HloProto. Throws protozero's
-  /// exceptions if it is damaged.
+  /// `name` is the program's name in profiles, for example "jit_step(12)". `proto` is an HloProto
+  /// message. Throws protozero's exceptions if the message is damaged.
   void add_program(std::string_view name, std::string_view proto);
-  /// From the text of an instruction, as TPU profiles name their ops:
+  /// Parses the text of an instruction, which TPU profiles use as the name of an op:
   /// "%all-reduce.1 = f32[128,32]{1,0} all-reduce(...), replica_groups={{0,1},{2,3}}, ...".
   static HloCollective from_text(std::string_view instruction);
-  /// Null if no program of that name (its number is looked at first) holds the instruction.
+  /// Looks in the program with this name and number; if there is none, in all programs with this
+  /// name. Null if the instruction is not found.
   const HloCollective* find(std::string_view program, std::int64_t number,
                             std::string_view instruction) const;
 

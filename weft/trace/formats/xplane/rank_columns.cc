@@ -13,7 +13,8 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// "16,1,1" of "grid:16,1,1 block:512,1,1" for "grid:"; up to the next space.
+/// The value after a label, up to the next space: for "grid:16,1,1 block:512,1,1" and the label
+/// "grid:" it is "16,1,1".
 std::string_view detail_after(std::string_view details, std::string_view word) {
   const std::size_t at = details.find(word);
   if (at == std::string_view::npos) return {};
@@ -21,8 +22,8 @@ std::string_view detail_after(std::string_view details, std::string_view word) {
   return details.substr(0, details.find_first_of(" \n"));
 }
 
-/// The number in "Stream #17(Kernel)" is what the rest of the file calls the stream; lines of other
-/// devices have ids only.
+/// The stream number in a line name such as "Stream #17(Kernel)". Lines of other devices have no
+/// such name; their line id is used.
 std::int64_t stream_number(const RawLine& line) {
   constexpr std::string_view kPrefix = "Stream #";
   if (!line.name.starts_with(kPrefix)) return line.id;
@@ -172,8 +173,10 @@ void RankColumns::add_work(const DecodedEvent& event, std::uint32_t lane, bool a
   }
   const std::string_view instruction = event.instruction.empty() ? event.name : event.instruction;
   const std::string_view op = collective_of_instruction(instruction);
-  // On GPUs the kernel carries the name of the instruction that started it; ops of other devices
-  // are the instructions themselves, where starting and awaiting move no data.
+  // On GPUs the event is the kernel, which has the name of the instruction that started it. So a
+  // kernel named "...-start" transfers data. On other devices the event is the instruction itself:
+  // "-start" only begins the transfer, and "-done" only waits, unless there is no event for the
+  // transfer.
   const bool kernel = !event.kernel.empty();
   const bool starts = contains(instruction, "-start");
   const bool awaits = contains(instruction, "-done");
@@ -214,7 +217,7 @@ void RankColumns::add_receive(const std::string& name, std::int64_t execution, s
   detail.input_bytes = bytes;
   const auto index = static_cast<std::uint32_t>(trace_.host_ops.size());
   trace_.host_ops.push_back(detail);
-  // Threads have hashes for ids, so small numbers are free.
+  // Ids of threads in the file are large hashes, so small numbers are free for these lanes.
   const std::uint32_t at = lane(false, "receives", {row, "receives", 0, 0});
   trace_.events.add(EventKind::kAnnotation, start, duration, trace_.names.intern(name), at, 0,
                     index, execution);
@@ -236,7 +239,8 @@ std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& e
       trace_.facts.collective_args = true;
       detail.dtype = trace_.names.intern(known->dtype);
       detail.in_elements = detail.out_elements = known->elements;
-      // The size is that of the result, which is a part or a multiple of what goes in.
+      // HLO gives the size of the result. The input of a reduce-scatter is larger by the group
+      // size; that of an all-gather is smaller by the group size.
       if (op == "reduce-scatter" || op == "all-gather") {
         const std::int64_t parts = detail.group_size;
         const bool scatter = op == "reduce-scatter";
@@ -250,8 +254,8 @@ std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& e
   return static_cast<std::uint32_t>(trace_.collectives.size() - 1);
 }
 
-// Programs count the devices of all hosts; a file counts its own. They are the same numbers only if
-// there is one host; else the size of the groups is all that is known.
+// Programs number the devices of all hosts, but a file numbers only its own devices. The numbers
+// agree only if there is one host. With several hosts only the size of the groups is used.
 void RankColumns::set_group(const HloCollective& known, CollectiveDetail& detail) {
   if (known.groups.empty()) {
     detail.group = trace_.names.intern("all devices");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of one device's rank, as events of its planes and of its host threads come in.
+// Collects the events of one device, and of the host threads that belong to it, into the columns of
+// its RankTrace.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace weft::trace::xplane {
 
-/// The stats that Weft reads, by the numbers that they have in one plane.
+/// The ids of the stats that Weft reads. Every plane numbers its stats in its own way.
 struct StatIds {
   explicit StatIds(const RawPlane& plane);
 
@@ -23,38 +24,40 @@ struct StatIds {
       run, requested_bytes, tf_op;
 };
 
-/// An event with all its numbers looked up. Texts point into the plane.
+/// An event with its names and stats looked up; -1 or empty if the event lacks a stat. Texts point
+/// into the plane.
 struct DecodedEvent {
   std::string_view name;
-  std::string_view text;               ///< as the file has it; on TPUs the whole instruction
-  std::string_view instruction;        ///< "all-reduce.1", if the event is one of XLA
-  std::string_view program;            ///< "jit_step"
-  std::string_view kernel, copy, set;  ///< details in words
+  std::string_view text;         ///< the name in the file; on TPUs the text of the instruction
+  std::string_view instruction;  ///< for XLA ops, for example "all-reduce.1"
+  std::string_view program;      ///< for XLA ops, for example "jit_step"
+  /// Details as text, such as "grid:16,1,1 block:512,1,1", of a kernel, copy or memset.
+  std::string_view kernel, copy, set;
   std::int64_t program_number = -1;
-  std::int64_t step = -1;   ///< of an annotation that marks one
-  std::int64_t group = -1;  ///< numbers steps where nobody else does
-  bool root = false;
+  std::int64_t step = -1;   ///< step number of an annotation that marks a step
+  std::int64_t group = -1;  ///< the profiler's own step number; used if there is no other
+  bool root = false;        ///< the annotation is marked as the outermost one of the step
   std::int32_t device_ordinal = -1;
   std::uint32_t correlation = 0;
-  std::int64_t group_key = -1;     ///< of TensorFlow's collectives: who takes part
-  std::int64_t instance_key = -1;  ///< ... and which one it is; workers agree on both
+  std::int64_t group_key = -1;     ///< TensorFlow collective: identifies the group
+  std::int64_t instance_key = -1;  ///< TensorFlow collective: its number; equal on all workers
   std::int64_t group_size = -1;
-  Bytes moved_bytes = -1;        ///< the array that a collective works on
-  std::string_view node;         ///< of a graph that an executor runs
-  std::string_view kernel_type;  ///< ... and what it does: "_Recv"
-  std::int64_t execution = -1;   ///< of that graph; a number that all tasks agree on
-  std::int64_t run = -1;         ///< the same number, where an executor runs what is ready
-  Bytes requested_bytes = -1;    ///< of an allocation
-  std::string_view allocates;    ///< ... and what it is for
+  Bytes moved_bytes = -1;        ///< size of the array that a collective works on
+  std::string_view node;         ///< TensorFlow executor: node of the graph
+  std::string_view kernel_type;  ///< TensorFlow executor: type of the node, for example "_Recv"
+  std::int64_t execution = -1;   ///< number of the graph's execution; equal on all tasks
+  std::int64_t run = -1;         ///< the same number, on events that run the ready nodes
+  Bytes requested_bytes = -1;    ///< size of an allocation
+  std::string_view allocates;    ///< op that an allocation is for
   Nanos start = 0;
   Nanos duration = 0;
 
   Nanos end() const { return start + duration; }
 };
 
-/// All but name and times.
+/// Looks up the stats of an event. The result has no name and no times yet.
 DecodedEvent decode_stats(const RawPlane& plane, std::size_t event, const StatIds& ids);
-/// 0 if the number is no correlation.
+/// Narrows a correlation id; 0 (none) if it is out of range.
 std::uint32_t to_correlation(std::int64_t value);
 
 /// A step that a host thread marked.
@@ -66,6 +69,7 @@ struct HostStep {
   Nanos end = 0;
 };
 
+/// One rank while it is being filled.
 class RankColumns {
  public:
   RankColumns(std::int32_t device, const HloCollectives& collectives)
@@ -79,23 +83,26 @@ class RankColumns {
   std::int64_t python_events() const { return python_; }
   void count_python() { ++python_, ++seen_; }
 
-  /// How many devices the file holds.
+  /// The number of devices in the file.
   void set_device_count(std::size_t count) { device_count_ = count; }
   void describe_device(const RawPlane& plane, const StatIds& ids);
   std::uint32_t lane(bool on_device, std::string_view plane, const RawLine& line);
-  /// The one stream of a CPU device, whose ops run on whichever thread is free.
+  /// The single stream of a CPU device. XLA runs the ops of a CPU device on any free thread, so the
+  /// threads are not used as lanes.
   std::uint32_t cpu_lane();
   void add(EventKind kind, const DecodedEvent& event, std::uint32_t lane, std::uint32_t detail);
-  /// Kernels, copies and collectives. `has_async`: the transfer of a started collective has an
-  /// event of its own; else the instruction that waits for its end stands for it.
+  /// Adds a kernel, copy, memset or collective. `async` means that the event is on a line of
+  /// asynchronous transfers. `has_async` means that the transfer between a "-start" and a "-done"
+  /// instruction has an event of its own; otherwise the "-done" instruction counts as the transfer.
   void add_work(const DecodedEvent& event, std::uint32_t lane, bool async, bool has_async);
-  /// A collective that TensorFlow runs on a host thread; `type` names its kind.
+  /// Adds a collective that TensorFlow runs on a host thread. `type` is the op type, which names
+  /// its kind.
   void add_host_collective(const DecodedEvent& event, std::uint32_t lane, std::string_view type);
-  /// A tensor from another task, on row `row` of those; see receives.h.
+  /// Adds a tensor that came from another task (receives.h), on lane number `row` of the receives.
   void add_receive(const std::string& name, std::int64_t execution, std::int64_t row, Nanos start,
                    Nanos duration, Bytes bytes);
   void add_device_step(const DecodedEvent& event, std::uint32_t lane);
-  /// Takes the steps of the host, or those of the device if the host marked none.
+  /// Takes the steps that the host marked, or those of the device if the host marked none.
   void finish(const std::vector<HostStep>& host_steps);
 
  private:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers are those of XLA's xplane.proto; what Weft does not use is passed over.
+// Walks the outer messages (space, plane, line) with ProtoStream and decodes the inner ones (event,
+// names, stats) with protozero. Field numbers are those of XLA's xplane.proto. Unused fields are
+// skipped.
 #include "weft/trace/formats/xplane/raw_space.h"
 
 #include <algorithm>
@@ -94,7 +96,8 @@ class SpaceReading {
     }
   }
 
-  // protozero throws on damage inside a message; one such message is left out.
+  // Decodes one inner message. protozero throws if the message is damaged; then only this message
+  // is left out. A message that is longer than ProtoStream can take is left out too.
   template <class Add>
   void decode(std::uint64_t length, const Add& add) {
     const std::string_view bytes = stream_.take(length);
@@ -130,7 +133,7 @@ class SpaceReading {
         }
       }
     } catch (const protozero::exception&) {
-      plane.stats.resize(stats);
+      plane.stats.resize(stats);  // the event is dropped, so its stats must go too
       throw;
     }
     plane.events.push_back(event);
@@ -159,7 +162,8 @@ class SpaceReading {
     out.push_back(stat);
   }
 
-  // Both tables are maps: entries of a key and a value.
+  // Protobuf writes a map as a list of entries; an entry has the key in field 1 and the value in
+  // field 2. Event names and stat names are such maps.
   static bool map_entry(std::string_view bytes, std::uint32_t& key, std::string_view& value) {
     protozero::pbf_reader entry(bytes.data(), bytes.size());
     bool found = false;
@@ -201,7 +205,8 @@ class SpaceReading {
     if (!programs) plane.event_names[key] = std::move(name);
   }
 
-  // The one stat of bytes is the program itself.
+  // In the metadata plane, each event name is a program. It has one stat of type bytes (field 6),
+  // which is the HloProto of the program.
   void add_program(const std::string& name, std::string_view stat) {
     protozero::pbf_reader message(stat.data(), stat.size());
     while (message.next()) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An XSpace file as it is: planes of lines of events, with names by number. Names come behind the
-// events that use them, and what a host event means is only known once the devices are, so a file
-// is held in this compact form before it is judged.
+// Reads an XSpace file into a compact form without interpreting it: planes contain lines, lines
+// contain events, and events refer to names by number. The whole file is held in this form first,
+// because names come after the events that use them, and because host events can only be assigned
+// to devices once all devices are known.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +20,41 @@
 
 namespace weft::trace::xplane {
 
+/// A named value of an event or of a plane.
 struct RawStat {
   enum class Kind : std::uint8_t { kNumber, kText, kReference, kOther };
   std::uint32_t name = 0;  ///< stat metadata id
   Kind kind = Kind::kOther;
-  std::int64_t value = 0;  ///< number; index of the text; stat metadata id
+  std::int64_t value = 0;  ///< the number, the index of the text, or a stat metadata id
 };
 
 struct RawEvent {
-  std::uint32_t metadata = 0;
-  std::uint32_t first_stat = 0;  ///< up to the next event's
+  std::uint32_t metadata = 0;    ///< key in RawPlane::event_names
+  std::uint32_t first_stat = 0;  ///< its stats end where those of the next event begin
   std::int64_t offset_ps = 0;
   std::int64_t duration_ps = 0;
 };
 
+/// A stream of a device or a thread of the host.
 struct RawLine {
   std::int64_t id = 0;
   std::string name;
   std::int64_t timestamp_ns = 0;
-  std::size_t first_event = 0;  ///< up to the next line's
+  std::size_t first_event = 0;  ///< its events end where those of the next line begin
 };
 
 struct EventName {
   std::string name;     ///< on TPUs the text of the instruction
-  std::string display;  ///< shorter, if there is one
+  std::string display;  ///< a shorter name; empty if there is none
 };
 
+/// A device, or one kind of recorder of the host.
 struct RawPlane {
   std::string name;
   std::vector<RawLine> lines;
   std::vector<RawEvent> events;
-  std::vector<RawStat> stats;  ///< of the events
-  std::vector<RawStat> facts;  ///< of the plane
+  std::vector<RawStat> stats;  ///< stats of the events
+  std::vector<RawStat> facts;  ///< stats of the plane itself
   std::unordered_map<std::uint32_t, EventName> event_names;
   std::unordered_map<std::uint32_t, std::string> stat_names;
   Interner texts;
@@ -61,23 +65,23 @@ struct RawPlane {
   std::size_t stats_end(std::size_t event) const {
     return event + 1 < events.size() ? events[event + 1].first_stat : stats.size();
   }
-  /// Text of a text or reference; empty for numbers.
+  /// The value of a text or reference; empty for a number.
   std::string_view text(const RawStat& stat) const;
-  /// The id of a stat's name, which differs from plane to plane; kNone if the
-  /// plane does not use it.
+  /// The id of a stat name, which differs from plane to plane; kNone if the plane does not use it.
   std::uint32_t stat_id(std::string_view wanted) const;
 };
 
 struct RawSpace {
   std::vector<RawPlane> planes;
   std::vector<std::string> hosts;
-  HloCollectives collectives;  ///< of the programs that the file holds
+  HloCollectives collectives;  ///< of all programs in the file
   std::int64_t events = 0;
-  std::int64_t bad_messages = 0;  ///< that could not be decoded, and were left out
+  std::int64_t bad_messages = 0;  ///< messages that could not be decoded and were left out
 };
 
-/// Reads until the end, or until the file is cut or broken, which `stream` then tells; what was
-/// read before is kept. An Error is a failing disk or a cancelled run.
+/// Reads until the end of the file, or until the place where the file is cut or damaged. `stream`
+/// tells which; everything before that place is kept. Fails if the source cannot be read or if the
+/// progress callback cancels.
 Result<RawSpace> read_space(ProtoStream& stream, const std::string& file,
                             const ReadOptions& options);
 

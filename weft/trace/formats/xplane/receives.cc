@@ -6,15 +6,17 @@
 namespace weft::trace::xplane {
 namespace {
 
-constexpr std::string_view kBegun = "ExecutorState::ProcessAsync::Start";
-constexpr std::string_view kOver = "ExecutorState::ProcessAsync::Done";
+constexpr std::string_view kReceiveStarts = "ExecutorState::ProcessAsync::Start";
+constexpr std::string_view kReceiveDone = "ExecutorState::ProcessAsync::Done";
 constexpr std::string_view kReceive = "_Recv";
 constexpr std::string_view kSend = ":_Send";
-/// Nodes that are ready run one after another inside of this.
-constexpr std::string_view kRun = "ExecutorState::Process";
-/// A thread of the pool takes up a task; within it a buffer is had for what has come.
+/// The event in which an executor runs its ready nodes, one after another. It has the number of the
+/// execution, which the sends inside it lack.
+constexpr std::string_view kRunNodes = "ExecutorState::Process";
+/// A thread of the pool starts a task. The task that completes a receive allocates a buffer for the
+/// tensor; the size of this allocation is the size of the tensor.
 constexpr std::string_view kTask = "ThreadpoolListener::StartRegion";
-constexpr std::string_view kBuffer = "MemoryAllocation";
+constexpr std::string_view kAllocation = "MemoryAllocation";
 
 }  // namespace
 
@@ -34,16 +36,16 @@ void Receives::add_thread(std::vector<DecodedEvent>& events) {
   const DecodedEvent* running = nullptr;
   for (DecodedEvent* event : order) {
     if (event->name == kTask) buffer = -1;
-    if (event->name == kBuffer) buffer = event->requested_bytes;
-    if (event->name == kRun) running = event;
+    if (event->name == kAllocation) buffer = event->requested_bytes;
+    if (event->name == kRunNodes) running = event;
     if (sends(*event)) {
-      event->name = event->text;  // which node it is, not only what it does
+      event->name = event->text;  // the text has the node too; the display name has only the type
       if (running != nullptr && event->start <= running->end()) event->execution = running->run;
     }
     if (!receives(*event)) continue;
     Receive& receive = receives_[{event->execution, std::string(event->node)}];
-    if (event->name == kBegun) receive.start = event->start;
-    if (event->name != kOver) continue;
+    if (event->name == kReceiveStarts) receive.start = event->start;
+    if (event->name != kReceiveDone) continue;
     receive.end = event->start;
     receive.bytes = buffer;
   }
@@ -57,7 +59,8 @@ void Receives::finish(RankColumns& rank) const {
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.second.start < b.second.start; });
-  std::vector<Nanos> busy_until;  // many are under way at once: each on the first free lane
+  // Receives overlap, so each one goes to the first lane that is free.
+  std::vector<Nanos> busy_until;
   for (const auto& [key, receive] : order) {
     const auto free = std::find_if(busy_until.begin(), busy_until.end(),
                                    [&](Nanos until) { return until <= receive.start; });

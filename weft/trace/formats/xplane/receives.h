@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that TensorFlow's functions get from another task: a receive is begun on one thread and
-// over on another, and what it took is what lies between. Both tasks number the execution of the
-// function alike, so that sends and receives can be paired.
+// Finds the tensors that a TensorFlow function receives from another task. A receive starts on one
+// thread and is done on another; its duration is the time between these two events. Both tasks give
+// an execution of the function the same number, so sends and receives can be paired by it.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ namespace weft::trace::xplane {
 
 class Receives {
  public:
-  /// The events of one host thread. Sends among them get the execution that they belong to.
+  /// Takes the events of one host thread. Sets `execution` of the sends among them.
   void add_thread(std::vector<DecodedEvent>& events);
-  /// Gives each to the rank, as "node:_Recv" with the execution it belongs to as external id.
+  /// Adds all receives to the rank, as events "NODE:_Recv" with the number of the execution as
+  /// external id. Call it once, after all threads.
   void finish(RankColumns& rank) const;
 
  private:

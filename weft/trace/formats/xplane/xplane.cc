@@ -15,13 +15,13 @@ constexpr DiagnosticKind kCut{"cut-file", Severity::kDataLoss,
                               "the file ends too early; the events before the end were used",
                               "copy it again, or let the profiler finish writing"};
 constexpr DiagnosticKind kDamaged{"damaged-protobuf", Severity::kDataLoss,
-                                  "the file stops being protobuf; what stands before was used",
+                                  "the file stops being protobuf; the events before that were used",
                                   "copy the file again, or record again"};
 constexpr DiagnosticKind kBadMessage{"damaged-message", Severity::kDataLoss,
                                      "parts that could not be decoded were left out",
                                      "copy the file again, or record again"};
 
-/// "tw003" of ".../tw003.xplane.pb.gz".
+/// The host in a file name: "tw003" for ".../tw003.xplane.pb.gz".
 std::string host_from_name(std::string_view path) {
   path.remove_prefix(std::min(path.find_last_of('/') + 1, path.size()));
   return std::string(path.substr(0, path.find(".xplane")));
@@ -34,7 +34,8 @@ class XplaneReader final : public Reader {
     return "JAX, XLA and TensorFlow profiles (XSpace protobuf, *.xplane.pb)";
   }
 
-  /// The first plane has to begin as one: perhaps an id, then a name that profilers use.
+  /// The format has no magic number. So the first field must be a plane that begins with an
+  /// optional id and then a name that profilers use.
   int recognise(std::string_view head) const override {
     const auto source = memory_source(head, "");
     ProtoStream stream(*source);
@@ -75,17 +76,16 @@ class XplaneReader final : public Reader {
   static std::string why_empty(const ProtoStream& stream, const xplane::RawSpace& space) {
     if (stream.cut()) {
       return "the file ends before the names of its first events; copy it again or let the "
-             "profiler "
-             "finish writing";
+             "profiler finish writing";
     }
     if (stream.broken()) {
       return "the file is damaged before its first usable event; copy it again, or record again";
     }
     return space.events > 0
-               ? "none of the events lies on a device or on a thread of the host; name a file that "
-                 "jax.profiler or tf.profiler wrote"
-               : "the profile holds no events; check that something ran between its start and its "
-                 "end";
+               ? "no event belongs to a device or to a host thread; pass a file that jax.profiler "
+                 "or tf.profiler wrote"
+               : "the profile contains no events; check that something ran between its start and "
+                 "its end";
   }
 };
 

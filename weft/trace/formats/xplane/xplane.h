@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// XSpace protobuf of JAX, XLA and TensorFlow (plugins/profile/RUN/HOST.xplane.pb), plain or gzip.
+// Reader of JAX, XLA and TensorFlow profiles (plugins/profile/RUN/HOST.xplane.pb, plain or gzip).
+// They are protobuf messages of type XSpace.
 #pragma once
 
 #include <memory>
@@ -8,8 +9,9 @@
 
 namespace weft::trace {
 
-/// Gives one RankTrace a device of the process, numbered as the process counts them; files of
-/// several hosts are joined when runs are sorted. See xplane/assemble.h for who gets which events.
+/// The reader gives one RankTrace per device of the process, with the process's own number of the
+/// device as rank. Files of several hosts are joined later, when runs are sorted.
+/// xplane/assemble.h tells which events belong to which device.
 std::unique_ptr<Reader> make_xplane_reader();
 
 }  // namespace weft::trace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs as probes write them, for tests.
+// For tests: builds logs in the format of the probes.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace weft::trace::probe {
 
-/// MadeLog(LogKind::kWire, {.process = 7, .rank = 0}).put(...).bytes()
-class MadeLog {
+/// Example: FakeLog({.kind = LogKind::kWire, .process = 7, .rank = 0}).chunk().record(...).bytes()
+class FakeLog {
  public:
   static constexpr std::size_t kHeaderBytes = 4096;
   static constexpr std::size_t kChunkBytes = 16384;
 
-  explicit MadeLog(LogHeader from, std::uint32_t state = 1, std::uint64_t lost = 0) {
+  explicit FakeLog(LogHeader from, std::uint32_t state = 1, std::uint64_t lost = 0) {
     bytes_.assign(kHeaderBytes, '\0');
     poke(0, std::string_view("weftlog\0", 8));
     poke_number<std::uint32_t>(8, 1);
@@ -32,8 +32,8 @@ class MadeLog {
     poke(120, from.host);
   }
 
-  /// The records that follow are of this thread.
-  MadeLog& chunk(std::int64_t thread = 1) {
+  /// Begins a chunk: the records that follow are written by this thread.
+  FakeLog& chunk(std::int64_t thread = 1) {
     chunk_ = bytes_.size();
     bytes_.resize(chunk_ + kChunkBytes, '\0');
     poke(chunk_, "WCNK");
@@ -44,7 +44,7 @@ class MadeLog {
     return record(RecordType::kThread, 0, fields);
   }
 
-  MadeLog& record(RecordType type, Nanos time, std::string_view fields) {
+  FakeLog& record(RecordType type, Nanos time, std::string_view fields) {
     std::string body(1, static_cast<char>(type));
     signed_number(body, time - time_);
     body += fields;
@@ -57,8 +57,8 @@ class MadeLog {
     return *this;
   }
 
-  /// 10.0.0.LOCAL:LOCAL -> 10.0.0.PEER:PEER
-  MadeLog& connection(std::uint64_t id, std::uint8_t local, std::uint8_t peer, bool whole = true) {
+  /// Adds the connection from 10.0.0.LOCAL:LOCAL to 10.0.0.PEER:PEER.
+  FakeLog& connection(std::uint64_t id, std::uint8_t local, std::uint8_t peer, bool whole = true) {
     std::string fields;
     for (const std::uint64_t n : {id, std::uint64_t{4}, std::uint64_t{whole ? 0u : 1u}}) {
       number(fields, n);
@@ -70,7 +70,7 @@ class MadeLog {
     return record(RecordType::kConnection, time_, fields);
   }
 
-  MadeLog& transfer(bool outgoing, std::uint64_t id, Nanos start, Nanos duration,
+  FakeLog& transfer(bool outgoing, std::uint64_t id, Nanos start, Nanos duration,
                     std::int64_t offset, Bytes size) {
     std::string fields;
     number(fields, static_cast<std::uint64_t>(duration));

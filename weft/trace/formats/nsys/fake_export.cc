@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/trace/formats/nsys/made_export.h"
+#include "weft/trace/formats/nsys/fake_export.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -9,7 +9,7 @@ namespace {
 
 std::string text(const std::string& value) { return "'" + value + "'"; }
 
-/// The id of a string, put there if it is new.
+/// SQL that adds a string to StringIds if it is new.
 std::string intern(const std::string& value) {
   return "INSERT INTO StringIds(value) SELECT " + text(value) +
          " WHERE NOT EXISTS (SELECT 1 FROM StringIds WHERE value = " + text(value) + ");\n";
@@ -28,7 +28,7 @@ std::string list(const Values&... values) {
 
 }  // namespace
 
-std::string made_database(const std::string& sql) {
+std::string fake_database(const std::string& sql) {
   sqlite3* database = nullptr;
   EXPECT_EQ(sqlite3_open(":memory:", &database), SQLITE_OK);
   const std::string all = "PRAGMA page_size = 512; BEGIN; " + sql + "; COMMIT";
@@ -44,7 +44,7 @@ std::string made_database(const std::string& sql) {
   return content;
 }
 
-std::string made_tables() {
+std::string fake_tables() {
   const std::string device =
       "start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, "
       "correlationId INTEGER, globalPid INTEGER";
@@ -67,7 +67,7 @@ std::string made_tables() {
          "INTEGER, text TEXT, textId INTEGER, jsonText TEXT);\n";
 }
 
-std::string made_kernel(const std::string& name, std::int64_t process, int device, int stream,
+std::string fake_kernel(const std::string& name, std::int64_t process, int device, int stream,
                         std::int64_t start, std::int64_t end, int correlation) {
   // The context has the number of the device plus one.
   return intern(name) + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" +
@@ -75,33 +75,33 @@ std::string made_kernel(const std::string& name, std::int64_t process, int devic
          ", " + id_of(name) + ", 8, 1, 1, 128, 1, 1, NULL);\n";
 }
 
-std::string made_call(const std::string& name, std::int64_t process, std::int64_t start,
+std::string fake_call(const std::string& name, std::int64_t process, std::int64_t start,
                       std::int64_t end, int correlation) {
   return intern(name) + "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" +
          list(start, end, process + 7, correlation) + ", " + id_of(name) + ");\n";
 }
 
-std::string made_range(const std::string& name, std::int64_t process, std::int64_t start,
+std::string fake_range(const std::string& name, std::int64_t process, std::int64_t start,
                        std::int64_t end, const std::string& json, int type) {
   return "INSERT INTO NVTX_EVENTS VALUES (" + list(start, end, type, process + 7) + ", " +
          text(name) + ", NULL, " + (json.empty() ? "NULL" : text(json)) + ");\n";
 }
 
-std::string made_job() {
-  std::string sql = made_tables();
+std::string fake_job() {
+  std::string sql = fake_tables();
   for (const std::int64_t process : {kFirstProcess, kSecondProcess}) {
     const int device = process == kFirstProcess ? 0 : 1;
     for (int step = 0; step < 2; ++step) {
       const std::int64_t at = 1'000'000'000 + step * 1'000'000 + device * 1'000;
       const int call = 10 * step + 1;
       sql +=
-          made_range("step " + std::to_string(step + 5), process, at, at + 900'000) +
-          made_range("aten::mm, seq = 3, op_id = 9, sizes = [[4, 8], [8, 2]]", process, at + 1'000,
+          fake_range("step " + std::to_string(step + 5), process, at, at + 900'000) +
+          fake_range("aten::mm, seq = 3, op_id = 9, sizes = [[4, 8], [8, 2]]", process, at + 1'000,
                      at + 9'000) +
-          made_call("cudaLaunchKernel_v7000", process, at + 2'000, at + 4'000, call) +
-          made_kernel("gemm", process, device, 7, at + 5'000, at + 300'000, call) +
-          made_call("cudaLaunchKernelExC_v11060", process, at + 12'000, at + 14'000, call + 1) +
-          made_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)", process,
+          fake_call("cudaLaunchKernel_v7000", process, at + 2'000, at + 4'000, call) +
+          fake_kernel("gemm", process, device, 7, at + 5'000, at + 300'000, call) +
+          fake_call("cudaLaunchKernelExC_v11060", process, at + 12'000, at + 14'000, call + 1) +
+          fake_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage)", process,
                       device, 20, at + 310'000, 1'000'800'000 + step * 1'000'000, call + 1);
     }
   }
