@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// pieces() works shard by shard. A shard is a distinct part of the old layout together with all
+// devices that hold it.
+//   1. For every part of the new layout, look up the shards that overlap it: for each dimension,
+//   the
+//      slots that overlap, and then every combination of them. Each shard records the receiver.
+//   2. For every shard, distribute its receivers over its holders.
+//   3. Sort by parts.
+// pieces_of() does the same, but only for the shards that the device holds or needs. To choose the
+// same senders it must know all receivers of such a shard, unless the shard has only one holder.
 #include "weft/reshard/round/exchange.h"
 
 #include <algorithm>
@@ -14,7 +23,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Groups of `from` that each group of `to` is made of, sorted: there may be as many as devices.
+/// By group of `to`: the groups of `from` that are merged into it, sorted for binary search, since
+/// there may be as many groups as devices.
 std::vector<std::vector<std::int32_t>> source_groups_of(const Layout& from, const Layout& to) {
   std::vector<std::vector<std::int32_t>> groups(to.groups);
   for (std::size_t i = 0; i < from.group_of_summand.size(); ++i) {
@@ -27,11 +37,11 @@ std::vector<std::vector<std::int32_t>> source_groups_of(const Layout& from, cons
   return groups;
 }
 
-bool among(const std::vector<std::int32_t>& sorted, std::int32_t item) {
+bool contains(const std::vector<std::int32_t>& sorted, std::int32_t item) {
   return std::binary_search(sorted.begin(), sorted.end(), item);
 }
 
-/// The parts of each device, where some device has several.
+/// By device: all its parts. Needed only if some device has several.
 std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   std::vector<std::vector<Part>> parts(layout.devices());
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -40,7 +50,7 @@ std::vector<std::vector<Part>> parts_of_devices(const Layout& layout) {
   return parts;
 }
 
-/// OverlapCache::overlapping_slots() of each dimension.
+/// By dimension: OverlapCache::overlapping_slots().
 using OverlappingSlots = std::vector<const OverlapCache::Slots*>;
 
 OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, OverlapCache& overlaps) {
@@ -51,10 +61,11 @@ OverlappingSlots overlapping_slots(const Layout& from, const Layout& to, Overlap
   return overlapping;
 }
 
-/// take(key) for every shard of `group` that may share elements with what `part` shall hold.
+/// Calls take(key) for every combination of slots that overlaps `part` of `to`. In a layout that is
+/// not a grid, no device may hold the combination.
 template <class Take>
-void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part part, std::int32_t group,
-                    const Take& take) {
+void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part part,
+                    std::int32_t group, const Take& take) {
   const std::size_t dims = overlapping.size();
   std::vector<const std::vector<std::int32_t>*> slots(dims);
   for (std::size_t i = 0; i < dims; ++i) {
@@ -73,9 +84,10 @@ void for_each_shard(const OverlappingSlots& overlapping, const Layout& to, Part 
   }
 }
 
-/// Spreads the receivers of a shard over its holders, those of the receiver's node if there are
-/// any: the largest piece first, each to the holder that has least to send. All pieces that a
-/// device sends come from its one shard, so balancing each shard balances the devices.
+/// Assigns the receivers of a shard to its holders, preferring holders on the receiver's node.
+/// Largest piece first, each to the holder with the least to send (longest-processing-time-first
+/// scheduling). With one part per device, everything a device sends comes from one shard, so
+/// balancing each shard balances all devices.
 std::vector<Device> senders(const Shard& shard, const Layout& to,
                             const std::vector<std::int32_t>& node_of) {
   if (shard.holders.size() == 1)
@@ -87,7 +99,7 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   });
   std::vector<Device> sender(shard.receivers.size());
   if (node_of.empty()) {
-    // The holder with least to send, the first of them where several have.
+    // A heap of (load, holder): ties go to the first holder, so that all devices agree.
     using Load = std::pair<std::int64_t, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
     for (std::size_t holder = 0; holder < shard.holders.size(); ++holder) loads.push({0, holder});
@@ -102,7 +114,7 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   std::vector<std::int64_t> load(shard.holders.size(), 0);
   for (const std::size_t i : order) {
     const Device receiver = to.device_of(shard.receivers[i].part);
-    // Other nodes come behind all of the own one.
+    // Any holder on the receiver's node comes before all holders on other nodes.
     const auto cost = [&](std::size_t holder) {
       const bool far = node_of[shard.holders[holder]] != node_of[receiver];
       return std::pair{far, load[holder]};
@@ -117,20 +129,24 @@ std::vector<Device> senders(const Shard& shard, const Layout& to,
   return sender;
 }
 
-/// Tells a shard that `part` of the new layout needs a piece of it, unless its device holds it.
+/// Records in the shard that `part` of the new layout needs a piece of it, unless the device of
+/// that part holds the shard itself.
 void add_receiver(const Layout& from, const Layout& to,
-                  const std::vector<std::vector<std::int32_t>>& source_groups, Part part, Shard& shard) {
+                  const std::vector<std::vector<std::int32_t>>& source_groups, Part part,
+                  Shard& shard) {
   const Device device = to.device_of(part);
   if (std::binary_search(shard.holders.begin(), shard.holders.end(), device)) return;
   const std::vector<std::int32_t>& needed = source_groups[to.group[part]];
-  const bool has_own = among(needed, from.group[device]);
+  const bool has_own = contains(needed, from.group[device]);
+  // Exactly one of the groups is stored and the others are added to it.
   const std::int32_t base = has_own ? from.group[device] : needed.front();
   const std::int64_t elements = common_elements(from, shard.part, to, part);
   shard.receivers.push_back({elements, part, from.group[shard.part] != base});
 }
 
-/// Tells every shard who needs a piece of it.
-void collect_receivers(const Layout& from, const Layout& to, OverlapCache& overlaps, Shards& shards) {
+/// Records the receivers of every shard.
+void collect_receivers(const Layout& from, const Layout& to, OverlapCache& overlaps,
+                       Shards& shards) {
   const auto source_groups = source_groups_of(from, to);
   const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
   for (Part part = 0; part < to.parts(); ++part) {
@@ -148,7 +164,8 @@ bool by_parts(const Piece& a, const Piece& b) {
   return a.to_part != b.to_part ? a.to_part < b.to_part : a.from_part < b.from_part;
 }
 
-/// Sorted by numbers below `count`, equal ones as they were: in linear time.
+/// Stable counting sort by number(piece), which is below `count`. Linear time: a round may have
+/// millions of pieces.
 template <class Number>
 std::vector<Piece> sorted_by(const Number& number, std::size_t count, std::vector<Piece> list) {
   std::vector<std::size_t> first(count + 1, 0);
@@ -186,7 +203,7 @@ std::vector<std::int64_t> kept(const Layout& from, const Layout& to) {
   for (Part part = 0; part < to.parts(); ++part) {
     const Device device = to.device_of(part);
     if (to.group[part] == Layout::kAbsent || from.group[device] == Layout::kAbsent) continue;
-    if (!among(source_groups[to.group[part]], from.group[device])) continue;
+    if (!contains(source_groups[to.group[part]], from.group[device])) continue;
     if (further.empty()) {
       own[device] += common_elements(from, device, to, part);
     } else {
@@ -226,7 +243,7 @@ std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& ov
     }
     shard.receivers = {};
   }
-  // Shards come in the order of from_part.
+  // Shards are listed in the order of from_part, and the sort is stable.
   return sorted_by([](const Piece& piece) { return piece.to_part; }, to.parts(), std::move(all));
 }
 
@@ -237,7 +254,7 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
   const auto source_groups = source_groups_of(from, to);
   const OverlappingSlots overlapping = overlapping_slots(from, to, overlaps);
   const OverlappingSlots overlapping_back = overlapping_slots(to, from, overlaps);
-  // Parts of the new layout by group and slots, to find out who wants something of a shard.
+  // The new layout by group and slots, to look up the receivers of a shard.
   Shards wanted(to);
   const GroupMerge merge(from, to);
   std::vector<Piece> own;
@@ -278,7 +295,7 @@ std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
           visited.insert(shard);
           return;
         }
-        // The only holder sends it, whoever else wants something of it.
+        // The only holder is the sender, so the other receivers do not matter.
         add_receiver(from, to, source_groups, part, *shard);
         const Shard::Receiver& receiver = shard->receivers.back();
         own.push_back({shard->holders[0], self, shard->part, part, receiver.add});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one move that every plan is made of: all devices go from one layout to the next in one round,
-// each receiving exactly what it lacks. An all-gather, an all-to-all, a permute, a reduce-scatter
-// and a direct all-to-all-v are all exchanges; only the two layouts differ.
+// An exchange is one round that takes all devices from one layout to the next; each device receives
+// exactly the elements that it lacks. All-gather, all-to-all, permute, reduce-scatter and direct
+// all-to-all-v are all exchanges; only the two layouts differ. So plans need no other operation.
 #pragma once
 
 #include <vector>
@@ -12,35 +12,38 @@
 
 namespace weft::reshard {
 
-/// What one device sends to another out of one part of the old layout, for one part of the new: the
-/// elements that both parts have.
+/// What one device sends to another from one part of the old layout for one part of the new layout:
+/// all elements that are in both parts.
 struct Piece {
   Device from = 0, to = 0;
-  Part from_part = 0;  ///< of the old layout: the first that has the sender's region and group
-  Part to_part = 0;    ///< of the new layout
-  bool add = false;
+  Part from_part = 0;  ///< in the old layout: the first part with the sender's region and group
+  Part to_part = 0;    ///< in the new layout
+  bool add = false;    ///< the receiver adds the piece to what it has, instead of storing it
 
   bool operator==(const Piece&) const = default;
 };
 
-/// Whether an exchange can lead there: groups of summands may be joined, never be parted.
+/// Whether an exchange can lead from one layout to the other: it can merge groups of summands but
+/// never split one.
 bool exchangeable(const Layout& from, const Layout& to);
 
-/// Elements of what each device shall hold that it has already, of whatever group of summands it
-/// has.
+/// By device: elements of its parts of `to` that it holds already. If its group of summands is one
+/// of several to be added up, elements of that group count.
 std::vector<std::int64_t> kept(const Layout& from, const Layout& to);
-/// Elements that each device receives in exchange(from, to).
+/// By device: elements that it receives in exchange(from, to).
 std::vector<std::int64_t> received(const Layout& from, const Layout& to);
 
-/// The transfers. A device takes from itself what it holds; else each piece comes from one of the
-/// copies, from one of the same node if there is any, and loads of copies are balanced. Where
-/// summands are reduced, one group (the device's own where it has one) is put in place and the
-/// others are added. In the order of receivers, then senders.
+/// The transfers of one round. A device keeps the elements that it holds. Any other piece comes
+/// from one of the devices that hold a copy, if possible from one of the receiver's node, and the
+/// load is balanced over the copies. If summands are reduced, one group is stored (the receiver's
+/// own, if it has one) and the others are added. Sorted by receiver, then sender.
 Round exchange(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
-/// The same as pieces, in the order of to_part, from_part.
+/// The same transfers as pieces, sorted by to_part, then from_part.
 std::vector<Piece> pieces(const Layout& from, const Layout& to, OverlapCache& overlaps);
-/// Those that `self` sends or receives, without making all others.
-std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to, OverlapCache& overlaps);
+/// Only the pieces that `self` sends or receives, without computing all others. Every device that
+/// calls it chooses the same senders as pieces() does.
+std::vector<Piece> pieces_of(Device self, const Layout& from, const Layout& to,
+                             OverlapCache& overlaps);
 
 }  // namespace weft::reshard

@@ -17,7 +17,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Counted from the transfers themselves.
+/// The traffic as counted from the list of transfers.
 Traffic counted(const Round& round, const std::vector<std::int32_t>& node_of) {
   std::map<Device, std::int64_t> received;
   std::map<std::int32_t, std::int64_t> into_node;
@@ -43,24 +43,26 @@ Traffic counted(const Round& round, const std::vector<std::int32_t>& node_of) {
   return sum;
 }
 
-void expect_told(const Layout& from, const Layout& to, const std::vector<std::int32_t>& node_of) {
+/// Expects that traffic() agrees with the count.
+void expect_traffic(const Layout& from, const Layout& to,
+                    const std::vector<std::int32_t>& node_of) {
   OverlapCache overlaps(node_of);
-  const Traffic told = traffic(from, to, overlaps);
+  const Traffic predicted = traffic(from, to, overlaps);
   const Traffic real = counted(exchange(from, to, overlaps), node_of);
-  EXPECT_EQ(told.recv_max, real.recv_max);
-  EXPECT_EQ(told.recv_total, real.recv_total);
-  EXPECT_EQ(told.peers_max, real.peers_max);
-  EXPECT_EQ(told.node_recv_max, real.node_recv_max);
+  EXPECT_EQ(predicted.recv_max, real.recv_max);
+  EXPECT_EQ(predicted.recv_total, real.recv_total);
+  EXPECT_EQ(predicted.peers_max, real.peers_max);
+  EXPECT_EQ(predicted.node_recv_max, real.node_recv_max);
 }
 
-TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
+TEST(Exchange, TrafficAgreesWithTheListOfTransfers) {
   for (unsigned seed = 0; seed < 900; ++seed) {
     SCOPED_TRACE(seed);
     Problem problem = random_problem(
         seed, {.even = seed % 3 == 0, .partial = seed % 5 == 0, .other_mesh = seed % 2 == 0});
     if (problem.target.partial()) continue;
     if (seed % 4 == 0) set_nodes(problem, 1 + seed % 3);
-    expect_told(problem.source, problem.target, problem.node_of);
+    expect_traffic(problem.source, problem.target, problem.node_of);
     std::vector<std::int64_t> by_device;
     OverlapCache overlaps(problem.node_of);
     traffic(problem.source, problem.target, overlaps, &by_device);
@@ -68,8 +70,9 @@ TEST(Exchange, TrafficIsWhatTheTransfersAddUpTo) {
   }
 }
 
-TEST(Exchange, TrafficOfTypesOnTheWayIsToldAsWell) {
-  // Strided parts, cuts in the frame of an end, summands half reduced.
+TEST(Exchange, TrafficOfIntermediateTypesAgreesWithTheListOfTransfers) {
+  // Intermediate types have strided parts, cuts in the frame of an end, and partly reduced
+  // summands.
   for (unsigned seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
     Problem problem = random_problem(
@@ -83,16 +86,16 @@ TEST(Exchange, TrafficOfTypesOnTheWayIsToldAsWell) {
     const auto ways = moves(*factored, numbers.of(factored->from), numbers);
     for (std::size_t i = 0; i < ways.size(); i += 1 + ways.size() / 12) {
       const LayoutPtr way = layouts.layout(ways[i]);
-      expect_told(problem.source, *way, problem.node_of);
-      expect_told(*way, problem.target, problem.node_of);
+      expect_traffic(problem.source, *way, problem.node_of);
+      expect_traffic(*way, problem.target, problem.node_of);
       for (const TypeNumber next : moves(*factored, ways[i], numbers)) {
-        expect_told(*way, *layouts.layout(next), problem.node_of);
+        expect_traffic(*way, *layouts.layout(next), problem.node_of);
       }
     }
   }
 }
 
-TEST(Exchange, NodesThatAreGridsAreToldByProductsAsHolderByHolder) {
+TEST(Exchange, ProductsAndCountingGiveTheSameTrafficBetweenNodes) {
   std::int64_t grids = 0, others = 0;
   for (unsigned seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
@@ -109,7 +112,8 @@ TEST(Exchange, NodesThatAreGridsAreToldByProductsAsHolderByHolder) {
       Layout layout = *layouts.layout(way);
       OverlapCache overlaps(problem.node_of);
       const std::int64_t lacks = node_deficit_max(layout, target, overlaps);
-      // Never more than a round brings, and nothing else than without the short cut.
+      // The bound never exceeds what a round brings, and the fast path for grids does not change
+      // it.
       EXPECT_LE(lacks, node_inflow_max(layout, target, overlaps));
       (layout.node_grid ? grids : others) += 1;
       layout.node_grid = false;
@@ -120,7 +124,7 @@ TEST(Exchange, NodesThatAreGridsAreToldByProductsAsHolderByHolder) {
   EXPECT_GT(others, 200);
 }
 
-TEST(Exchange, ADeviceFindsItsOwnPiecesWithoutAllOthers) {
+TEST(Exchange, PiecesOfADeviceAreThoseOfAllPiecesThatItTakesPartIn) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     Problem problem = random_problem(seed, {.partial = seed % 2 == 1, .other_mesh = true});
     if (problem.target.partial()) problem.target = problem.source;
@@ -146,8 +150,8 @@ TEST(Exchange, OneRoundMeetsTheReceiveBoundExactly) {
   }
 }
 
-TEST(Exchange, CopiesShareTheSending) {
-  // One row block on devices 0-3, the other on 4-7; everybody wants everything.
+TEST(Exchange, DevicesWithCopiesShareTheSending) {
+  // Devices 0-3 hold one block of rows, devices 4-7 the other; every device wants the whole array.
   const Problem problem = parsed("x=2,y=4", "8,8", "x,-", "-,-");
   OverlapCache overlaps;
   std::map<Device, std::int64_t> sent;
@@ -158,7 +162,7 @@ TEST(Exchange, CopiesShareTheSending) {
   for (const auto& [device, elements] : sent) EXPECT_EQ(elements, 32) << device;
 }
 
-TEST(Exchange, SummandsAreAddedToTheOneThatIsThere) {
+TEST(Exchange, AReceiverAddsToItsOwnSummand) {
   const Problem problem = parsed("x=2", "4", "-", "x", "x");
   OverlapCache overlaps;
   const Round round = exchange(problem.source, problem.target, overlaps);
@@ -167,7 +171,7 @@ TEST(Exchange, SummandsAreAddedToTheOneThatIsThere) {
   EXPECT_EQ(round[0].box, (Box{{0, 2}}));
 }
 
-TEST(Exchange, RaggedShardsGoAnywhere) {
+TEST(Exchange, RaggedShardsCanBeExchanged) {
   Problem problem;
   problem.shape = {5, 7};
   problem.devices = {0, 1, 2};
@@ -185,7 +189,7 @@ TEST(Exchange, RaggedShardsGoAnywhere) {
   EXPECT_EQ(bounds(problem).recv_max, 17);
 }
 
-TEST(Exchange, GroupsOfSummandsAreNeverParted) {
+TEST(Exchange, GroupsOfSummandsCanBeMergedButNotSplit) {
   const Problem problem = parsed("x=2", "4", "-", "-", "x");
   EXPECT_TRUE(exchangeable(problem.source, problem.target));
   EXPECT_FALSE(exchangeable(problem.target, problem.source));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How groups of summands join in an exchange.
+// Which groups of summands an exchange merges.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace weft::reshard {
 
 struct GroupMerge {
-  std::vector<std::int32_t> merged_group;  ///< by group of `from`
-  std::vector<std::int64_t> merged_count;     ///< by group of `to`: how many become one
+  std::vector<std::int32_t> merged_group;  ///< by group of `from`: the group of `to` it goes into
+  std::vector<std::int64_t> merged_count;  ///< by group of `to`: groups of `from` that it merges
 
   GroupMerge(const Layout& from, const Layout& to)
       : merged_group(from.groups, Layout::kAbsent), merged_count(to.groups, 0) {

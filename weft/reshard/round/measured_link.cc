@@ -8,7 +8,8 @@ namespace {
 
 using graph::CollectiveKind;
 
-/// The table of that kind with most ranks, or with two where `pair`.
+/// The table of that kind with most ranks; of send_recv only tables of two ranks. nullptr if there
+/// is none.
 const cost::LinkTable* pick(const std::vector<cost::LinkTable>& tables, CollectiveKind kind) {
   const cost::LinkTable* found = nullptr;
   const bool pair = kind == CollectiveKind::kSendRecv;
@@ -26,14 +27,14 @@ Result<Link> link_of(const std::vector<cost::LinkTable>& tables) {
   if (!table) table = pick(tables, CollectiveKind::kSendRecv);
   if (!table) {
     return fail(ErrorCode::kUsage,
-                "neither all_to_all nor send_recv of two ranks is in the table; measure them with "
-                "weft calibrate --collectives all_to_all,send_recv");
+                "the link table has neither all_to_all nor send_recv of two ranks; measure them "
+                "with weft calibrate --collectives all_to_all,send_recv");
   }
   Link link;
   link.step = table->latency() * 1000;
   link.bandwidth = 1;
   for (const cost::LinkRow& row : table->rows) {
-    // Of an all-to-all a rank keeps its own share.
+    // `bytes` is a rank's whole buffer. In an all-to-all it keeps one share and receives the rest.
     const bool all = table->collective == CollectiveKind::kAllToAll;
     const Bytes received = all ? row.bytes / table->ranks * (table->ranks - 1) : row.bytes;
     const double rate = static_cast<double>(received) / static_cast<double>(row.time) * 1e9;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices from what `weft calibrate` measured.
+// Derives the price of rounds from link tables that `weft calibrate` measured.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace weft::reshard {
 
-/// A step costs what the smallest transfer does, a device receives at the highest bandwidth seen.
-/// From the all-to-all of most ranks where there is one, since most rounds are like it; else from
-/// messages between two ranks; an Error (kUsage) where there is neither.
+/// The cost of a step is the time of the smallest measured transfer; the bandwidth is the highest
+/// that was measured. Uses the all-to-all with most ranks, since most rounds are like one. Without
+/// any, uses messages between two ranks. An Error (kUsage) if the tables have neither.
 Result<Link> link_of(const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::reshard

@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(MeasuredLink, AllToAllsCountWhatIsReceived) {
+TEST(MeasuredLink, TheBandwidthOfAnAllToAllCountsOnlyReceivedBytes) {
   const auto tables = cost::parse_links(
       R"([{"collective": "send_recv", "ranks": 2, "rows": [{"bytes": 8, "median_us": 3}]},
           {"collective": "all_to_all", "ranks": 4, "rows": [{"bytes": 1024, "median_us": 20},
@@ -19,7 +19,7 @@ TEST(MeasuredLink, AllToAllsCountWhatIsReceived) {
   EXPECT_EQ(link->bandwidth, 10'000'000'000);
 }
 
-TEST(MeasuredLink, MessagesWillDoAndOtherTablesWillNot) {
+TEST(MeasuredLink, SendRecvTablesAreAcceptedAndOthersRefused) {
   const auto messages = cost::parse_links(
       R"({"collective": "send_recv", "ranks": 2, "rows": [{"bytes": 1000000, "median_us": 50}]})",
       "test");

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both functions need, per node, how much of some wanted region the node's devices hold together.
+// If the devices of a node hold every combination of the pieces and groups that occur in the node
+// (the node is a grid), the union of what they hold is the product of the unions per dimension, so
+// counts are products of numbers from OverlapCache. This is so if a node is a whole digit of the
+// mesh. Other nodes, such as nodes of 3 devices on a mesh of 64, are counted device by device.
 #include "weft/reshard/round/nodes.h"
 
 #include <algorithm>
@@ -13,11 +18,11 @@
 namespace weft::reshard {
 namespace {
 
-/// By node: one device for each distinct part that its devices hold.
+/// By node: one device for each distinct part that the node's devices hold.
 class Holders {
  public:
   Holders(const Layout& layout, const OverlapCache& overlaps) {
-    std::vector<std::pair<std::uint64_t, Device>> seen;  // by what they hold
+    std::vector<std::pair<std::uint64_t, Device>> seen;  // (number of the part, device)
     first_.push_back(0);
     for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
       seen.clear();
@@ -36,7 +41,8 @@ class Holders {
   }
 
  private:
-  /// Of the combination of group and slots; a grid has hardly more of them than devices.
+  /// Numbers the combination of group and slots. It cannot overflow: a grid has hardly more
+  /// combinations than devices.
   static std::uint64_t number_of(const Layout& layout, Device device) {
     auto number = static_cast<std::uint64_t>(layout.group[device]);
     for (const auto& cut : layout.cuts) {
@@ -45,14 +51,15 @@ class Holders {
     return number;
   }
 
-  std::vector<std::size_t> first_;  ///< of a node
+  std::vector<std::size_t> first_;  ///< by node: where its devices begin in list_
   std::vector<Device> list_;
 };
 
-/// Whether the devices of every node hold all combinations of the pieces and groups they have.
+/// Whether every node is a grid: counts the distinct pieces per dimension and the distinct groups
+/// in each node, and compares their product with the number of distinct parts there.
 bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache& overlaps) {
   std::vector<std::size_t> combinations(overlaps.nodes(), 1);
-  std::vector<std::int32_t> seen_in;  // by slot or group: the last node that had it
+  std::vector<std::int32_t> seen_in;  // by slot or group: the last node that held it
   const auto count = [&](std::size_t numbers, const auto& number_of) {
     seen_in.assign(numbers, -1);
     for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
@@ -79,11 +86,13 @@ bool are_grids(const Layout& layout, const Holders& holders, const OverlapCache&
   return !layout.cuts.empty();
 }
 
-/// Groups of summands that the devices of each node have, where that is the same number for every
-/// group of `to` that they go into, and each device goes on with its own; else nullopt.
-std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& from, const Layout& to,
-                                                         const GroupMerge& merge,
-                                                         const OverlapCache& overlaps) {
+/// By node: how many groups of `from` its devices hold for each group of `to`. nullopt if that
+/// number differs between groups of `to`, or if a device's group does not go into the group that
+/// the device has in `to`: then counts are not products.
+std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& from,
+                                                                const Layout& to,
+                                                                const GroupMerge& merge,
+                                                                const OverlapCache& overlaps) {
   std::vector<std::int32_t> seen_in(from.groups, -1), merged_seen_in(to.groups, -1);
   std::vector<std::int64_t> counts(overlaps.nodes(), 0);
   for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
@@ -105,8 +114,8 @@ std::optional<std::vector<std::int64_t>> merged_groups_per_node(const Layout& fr
   return counts;
 }
 
-/// By device: elements that its node has of what it wants of each group, and all that it wants.
-/// Where nodes are grids, both are products over dimensions.
+/// By device: the elements that it wants in `to`, and how many of them some device of its node
+/// holds, for each group of summands. For nodes that are grids; both are products over dimensions.
 struct NodeDemand {
   const std::int64_t *near, *wanted;
 };
@@ -124,7 +133,7 @@ NodeDemand node_demand(const Layout& from, const Layout& to, OverlapCache& overl
           wants.values(to.devices(), overlaps.scratch()[1])};
 }
 
-/// Without summands.
+/// node_inflow_max() if nodes are grids and neither layout is partial.
 std::int64_t inflow_without_summands(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   const auto [near, wanted] = node_demand(from, to, overlaps);
   std::int64_t most = 0;
@@ -138,9 +147,10 @@ std::int64_t inflow_without_summands(const Layout& from, const Layout& to, Overl
   return most;
 }
 
-/// `groups`: see merged_groups_per_node().
+/// node_inflow_max() if nodes are grids. A device wants every group that is merged into its own
+/// group of `to`; its node supplies `groups` of them, see merged_groups_per_node().
 std::int64_t inflow_of_grids(const Layout& from, const Layout& to, const GroupMerge& merge,
-                        const std::vector<std::int64_t>& groups, OverlapCache& overlaps) {
+                             const std::vector<std::int64_t>& groups, OverlapCache& overlaps) {
   const auto [near, wanted] = node_demand(from, to, overlaps);
   std::int64_t most = 0;
   for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
@@ -154,9 +164,9 @@ std::int64_t inflow_of_grids(const Layout& from, const Layout& to, const GroupMe
   return most;
 }
 
-/// Holder by holder.
+/// node_inflow_max() for any nodes: compares each device with every distinct part of its node.
 std::int64_t inflow_by_holders(const Layout& from, const Layout& to, const GroupMerge& merge,
-                      const Holders& have, const OverlapCache& overlaps) {
+                               const Holders& have, const OverlapCache& overlaps) {
   std::vector<std::int64_t> into(overlaps.nodes(), 0);
   for (Device device = 0; device < to.devices(); ++device) {
     if (!to.holds(device)) continue;
@@ -170,7 +180,7 @@ std::int64_t inflow_by_holders(const Layout& from, const Layout& to, const Group
   return *std::max_element(into.begin(), into.end());
 }
 
-/// Whether the devices of a node have all groups of summands among them.
+/// Whether the devices of a node together hold all groups of summands.
 bool has_all_groups(const Layout& layout, std::int32_t node, const OverlapCache& overlaps) {
   if (layout.groups == 1) return true;
   std::vector<bool> has(layout.groups, false);
@@ -180,6 +190,7 @@ bool has_all_groups(const Layout& layout, std::int32_t node, const OverlapCache&
   return std::all_of(has.begin(), has.end(), [](bool there) { return there; });
 }
 
+/// node_deficit_max() if nodes are grids in both layouts.
 std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache& overlaps) {
   std::int64_t most = 0;
   Product wants, has;
@@ -196,8 +207,10 @@ std::int64_t deficit_of_grids(const Layout& from, const Layout& to, OverlapCache
   return most;
 }
 
+/// node_deficit_max() for any nodes. The devices of a node cover an element only as far as they
+/// hold every group of it, so the group that covers least decides.
 std::int64_t deficit_by_holders(const Layout& from, const Layout& to, const Holders& have,
-                           const Holders& want, const OverlapCache& overlaps) {
+                                const Holders& want, const OverlapCache& overlaps) {
   std::int64_t most = 0;
   std::vector<std::int64_t> covered(from.groups);
   for (std::int32_t node = 0; node < overlaps.nodes(); ++node) {
@@ -237,7 +250,8 @@ std::int64_t node_inflow_max(const Layout& from, const Layout& to, OverlapCache&
 }
 
 std::int64_t node_deficit_max(const Layout& from, const Layout& to, OverlapCache& overlaps) {
-  // Parts that overlap without being equal would be counted twice: no bound is known then.
+  // Parts that overlap without being equal would be counted twice, so there is no bound for layouts
+  // that are not grids.
   if (overlaps.node_of().empty() || to.partial() || !from.grid || !to.grid) return 0;
   WEFT_CHECK(from.further.empty() && to.further.empty());
   if (from.node_grid && to.node_grid) return deficit_of_grids(from, to, overlaps);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes into nodes from others. Devices of a node take from each other whatever any of them
-// holds, so only the rest has to come from elsewhere.
+// The traffic between nodes. Devices take pieces from devices of their own node where they can, so
+// only elements that no device of the node holds come from other nodes.
 #pragma once
 
 #include "weft/reshard/layout/layout.h"
@@ -8,14 +8,16 @@
 
 namespace weft::reshard {
 
-/// Elements that come into the node that gets most of them from others in exchange(from, to), of
-/// layouts with one part a device, `from` being a grid. Where its nodes are grids as well, linear
-/// in devices and dimensions; else in the size of nodes, too.
+/// The elements that enter a node from other nodes in exchange(from, to), for the node that gets
+/// most. Both layouts must have one part per device, and `from` must be a grid. Linear in devices
+/// and dimensions if the nodes are grids as well (see Layout::node_grid); otherwise each device is
+/// compared with every device of its node.
 std::int64_t node_inflow_max(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
-/// What the devices of a node want and none of them has, of the node that lacks most: it must come
-/// from others, whatever the plan. Of summands, what the node does not have all groups of. 0 where
-/// that is not known.
+/// A lower bound for every plan: the elements that devices of a node want in `to` and that none of
+/// them holds in `from`, for the node that lacks most. Each distinct element counts once per node.
+/// If `from` is partial, an element counts unless the node has all groups of its summands. Returns
+/// 0 if no bound is known.
 std::int64_t node_deficit_max(const Layout& from, const Layout& to, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

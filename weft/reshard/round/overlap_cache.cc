@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Cuts are compared in the cheapest way that their slots allow. If every slot is one strip, the
+// overlap of a device's own pieces is one intersection, and the number of overlapping slots follows
+// by division (equal tiles) or binary search. Block-cyclic and strided cuts have many strips per
+// slot and are swept strip by strip. All results are remembered under the addresses of both cuts.
 #include "weft/reshard/round/overlap_cache.h"
 
 #include <algorithm>
@@ -6,6 +10,7 @@
 namespace weft::reshard {
 
 OverlapCache::OverlapCache(std::vector<std::int32_t> node_of) : node_of_(std::move(node_of)) {
+  // Counting sort of devices by node.
   std::int32_t nodes = 0;
   for (const std::int32_t node : node_of_) nodes = std::max(nodes, node + 1);
   first_of_node_.assign(nodes + 1, 0);
@@ -37,7 +42,7 @@ const OverlapCache::NodeSlots& OverlapCache::node_slots(const CutPtr& cut) {
       seen_in_[slot] = node;
       known.slots.push_back(slot);
       known.held[node] += cut->lengths[slot];
-      // Mostly one goes on where the one before ends.
+      // Mostly a strip starts where the one before it ends; joining those keeps the list short.
       for (const Interval& strip : cut->slots[slot]) {
         if (!together.empty() && together.back().high == strip.low) {
           together.back().high = strip.high;
@@ -113,7 +118,7 @@ const OverlapCache::Slots& OverlapCache::overlapping_slots(const CutPtr& from, c
   const auto [found, fresh] = slots_.try_emplace({from.get(), to.get()});
   if (!fresh) return found->second;
   const Pieces& pieces = pieces_of(from);
-  pieces_of(to);  // keeps it, too
+  pieces_of(to);  // keeps `to` alive, too, since its address is part of the key
   found->second.resize(to->slots.size());
   for (std::size_t slot = 0; slot < to->slots.size(); ++slot) {
     std::vector<std::int32_t>& list = found->second[slot];
@@ -130,10 +135,11 @@ void OverlapCache::compare_single_strips(const CutPtr& from, const Cut& to, Over
   for (std::size_t slot = 0; slot < to.slots.size(); ++slot) {
     if (to.slots[slot].empty()) continue;
     const Interval& strip = to.slots[slot].front();
-    if (pieces == nullptr) {  // at equal distances
+    if (pieces == nullptr) {  // slots of `from` start at multiples of the tile
       counts_[slot] = (strip.high - 1) / from->tile - strip.low / from->tile + 1;
       continue;
     }
+    // Slots of `from` before `first` end at or before the strip; `last` may still start within it.
     const auto first = std::upper_bound(pieces->reach.begin(), pieces->reach.end(), strip.low);
     auto last = std::lower_bound(first, pieces->reach.end(), strip.high);
     const std::size_t next = last - pieces->reach.begin();
@@ -150,7 +156,7 @@ void OverlapCache::compare_single_strips(const CutPtr& from, const Cut& to, Over
 void OverlapCache::sweep_strips(const CutPtr& from, const Cut& to, Overlap& overlap) {
   const Pieces& pieces = pieces_of(from);
   const std::size_t slots = to.slots.size();
-  // Counted, summed up, and counted back: first_[slot] is where the parts of a slot begin.
+  // Counting sort of parts by slot: afterwards first_[slot] is where the parts of the slot begin.
   first_.assign(slots + 1, 0);
   order_.resize(to.slot_of.size());
   for (const std::int32_t slot : to.slot_of) ++first_[slot];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all exchanges of a plan share.
+// Remembers how the cuts of two layouts overlap. A search prices thousands of rounds whose layouts
+// share most of their cuts, so each pair of cuts is compared once.
 #pragma once
 
 #include <array>
@@ -14,24 +15,31 @@
 
 namespace weft::reshard {
 
-/// How two cuts of one dimension meet, in numbers.
+/// The overlap of two cuts of one dimension. All lengths count elements of that dimension.
 struct Overlap {
-  std::vector<std::int64_t> common;  ///< by part of `to`: length that the part of `from` shares
-  std::int64_t uniform_count = -1;  ///< slots of `from` that any slot of `to` meets; -1: it differs
-  std::vector<std::int64_t> count_of;  ///< by part of `to`, where it differs; else empty
+  /// By part of `to`: the length that this part's piece and the same device's piece of `from`
+  /// share.
+  std::vector<std::int64_t> common;
+  /// The number of slots of `from` that each slot of `to` overlaps; -1 if that number differs.
+  std::int64_t uniform_count = -1;
+  /// By part of `to`: that number, if it differs; empty otherwise.
+  std::vector<std::int64_t> count_of;
 };
 
-/// The same in nodes, of cuts whose slots are disjoint.
+/// The overlap of two cuts with what the devices of a node hold together. The slots of each cut
+/// must be disjoint.
 struct NodeOverlap {
-  std::vector<std::int64_t> near;  ///< by part of `to`: length that its node has of `from`
-  std::vector<std::int64_t> both;  ///< by node: length that it has of both
+  /// By part of `to`: the length of its piece that some device of its node holds in `from`.
+  std::vector<std::int64_t> near;
+  /// By node: the length that its devices hold in `from` and also in `to`.
+  std::vector<std::int64_t> both;
 };
 
-/// What exchanges share: the nodes of devices, and which pieces of one dimension share elements,
-/// remembered for pairs of cuts.
+/// The nodes of devices, and the overlaps of all pairs of cuts that were asked for. Keeps the cuts
+/// alive. One object is for one thread.
 class OverlapCache {
  public:
-  /// `node_of`: by device; empty where all devices are alike.
+  /// `node_of`: by device; empty if nodes do not matter.
   explicit OverlapCache(std::vector<std::int32_t> node_of = {});
 
   const std::vector<std::int32_t>& node_of() const { return node_of_; }
@@ -44,27 +52,29 @@ class OverlapCache {
   /// For each slot of `to`, the slots of `from` that it shares elements with.
   using Slots = std::vector<std::vector<std::int32_t>>;
   const Slots& overlapping_slots(const CutPtr& from, const CutPtr& to);
-  /// Both of layouts with one part a device.
+  /// Both cuts must be of layouts with one part per device.
   const Overlap& overlap(const CutPtr& from, const CutPtr& to);
-  /// Likewise, where there are nodes.
+  /// The same for nodes; requires node_of().
   const NodeOverlap& overlap_in_nodes(const CutPtr& from, const CutPtr& to);
-  /// By node, the length of what its devices hold.
+  /// By node: the length that its devices hold together in `cut`.
   const std::vector<std::int64_t>& held_in_nodes(const CutPtr& cut) { return node_slots(cut).held; }
 
-  /// Numbers of devices for whoever works on one round, kept so that they are not made for each.
+  /// Scratch memory with one number per device, for a caller that prices one round. Kept here so
+  /// that a search does not allocate it for every round.
   using Scratch = std::array<std::vector<std::int64_t>, 3>;
   Scratch& scratch() { return scratch_; }
 
  private:
-  /// Strips of all slots, sorted.
+  /// The strips of all slots of a cut, sorted by their start, for binary search.
   struct Pieces {
     struct Piece {
       Interval strip;
       std::int32_t slot;
     };
-    CutPtr cut;  ///< kept, so that no other cut gets its address
+    CutPtr cut;  ///< kept alive, so that its address stays a valid key of the cache
     std::vector<Piece> list;
-    /// Slots may overlap in layouts of free boxes: how far up any piece so far reaches.
+    /// By piece: the largest end of this and all earlier pieces. Ends alone are not sorted, because
+    /// slots may overlap in layouts of free boxes.
     std::vector<std::int64_t> reach;
   };
   struct Pair {
@@ -78,22 +88,22 @@ class OverlapCache {
     }
   };
   const Pieces& pieces_of(const CutPtr& cut);
-  /// take(slot of `from`, length) for each strip of it that a slot of `to` meets.
+  /// Calls take(slot of `from`, length) for each strip of `from` that overlaps `slot` of `to`.
   template <class Take>
   static void for_each_overlap(const Pieces& from, const Strips& slot, const Take& take);
 
-  /// Where slots are single strips.
+  /// Fills the overlap of two cuts whose slots are single strips: part by part.
   void compare_single_strips(const CutPtr& from, const Cut& to, Overlap& overlap);
-  /// All others: strip by strip.
+  /// Fills the overlap of any two cuts: strip by strip.
   void sweep_strips(const CutPtr& from, const Cut& to, Overlap& overlap);
 
-  /// What the devices of each node have of a cut, each slot once.
+  /// The distinct slots that the devices of each node hold.
   struct NodeSlots {
-    CutPtr cut;                       ///< kept, see Pieces
-    std::vector<std::int32_t> slots;  ///< one node behind the other, without empty ones
-    std::vector<std::int32_t> first;  ///< of a node, among slots
-    std::vector<Strips> together;     ///< by node
-    std::vector<std::int64_t> held;   ///< by node: the length of that
+    CutPtr cut;                       ///< kept alive, see Pieces
+    std::vector<std::int32_t> slots;  ///< of all nodes, in order of nodes; empty slots left out
+    std::vector<std::int32_t> first;  ///< by node: where its slots begin in `slots`
+    std::vector<Strips> together;     ///< by node: the union of its slots
+    std::vector<std::int64_t> held;   ///< by node: the length of that union
     std::span<const std::int32_t> of(std::int32_t node) const {
       return {slots.data() + first[node], slots.data() + first[node + 1]};
     }
@@ -101,27 +111,28 @@ class OverlapCache {
   const NodeSlots& node_slots(const CutPtr& cut);
 
   std::vector<std::int32_t> node_of_;
-  std::vector<std::int32_t> first_of_node_;  ///< among by_node_
-  std::vector<Device> by_node_;
+  std::vector<std::int32_t> first_of_node_;  ///< by node: where its devices begin in by_node_
+  std::vector<Device> by_node_;              ///< devices, sorted by node
   std::unordered_map<const Cut*, NodeSlots> node_slots_;
   std::unordered_map<Pair, NodeOverlap, PairHash> node_overlaps_;  ///< node_slots_ keep the cuts
   std::unordered_map<const Cut*, Pieces> pieces_;
   std::unordered_map<Pair, Slots, PairHash> slots_;
   struct KnownOverlap {
-    CutPtr from, to;  ///< kept, so that no other cut gets their address
+    CutPtr from, to;  ///< kept alive, see Pieces
     Overlap overlap;
   };
   std::unordered_map<Pair, KnownOverlap, PairHash> overlaps_;
   Scratch scratch_;
-  /// What the slot at hand shares with each of `from`; what is not of this slot counts as nothing.
+  /// Length that the current slot of `to` shares with each slot of `from`. An entry with another
+  /// `slot` is from an earlier slot and counts as 0, so nothing has to be cleared between slots.
   struct Shared {
     std::int32_t slot = -1;
     std::int64_t length = 0;
   };
   std::vector<Shared> shared_;
-  std::vector<std::int64_t> counts_;            ///< by slot of `to`: slots of `from` that it meets
-  std::vector<std::int32_t> seen_in_;        ///< by slot: the last node that had it
-  std::vector<std::int32_t> first_, order_;  ///< parts of each slot, one slot behind the other
+  std::vector<std::int64_t> counts_;         ///< by slot of `to`: slots of `from` that it overlaps
+  std::vector<std::int32_t> seen_in_;        ///< by slot: the last node that held it
+  std::vector<std::int32_t> first_, order_;  ///< parts sorted by slot, and where each slot begins
 };
 
 }  // namespace weft::reshard

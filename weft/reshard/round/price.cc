@@ -10,15 +10,16 @@
 namespace weft::reshard {
 namespace {
 
-/// Bytes times picoseconds do not fit 64 bits.
+/// Bytes times picoseconds per second exceed 64 bits.
 __extension__ typedef __int128 Wide;
 
 struct Unit {
   std::string_view name;
-  int digits;  ///< powers of ten that it stands for
+  int digits;  ///< the unit is 10 to this power
 };
 
-/// "12.5us" in units of 10^0; nullopt where the unit or the number is none.
+/// Parses a number with a unit, "12.5us"; nullopt if the unit is unknown or the number is negative
+/// or malformed.
 template <std::size_t N>
 std::optional<std::int64_t> with_unit(std::string_view text, const std::array<Unit, N>& units) {
   for (const Unit& unit : units) {
@@ -30,20 +31,22 @@ std::optional<std::int64_t> with_unit(std::string_view text, const std::array<Un
   return std::nullopt;
 }
 
+/// Time to receive that many bytes, rounded to the nearest picosecond.
 Picos moving(const Link& link, Bytes received, std::int64_t bandwidth) {
   const auto numerator = static_cast<Wide>(received) * link.grow * 1'000'000'000'000;
   const auto denominator = static_cast<Wide>(link.shrink) * bandwidth;
   return static_cast<Picos>((numerator + denominator / 2) / denominator);
 }
 
-/// Pieces of at most `most` bytes that as many bytes are cut into, as sizes are priced.
+/// The number of pieces of at most `most` bytes that `bytes` (scaled by grow / shrink) are cut
+/// into.
 std::int64_t pieces(const Link& link, Bytes bytes, Bytes most) {
   const auto scaled = static_cast<Wide>(bytes) * link.grow;
   const auto piece = static_cast<Wide>(most) * link.shrink;
   return static_cast<std::int64_t>((scaled + piece - 1) / piece);
 }
 
-/// The longest message, whole elements.
+/// The longest message that the window allows: at most half of it, in whole elements, at least one.
 Bytes longest_message(const Link& link, Bytes item_size) {
   return std::max(item_size, link.window / 2 / item_size * item_size);
 }
@@ -56,7 +59,8 @@ Picos price_of(const Link& link, std::int64_t messages, const Traffic& traffic, 
           : pieces(link, received, std::max(link.window, longest_message(link, item_size)));
   const Picos alone = price(link, rounds, messages, received);
   if (link.node_bandwidth == 0) return alone;
-  // All of a node's devices share its way in.
+  // The devices of a node share the bandwidth into it. Both limits apply at the same time, so the
+  // slower one decides.
   return std::max(alone, price(link, rounds, messages, 0) +
                              moving(link, traffic.node_recv_max * item_size, link.node_bandwidth));
 }
@@ -68,14 +72,14 @@ constexpr std::array<Unit, 3> kBandwidths = {{{"GB/s", 9}, {"MB/s", 6}, {"kB/s",
 Result<std::int64_t> parse_bandwidth(std::string_view text) {
   const auto bandwidth = with_unit(text, kBandwidths);
   if (bandwidth && *bandwidth > 0) return *bandwidth;
-  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is no bandwidth; write 25GB/s");
+  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is not a bandwidth; write 25GB/s");
 }
 
 Result<Picos> parse_duration(std::string_view text) {
-  // Longer names first: every one of them ends in "s".
+  // "s" must come last, because every unit ends in "s".
   constexpr std::array<Unit, 4> units = {{{"ns", 3}, {"us", 6}, {"ms", 9}, {"s", 12}}};
   if (const auto time = with_unit(text, units)) return *time;
-  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is no time; write 10us or 500ns");
+  return fail(ErrorCode::kUsage, "'" + std::string(text) + "' is not a time; write 10us or 500ns");
 }
 
 Result<Link> parse_link(std::string_view text) {
@@ -89,7 +93,7 @@ Result<Link> parse_link(std::string_view text) {
     }
     return fail(ErrorCode::kUsage,
                 "'" + std::string(text) +
-                    "' is no link; write 10us,25GB/s: cost of a step, bandwidth of a device");
+                    "' is not a link; write 10us,25GB/s: cost of a step, bandwidth of a device");
   }
   WEFT_ASSIGN(link.step, parse_duration(text.substr(0, comma)));
   WEFT_ASSIGN(link.bandwidth, parse_bandwidth(text.substr(comma + 1)));
@@ -103,7 +107,7 @@ Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes r
 std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size) {
   const std::int64_t peers = traffic.peers_max;
   if (link.window == 0 || peers == 0) return peers;
-  // Peers send about as much each.
+  // Only the total is known; assume that peers send about equally much.
   const Bytes each = (traffic.recv_max + peers - 1) / peers * item_size;
   return peers * pieces(link, each, longest_message(link, item_size));
 }

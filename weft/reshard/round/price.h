@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a round costs: a time to start, a time a message, and bytes over bandwidth.
+// The price of a round: a fixed time to start it, a time per message, and bytes over bandwidth.
 #pragma once
 
 #include <string_view>
@@ -10,37 +10,47 @@
 
 namespace weft::reshard {
 
-/// Time in picoseconds: a byte at 25 GB/s takes 40 of them, and plans differ by single bytes.
+/// Time in picoseconds. A byte at 25 GB/s takes 40 ps, so plans that differ by one byte have
+/// different prices, and integers compare the same on every machine.
 using Picos = std::int64_t;
 
 struct Link {
   Picos step = 10'000'000;  ///< to start a round in which anything moves
-  Picos message = 0;        ///< each message that a device receives, one after the other
-  std::int64_t bandwidth = 25'000'000'000;  ///< bytes a second into a device
+  Picos message = 0;        ///< per message; a device receives its messages one after the other
+  std::int64_t bandwidth = 25'000'000'000;  ///< bytes per second into a device
 
-  std::int64_t node_bandwidth = 0;  ///< bytes a second into a node from others; 0: no limit
+  /// Bytes per second into a node from other nodes; 0: no limit. All devices of a node share it.
+  std::int64_t node_bandwidth = 0;
 
-  /// Bytes that may be on their way into a device at once, as messages of half of it at most: a
-  /// round that brings more is run as several, each of which has to be started. 0: no limit.
+  /// Bytes that may be on their way into a device at once, in messages of at most half as many. A
+  /// round in which a device receives more is run as several rounds, and each of them costs a step.
+  /// 0: no limit.
   Bytes window = 0;
 
-  /// Sizes are priced times grow / shrink, as if the array were larger.
+  /// All sizes are multiplied by grow / shrink before they are priced: a small array can be priced
+  /// as if it were larger.
   Bytes grow = 1, shrink = 1;
 };
 
-/// "10us,25GB/s"; the message cost stays 0.
+/// Step cost and bandwidth: "10us,25GB/s", or "10us" with the default bandwidth. The cost of a
+/// message stays 0. An Error (kUsage) for other texts.
 Result<Link> parse_link(std::string_view text);
 /// "25GB/s".
 Result<std::int64_t> parse_bandwidth(std::string_view text);
 /// "2us", "500ns", "0us".
 Result<Picos> parse_duration(std::string_view text);
 
+/// The price of `steps` rounds in which one device receives `messages` messages and `received`
+/// bytes in all.
 Picos price(const Link& link, std::int64_t steps, std::int64_t messages, Bytes received);
+/// The price of one step with this traffic; 0 if nothing moves.
 Picos price(const Link& link, const Traffic& traffic, Bytes item_size);
-/// What any rounds cost together that bring a device as much, in at least as many messages.
+/// A lower bound on the price of all rounds together that bring a device `traffic.recv_max`
+/// elements in at least `traffic.peers_max` messages.
 Picos least_price(const Link& link, const Traffic& traffic, Bytes item_size);
 
-/// Messages that the device with most of them receives, which a window cuts into several each.
+/// Messages that the busiest device receives: one per peer, or several if the window is too small
+/// for what a peer sends.
 std::int64_t messages(const Link& link, const Traffic& traffic, Bytes item_size);
 
 }  // namespace weft::reshard

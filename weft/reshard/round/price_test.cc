@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Price, ALinkIsAStepAndABandwidth) {
+TEST(Price, ALinkTextHasTheStepCostAndTheBandwidth) {
   const auto link = parse_link("10us,25GB/s");
   ASSERT_TRUE(link);
   EXPECT_EQ(link->step, 10'000'000);
@@ -28,8 +28,8 @@ TEST(Price, AByteAt25GigabytesASecondTakes40Picoseconds) {
   EXPECT_EQ(price(link, Traffic{}, 4), 0) << "a step in which nothing moves is free";
 }
 
-/// A window of 16 bytes, in messages of 8.
-TEST(Price, WhatDoesNotFitTheWindowGoesInSeveralRounds) {
+/// The window has 16 bytes, so messages have at most 8.
+TEST(Price, ARoundThatExceedsTheWindowIsPricedAsSeveralRounds) {
   Link link;
   link.step = 100;
   link.message = 7;
@@ -39,7 +39,8 @@ TEST(Price, WhatDoesNotFitTheWindowGoesInSeveralRounds) {
   EXPECT_EQ(messages(link, fits, 4), 2);
   EXPECT_EQ(price(link, fits, 4), 100 + 2 * 7 + 16);
   const Traffic more{.recv_max = 9, .recv_total = 9, .peers_max = 2};
-  // Twenty bytes from one peer at most, as 8, 8 and 4, so that 36 come in three loads.
+  // Each of two peers sends at most 20 bytes, as messages of 8, 8 and 4; 36 bytes take three
+  // rounds.
   EXPECT_EQ(messages(link, more, 4), 6);
   EXPECT_EQ(price(link, more, 4), 3 * 100 + 6 * 7 + 36);
   EXPECT_EQ(least_price(link, more, 4), 3 * 100 + 5 * 7 + 36);

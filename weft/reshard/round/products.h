@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of devices that are products over dimensions: how many elements one wants, keeps, takes
-// from how many others.
+// Counts per device that are products over dimensions: how many elements a device wants or keeps,
+// and from how many shards its elements come.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,19 @@
 
 namespace weft::reshard {
 
-/// Most factors are the same for all devices: arrays that divide evenly need no list.
+/// A product of factors per dimension, for every device. A dimension that divides evenly has the
+/// same factor for all devices, so most products need no list per device.
 class Product {
  public:
   void multiply(std::int64_t factor) { constant_ *= factor; }
-  /// By device; must outlive this.
+  /// `factors` is by device and must outlive this object.
   void multiply(const std::vector<std::int64_t>& factors) { lists_.push_back(factors.data()); }
 
-  /// Whether they are all the same, and what.
+  /// Whether the product is the same for all devices, and its value then.
   bool uniform() const { return lists_.empty(); }
   std::int64_t uniform_value() const { return constant_; }
-  /// By device. `scratch`: where they are, unless they are there already.
+  /// The product of each device. They are computed into `scratch`, unless one of the lists given is
+  /// the product already.
   const std::int64_t* values(std::size_t devices, std::vector<std::int64_t>& scratch) const {
     if (lists_.size() == 1 && constant_ == 1) return lists_.front();
     scratch.resize(devices);
@@ -29,7 +31,7 @@ class Product {
       for (std::size_t i = 0; i < devices; ++i) product[i] = constant_;
       return product;
     }
-    // Up to three in one go, which are most.
+    // Most products have up to three lists: multiply those in a single pass over memory.
     const std::int64_t* a = lists_[0];
     const std::int64_t* b = lists_.size() > 1 ? lists_[1] : nullptr;
     const std::int64_t* c = lists_.size() > 2 ? lists_[2] : nullptr;

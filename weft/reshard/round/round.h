@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves in one round. There may be millions of transfers, as where thousands of devices
-// exchange all with all, so they lie flat.
+// The transfers of one round. There may be millions of them, if thousands of devices exchange all
+// with all, so they are stored in flat arrays instead of one object per transfer.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace weft::reshard {
 
-/// A box that one device sends to another. Within a round everything is sent as it was before it;
-/// what replaces is put in place before what adds.
+/// A box that one device sends to another. All transfers of a round send what their senders held
+/// before the round. The receiver stores the boxes that replace before it adds those that add.
 struct Transfer {
   Device from = 0, to = 0;
-  Box box;           ///< global
-  bool add = false;  ///< the receiver reduces it into what it has
+  Box box;           ///< in coordinates of the whole array
+  bool add = false;  ///< the receiver adds (reduces) it to what it has instead of storing it
 
   bool operator==(const Transfer&) const = default;
 };
@@ -87,7 +87,7 @@ class Round {
  private:
   std::size_t rank_ = 0;
   std::vector<Ends> ends_;
-  std::vector<Interval> sides_;  ///< of all boxes, one behind the other
+  std::vector<Interval> sides_;  ///< sides of all boxes, concatenated
 };
 
 }  // namespace weft::reshard

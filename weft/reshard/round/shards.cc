@@ -19,7 +19,8 @@ std::size_t Shards::KeyHash::operator()(const ShardKey& key) const {
 }
 
 Shards::Shards(const Layout& layout) {
-  // Combinations of a grid are held, but for those with slots of devices that have nothing.
+  // In a grid there are hardly more combinations than parts, and a table is much faster than a hash
+  // map. In other layouts the product of slots may be huge; the factor 64 limits memory.
   const auto most = 64 * static_cast<std::size_t>(layout.parts());
   std::size_t combinations = layout.groups;
   for (const auto& cut : layout.cuts) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distinct parts of a layout, each with all who hold it and all who want some of it.
+// The distinct parts of a layout, each with the devices that hold it and those that need some of
+// it.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +12,29 @@
 
 namespace weft::reshard {
 
-/// A region of one group of a layout.
+/// A distinct part of a layout: a region of one group of summands.
 struct Shard {
-  Part part = 0;                ///< the first that has this region
-  std::vector<Part> parts;      ///< all that have it
+  Part part = 0;                ///< the first part with this region and group
+  std::vector<Part> parts;      ///< all parts with it
   std::vector<Device> holders;  ///< sorted
   struct Receiver {
     std::int64_t elements;
-    Part part;  ///< of the next layout
-    bool add;
+    Part part;  ///< in the next layout
+    bool add;   ///< see Piece::add
   };
   std::vector<Receiver> receivers;
 };
 
-/// Group, then the slot in each dimension.
+/// The group, then the slot in each dimension.
 using ShardKey = std::vector<std::int32_t>;
 
 class Shards {
  public:
   explicit Shards(const Layout& layout);
 
-  /// nullptr: nobody holds it, as may be in layouts that are no grid.
+  /// nullptr if no device holds it, which is possible in layouts that are not grids.
   Shard* find(const ShardKey& key);
-  /// In the order of their first parts.
+  /// All shards, in the order of their first parts.
   std::vector<Shard>& list() { return list_; }
 
  private:
@@ -43,9 +44,11 @@ class Shards {
   std::size_t index_of(const ShardKey& key) const;
   std::int32_t& place_of(const ShardKey& key);
 
-  std::vector<std::size_t> radix_;   ///< slots in each dimension
-  std::vector<std::int32_t> dense_;  ///< the shard of each combination; empty: there are too many
-  std::unordered_map<ShardKey, std::int32_t, KeyHash> sparse_;  ///< takes its place then
+  std::vector<std::size_t> radix_;  ///< slots in each dimension
+  /// By combination of group and slots: its shard, or -1. Empty if there are too many combinations;
+  /// then sparse_ is used.
+  std::vector<std::int32_t> dense_;
+  std::unordered_map<ShardKey, std::int32_t, KeyHash> sparse_;
   std::vector<Shard> list_;
 };
 

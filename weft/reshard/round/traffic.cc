@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// If `from` is a grid, some device holds every combination of slots. Then everything that a device
+// receives is a product over dimensions:
+//   elements wanted = product of the lengths of its pieces in `to`
+//   elements kept   = product of the lengths that its pieces in `from` and `to` share
+//   senders         = product of the numbers of slots of `from` that its pieces overlap,
+//                     less one if it keeps something (that shard is its own)
+// With summands, `merged_count` groups are wanted of each element. There are three loops: one for
+// rounds in which all devices are alike, one without summands, and one for everything.
 #include "weft/reshard/round/traffic.h"
 
 #include <algorithm>
@@ -12,11 +20,11 @@
 namespace weft::reshard {
 namespace {
 
-/// Of a round that has been made, which is in the order of receivers, then senders.
+/// The traffic of a list of transfers, sorted by receiver, then sender.
 Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
   Traffic sum;
   std::map<std::int32_t, std::int64_t> into_node;
-  std::int64_t received = 0, peers = 0;  // of the receiver at hand
+  std::int64_t received = 0, peers = 0;  // of the current receiver
   for (std::size_t i = 0; i < round.size(); ++i) {
     const Round::Ends &ends = round.ends(i), &before = round.ends(i == 0 ? 0 : i - 1);
     const bool fresh = i == 0 || before.to != ends.to;
@@ -35,20 +43,22 @@ Traffic measure(const Round& round, const std::vector<std::int32_t>& node_of) {
   return sum;
 }
 
-bool all_there(const Layout& layout) {
+/// Whether every device has a part.
+bool all_present(const Layout& layout) {
   std::int32_t any = 0;  // kAbsent is negative, all others are not
   for (const std::int32_t group : layout.group) any |= group;
   return any >= 0;
 }
 
-/// Where all devices want the same number of elements out of the same number of shards, without
-/// summands: most rounds of a search. nullopt for others.
+/// The traffic if there are no summands and all devices want the same number of elements from the
+/// same number of shards; nullopt otherwise. Most rounds of a search are like this, and need only
+/// one pass over the devices, for what they keep.
 std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                                     std::vector<std::int64_t>* received) {
   if (from.groups > 1 || to.groups > 1) return std::nullopt;
-  if (!all_there(from) || !all_there(to)) return std::nullopt;
-  std::int64_t wanted = 1, met = 1, same = 1;
-  Product others;  // kept, of dimensions that are cut differently
+  if (!all_present(from) || !all_present(to)) return std::nullopt;
+  std::int64_t wanted = 1, shards = 1, same = 1;
+  Product others;  // lengths kept, over the dimensions that are cut differently
   bool differ = false;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     const std::int64_t every = to.cuts[dim]->uniform_length;
@@ -60,11 +70,11 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Overla
     }
     const Overlap& overlap = overlaps.overlap(from.cuts[dim], to.cuts[dim]);
     if (overlap.uniform_count < 0) return std::nullopt;
-    met *= overlap.uniform_count;
+    shards *= overlap.uniform_count;
     others.multiply(overlap.common);
     differ = true;
   }
-  // What a device keeps of those dimensions at least, and all together.
+  // The device that keeps least receives most.
   const Device devices = to.devices();
   std::int64_t least = 1, sum = devices;
   if (differ) {
@@ -84,17 +94,18 @@ std::optional<Traffic> even_traffic(const Layout& from, const Layout& to, Overla
   }
   least *= same;
   if (least == wanted) return Traffic{};
-  return Traffic{wanted - least, wanted * devices - sum * same, met - (least > 0 ? 1 : 0), 0};
+  return Traffic{wanted - least, wanted * devices - sum * same, shards - (least > 0 ? 1 : 0), 0};
 }
 
-/// Without summands, where all devices have a part. All numbers are by device: what it
-/// keeps, wants, and from how many shards it comes.
-Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted, const std::int64_t* met,
-                      Device devices, std::vector<std::int64_t>* received_by) {
+/// The traffic without summands if all devices have a part. All lists are by device: elements kept,
+/// elements wanted, and shards that they come from.
+Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted,
+                      const std::int64_t* shards, Device devices,
+                      std::vector<std::int64_t>* received_by) {
   Traffic sum;
   for (Device device = 0; device < devices; ++device) {
     const std::int64_t received = wanted[device] - kept[device];
-    const std::int64_t peers = met[device] - (kept[device] > 0 ? 1 : 0);
+    const std::int64_t peers = shards[device] - (kept[device] > 0 ? 1 : 0);
     if (received_by != nullptr) (*received_by)[device] = received;
     sum.recv_total += received;
     sum.recv_max = std::max(sum.recv_max, received);
@@ -103,9 +114,9 @@ Traffic plain_traffic(const std::int64_t* kept, const std::int64_t* wanted, cons
   return sum;
 }
 
-/// Likewise for all others; `met` are shards of one group.
+/// The same for any layouts; `shards` counts shards of one group.
 Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t* kept,
-                       const std::int64_t* wanted, const std::int64_t* met,
+                       const std::int64_t* wanted, const std::int64_t* shards,
                        std::vector<std::int64_t>* received_by) {
   const GroupMerge merge(from, to);
   Traffic sum;
@@ -121,16 +132,17 @@ Traffic summed_traffic(const Layout& from, const Layout& to, const std::int64_t*
     if (received_by != nullptr) (*received_by)[device] = received;
     sum.recv_total += received;
     sum.recv_max = std::max(sum.recv_max, received);
-    sum.peers_max = std::max(sum.peers_max, met[device] * merged_count - (own > 0 ? 1 : 0));
+    sum.peers_max = std::max(sum.peers_max, shards[device] * merged_count - (own > 0 ? 1 : 0));
   }
   return sum;
 }
 
-/// Of a grid, with one part a device at both ends, but for what comes into nodes.
+/// The traffic if `from` is a grid and both layouts have one part per device; without
+/// node_recv_max.
 Traffic traffic_of_devices(const Layout& from, const Layout& to, OverlapCache& overlaps,
                            std::vector<std::int64_t>* received) {
   if (const auto even = even_traffic(from, to, overlaps, received)) return *even;
-  // What devices keep, want, and take from how many shards of one group.
+  // By device: elements kept, elements wanted, and shards of one group that they come from.
   Product keep, want, meet;
   for (std::size_t dim = 0; dim < to.cuts.size(); ++dim) {
     multiply(want, *to.cuts[dim]);
@@ -150,10 +162,10 @@ Traffic traffic_of_devices(const Layout& from, const Layout& to, OverlapCache& o
   const Device devices = to.devices();
   const std::int64_t* kept = keep.values(devices, scratch[0]);
   const std::int64_t* wanted = want.values(devices, scratch[1]);
-  const std::int64_t* met = meet.values(devices, scratch[2]);
-  const bool plain = from.groups == 1 && to.groups == 1 && all_there(from) && all_there(to);
-  return plain ? plain_traffic(kept, wanted, met, devices, received)
-               : summed_traffic(from, to, kept, wanted, met, received);
+  const std::int64_t* shards = meet.values(devices, scratch[2]);
+  const bool plain = from.groups == 1 && to.groups == 1 && all_present(from) && all_present(to);
+  return plain ? plain_traffic(kept, wanted, shards, devices, received)
+               : summed_traffic(from, to, kept, wanted, shards, received);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a round costs, as far as the receiving side tells. A search asks thousands of times.
+// The amounts that the price of a round depends on, all of them on the receiving side. A search
+// asks for them thousands of times.
 #pragma once
 
 #include "weft/reshard/round/exchange.h"
@@ -8,16 +9,17 @@ namespace weft::reshard {
 
 struct Traffic {
   std::int64_t recv_max = 0;    ///< elements received by the device that receives most
-  std::int64_t recv_total = 0;  ///< by all
-  std::int64_t peers_max = 0;   ///< devices that the one with most of them receives from
-  /// Elements that come into the node that gets most of them from others; 0 where nodes are not
-  /// told apart.
+  std::int64_t recv_total = 0;  ///< elements received by all devices together
+  std::int64_t peers_max = 0;   ///< the largest number of senders that any device receives from
+  /// Elements that enter a node from other nodes, for the node that gets most; 0 if nodes do not
+  /// matter.
   std::int64_t node_recv_max = 0;
 };
 
-/// What exchange(from, to) will be. Where `from` is a grid and both have one part a device, without
-/// making it: linear in devices and dimensions, and in the size of a node where there are nodes.
-/// `received`: what each device receives, for those who ask.
+/// The traffic of exchange(from, to). If `from` is a grid and both layouts have one part per
+/// device, the transfers are not listed: the cost is linear in devices and dimensions, and, if
+/// nodes matter and are not grids, in the size of a node. Otherwise the transfers are listed and
+/// counted. If `received` is not null, it is set to the elements that each device receives.
 Traffic traffic(const Layout& from, const Layout& to, OverlapCache& overlaps,
                 std::vector<std::int64_t>* received = nullptr);
 
