@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Weft does inside PyTorch.
+"""Weft for PyTorch: records jobs, redistributes arrays and models, and runs pipeline plans.
 
     import weft.torch
     weft.torch.record("traces", steps=(10, 14))
 
-records steps 10 to 14 of the optimizer into traces/, one file a rank.
+records optimizer steps 10 to 14 into traces/, one file per rank.
 
     weft.torch.redistribute(array, mesh, [Shard(1), Replicate()])
 
-takes a DTensor to another distribution, also on another mesh, and
+returns a DTensor with other placements, which may be on another mesh.
 
     weft.torch.refit(trained.state_dict(), served.state_dict())
 
-takes a whole model there.
+copies all arrays of a model into a model with another parallel layout.
 
     pipe = weft.torch.pipeline(model, "plan.json", loss=cross_entropy)
     loss = pipe.step(inputs, target=targets)
 
-trains a model in the stages, and in the order of micro-batches, that `weft pipeline` planned.
+trains a model with the stages and the schedule of a plan from `weft pipeline`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,8 @@ _FOUND_IN = {
 
 
 def __getattr__(name: str) -> Any:
-    """Recording needs neither torch nor the library: what does is loaded when it is asked for."""
+    """Import a name when it is first used. Recording imports this package where neither torch nor
+    Weft's compiled part may be available, so only record() is imported eagerly."""
     if name not in _FOUND_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
@@ -49,6 +50,8 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(importlib.import_module("." + _FOUND_IN[name], __name__), name)
     except ModuleNotFoundError as error:
-        raise AttributeError(f"{__name__}.{name} needs {error.name}, which is not here") from error
+        raise AttributeError(
+            f"{__name__}.{name} needs {error.name}, which is not installed"
+        ) from error
     globals()[name] = value
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the default process group is made of."""
+"""Facts about the default process group and its back-ends."""
 
 from __future__ import annotations
 
@@ -16,39 +16,46 @@ def world() -> Any:
     """The default process group."""
     group = dist.group.WORLD
     if group is None:
-        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+        raise Unavailable(
+            "there is no process group: call torch.distributed.init_process_group() first"
+        )
     return group
 
 
 def backend_of(device: torch.device) -> Any:
-    """The back-end of the default process group for tensors on that device."""
+    """The back-end of the default process group for tensors on this device."""
     try:
         return world()._get_backend(device)
     except RuntimeError as error:
         raise Unavailable(
-            f"the process group has no back-end for tensors on {device.type}: initialise it with "
-            '"cpu:gloo,cuda:nccl"'
+            f"the process group has no back-end for tensors on {device.type}: call "
+            'init_process_group("cpu:gloo,cuda:nccl")'
         ) from error
 
 
 def in_groups(device: torch.device) -> bool:
-    """gloo takes sends and receives one by one; others, and NCCL first of all, want them together."""
+    """Whether sends and receives must be started together in groups. NCCL requires this, and other
+    back-ends profit from it; gloo takes them one by one."""
     return bool(backend_of(device).name().lower() != "gloo")
 
 
 def seconds_of(backend: Any) -> float:
-    """How long the process group itself would wait."""
+    """The timeout of the process group itself, in seconds."""
     timeout = getattr(getattr(backend, "options", None), "_timeout", None)
     return float((timeout or dist.default_pg_timeout).total_seconds())
 
 
-_ways: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+_two_groups: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 
 
-def both_ways() -> tuple[Any, Any]:
-    """Two groups of all ranks: with back-ends that queue the messages of a pair, those of one direction
-    pass beside those of the other. They are made once, as each has connections of its own."""
+def two_groups() -> tuple[Any, Any]:
+    """Two process groups of all ranks, one for messages in each direction.
+
+    NCCL runs all messages between two ranks of a group in the order in which they were queued. With
+    a group for each direction, messages in one direction do not delay those in the other. The
+    groups are made only once, because each opens connections of its own.
+    """
     world = dist.group.WORLD
-    if world not in _ways:
-        _ways[world] = (dist.new_group(), dist.new_group())
-    return _ways[world]
+    if world not in _two_groups:
+        _two_groups[world] = (dist.new_group(), dist.new_group())
+    return _two_groups[world]

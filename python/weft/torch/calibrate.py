@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank runs under `weft calibrate`: times collectives by size, alone and back to back.
+"""The program that every rank runs under `weft calibrate`. It measures how long collectives take,
+depending on their size, as single calls and back to back.
 
-Started by the user's launcher, in the user's Python. It needs torch and nothing of Weft. Rank 0 tells
-what was measured on its stdout, a line a visit; `weft calibrate` makes the link table out of them.
-calibrate/README.md has the lines.
+The user's launcher starts it in the user's Python. It needs torch but nothing of Weft. A visit is
+one measurement of one collective at one size. Rank 0 prints one line per visit to stdout, from
+which `weft calibrate` makes the link table; calibrate/README.md describes the lines.
 
-Rank 0 decides what is measured next and for how long, and tells the others before each visit: clocks
-differ, and all ranks must make the same calls.
+All ranks must make the same calls, but their clocks differ. So rank 0 decides what is measured next
+and how many calls a visit has, and broadcasts that before each visit.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ ELEMENT = 4  # bytes of a float32
 RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 WORLD_NAMES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
 LOCAL_NAMES = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+LOCAL_WORLD_NAMES = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 
 ALONE_S = 0.03  # time to spend on single calls in one visit
-QUEUED_S = 0.05  # likewise on calls back to back
-GROWTH = 0.6  # share of the time in which larger and larger sizes are tried
+QUEUED_S = 0.05  # time to spend on calls back to back in one visit
+GROWTH = 0.6  # share of the total time in which the first pass may try larger and larger sizes
 MOST_PAIRS = 28
 
 
 def tell(event: str, **facts: Any) -> None:
-    """One write a line, so that lines of other processes do not come between."""
+    """Print one line. A single write() keeps lines of other processes from mixing with it."""
     line = "weft-calibrate " + json.dumps({"event": event, **facts}) + "\n"
     try:
         os.write(1, line.encode())
-    except BrokenPipeError:  # nobody wants to know any more
+    except BrokenPipeError:  # `weft calibrate` has ended
         os._exit(1)
 
 
@@ -51,7 +53,11 @@ def from_environment(names: Sequence[str]) -> int | None:
 
 
 class Failure(Exception):
-    """kind: "missing" (this Python lacks something), "usage" or "disagree"."""
+    """An error that ends the measurement.
+
+    kind: "missing" (this Python lacks something), "usage" or "disagree" (ranks have different
+    settings).
+    """
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(what)
@@ -59,8 +65,12 @@ class Failure(Exception):
 
 
 def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of ranks whose links are worth knowing: two ranks on each host that has two, and the first
-    ranks of every two hosts; of many hosts each with the next alone, so that each link is still used."""
+    """Pairs of ranks whose links are measured.
+
+    They are the first two ranks of each host that has two, and the first ranks of every pair of
+    hosts. If that makes too many pairs, only one host's pair is measured, and each host only with
+    the next host in a ring, so that every host's network link is still used.
+    """
     ranks: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):
         ranks.setdefault(host, []).append(rank)
@@ -75,17 +85,19 @@ def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
 
 @dataclass
 class Table:
-    """One curve: a collective between some ranks."""
+    """One curve of the link table: a collective between certain ranks, measured at several
+    sizes."""
 
     collective: str
     members: list[int]
-    pair: bool = False  # send_recv between two ranks, there and back
+    pair: bool = False  # send_recv between two ranks, back and forth
     sizes: list[int] = field(default_factory=list)
-    took: dict[int, float] = field(default_factory=dict)  # seconds of a call; rank 0 alone
+    took: dict[int, float] = field(default_factory=dict)  # seconds per call by size; only on rank 0
     stopped: bool = False  # larger sizes would take too long
 
     def guess(self, size: int) -> float:
-        """Seconds of a call of this size, from the nearest one known."""
+        """Estimated seconds of a call of this size, in proportion to the next smaller known
+        size."""
         if size in self.took:
             return self.took[size]
         smaller = [s for s in self.took if s < size]
@@ -94,12 +106,14 @@ class Table:
 
 @dataclass
 class Visit:
+    """One measurement: so many single calls, then so many calls back to back."""
+
     alone: int
     queued: int
 
 
 def plan_visit(seconds: float) -> Visit:
-    """How many calls of that length make a visit."""
+    """The numbers of calls of a visit if one call takes `seconds`."""
     if seconds <= 0:
         return Visit(3, 5)
     return Visit(
@@ -108,14 +122,14 @@ def plan_visit(seconds: float) -> Visit:
 
 
 class Ranks:
-    """torch.distributed, and what there is to time."""
+    """This rank's access to torch.distributed, and the functions that time its collectives."""
 
     def __init__(self, backend: str, sub_groups: Sequence[int]) -> None:
         try:
             import torch
             import torch.distributed as dist
         except ImportError as error:
-            what = f"{sys.executable} has no torch ({error}): start it with a Python that has"
+            what = f"{sys.executable} has no torch ({error}): use a Python that has torch installed"
             raise Failure("missing", what) from error
         self.torch, self.dist = torch, dist
         self.rank, self.world = self._join_environment()
@@ -123,7 +137,8 @@ class Ranks:
         if backend == "auto":
             backend = "nccl" if cuda and dist.is_nccl_available() else "gloo"
         if backend == "nccl" and not cuda:
-            raise Failure("missing", "the backend nccl needs a GPU that torch can use; see --backend")
+            what = "the backend nccl needs a GPU that torch can use; choose another --backend"
+            raise Failure("missing", what)
         self.backend = backend
         self.on_gpu = backend == "nccl"
         self.device = torch.device("cpu")
@@ -132,7 +147,8 @@ class Ranks:
             self.device = torch.device("cuda", local % torch.cuda.device_count())
             torch.cuda.set_device(self.device)
         dist.init_process_group(backend, rank=self.rank, world_size=self.world)
-        # Two at once need two communicators with NCCL; gloo has two threads for one.
+        # NCCL runs two collectives at once only on two communicators; gloo runs them on two threads
+        # of one group.
         self.second = dist.new_group() if self.on_gpu else None
         self.groups: dict[int, Any] = {self.world: None}
         for count in sub_groups:
@@ -144,15 +160,15 @@ class Ranks:
         rank, world = from_environment(RANK_NAMES), from_environment(WORLD_NAMES)
         if rank is None or world is None:
             raise Failure(
-                "usage", "neither RANK and WORLD_SIZE nor those of MPI or Slurm are set: "
-                "name a launcher that starts ranks, as torchrun --nproc-per-node 4",
+                "usage", "neither RANK and WORLD_SIZE nor the variables of MPI or Slurm are set: "
+                "use a launcher that starts ranks, for example torchrun --nproc-per-node 4",
             )  # fmt: skip
         if world < 2:
-            raise Failure("usage", "there is one rank only, which has no links: start two or more")
-        local = from_environment(("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"))
+            raise Failure("usage", "there is only one rank, which has no links: start two or more")
+        local = from_environment(LOCAL_WORLD_NAMES)
         if "MASTER_ADDR" not in os.environ:
             if local != world:
-                raise Failure("usage", "MASTER_ADDR is not set: name the host of rank 0")
+                raise Failure("usage", "MASTER_ADDR is not set: set it to the host of rank 0")
             os.environ["MASTER_ADDR"] = "127.0.0.1"
         os.environ.setdefault("MASTER_PORT", "29571")
         return rank, world
@@ -161,7 +177,7 @@ class Ranks:
         self.dist.destroy_process_group()
 
     def wait(self) -> None:
-        """Until everything queued is done."""
+        """Wait until the GPU has done everything that is queued on it."""
         if self.on_gpu:
             self.torch.cuda.synchronize()
 
@@ -171,20 +187,22 @@ class Ranks:
         return everybody
 
     def hear_first(self, numbers: list[int]) -> list[int]:
-        """What rank 0 says."""
-        told = self.torch.tensor(numbers, dtype=self.torch.int64, device=self.device)
-        self.dist.broadcast(told, 0)
-        return [int(number) for number in told.tolist()]
+        """Broadcast the numbers of rank 0. Other ranks pass as many numbers, which do not
+        matter."""
+        values = self.torch.tensor(numbers, dtype=self.torch.int64, device=self.device)
+        self.dist.broadcast(values, 0)
+        return [int(number) for number in values.tolist()]
 
     def gather(self, values: list[float]) -> list[list[float]]:
-        """The values of every rank, which are equally many."""
+        """The values of every rank. All ranks must pass the same number of values."""
         mine = self.torch.tensor(values, dtype=self.torch.float64, device=self.device)
         everybody = [self.torch.empty_like(mine) for _ in range(self.world)]
         self.dist.all_gather(everybody, mine)
         return [[float(v) for v in one.tolist()] for one in everybody]
 
     def call(self, table: Table, size: int, copy: int = 0) -> Callable[[bool], Any]:
-        """A call of this size, on arrays of its own; True: do not wait for it."""
+        """A function that runs the collective once, on arrays of its own. Its argument says whether
+        to return before the call is done."""
         torch, dist, count = self.torch, self.dist, len(table.members)
         group = self.second if copy == 1 and self.on_gpu else self.groups.get(count)
         x = torch.zeros(size // ELEMENT, device=self.device)
@@ -205,7 +223,8 @@ class Ranks:
         return self._ring(x)
 
     def _ring(self, x: Any) -> Callable[[bool], Any]:
-        """Everybody sends to the next rank at once."""
+        """Every rank sends to the next rank and receives from the previous one, at the same
+        time."""
         dist, y = self.dist, self.torch.empty_like(x)
         after, before = (self.rank + 1) % self.world, (self.rank - 1) % self.world
 
@@ -217,7 +236,8 @@ class Ranks:
         return ring
 
     def has(self, table: Table) -> bool:
-        """Whether this backend knows the collective; it says so before anything is sent."""
+        """Whether the backend supports the collective. A backend that does not raises an error
+        before it sends anything, so no other rank is left waiting."""
         try:
             if not table.pair and self.rank in table.members:
                 self.call(table, table.sizes[0])(False)
@@ -256,7 +276,7 @@ class Ranks:
         return (time.perf_counter() - start) * 1e6 / calls
 
     def time_two(self, both: Sequence[Callable[[bool], Any]], calls: int, group: Any) -> float:
-        """Two calls run at any time."""
+        """Microseconds per call if two calls are in flight at any time."""
         self.dist.barrier(group=group)
         self.wait()
         running: deque[Any] = deque()
@@ -271,12 +291,14 @@ class Ranks:
         return (time.perf_counter() - start) * 1e6 / calls
 
     def time_pair(self, table: Table, size: int, visit: Visit) -> list[float]:
-        """There and back, halved; then many one way and one word back."""
+        """Time messages between two ranks. A single message takes half of a round trip. For
+        messages back to back, the first rank sends all of them and then waits for one short
+        reply."""
         torch, dist = self.torch, self.dist
         first = self.rank == table.members[0]
         other = table.members[1 if first else 0]
         x = torch.zeros(size // ELEMENT, device=self.device)
-        word = torch.zeros(1, device=self.device)
+        reply = torch.zeros(1, device=self.device)
         took: list[float] = []
 
         def swap(there: Any, back: Any, times: int = 1) -> None:
@@ -287,16 +309,17 @@ class Ranks:
 
         swap(x, x)
         for _ in range(visit.alone):
-            swap(word, word)
+            swap(reply, reply)  # both ranks are ready now
             start = time.perf_counter()
             swap(x, x)
             took.append((time.perf_counter() - start) * 1e6 / 2)
         start = time.perf_counter()
-        swap(x, word, visit.queued)
+        swap(x, reply, visit.queued)
         return [*took, (time.perf_counter() - start) * 1e6 / visit.queued]
 
     def measure(self, table: Table, size: int, visit: Visit) -> list[list[float]]:
-        """Of every member: single calls, then the time a call back to back, then two at once."""
+        """Times of every member in microseconds: of each single call, then per call back to back,
+        then per call with two at once (0 if that was not measured)."""
         nothing = [0.0] * (visit.alone + 2)
         mine = nothing
         if self.rank in table.members:
@@ -318,10 +341,14 @@ class Ranks:
 
 
 def sum_up(table: Table, visit: Visit, took: list[list[float]]) -> dict[str, Any]:
-    """One time for each call of all members. Nobody is done before the last one has come, and who
-    comes last waits for nobody: its time, the shortest, is that of the data. The root of a
-    broadcast waits for nobody either: there it is done when the last one has the data. A pair's
-    first rank knows all."""
+    """Combine the members' times into one time per call.
+
+    No member ends a collective before the last member has arrived, and the last one to arrive waits
+    for nobody. So the shortest time of all members is the time of the transfer itself. A broadcast
+    is
+    different: its root ends without waiting for anybody, so the longest time counts. For a pair,
+    only the first rank measures the whole round trip.
+    """
     choose = max if table.collective == "broadcast" else min
     if table.pair:
         took = took[:1]
@@ -338,7 +365,8 @@ def sum_up(table: Table, visit: Visit, took: list[list[float]]) -> dict[str, Any
 def make_tables(
     collectives: Sequence[str], sizes: Sequence[int], counts: Sequence[int], hosts: Sequence[str]
 ) -> list[Table]:
-    """Sizes are rounded up to whole elements, and a share of the array for each rank where it is cut."""
+    """The curves to measure. Sizes are rounded up to whole elements; for collectives that divide
+    the array among the ranks, to a whole number of elements per rank."""
     tables = []
     world = len(hosts)
     for name in collectives:
@@ -356,14 +384,15 @@ def make_tables(
 
 
 def next_visits(tables: Sequence[Table], count: int, number: int) -> list[tuple[int, int]]:
-    """Table and place of the size for one pass: all tables at one size, then at the next. Every
-    other pass goes downwards, so that what drifts with time does not look like size."""
+    """The order of one pass, as pairs of the table's index and the size's index: all tables at one
+    size, then all tables at the next. Every other pass runs backwards, so that a drift over time
+    does not look like an effect of the size."""
     order = [(t, place) for place in range(count) for t in range(len(tables))]
     return order if number % 2 == 0 else order[::-1]
 
 
 class Schedule:
-    """How the time is spent. Rank 0 alone asks it."""
+    """Decides on rank 0 which visits fit into the time that is left."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock, self.seconds, self.begin = clock, seconds, clock()
@@ -372,7 +401,8 @@ class Schedule:
         return self.begin + self.seconds - self.clock()
 
     def allows(self, table: Table, place: int, number: int) -> Visit | None:
-        """None: this visit would take too long. The two smallest sizes are measured in any case."""
+        """The visit to make, or None if it would take too long. The first pass measures the two
+        smallest sizes in any case."""
         size = table.sizes[place]
         seconds = table.guess(size)
         visit = plan_visit(seconds)
@@ -398,8 +428,11 @@ def calibrate(ranks: Ranks, options: argparse.Namespace) -> None:
     for key in ("library", "backend", "settings"):
         for rank, other in enumerate(everybody):
             if other[key] != everybody[0][key]:
-                what = f"rank {rank} has {other[key]}, rank 0 has {everybody[0][key]}: ranks must agree"
-                raise Failure("disagree", what)
+                raise Failure(
+                    "disagree",
+                    f"rank {rank} has {key} {other[key]}, but rank 0 has {everybody[0][key]}: "
+                    "all ranks must have the same",
+                )
     hosts = [str(other["host"]) for other in everybody]
     tables = make_tables(options.collectives, options.sizes, list(ranks.groups), hosts)
     leads = ranks.rank == 0
@@ -454,7 +487,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--backend", default="auto")
-    parser.add_argument("--host", default="", help="the name of this host, if not its own")
+    parser.add_argument("--host", default="", help="use this name for the host; default: its own")
     return parser.parse_args(words)
 
 
@@ -472,7 +505,8 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # Python looks first where a script lies; there are Weft's modules, and none of them is meant.
+    # Python puts the folder of a script first on sys.path. Here that folder holds Weft's modules,
+    # which must not hide modules of the same names, such as `record`.
     if sys.path and sys.path[0] == os.path.dirname(os.path.realpath(__file__)):
         del sys.path[0]
     sys.exit(main(sys.argv[1:]))

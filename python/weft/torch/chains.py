@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributions as a chain of collectives of the back-end, each along one dimension of the mesh or of all
-of its ranks: where together they receive no more than the planned messages would.
+"""Redistributes an array by a chain of the back-end's collectives. Each collective runs along one
+dimension of the mesh, or over all of its ranks.
 
-NCCL is slower with messages than with its collectives, as it cuts the former into smaller pieces on a
-network: so two collectives win over one exchange of as many bytes, as soon as these outweigh another start.
+NCCL moves a byte faster in a collective than in a message, because on a network it divides messages
+into smaller pieces. So two collectives are faster than one exchange of messages with the same
+number of bytes, as soon as the data is large enough to outweigh the start of another collective.
+
+Search finds the cheapest chain with Dijkstra's algorithm over the placements of the array on the
+mesh: its moves are the collectives that lead from one placement to another. chain_of() then makes
+the collectives of the path (native.collective_of()), and Run executes them.
 """
 
 from __future__ import annotations
@@ -24,61 +29,71 @@ from .messages import Deadline
 from .native import ADDED, Collective, collective_of, cut_of
 
 STATES = 4096
-"""Ways to place an array on a mesh up to which they are searched."""
+"""If an array can be placed on a mesh in more ways than this, the placements are not searched."""
 
 MESSAGES = 1.4
-"""Time of a byte in messages, over that of one in a collective: 1.2 to 1.5 on NCCL's sockets."""
+"""Time per byte in messages, divided by that in collectives. 1.2 to 1.5 was measured over
+sockets."""
 
 
 def rounded(size: int) -> int:
-    """By how much that size of parts may be exceeded where arrays do not divide."""
+    """By how much a part on the way may exceed `size` if dimensions are not evenly divisible."""
     return size // 16
 
 
 @dataclass(frozen=True)
 class Chain:
     steps: tuple[Collective, ...]
-    shapes: tuple[tuple[int, ...], ...]  # of this rank's part behind each of them
-    received: int  # elements, at most, by any rank
-    padding: int  # elements that fill up parts on their way
-    held: int  # elements beside both ends, at most, on any rank
+    shapes: tuple[tuple[int, ...], ...]  # of this rank's part after each step
+    received: int  # elements that a rank receives in all steps; the maximum over all ranks
+    padding: int  # elements that the steps add to make parts equally large
+    held: int  # elements of additional memory, beside both ends; the maximum over all ranks
 
     def price(self, step: float, element: float) -> float:
-        return sum(
-            step
-            + (max(one.received) + one.padding) * element * (MESSAGES if one.kind == "all_to_all" else 1)
-            for one in self.steps
-            if one.kind != "cut"
-        )
+        """Time of the chain if a collective costs `step` and every received element costs
+        `element`."""
+        price = 0.0
+        for one in self.steps:
+            if one.kind != "cut":
+                per_element = element * (MESSAGES if one.kind == "all_to_all" else 1)
+                price += step + (max(one.received) + one.padding) * per_element
+        return price
 
     def only_messages(self, ranks: int) -> bool:
-        """Whether planned messages do the same: where all ranks exchange with all, these are one call, too."""
+        """Whether the plan's messages do just the same as this chain, so that it gains nothing. An
+        exchange of all ranks is one call in either case; one along a mesh dimension is not."""
         kinds = {one.kind for one in self.steps}
-        lines = len(self.steps) == 1 and self.steps[0].ranks < ranks
-        return kinds <= {"all_to_all", "cut"} and not lines
+        along_dimension = len(self.steps) == 1 and self.steps[0].ranks < ranks
+        return kinds <= {"all_to_all", "cut"} and not along_dimension
 
 
 State = tuple[Placed, ...]
+"""The placement of the array on every dimension (axis) of the mesh."""
 
 
 @dataclass(frozen=True)
 class Move:
+    """A step of the search: one collective, or a cut without communication."""
+
     to: State
-    received: float = 0  # elements; more than those where they come as messages
-    hops: int = 0  # from rank to rank, one after the other; none: ranks cut what they hold alike
-    copied: int = 0  # elements, to put parts in order
+    received: float = 0  # elements; those of messages count MESSAGES times
+    hops: int = 0  # transfers one after the other, as in a ring; 0: ranks cut what they hold already
+    copied: int = 0  # elements that are copied to put parts in order
 
 
 @dataclass(frozen=True)
 class Search:
-    """Over placements: each dimension is cut by its axes in their order, as torch.chunk cuts, so that an axis
-    that no later one follows can be gathered, scattered to, or cut by. What counts are the largest parts, to
-    whose size others are filled up."""
+    """The cheapest chain of moves from the source's placements to the target's.
+
+    If several mesh axes shard one array dimension, they divide it in their order, like torch.chunk.
+    So only the last of them can be gathered, scattered along, or cut. Sizes are those of the
+    largest part, because smaller parts are padded to that size.
+    """
 
     source: Spec
     target: Spec
-    adds: bool
-    together: bool  # all ranks of the mesh have a group
+    adds: bool  # the back-ends can add up this element type
+    together: bool  # the ranks of the mesh are all ranks, so the default group can be used
 
     def extents(self, state: State) -> list[int]:
         extents = list(self.source.shape)
@@ -92,11 +107,12 @@ class Search:
         return math.prod(self.extents(state))
 
     def shared(self, state: State, other: State) -> int:
-        """Elements of a piece that goes from a part of the one to a part of the other."""
+        """Elements that a part of one placement has in common with a part of the other, at most."""
         return math.prod(map(min, self.extents(state), self.extents(other)))
 
     def copied(self, state: State, axes: Iterable[int], whole: int) -> int:
-        """Of the whole that parts along these axes make up: all of it, unless they lie side by side."""
+        """Elements to copy to gather or scatter the parts along these axes, which make up `whole`
+        elements: none if the parts lie one after the other in memory, otherwise all."""
         extents = self.extents(state)
         if math.prod(extents) * math.prod(self.source.sizes[axis] for axis in axes) != whole:
             return whole
@@ -105,6 +121,8 @@ class Search:
         return 0 if dims <= {first} else whole
 
     def moves(self, state: State) -> Iterator[Move]:
+        """All moves from this placement. Ring algorithms set the numbers of hops: n - 1 for a
+        gather or scatter over n ranks, twice that for an all-reduce."""
         sizes, dims = self.source.sizes, range(len(self.source.shape))
         part = self.size(state)
         for axis, each in enumerate(state):
@@ -112,20 +130,24 @@ class Search:
             free = [put(state, axis, Placed(dim=dim)) for dim in dims if dim not in later]
             whole, hops = put(state, axis, Placed()), sizes[axis] - 1
             if each.reduce and self.adds:
+                # All-reduce, or reduce-scatter along any free dimension.
                 yield Move(whole, 2 * (part - part // sizes[axis]), 2 * hops)
                 for to in free:
                     yield Move(to, hops * self.size(to), hops, self.copied(to, [axis], part))
             elif not each.reduce and each.dim is None:
+                # Replicated ranks cut out their shards without communication.
                 yield from map(Move, free)
             elif each.dim is not None:
                 if each.dim not in later:
+                    # All-gather, or all-to-all to shard another dimension.
                     size = self.size(whole)
-                    lacking = min(hops * part, size)  # by a rank whose part may be empty
-                    yield Move(whole, lacking, hops, self.copied(state, [axis], size))
+                    missing = min(hops * part, size)  # of a rank whose part may be empty
+                    yield Move(whole, missing, hops, self.copied(state, [axis], size))
                     for to in free:
                         if to != state:
                             yield Move(to, MESSAGES * hops * self.shared(state, to), 1, part)
-                # One axis takes the place of another: those that have a part give it to their line.
+                # Another axis, which is replicated, takes over the sharding: ranks that have a part
+                # broadcast it along this axis.
                 if [other.dim for other in state].count(each.dim) == 1:
                     for other, unused in enumerate(state):
                         if unused == Placed():
@@ -135,6 +157,7 @@ class Search:
             yield from self.moves_of_all(state)
 
     def moves_of_all(self, state: State) -> Iterator[Move]:
+        """Moves that are one collective of all ranks of the mesh."""
         part, count, axes = self.size(state), math.prod(self.source.sizes), range(len(state))
         to = tuple(Placed() for _ in state)
         whole = self.size(to)
@@ -148,14 +171,17 @@ class Search:
                 yield Move(end, other_parts, count - 1, self.copied(end, axes, whole))
 
     def path(self, step: float, element: float) -> list[Move]:
-        """The cheapest way there; empty: there is none. Parts on the way are as large as at the ends at most."""
+        """The cheapest path to the target; empty if there is none. Apart from rounding, no part on
+        the path is larger than the larger part of both ends."""
         start, end = self.source.placed, self.target.placed
         most = max(self.size(start), self.size(end))
         most += rounded(most)
-        # Of equal ways the one with fewer collectives, fewer hops, less to copy, then the first on all ranks.
+        # The order of costs: price, then collectives, hops and copied elements. The last tie-break
+        # is the order of discovery, which is the same on all ranks, so all of them choose the same
+        # path.
         number = itertools.count()
-        nothing = (0.0, 0, 0, 0)
-        heap: list[tuple[tuple[float, int, int, int], int, State]] = [(nothing, next(number), start)]
+        nothing: Cost = (0.0, 0, 0, 0)
+        heap: list[tuple[Cost, int, State]] = [(nothing, next(number), start)]
         reached: dict[State, tuple[State, Move]] = {}
         best = {start: nothing}
         while heap:
@@ -175,12 +201,15 @@ class Search:
                 best[move.to] = then
                 reached[move.to] = state, move
                 heapq.heappush(heap, (then, next(number), move.to))
-        way: list[Move] = []
+        path: list[Move] = []
         state = end
         while state in reached and state != start:
             state, move = reached[state]
-            way.append(move)
-        return way[::-1]
+            path.append(move)
+        return path[::-1]
+
+
+Cost = tuple[float, int, int, int]
 
 
 def put(state: State, axis: int, each: Placed) -> State:
@@ -188,7 +217,9 @@ def put(state: State, axis: int, each: Placed) -> State:
 
 
 def stops_of(search: Search, step: float, element: float) -> list[Spec]:
-    """The ends of all collectives; cuts are part of the one behind them, or the last step."""
+    """The layouts between which the collectives of the cheapest path move the array. A cut is not a
+    stop: the collective after it takes only the part that is needed. Only a cut at the end is a
+    step of its own."""
     stops = [search.source]
     for move in search.path(step, element):
         if move.hops or move.to == search.target.placed:
@@ -206,19 +237,21 @@ def chain_of(
     step: float,
     element: float,
 ) -> Chain | None:
-    """The cheapest one, if there is any; the same on all ranks. Of an array without elements there is none.
+    """The cheapest chain of collectives; None if there is none, or if the array has no elements.
+    All ranks get the same chain.
 
-    step and element: what a collective costs, and what each element that it receives.
+    step: the time to start a collective. element: the time per element that it receives.
     """
     if math.prod(source.shape) == 0:
         return None
-    ways = [[source, target]]
+    routes = [[source, target]]  # if the search finds nothing: a single collective
     plain = all(each.split == 1 for each in (*source.placed, *target.placed))
-    if native.alike(source, target) and plain and (len(source.shape) + 2) ** len(source.sizes) <= STATES:
+    states = (len(source.shape) + 2) ** len(source.sizes)
+    if native.alike(source, target) and plain and states <= STATES:
         together = len(source.sizes) > 1 and source.ranks == tuple(range(world))
         search = Search(source, target, dtype in ADDED, together)
-        ways.insert(0, stops_of(search, step, element))
-    for stops in ways:
+        routes.insert(0, stops_of(search, step, element))
+    for stops in routes:
         steps = [
             collective_of(one, other, dtype, reduction, rank, world) or cut_of(one, other, rank)
             for one, other in itertools.pairwise(stops)
@@ -229,38 +262,48 @@ def chain_of(
 
 
 def chained(stops: Sequence[Spec], steps: Sequence[Collective], rank: int) -> Chain:
+    """The chain of these steps, with the memory that it needs beside both ends.
+
+    During a step there is the input of the step (unless it is the source), the copies that the step
+    itself makes, and its output (unless that is the target). An output that goes straight into the
+    memory in which the next step works needs no memory of its own.
+    """
     parts = [max(elements(stop, each) for each in stop.ranks) for stop in stops[1:]]
-    behind = [0] * len(steps)  # memory of what comes out, where that is not the end
+    outputs = [0] * len(steps)
     for i in reversed(range(len(steps) - 1)):
         then = steps[i + 1]
-        behind[i] = max(then.copies, behind[i + 1]) if goes_into(then) else parts[i]
+        outputs[i] = max(then.copies, outputs[i + 1]) if works_in_place(then) else parts[i]
     held = 0
     for i, step in enumerate(steps):
-        before = 0 if i == 0 or goes_into(step) else parts[i - 1]
-        held = max(held, before + step.copies + behind[i])
+        inputs = 0 if i == 0 or works_in_place(step) else parts[i - 1]
+        held = max(held, inputs + step.copies + outputs[i])
     shapes = tuple(local_shape(stop, rank) or () for stop in stops[1:])
     received = zip(*(step.received for step in steps if step.received))
     padding = sum(step.padding for step in steps)
     return Chain(tuple(steps), shapes, max(map(sum, received), default=0), padding, held)
 
 
-def goes_into(step: Collective) -> bool:
-    """Whether what is before it can be put at once where it gathers, or adds up."""
+def works_in_place(step: Collective) -> bool:
+    """Whether the step before this one can write its output directly into the memory in which this
+    step gathers or adds up."""
     return step.kind in ("all_gather", "all_reduce") and step.all_taken
 
 
 @dataclass
 class Run:
-    """A chain under way: memory is taken when the first step needs it, and given back behind the last."""
+    """One execution of a chain. Memory is allocated when a step first needs it, and freed after the
+    last step that uses it."""
 
     chain: Chain
-    out: torch.Tensor
-    groups: list[Any]  # of the steps
-    outs: dict[int, torch.Tensor] = field(default_factory=dict)
-    rooms: dict[int, torch.Tensor] = field(default_factory=dict)
+    out: torch.Tensor  # this rank's part of the target
+    groups: list[Any]  # the process group of each step
+    outs: dict[int, torch.Tensor] = field(default_factory=dict)  # by step: its output
+    prefilled: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By step: the memory in which it gathers or adds up, if the step before it has put its output
+    there."""
 
     def out_of(self, i: int) -> torch.Tensor:
-        """Where the step puts its result: if possible, where the next one goes on with it."""
+        """The memory for the output of step i: if possible, where the next step needs its input."""
         if i not in self.outs:
             self.outs[i] = self._new_out(i)
         return self.outs[i]
@@ -269,22 +312,24 @@ class Run:
         if i + 1 == len(self.chain.steps):
             return self.out
         then, shape = self.chain.steps[i + 1], self.chain.shapes[i]
-        if not goes_into(then):
+        if not works_in_place(then):
             return self.out.new_empty(shape)
-        if then.got is None:
-            self.rooms[i + 1] = self.out_of(i + 1)
-            return self.rooms[i + 1]
-        # Where slots lie apart from what is gathered, that is needed later alone.
-        room = self.out_of(i + 1) if then.got.straight else self.out.new_empty(then.got.room)
-        self.rooms[i + 1] = room.view(-1)
-        slot = native.slot_of(self.rooms[i + 1], dist.get_process_group_ranks(self.groups[i + 1]))
+        if then.got is None:  # an all-reduce adds up in its output
+            self.prefilled[i + 1] = self.out_of(i + 1)
+            return self.prefilled[i + 1]
+        # An all-gather: write into this rank's slot. If the slots are not the memory of the
+        # gathered array, that array is allocated only later, when it is needed.
+        slots = self.out_of(i + 1) if then.got.straight else self.out.new_empty(then.got.total)
+        self.prefilled[i + 1] = slots.view(-1)
+        ranks = dist.get_process_group_ranks(self.groups[i + 1])
+        slot = native.slot_of(self.prefilled[i + 1], ranks)
         return slot[: math.prod(shape)].view(shape)
 
     def run(self, given: torch.Tensor, deadline_of: Callable[[Any], Deadline]) -> None:
         for i, (step, group) in enumerate(zip(self.chain.steps, self.groups)):
             out = self.out_of(i)
-            room = self.rooms.pop(i, None)
-            native.run_collective(step, given, out, group, deadline_of(group), room)
+            prefilled = self.prefilled.pop(i, None)
+            native.run_collective(step, given, out, group, deadline_of(group), prefilled)
             given = self.outs.pop(i)
 
 
@@ -299,4 +344,5 @@ def run_chain(
 
 
 def elements(spec: Spec, rank: int) -> int:
+    """Elements of the rank's part; 0 if it is not in the mesh."""
     return math.prod(local_shape(spec, rank) or (0,))

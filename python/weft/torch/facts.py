@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a PyTorch job can tell about itself that its trace does not."""
+"""Facts about a PyTorch job that its trace does not contain, such as the settings of DDP."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def job_facts() -> Dict[str, Any]:
 
 
 def _ddp_models() -> List[Any]:
-    """Found among all objects rather than by a hook: asked once, and nothing of DDP is changed."""
+    """All DDP models of the process. Searching all objects once is slow but needs no hook in
+    DDP."""
     from torch.nn.parallel import DistributedDataParallel
 
-    # By type(): isinstance() would ask proxies for their class, and run code of the job.
+    # Not isinstance(), which reads __class__: on a proxy object that would run code of the job.
     return [
         thing for thing in gc.get_objects() if issubclass(type(thing), DistributedDataParallel)
     ]

@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How parts make up a whole: which box of it each is, and copies between the whole and parts one behind the
-other, as collectives have them. Parts are cut as torch.chunk cuts, so that later ones may be shorter, or
-empty. Where all get slots of one size, each begins its slot, and what is behind it there means nothing."""
+"""Converts between an array and the contiguous slots that collectives such as all-gather work on.
+
+A collective gathers or scatters parts that lie one after the other in one buffer. Each part has a
+slot of that buffer. Here a Fold says which box of the array each part is, and a View pairs the
+parts of an array with their slots, so that one can be copied into the other.
+
+Arrays are divided into parts like torch.chunk does, so later parts may be shorter than the first
+one or empty. If all slots must have the same size, each part is stored at the begin of its slot,
+and the rest of the slot is padding with undefined contents.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +23,14 @@ import torch
 from .layouts import Spec, contiguous_stride, part_of
 
 Box = tuple[tuple[int, int], ...]
-"""From and to, of each dimension; nothing of a dimension is NOTHING, wherever it would be."""
+"""The range [low, high) of each dimension. An empty range is always NOTHING, so that equal boxes
+compare equal."""
 
 NOTHING = (0, 0)
 
 
 def box_of(spec: Spec, rank: int) -> Box | None:
-    """What the rank holds, if it is one box."""
+    """The box that the rank holds; None if it holds several boxes."""
     part = part_of(spec, rank) or ()
     if any(len(strips) > 1 for strips in part):
         return None
@@ -30,7 +38,7 @@ def box_of(spec: Spec, rank: int) -> Box | None:
 
 
 def boxes_of(spec: Spec) -> dict[int, Box] | None:
-    """Of all ranks."""
+    """The box of every rank; None if some rank holds several boxes."""
     boxes = {rank: box for rank in spec.ranks if (box := box_of(spec, rank)) is not None}
     return boxes if len(boxes) == len(spec.ranks) else None
 
@@ -48,10 +56,12 @@ def size_of(box: Box) -> int:
 
 
 def common(box: Box, other: Box) -> Box:
+    """The intersection of two boxes."""
     return tuple(between(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))
 
 
 def within(box: Box, whole: Box) -> tuple[slice, ...]:
+    """Slices that take `box` out of an array that holds `whole`."""
     return tuple(
         slice(low - at, high - at) if low < high else slice(0, 0)
         for (low, high), (at, _) in zip(box, whole)
@@ -59,6 +69,7 @@ def within(box: Box, whole: Box) -> tuple[slice, ...]:
 
 
 def around(boxes: Sequence[Box]) -> Box:
+    """The smallest box that contains all of the boxes."""
     whole = []
     for each in zip(*boxes):
         some = [one for one in each if one != NOTHING] or [NOTHING]
@@ -67,7 +78,7 @@ def around(boxes: Sequence[Box]) -> Box:
 
 
 def make_up(parts: list[Box], dim: int, whole: Box) -> bool:
-    """Whether the parts are the whole, cut along one dimension."""
+    """Whether the parts, put together along dimension `dim`, are exactly the whole."""
     at = whole[dim][0]
     for part in sorted(parts, key=lambda part: part[dim]):
         if part != (*whole[:dim], (at, part[dim][1]), *whole[dim + 1 :]):
@@ -78,16 +89,17 @@ def make_up(parts: list[Box], dim: int, whole: Box) -> bool:
 
 @dataclass(frozen=True)
 class Tile:
-    """Parts of one shape at equal distances: all of them are one copy."""
+    """Several parts of the same shape at equal distances, which one strided copy can handle."""
 
-    counts: tuple[int, ...]  # of places along each axis
-    steps: tuple[tuple[int, int], ...]  # from place to place: a dimension, and indices of it
+    counts: tuple[int, ...]  # number of parts along each axis of the mesh
+    steps: tuple[tuple[int, int], ...]  # per axis, from part to part: (dimension, indices)
     shape: tuple[int, ...]  # of each part
-    first: tuple[int, ...]  # index of the first part's first element
+    first: tuple[int, ...]  # index in the array of the first part's first element
     slot: int  # number of the first part's slot
 
     def cut(self, dim: int, pieces: int) -> Iterator[Tile]:
-        """Each part into that many: those that are full, and what is left."""
+        """Divide each part into `pieces` along `dim`, like torch.chunk. Yields one tile of the full
+        pieces and one of the shorter last pieces; empty pieces are left out."""
         length = self.shape[dim]
         step = -(-length // pieces)
         full, rest = divmod(length, step) if step else (0, 0)
@@ -104,13 +116,13 @@ class Tile:
 
 @dataclass(frozen=True)
 class View:
-    """An array as the slots of its parts."""
+    """An array, seen as parts that each have a slot of a buffer."""
 
-    shape: tuple[int, ...]
-    sizes: tuple[int, ...]  # numbers of places, along each axis
-    slot: int  # elements of one
-    room: int  # of all of them
-    tiles: tuple[Tile, ...]
+    shape: tuple[int, ...]  # of the array
+    sizes: tuple[int, ...]  # of the mesh axes that divide the array
+    slot: int  # elements per slot
+    total: int  # elements of all slots
+    tiles: tuple[Tile, ...]  # the parts
 
     @cached_property
     def _distances(self) -> tuple[int, ...]:
@@ -118,8 +130,9 @@ class View:
 
     @cached_property
     def straight(self) -> bool:
-        """Whether a dense array is its slots."""
-        if math.prod(self.shape) != self.room:
+        """Whether the memory of a contiguous array is already the buffer of slots, so that no copy
+        is needed. True if every part lies exactly where its slot is."""
+        if math.prod(self.shape) != self.total:
             return False
         dense = contiguous_stride(self.shape)
         for tile in self.tiles:
@@ -134,10 +147,10 @@ class View:
         return True
 
     def pairs(
-        self, array: torch.Tensor, room: torch.Tensor
+        self, array: torch.Tensor, buffer: torch.Tensor
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """The same elements, of the array and in the slots."""
-        strides, start, slots = array.stride(), array.storage_offset(), room.storage_offset()
+        """Pairs of views with the same elements: in the array, and in the buffer of slots."""
+        strides, start, slots = array.stride(), array.storage_offset(), buffer.storage_offset()
         for tile in self.tiles:
             extents = (*tile.counts, *tile.shape)
             first = sum(at * stride for at, stride in zip(tile.first, strides))
@@ -145,20 +158,22 @@ class View:
             dense = contiguous_stride(tile.shape)
             yield (
                 array.as_strided(extents, (*apart, *strides), start + first),
-                room.as_strided(extents, (*self._distances, *dense), slots + tile.slot * self.slot),
+                buffer.as_strided(
+                    extents, (*self._distances, *dense), slots + tile.slot * self.slot
+                ),
             )
 
 
 @dataclass(frozen=True)
 class Fold:
-    """How parts make up a whole: which dimension each axis cuts, the most significant axis first."""
+    """How certain axes of a mesh divide an array into parts, the most significant axis first."""
 
-    axes: tuple[int, ...]  # of the mesh
-    sizes: tuple[int, ...]  # of the axes
-    cuts: tuple[int | None, ...]  # dimensions
+    axes: tuple[int, ...]  # dimensions of the mesh
+    sizes: tuple[int, ...]  # number of ranks along each axis
+    cuts: tuple[int | None, ...]  # the array dimension that each axis divides; None: no dimension
 
     def parts(self, whole: Box) -> list[Box]:
-        """In the order of places."""
+        """The box of each part, in row-major order of the axes."""
         return [self._part(whole, place) for place in itertools.product(*map(range, self.sizes))]
 
     def _part(self, whole: Box, place: tuple[int, ...]) -> Box:
@@ -171,7 +186,11 @@ class Fold:
         return tuple(part)
 
     def view(self, shape: tuple[int, ...], slot: int | None = None) -> View:
-        """slot: elements of each; without it parts lie side by side, those of one axis."""
+        """The slots of an array of this shape.
+
+        slot: elements per slot. Without it the parts lie one after the other without padding, which
+        works for a single axis only.
+        """
         tiles = [Tile((), (), shape, (0,) * len(shape), 0)]
         for dim, size in zip(self.cuts, self.sizes):
             assert dim is not None

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out a program in groups of sends and receives, as NCCL wants them: a group holds one piece
-for every other rank and one from it, so that groups of all ranks fit together and none waits in a circle.
+"""Runs a program with groups of sends and receives, which NCCL needs.
 
-Everything is queued: copies on the current stream, messages on that of the back-end, each behind
-what it depends on.
+A group holds at most one piece for every other rank and one piece from it. The k-th groups of all
+ranks match, so no ranks wait for each other in a circle.
+
+Nothing blocks the host: copies are queued on the current stream and messages on the stream of the
+back-end, each after the work that it depends on.
 """
 
 from __future__ import annotations
@@ -20,23 +22,26 @@ from .messages import Links, Piece, Turn, peer_failed
 from .packing import Packing
 
 STAGING = 256 << 20
-"""Bytes for messages under way, where no budget is given."""
+"""Bytes of staging memory for messages in flight if the caller gives no budget."""
 
 
 _agreed: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[tuple[int, bool], bool]] = (
     weakref.WeakKeyDictionary()
 )
-"""Programs that all ranks of a group are known to have begun together, with or without telling what they
-have found in them, and whether that was the same."""
+"""By process group, then by (fingerprint of a program, whether `found` was given): the result of
+agree(), so that ranks ask each other only once per program."""
 
 
 def agree(
     program: ReshardProgram, links: Links, device: torch.device, found: int | None = None
 ) -> bool:
-    """Messages have no tags here: before its first run ranks tell each other which program it is.
+    """Before the first run of a program, check that all ranks run the same one.
 
-    found: what this rank has found in it besides; True if all ranks have found the same, which they can
-    only tell where each has a message for each other.
+    NCCL messages have no tags, so ranks with different programs would silently receive wrong data.
+    Raises PeerFailed if a peer runs another program.
+
+    found: a number that sums up how this rank would run the program. Returns true only if all ranks
+    have the same number. The ranks can know that only if every rank has a message for every other.
     """
     known = _agreed.setdefault(dist.group.WORLD, {})
     key = (program.fingerprint, found is not None)
@@ -49,9 +54,10 @@ def agree(
             for piece in program.sends(turn) + program.receives(turn)
         }
     )
-    # A rank that has a message for all others must know whether each of them has, too.
-    told = hash((found or 0, len(peers) + 1 == dist.get_world_size())) % (1 << 62)
-    mine = torch.tensor([program.fingerprint % (1 << 62), told], device=device)
+    # The second number also says whether this rank has messages for all others: a rank that has
+    # must know whether each of its peers has too.
+    reported = hash((found or 0, len(peers) + 1 == dist.get_world_size())) % (1 << 62)
+    mine = torch.tensor([program.fingerprint % (1 << 62), reported], device=device)
     theirs = torch.zeros(len(peers), 2, dtype=torch.int64, device=device)
     exchange(
         [(theirs[number], peer) for number, peer in enumerate(peers)],
@@ -61,19 +67,22 @@ def agree(
     own = mine.tolist()
     for peer, words in zip(peers, theirs.tolist()):
         if words[0] != own[0]:
-            raise PeerFailed(f"rank {peer} redistributes something else at the same time")
+            raise PeerFailed(
+                f"rank {peer} redistributes another array at the same time: all ranks must make "
+                "the same calls in the same order"
+            )
     alike = all(words == own for words in theirs.tolist())
     known[key] = alike and len(peers) + 1 == dist.get_world_size()
     return known[key]
 
 
-def longest_piece(room: int, devices: int) -> int:
-    """So that a group fits into `room` bytes."""
-    return room // (2 * max(1, devices - 1))
+def longest_piece(staging: int, devices: int) -> int:
+    """The longest piece for which a group, in both directions, fits into `staging` bytes."""
+    return staging // (2 * max(1, devices - 1))
 
 
 def groups(pieces: Sequence[Piece]) -> list[list[int]]:
-    """The k-th piece for every peer, by k."""
+    """Divide the pieces into groups: the k-th group has the k-th piece of every peer."""
     found: list[list[int]] = []
     seen: dict[int, int] = {}
     for number, piece in enumerate(pieces):
@@ -91,7 +100,7 @@ def run_grouped(
     buffers: Sequence[torch.Tensor],
     links: Links,
 ) -> None:
-    """As messages.run_program."""
+    """Like messages.run_program(), but with groups."""
     agree(program, links, buffers[-1].device)
     packing.fill_neutral()
     for turn, (sends, receives) in enumerate(turns):
@@ -125,11 +134,12 @@ def place(piece: Piece, buffers: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 Message = tuple[torch.Tensor, int]
-"""Memory, and the rank that it goes to or comes from."""
+"""The memory of a message, and the rank that it goes to or comes from."""
 
 
 def exchange(receives: Sequence[Message], sends: Sequence[Message], links: Links) -> None:
-    """One group of the back-end: what dist.batch_isend_irecv does, without what it looks up a message."""
+    """Send and receive all messages as one group of the back-end. This does the same as
+    dist.batch_isend_irecv() without its cost of looking up the group for every message."""
     if not receives and not sends:
         return
     group, (first, peer) = dist.group.WORLD, (*receives, *sends)[0]

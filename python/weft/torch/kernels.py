@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out a program on GPUs with Weft's own kernels: all copies of a turn are one launch, its
-messages one group of the back-end, or a collective of it where all ranks take part in one.
+"""Runs a program on GPUs with Weft's own kernels.
 
-Everything is queued, on the current stream and on that of the back-end, each behind what it depends on.
+All copies of a turn are one kernel launch. The messages of a turn are one group of the back-end, or
+one collective if all ranks take part in it.
+
+Nothing blocks the host: work is queued on the current stream and on the stream of the back-end,
+each after the work that it depends on.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from . import native
 from .grouped import Message, agree, exchange
 from .messages import Links, peer_failed
 
-# What NCCL's numbers stand for.
+# The element types in the order of NCCL's numbers (ncclDataType_t).
 TYPES = (
     torch.int8, torch.uint8, torch.int32, torch.uint32, torch.int64, torch.uint64, torch.float16,
     torch.float32, torch.float64, torch.bfloat16,
@@ -37,7 +40,8 @@ TYPES = (
 
 @functools.lru_cache(maxsize=1)
 def kernels() -> ReshardKernels | None:
-    """None where the library is not installed. WEFT_CUDA_LIBRARY names another one."""
+    """The library libweft-cuda.so; None if it is not installed. The environment variable
+    WEFT_CUDA_LIBRARY gives another path."""
     named = os.environ.get("WEFT_CUDA_LIBRARY")
     installed = Path(sysconfig.get_path("data"), "lib", "weft", "libweft-cuda.so")
     if named is None and not installed.exists():
@@ -46,12 +50,13 @@ def kernels() -> ReshardKernels | None:
 
 
 Wired = tuple[int, int, int, int]
-"""Rank, buffer, offset, bytes."""
+"""A message: rank, buffer, offset, bytes."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A ReshardBatch, looked up once; None where nothing is copied."""
+    """The fields of a ReshardBatch, read once. `before` and `after` are None if there is nothing to
+    copy."""
 
     before: ReshardCopies | None
     after: ReshardCopies | None
@@ -63,14 +68,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class Queue:
-    """A program with its launches, ready to be queued any number of times."""
+    """A program with its kernel launches, which can be queued any number of times."""
 
     neutral: ReshardCopies | None
     batches: list[Batch]
-    all_ranks: bool  # every rank of the process group has a batch when this one has
+    all_ranks: bool  # all ranks have the same number of batches, with at most a message per pair
 
     def run(self, buffers: Sequence[torch.Tensor], links: Links) -> None:
-        """`buffers`: as the program numbers them, each as bytes, staging included."""
+        """`buffers`: in the program's order, each as a tensor of bytes, including staging
+        memory."""
         device = buffers[-1].device
         addresses = [buffer.data_ptr() for buffer in buffers]
         with torch.cuda.device(device):
@@ -95,7 +101,7 @@ class Queue:
 
 @functools.lru_cache(maxsize=256)
 def prepared(held: ReshardKernels, program: ReshardProgram, collectives: bool) -> list[list[Batch]]:
-    """All turns, with their copies on the GPU."""
+    """The batches of all turns. Their copies are prepared on the GPU, so the result is kept."""
     return [
         [
             Batch(
@@ -115,8 +121,13 @@ def prepared(held: ReshardKernels, program: ReshardProgram, collectives: bool) -
 def queue_of(
     held: ReshardKernels, program: ReshardProgram, links: Links, device: torch.device
 ) -> Queue:
-    """All ranks of the program call it, when they see it first."""
+    """Prepare a program. All of its ranks call this when they first use the program.
+
+    Ranks may use collectives and all-to-alls instead of messages only if all of them do, so they
+    exchange a summary of what each of them would do.
+    """
     plain = prepared(held, program, False)
+    # An all-to-all has one message per pair of ranks.
     once = all(
         len(turn) <= 1 and distinct(one.sends) and distinct(one.receives)
         for turn in plain
@@ -144,7 +155,8 @@ def part(memory: Sequence[torch.Tensor], wired: Wired) -> torch.Tensor:
 
 
 def run_all_to_all(batch: Batch, memory: Sequence[torch.Tensor], links: Links) -> None:
-    """The messages of all ranks as one call: nothing goes where a part is empty."""
+    """Send the messages of all ranks as one all-to-all. Ranks without a message to each other
+    exchange empty tensors, which costs nothing."""
     world = range(dist.get_world_size())
     nothing = memory[-1][:0]
     given, wanted = [nothing for _ in world], [nothing for _ in world]

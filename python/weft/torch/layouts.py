@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How torch distributes an array, in the words of Weft's planner."""
+"""Translates DTensor layouts (mesh and placements) into the form that Weft's planner takes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .._core import ReshardEnd
 from ..errors import Infeasible, UsageError
 
 Strips = tuple[tuple[int, int], ...]
-"""A part of one dimension: (low, high) of each run of indices, in order."""
+"""The indices of one dimension that a rank holds: ranges (low, high), in order."""
 
 REDUCTIONS = {"sum": "sum", "avg": "avg", "min": "min", "max": "max", "product": "prod"}
 
-# Names of elements in Weft. What is not here is moved as bytes, and cannot be added up.
+# Weft's names of the element types. Elements of other types are moved as bytes and cannot be added
+# up.
 DTYPES = {
     torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
     torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
@@ -37,87 +38,99 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Placed:
-    """What one dimension of the mesh does: cuts `dim`, holds summands (`reduce`), or neither."""
+    """The placement on one dimension of the mesh: it shards the array's dimension `dim`, or its
+    ranks hold addends (`reduce` names the reduction), or it replicates the array."""
 
     dim: int | None = None
-    split: int = 1  # of a strided shard: the pieces that there were before, as torch counts them
+    split: int = 1  # split_factor of a strided shard: the number of pieces before this split
     reduce: str = ""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A distributed array: everything that its layout depends on, and nothing else.
+    """Everything that the layout of a distributed array depends on, and nothing else.
 
-    It can be compared, hashed and sent to ranks that know nothing of the mesh.
+    A Spec can be compared and hashed. It refers to no DeviceMesh, so it can be sent to ranks that
+    do not have the mesh.
     """
 
     shape: tuple[int, ...]
-    sizes: tuple[int, ...]  # of the mesh
+    sizes: tuple[int, ...]  # of the mesh dimensions
     ranks: tuple[int, ...]  # in row-major order of the mesh
-    placed: tuple[Placed, ...]  # one a dimension of the mesh
-    order: tuple[tuple[int, ...], ...] = ()  # mesh dimensions that cut each dimension, if told
+    placed: tuple[Placed, ...]  # one for each dimension of the mesh
+    # For each array dimension, the mesh dimensions that shard it, most significant first. Empty:
+    # the order of the mesh.
+    order: tuple[tuple[int, ...], ...] = ()
 
     @property
     def reduction(self) -> str:
-        """The one of its summands, as Weft calls it; empty if there are none."""
+        """Weft's name of the reduction of the addends; empty if the array has no addends."""
         return next((REDUCTIONS[each.reduce] for each in self.placed if each.reduce), "")
 
     @property
     def summands(self) -> int:
+        """The number of addends of each element; 1 if the array is not partial."""
         return math.prod(n for n, each in zip(self.sizes, self.placed) if each.reduce)
 
 
 def placed(placement: Any, dims: int) -> Placed:
     if isinstance(placement, _MaskPartial):
-        raise UsageError(f"{placement} belongs to one operator and cannot be redistributed")
+        raise UsageError(
+            f"{placement} is internal to the embedding operator and cannot be redistributed"
+        )
     if isinstance(placement, Partial):
         if placement.reduce_op not in REDUCTIONS:
             known = ", ".join(REDUCTIONS)
-            raise UsageError(f"{placement} cannot be added up: Weft knows {known}")
+            raise UsageError(f"{placement} has a reduction that Weft lacks: it has {known}")
         return Placed(reduce=placement.reduce_op)
     if isinstance(placement, Replicate):
         return Placed()
     if isinstance(placement, (Shard, _StridedShard)):
         dim = placement.dim + dims if placement.dim < 0 else placement.dim
         if not 0 <= dim < dims:
-            raise UsageError(f"{placement}: the array has {dims} dimensions")
+            raise UsageError(f"{placement} is out of range: the array has {dims} dimensions")
         return Placed(dim=dim, split=int(getattr(placement, "split_factor", 1)))
-    raise UsageError(f"{placement} is no placement that Weft knows")
+    raise UsageError(f"{placement} is a placement that Weft does not support")
 
 
 @functools.lru_cache(maxsize=256)
 def ranks_of(mesh: Any) -> tuple[int, ...]:
-    """In row-major order; torch works them out anew each time it is asked."""
+    """The ranks of a mesh in row-major order. Cached, because torch computes them at each call."""
     return tuple(mesh.mesh.flatten().tolist())
 
 
 def spec_for(shape: Sequence[int], mesh: Any, placements: Sequence[Any]) -> Spec:
     if len(placements) != mesh.ndim:
         raise UsageError(
-            f"a mesh of {mesh.ndim} dimensions needs as many placements, not {len(placements)}"
+            f"a mesh of {mesh.ndim} dimensions needs {mesh.ndim} placements, not {len(placements)}"
         )
     each = tuple(placed(placement, len(shape)) for placement in placements)
     if len({one.reduce for one in each if one.reduce}) > 1:
-        raise Infeasible("two different reductions in one layout: nothing tells which comes first")
+        raise Infeasible(
+            "the placements have two different reductions, and their result depends on which comes "
+            "first; use one reduction"
+        )
     return Spec(tuple(shape), tuple(mesh.shape), ranks_of(mesh), each)
 
 
 def spec_of(array: DTensor) -> Spec:
     spec = spec_for(array.shape, array.device_mesh, array.placements)
-    # An order of its own, as torch can keep it beside the placements.
-    told = getattr(array._spec, "shard_order", None)
-    if not told or all(list(entry.mesh_dims) == sorted(entry.mesh_dims) for entry in told):
+    # Newer versions of torch can store an order of mesh dimensions beside the placements.
+    stored = getattr(array._spec, "shard_order", None)
+    if not stored or all(list(entry.mesh_dims) == sorted(entry.mesh_dims) for entry in stored):
         return spec
     order: list[tuple[int, ...]] = [() for _ in spec.shape]
-    for entry in told:
+    for entry in stored:
         order[entry.tensor_dim] = tuple(entry.mesh_dims)
     return Spec(spec.shape, spec.sizes, spec.ranks, spec.placed, tuple(order))
 
 
 def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
-    """Mesh dimensions that cut `dim`, most significant first; None: no order tells what is where.
+    """The mesh dimensions that shard array dimension `dim`, most significant first.
 
-    A strided shard comes behind as many pieces as it says, all of them of later mesh dimensions.
+    None if no order of mesh dimensions describes which rank holds what. A strided shard splits
+    after later mesh dimensions have split `dim` into `split_factor` pieces. So its mesh dimension
+    belongs behind those whose sizes multiply to split_factor.
     """
     if spec.order:
         return spec.order[dim]
@@ -132,14 +145,15 @@ def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
                 break
         else:
             return None
-    # Pieces of a strided shard that does not divide are not those of any order.
+    # If a dimension is not evenly divisible, a strided shard gives pieces that no order produces.
     strided = any(each.dim == dim and each.split > 1 for each in spec.placed)
     divides = spec.shape[dim] % math.prod(spec.sizes[i] for i in order) == 0
     return None if strided and not divides else tuple(order)
 
 
 def chunk(strips: Strips, pieces: int, index: int) -> Strips:
-    """The index-th piece as torch.chunk cuts, counting along the strips."""
+    """The piece number `index` of `pieces` pieces, as torch.chunk would cut the strips if they were
+    joined into one."""
     length = sum(high - low for low, high in strips)
     size = -(-length // pieces)
     begin, end = min(index * size, length), min((index + 1) * size, length)
@@ -153,6 +167,7 @@ def chunk(strips: Strips, pieces: int, index: int) -> Strips:
 
 
 def joined(strips: Sequence[tuple[int, int]]) -> Strips:
+    """Merge neighbouring ranges, so that equal sets of indices compare equal."""
     whole: list[tuple[int, int]] = []
     for low, high in strips:
         if whole and whole[-1][1] == low:
@@ -163,6 +178,7 @@ def joined(strips: Sequence[tuple[int, int]]) -> Strips:
 
 
 def coordinates(spec: Spec, rank: int) -> list[int] | None:
+    """The coordinates of a rank in the mesh; None if it is not in the mesh."""
     if rank not in spec.ranks:
         return None
     at, where = spec.ranks.index(rank), []
@@ -174,7 +190,7 @@ def coordinates(spec: Spec, rank: int) -> list[int] | None:
 
 @functools.lru_cache(maxsize=4096)
 def part_of(spec: Spec, rank: int) -> tuple[Strips, ...] | None:
-    """What the rank holds of each dimension; None: it is not in the mesh."""
+    """The indices of each dimension that the rank holds; None if it is not in the mesh."""
     where = coordinates(spec, rank)
     if where is None:
         return None
@@ -210,6 +226,8 @@ def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=256)
 def end_of(spec: Spec) -> ReshardEnd:
+    """The layout for Weft's planner: as a mesh with named axes if possible, because the planner
+    then finds better plans, otherwise as a list of parts."""
     orders = [order_of(spec, dim) for dim in range(len(spec.shape))]
     if all(order is not None for order in orders):
         return ReshardEnd.mesh(
@@ -219,6 +237,9 @@ def end_of(spec: Spec) -> ReshardEnd:
             [str(i) for i, each in enumerate(spec.placed) if each.reduce],
         )
     if spec.reduction:
-        raise Infeasible("summands of strided shards that no order of the mesh explains")
+        raise Infeasible(
+            "partial values together with strided shards are supported only if an order of the mesh "
+            "dimensions gives the same shards"
+        )
     parts = {rank: [list(part_of(spec, rank) or ())] for rank in spec.ranks}
     return ReshardEnd.parts(parts)

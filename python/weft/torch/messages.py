@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out a program over torch.distributed, on any back-end that has send and receive.
+"""Runs a program over torch.distributed, on any back-end that has send and receive.
 
-A piece that lies side by side in the array is sent from where it lies and received where it belongs;
-any other goes through a block of staging. Blocks are few, so sends and receives wait for their turn,
-each in the order of the program: that order is what keeps ranks from waiting for each other in a
-circle, as long as sends never wait for receives. Hence the second thread.
+A contiguous piece is sent from and received into the array itself. Any other piece goes through a
+block of staging memory. There are only a few blocks, so a rank has to start its sends and receives
+one after the other, each in the order of the program. That order prevents deadlock, provided that a
+rank never stops sending while it waits for a receive. So a second thread does the sends that the
+main thread cannot start at once.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
     from .packing import Packing
 
 Piece = tuple[int, int, int, int]
-"""Rank, bytes, and where it lies: buffer (-1: it must be packed) and offset."""
+"""Rank, bytes, buffer and offset. Buffer -1: the piece is not contiguous and has to be packed."""
 
-BLOCKS = 2  # of staging, a direction
-MOST_UNDER_WAY = 64  # operations, a direction
+BLOCKS = 2  # blocks of staging memory per direction
+MOST_IN_FLIGHT = 64  # sends or receives that have been started and not awaited, per direction
 
 
 Peers = int | Sequence[int]
-"""The rank that something is due to, or those of a collective."""
+"""The rank at the other end of a message, or all ranks of a collective."""
 
 
 def named(peers: Peers) -> str:
@@ -43,15 +44,21 @@ def named(peers: Peers) -> str:
 
 def peer_failed(peers: Peers, error: BaseException) -> PeerFailed:
     return PeerFailed(
-        f"{named(peers)} failed, or did not answer in time ({_first(error)}): what was to be received is "
+        f"{named(peers)} failed or did not answer in time ({_first(error)}): the result is "
         "undefined, and the process group cannot be used again"
     )
 
 
 class Deadline:
-    """When to give up on the others. `queued`: waiting for a message only queues what comes behind it,
-    as with NCCL, whose own watchdog ends the process unless `watch` asks to look after every message.
-    `group`: whose messages they are, without it the default one."""
+    """When to give up waiting for other ranks.
+
+    queued: the back-end is like NCCL: wait() does not wait for the message but only makes the
+    stream wait for it. Then NCCL's own watchdog ends the process after the timeout of the process
+    group.
+    watch: with `queued`, wait on the host for every message, so that a timeout becomes an
+    exception.
+    group: the process group of the messages; default: the default group.
+    """
 
     def __init__(
         self, seconds: float, queued: bool = False, watch: bool = False, group: Any = None
@@ -62,13 +69,13 @@ class Deadline:
         self._group = group
 
     def wait(self, work: Any, peers: Peers) -> None:
-        # Zero would mean none to some back-ends.
+        # Some back-ends take a timeout of zero as no timeout.
         left = timedelta(seconds=max(0.001, self._end - time.monotonic()))
         try:
             done = work.wait() if self._queued else work.wait(left)
             while self._queued and self._watch and not work.is_completed():
                 if time.monotonic() > self._end:
-                    # Otherwise the device would wait for ever, and the process with it.
+                    # Without abort() the GPU, and with it the process, would wait forever.
                     (self._group or dist.group.WORLD).abort()
                     raise RuntimeError("timed out")
                 time.sleep(0.0001)
@@ -79,19 +86,20 @@ class Deadline:
 
 
 def _first(error: BaseException) -> str:
-    """The sentence that says what happened, without the back-end's own place in its source."""
+    """The first sentence of the error, without the source position that back-ends put before it."""
     text = re.sub(r"^\[[^]]*\] *", "", str(error).strip())
     return re.split(r"\. |\n", text)[0] or type(error).__name__
 
 
 class Links:
-    """This rank's end of the links to all others: how messages are told apart, and when to give up."""
+    """Sends and receives messages of one program, with its tag and its deadline."""
 
     def __init__(self, deadline: Deadline, tag: int, group: Any = None) -> None:
         self.deadline = deadline
-        self.tag = tag  # ranks that run different programs never take each other's messages
+        self.tag = tag  # tags keep ranks from receiving messages of another program
         self.group = group
-        # In the default group a rank is its own number: torch need not look it up a message.
+        # In the default group, group ranks are global ranks. So the group can be called directly,
+        # without torch's translation of ranks at every message.
         self._world = dist.group.WORLD if group is None else None
 
     def send(self, memory: torch.Tensor, peer: int) -> Any:
@@ -112,7 +120,7 @@ class Links:
 
 
 class Staging:
-    """Blocks for messages under way in one direction, made when the first one is needed."""
+    """Blocks of staging memory for messages in flight in one direction, allocated when needed."""
 
     def __init__(self, size: int, device: torch.device) -> None:
         self._size, self._device = size, device
@@ -127,7 +135,7 @@ class Staging:
 
 
 class Lane:
-    """One direction of a turn: pieces are started in order and finished in order."""
+    """One direction of a turn. Pieces are started in order and finished in order."""
 
     def __init__(
         self,
@@ -141,17 +149,18 @@ class Lane:
         self._pieces, self._staging = pieces, staging
         self._start, self._finish = start, finish
         self._links, self._buffers = links, buffers
-        self._under_way: deque[tuple[Any, int, torch.Tensor | None]] = deque()
+        self._in_flight: deque[tuple[Any, int, torch.Tensor | None]] = deque()
         self._next = 0
 
     def fill(self) -> bool:
-        """Starts what there is room for; tells whether that was all."""
+        """Start as many pieces as blocks and limits allow. Returns whether all have been
+        started."""
         while self._next < len(self._pieces):
             piece = self._pieces[self._next]
             _, size, buffer, offset = piece
             block = None
             if buffer >= 0:
-                if len(self._under_way) >= MOST_UNDER_WAY:
+                if len(self._in_flight) >= MOST_IN_FLIGHT:
                     return False
                 memory = self._buffers[buffer][offset : offset + size]
             else:
@@ -159,18 +168,18 @@ class Lane:
                 if block is None:
                     return False
                 memory = block[:size]
-            self._under_way.append((self._start(self._next, piece, memory), self._next, block))
+            self._in_flight.append((self._start(self._next, piece, memory), self._next, block))
             self._next += 1
         return True
 
     def run(self) -> None:
         while not self.fill():
             self._end_one()
-        while self._under_way:
+        while self._in_flight:
             self._end_one()
 
     def _end_one(self) -> None:
-        work, number, block = self._under_way.popleft()
+        work, number, block = self._in_flight.popleft()
         piece = self._pieces[number]
         self._links.deadline.wait(work, piece[0])
         self._finish(number, piece, block)
@@ -179,7 +188,7 @@ class Lane:
 
 
 class _Thread(threading.Thread):
-    """Keeps what went wrong for whoever joins it."""
+    """A thread that keeps its exception for the thread that joins it."""
 
     def __init__(self, run: Callable[[], None]) -> None:
         super().__init__(daemon=True)
@@ -194,7 +203,7 @@ class _Thread(threading.Thread):
 
 
 Turn = tuple[list[Piece], list[Piece]]
-"""What is sent, and what is received."""
+"""The pieces that a rank sends and those that it receives in one turn of a program."""
 
 
 def turns_of(program: ReshardProgram) -> list[Turn]:
@@ -208,7 +217,11 @@ def run_program(
     buffers: Sequence[torch.Tensor],
     links: Links,
 ) -> None:
-    """`turns`: those of the program; `buffers`: as it numbers them, each as bytes, staging included."""
+    """Run a program.
+
+    turns: turns_of(program).
+    buffers: in the program's order, each as a tensor of bytes, including staging memory.
+    """
     packing.fill_neutral()
     device = buffers[-1].device
     size = program.longest_packed
@@ -244,12 +257,13 @@ def _run_turn(
     sends, receives = pieces
     out = Lane(sends, outgoing, send, nothing, links, buffers)
     into = Lane(receives, incoming, receive, put, links, buffers)
+    # Receives are started first, so that peers find them when their messages arrive.
     into.fill()
     sender = None
     if not out.fill() and receives:
         sender = _Thread(out.run)
         sender.start()
-    # What is added comes on top of what stays.
+    # Before any unpack(): received addends are added to the data that stays on this rank.
     packing.move(turn)
     try:
         into.run()

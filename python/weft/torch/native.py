@@ -287,7 +287,7 @@ scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 def room_of(which: Collective, out: torch.Tensor) -> torch.Tensor:
     """Where slots come one behind the other."""
     assert which.got is not None
-    return out.view(-1) if which.got.straight else out.new_empty(which.got.room)
+    return out.view(-1) if which.got.straight else out.new_empty(which.got.total)
 
 
 def slot_of(room: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
@@ -298,7 +298,7 @@ def slot_of(room: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
 def slots_from(view: View, array: torch.Tensor) -> torch.Tensor:
     if view.straight:
         return array.contiguous().view(-1)
-    room = array.new_empty(view.room)
+    room = array.new_empty(view.total)
     for part, slot in view.pairs(array, room):
         slot.copy_(part)
     return room
@@ -325,7 +325,7 @@ def run_collective(
         return
     ranks, operation = dist.get_process_group_ranks(group), OPERATIONS.get(which.reduction)
     sent, got = which.sent, which.got
-    rooms = [view.room for view in (sent, got) if view is not None]
+    rooms = [view.total for view in (sent, got) if view is not None]
     if not which.splits and not any((out.numel(), *rooms)):
         return  # none of these ranks has anything
     result = out.view(-1)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that are all on one host exchange through memory that they share, where all of them can.
+"""Exchanges data through shared memory between ranks that are all on one host.
 
-Ranks agree once for each set of them: the first makes the memory, the others say whether they found
-it, and the first says whether all did. So all take the same way, whatever is different on one of them.
-WEFT_SHARED_MEMORY=0 in the environment of any of them makes all of them do without.
+Each set of ranks agrees once on whether to use shared memory: the first rank creates it and sends
+its name to the others, the others report whether they could join, and the first rank tells them
+whether all did. So either all of them use it or none does, even if something is different on one of
+them. If any rank has WEFT_SHARED_MEMORY=0 in its environment, none uses shared memory.
 """
 
 from __future__ import annotations
@@ -21,21 +22,23 @@ from .._core import ReshardNeighbours, ReshardProgram
 from ..errors import PeerFailed, Unavailable
 from .messages import Links
 
-MOST = 128  # ranks: there is a lane for each pair
-NAME = 64  # bytes
+MOST = 128  # ranks; every pair of ranks has memory of its own, so the size grows with their square
+NAME = 64  # bytes of the message with the name
 
-# By ranks: the process group's store at that time, and the connection or None.
+# By set of ranks: the process group's store at the time of agreement, and the connection or None.
 _agreed: dict[tuple[int, ...], tuple[Any, ReshardNeighbours | None]] = {}
 
 
 def neighbours_of(ranks: tuple[int, ...], links: Links) -> ReshardNeighbours | None:
-    """All of `ranks` (sorted) call it at once, in the same order; None on all of them, or on none.
+    """The shared memory of `ranks` (sorted); None on all of them if one of them cannot use it.
 
-    links: how they talk until they know. Later calls cost nothing.
+    All of the ranks make this call at the same time, and calls for several sets in the same order.
+    The first call exchanges messages over `links`; later calls cost nothing.
     """
     if not 1 < len(ranks) <= MOST:
         return None
-    # A new process group may have other processes.
+    # The store identifies the process group: a new group may have the same ranks in other
+    # processes.
     group = dist.distributed_c10d._get_default_store()
     known = _agreed.get(ranks)
     if known is None or known[0] is not group:
@@ -87,22 +90,24 @@ def _all(links: Links, works: Sequence[Any], peers: Sequence[int]) -> None:
 
 
 def tag_of(ranks: Sequence[int]) -> int:
-    """Of messages by which these ranks agree; programs have smaller ones."""
-    return (1 << 30) + int.from_bytes(hashlib.sha256(repr(tuple(ranks)).encode()).digest()[:3], "big")
+    """The tag of the messages in which these ranks agree. Tags of programs are below 2**30."""
+    digest = hashlib.sha256(repr(tuple(ranks)).encode()).digest()
+    return (1 << 30) + int.from_bytes(digest[:3], "big")
 
 
 def run_shared(
-    near: ReshardNeighbours,
+    shared: ReshardNeighbours,
     program: ReshardProgram,
     buffers: Sequence[torch.Tensor],
     ranks: Sequence[int],
     seconds: float,
 ) -> None:
-    """`buffers`: as the program numbers them, without staging."""
+    """Run a program. `buffers`: in the program's order, without staging memory."""
     try:
-        near.run(program, [buffer.data_ptr() for buffer in buffers], seconds)
+        shared.run(program, [buffer.data_ptr() for buffer in buffers], seconds)
     except PeerFailed as error:
+        # The library numbers the processes 0, 1, 2 ...; the user knows their ranks.
         text = re.sub(r"device (\d+)", lambda found: f"rank {ranks[int(found[1])]}", str(error))
         raise PeerFailed(
-            f"{text}: what was to be received is undefined, and the process group cannot be used again"
+            f"{text}: the result is undefined, and the process group cannot be used again"
         ) from error

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who copies between arrays and messages: the library on host memory, torch on any other.
+"""Copies pieces between arrays and messages: HostPacking with Weft's library for host memory,
+TorchPacking with torch operations for memory of any device.
 
-A packing knows one program and the memory of its buffers. Pieces are numbered as the program lists
-them, see ReshardProgram.sends.
+A packing belongs to one program and the memory of its buffers. Pieces are numbered as in
+ReshardProgram.sends() and receives().
 """
 
 from __future__ import annotations
@@ -15,24 +16,28 @@ import torch
 from .._core import ReshardProgram
 
 Region = tuple[int, int, int, int, list[tuple[int, int]]]
-"""Buffer, array, offset, bytes of an element, loops as (extent, stride in bytes)."""
+"""Strided memory: buffer, array, offset, bytes of an element, loops as (extent, stride in
+bytes)."""
 
 
 class Packing(Protocol):
     def fill_neutral(self) -> None:
-        """The rest of the summands of a partial target."""
+        """Fill addends of a partial target that receive no data with the reduction's neutral
+        element. Call it before the first turn."""
 
     def move(self, turn: int) -> None:
-        """What stays on the device; before anything is unpacked."""
+        """Copy the data that stays on this rank. Call it before any unpack() of the turn."""
 
-    def pack(self, turn: int, piece: int, out: torch.Tensor) -> None: ...
+    def pack(self, turn: int, piece: int, out: torch.Tensor) -> None:
+        """Gather a piece to send into `out`."""
 
     def unpack(self, turn: int, piece: int, source: torch.Tensor) -> None:
-        """Puts the piece in place, or adds it to what is there."""
+        """Scatter a received piece into its array: store its elements, or add them up with those
+        that are there."""
 
 
 class HostPacking:
-    """Weft's own kernels, on memory of the host."""
+    """Uses Weft's library. Works on host memory only."""
 
     def __init__(self, program: ReshardProgram, buffers: Sequence[torch.Tensor]) -> None:
         self._memory = program.at([buffer.data_ptr() for buffer in buffers])
@@ -50,7 +55,7 @@ class HostPacking:
         self._memory.unpack(turn, piece, source.data_ptr())
 
 
-# Elements as torch can copy them, whatever they mean.
+# For copies only the size of the elements matters, so each size has one type.
 PLAIN = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
 COMBINE: dict[str, Any] = {
@@ -72,7 +77,7 @@ def neutral(reduction: str, dtype: torch.dtype) -> float | int | bool:
 
 
 class TorchPacking:
-    """Strided copies of torch, on memory of any device, in the order of its current stream."""
+    """Uses strided copies of torch. Works on memory of any device, on its current stream."""
 
     def __init__(
         self,
@@ -106,7 +111,8 @@ class TorchPacking:
         for region in self._program.filled_regions(turn):
             self._fill(region)
         for source, target in self._program.move_regions(turn):
-            # Loops of both walk the same elements, though maybe in a different number of dimensions.
+            # Both regions have the same elements in the same order, but their loops may be divided
+            # differently, hence the reshape.
             there = self._view(target)
             there.copy_(self._view(source).reshape(there.shape))
 

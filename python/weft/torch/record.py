@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records steps of a PyTorch job with its own profiler. Steps end when an optimizer has stepped."""
+"""Records steps of a PyTorch job with PyTorch's own profiler. A step ends with an optimizer
+step."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class TorchRecorder(Recorder):
             record_shapes="shapes" in self._options,
             profile_memory="memory" in self._options,
             with_stack="stacks" in self._options,
-            # Which stream waited for which.
+            # Record which stream waits for which.
             experimental_config=torch._C._profiler._ExperimentalConfig(
                 enable_cuda_sync_events=True
             ),
@@ -63,7 +64,7 @@ class TorchRecorder(Recorder):
     def begin_step(self, number: int) -> None:
         from torch.autograd.profiler import record_function
 
-        # The name that torch.profiler itself gives to steps.
+        # torch.profiler uses this name for steps too, so every reader of its traces knows it.
         self._step = f"ProfilerStep#{number}"
         self._mark = record_function(self._step)
         self._mark.__enter__()
@@ -72,7 +73,8 @@ class TorchRecorder(Recorder):
         self._mark.__exit__(None, None, None)
 
     def cut_step(self) -> None:
-        # The profiler would end the open mark, and make a step of it.
+        # The profiler ends an open mark when it stops, so the mark would look like a step. stop()
+        # removes the name of this mark from the trace.
         self._cut.append(self._step)
         self.end_step()
 
@@ -96,7 +98,7 @@ class TorchRecorder(Recorder):
 
 
 class _StepEnds:
-    """Called behind every optimizer step of the process."""
+    """A hook that PyTorch calls after every optimizer step of the process."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -108,8 +110,9 @@ class _StepEnds:
         number = self._rounds.ended_step(id(optimizer))
         if number is None:
             return
-        # An optimizer that steps during the backward pass is called on a thread of the engine,
-        # where the profiler cannot be switched: the step ends when the next forward pass begins.
+        # If an optimizer steps during the backward pass, autograd calls this hook on one of its own
+        # threads (Python sees them as _DummyThread). The profiler cannot be started or stopped
+        # there, so the step ends when the next forward pass begins.
         if isinstance(threading.current_thread(), threading._DummyThread):
             self._ended = number
             if self._waiting is None:
@@ -127,7 +130,7 @@ class _StepEnds:
 
 
 def install(settings: Settings) -> Window:
-    """Called once torch is imported."""
+    """Install the hooks. Called once, after torch is imported."""
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     window = Window(settings, TorchRecorder(settings))
@@ -143,10 +146,14 @@ def record(
     memory: bool = False,
     stacks: bool = False,
 ) -> None:
-    """Record the steps from the first to the last of `steps` into `folder`, one file a rank.
+    """Record training steps into `folder`, one file per rank.
 
-    To be called once, before training. A step ends when the optimizer has stepped; the first one is
-    step 0. Under `weft record` this does nothing, as that records already.
+    steps: the first and the last step to record. A step ends with an optimizer step; the first step
+    is step 0 and cannot be recorded.
+    shapes, memory, stacks: whether to record tensor shapes, allocations and Python stacks.
+
+    Call this once, before training. Under `weft record` it does nothing, because that command
+    already records the job.
     """
     if os.environ.get("WEFT_RECORD"):
         return

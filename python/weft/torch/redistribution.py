@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes a DTensor from one distribution to another, over one mesh or between two."""
+"""Redistributes a DTensor: to other placements on its mesh, or to another mesh.
+
+The first call for a pair of layouts plans the move and prepares it (prepare()); later calls only
+run it. A move runs either as a chain of the back-end's own collectives, if that is as good as the
+plan (collectives_for()), or as the messages of the plan.
+"""
 
 from __future__ import annotations
 
@@ -31,34 +36,38 @@ from .running import (
     NCCL_STEP_US,
     Kind,
     bare,
-    carrier,
     deadline_of,
-    road_between,
+    runner_for,
+    transport_between,
+    wrong_size,
 )
 
 
 @dataclass(frozen=True)
-class Way:
-    """What decides the program of every rank."""
+class PlanKey:
+    """Everything that a plan depends on, except for the budget."""
 
     source: Spec
     target: Spec
     dtype: torch.dtype  # on the wire
     link: tuple[str, str]
-    others: tuple[int, ...] = ()  # ranks that other arrays of the same program need
+    others: tuple[int, ...] = ()  # ranks that only other arrays of the same program need
 
 
 def reduction_of(source: Spec, target: Spec) -> str:
+    """The reduction that combines addends on the way; empty if neither end is partial."""
     both = {spec.reduction for spec in (source, target)} - {""}
     if len(both) > 1:
-        raise Infeasible(f"summands of one kind cannot become those of another: {sorted(both)}")
+        raise Infeasible(
+            f"partial values of one reduction cannot become those of another: {sorted(both)}"
+        )
     reduction = both.pop() if both else ""
-    # An average is a sum, but for a factor: see scale_of.
+    # An average is computed as a sum, multiplied by scale_of() at the end.
     return "sum" if reduction == "avg" else reduction
 
 
 def scale_of(source: Spec, target: Spec) -> float:
-    """What the sum has to be multiplied by, where one end or the other holds averages."""
+    """The factor to multiply the sum by if the source or the target holds averages."""
     scale = 1.0
     if source.reduction == "avg":
         scale /= source.summands
@@ -68,35 +77,37 @@ def scale_of(source: Spec, target: Spec) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def plan_of(way: Way, budget: int) -> ReshardPlan:
-    reduction = reduction_of(way.source, way.target)
-    if reduction and way.dtype not in DTYPES:
-        raise Infeasible(f"elements of {way.dtype} cannot be added up")
-    step, message = way.link
+def plan_of(key: PlanKey, budget: int) -> ReshardPlan:
+    reduction = reduction_of(key.source, key.target)
+    if reduction and key.dtype not in DTYPES:
+        raise Infeasible(f"Weft cannot add up partial values of type {key.dtype}")
+    step, message = key.link
     return reshard_plan(
-        list(way.source.shape),
-        way.dtype.itemsize,
-        DTYPES.get(way.dtype, "u8"),
-        end_of(way.source),
-        end_of(way.target),
+        list(key.source.shape),
+        key.dtype.itemsize,
+        DTYPES.get(key.dtype, "u8"),
+        end_of(key.source),
+        end_of(key.target),
         reduction=reduction,
         link=step,
         message_cost=message,
-        others=list(way.others),
+        others=list(key.others),
         budget=budget,
     )
 
 
 WHOLE = 1 << 30
-"""Bytes of the largest part of an array up to which messages that go in groups are not cut into pieces,
-where no budget is given: staging is then about as large as the parts."""
+"""Groups of messages are not divided into smaller pieces if no rank's part of an array has more
+bytes than this and the caller gives no budget. Staging memory is then about as large as the
+parts."""
 
 
-def largest_part(ways: Sequence[Way]) -> int:
+def largest_part(keys: Sequence[PlanKey]) -> int:
+    """Bytes of the largest part of any array on any rank, before or after the move."""
     parts = [
-        (math.prod(local_shape(end, rank) or (0,)) * way.dtype.itemsize)
-        for way in ways
-        for end in (way.source, way.target)
+        (math.prod(local_shape(end, rank) or (0,)) * key.dtype.itemsize)
+        for key in keys
+        for end in (key.source, key.target)
         for rank in end.ranks
     ]
     return max(parts, default=0)
@@ -104,50 +115,58 @@ def largest_part(ways: Sequence[Way]) -> int:
 
 @functools.lru_cache(maxsize=256)
 def program_of(
-    ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
+    keys: tuple[PlanKey, ...], rank: int, budget: int | None, kind: Kind
 ) -> ReshardProgram:
+    """What this rank does to move several arrays together. If the budget is too small, the error
+    says how much is enough."""
     try:
-        return program_within(ways, rank, budget, kind)
+        return program_within(keys, rank, budget, kind)
     except Infeasible as refusal:
-        told = re.fullmatch(r"(.*); allow at least (\d+).*", str(refusal))
-        if budget is None or told is None:
+        advice = re.fullmatch(r"(.*); allow at least (\d+).*", str(refusal))
+        if budget is None or advice is None:
             raise
-        enough = least_budget(ways, rank, max(budget + 1, int(told[2])), kind)
-        raise Infeasible(f"{told[1]}; allow at least {enough} bytes") from None
+        enough = least_budget(keys, rank, max(budget + 1, int(advice[2])), kind)
+        raise Infeasible(f"{advice[1]}; allow at least {enough} bytes") from None
 
 
-def least_budget(ways: tuple[Way, ...], rank: int, budget: int, kind: Kind) -> int:
-    """From that one on, about the first that does. Another budget leads to other plans, of which several
-    arrays may need more together, and groups of messages want room for one to each rank."""
+def least_budget(keys: tuple[PlanKey, ...], rank: int, budget: int, kind: Kind) -> int:
+    """A budget that is large enough, close to the smallest one from `budget` on.
+
+    The planner's own advice may be too small: with another budget it finds other plans, several
+    arrays may need more together than each alone, and groups need staging memory for one piece per
+    rank.
+    """
     while True:
         try:
-            program_within(ways, rank, budget, kind)
+            program_within(keys, rank, budget, kind)
             return budget
         except Infeasible:
             budget += max(1, budget // 32)
 
 
 def program_within(
-    ways: tuple[Way, ...], rank: int, budget: int | None, kind: Kind
+    keys: tuple[PlanKey, ...], rank: int, budget: int | None, kind: Kind
 ) -> ReshardProgram:
-    plans = [plan_of(way, budget or 0) for way in ways]
-    # Beside what rests between rounds, messages are cut so that two a direction fit.
-    rests = reshard_resting(plans)
+    plans = [plan_of(key, budget or 0) for key in keys]
     if kind == "memory":
-        # Chunks lie in what ranks share; without a budget they need not be cut further.
+        # Pieces are exchanged through the shared memory, so only a budget requires smaller ones.
         return reshard_program(plans, rank, budget or 0)
+    # reshard_program() divides pieces so that two sent and two received ones (4 in all) fit into
+    # the budget, beside the data that the plan keeps between its rounds.
+    kept = reshard_resting(plans)
     if kind == "groups":
-        if budget is None and largest_part(ways) <= WHOLE:
+        if budget is None and largest_part(keys) <= WHOLE:
             return reshard_program(plans, rank)
-        room = STAGING if budget is None else budget - rests
+        staging = STAGING if budget is None else budget - kept
         return reshard_program(
-            plans, rank, rests + max(1, 4 * longest_piece(room, len(plans[0].devices)))
+            plans, rank, kept + max(1, 4 * longest_piece(staging, len(plans[0].devices)))
         )
-    return reshard_program(plans, rank, rests + 4 * CHUNK if budget is None else budget)
+    return reshard_program(plans, rank, kept + 4 * CHUNK if budget is None else budget)
 
 
 def wire_dtype(given: torch.dtype, wanted: torch.dtype, reduction: str) -> torch.dtype:
-    """The narrower one travels, but summands are added up in the wider one."""
+    """The element type to send: the narrower of both, to save bytes, but the wider one if addends
+    are added up, to save precision."""
     narrow, wide = sorted((given, wanted), key=lambda dtype: dtype.itemsize)
     return wide if reduction else narrow
 
@@ -162,12 +181,16 @@ def dtensor(local: torch.Tensor, mesh: DeviceMesh, placements: Any, shape: Any) 
 def absent(
     shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Any], dtype: torch.dtype
 ) -> DTensor:
-    """A DTensor of a mesh that this rank is not in: what it passes to redistribute() and refit().
+    """An empty DTensor on a mesh that this rank is not in.
 
-    Every rank of both meshes calls them, those that hold nothing yet as well.
+    Every rank of the old and of the new mesh has to call redistribute() or refit(), even if it holds
+    nothing yet. A rank outside a mesh passes this DTensor instead of its part of the array.
     """
     if dist.get_rank() in spec_for(shape, mesh, placements).ranks:
-        raise UsageError("this rank is in the mesh and holds a part of the array")
+        raise UsageError(
+            "absent() is for ranks outside the mesh; this rank is in the mesh and must pass its "
+            "part of the array"
+        )
     nothing = torch.empty(0, dtype=dtype, device=mesh.device_type)
     return dtensor(nothing, mesh, placements, shape)
 
@@ -181,19 +204,22 @@ def redistribute(
     budget: int | None = None,
     timeout: float | None = None,
 ) -> DTensor:
-    """The array as `placements` distribute it over `mesh`; a new DTensor.
+    """Return a new DTensor with the same values, distributed over `mesh` as `placements` say.
 
-    mesh: without it the array's own. Another one may have other ranks, another shape and order.
+    mesh: default: the array's own mesh. Another mesh may have other ranks, another shape, and its
+    ranks in another order.
     placements: Shard, Replicate or Partial (sum, avg, min, max, product) for each dimension of the
-    mesh; uneven shards as torch cuts them. Without them the array is replicated.
-    dtype: of the result. The narrower of both types travels.
-    budget: bytes that a rank may hold beside the array and the result.
-    timeout: seconds until ranks that do not answer are given up: weft.PeerFailed on every other.
-    Without it that of the process group.
+    mesh; uneven shards have the sizes that torch gives them. Default: the array is replicated.
+    dtype: element type of the result. The narrower of the old and the new type is sent; addends are
+    added up in the wider type.
+    budget: bytes that a rank may use beside the array and the result.
+    timeout: seconds after which ranks that do not answer are given up; every other rank then raises
+    weft.PeerFailed. Default: the timeout of the process group.
 
-    All ranks of both meshes call it, in the same order, with the default process group; ranks that
-    are in neither need not. A rank outside the array's mesh passes an empty DTensor of that mesh, see
-    absent(). Gradients are redistributed back, likewise on all ranks.
+    All ranks of both meshes must make this call, in the same order, and it uses the default process
+    group. Ranks in neither mesh need not call it. A rank outside the array's mesh passes an empty
+    DTensor of that mesh, see absent(). In the backward pass, gradients are redistributed back, so
+    all of these ranks must take part in it too.
     """
     mesh = mesh or array.device_mesh
     placements = [Replicate()] * mesh.ndim if placements is None else placements
@@ -203,31 +229,34 @@ def redistribute(
     return _redistribute(array, mesh, tuple(placements), wanted, budget, timeout)
 
 
-Carry = Callable[[torch.Tensor, torch.Tensor, DeviceMesh, float | None], None]
-"""From this rank's part, in the type that travels, to its part of the result; the mesh is that of both ends
-where they have the same one."""
+Mover = Callable[[torch.Tensor, torch.Tensor, DeviceMesh, float | None], None]
+"""Moves data. Arguments: this rank's old part and the memory of its new part, both in the wire
+type; the target mesh; the timeout."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """One redistribution, prepared: what a call finds out that is the same in every other one."""
+    """A prepared redistribution: everything that is the same in every call with the same
+    layouts."""
 
     result: DTensorSpec
-    same: bool  # as it is
-    given: int  # bytes of this rank's part, as they travel
-    shape: tuple[int, ...]  # of this rank's part of the result
-    travels: torch.dtype
-    scale: float
-    carry: Carry | None  # None: this rank is in neither mesh
+    same: bool  # nothing changes, so the result shares the memory of the array
+    given: int  # bytes of this rank's old part in the wire type
+    shape: tuple[int, ...]  # of this rank's new part
+    travels: torch.dtype  # the wire type
+    scale: float  # see scale_of()
+    move: Mover | None  # None if this rank is in neither mesh
 
 
 READY = 1024
-"""Redistributions of a process group that are kept prepared."""
+"""The number of prepared redistributions that are kept per process group; the oldest are
+dropped."""
 
 prepared: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[Any, Ready]] = (
     weakref.WeakKeyDictionary()
 )
-"""By what decides all of it; another process group has other ranks."""
+"""By process group, because another group may consist of other ranks, then by everything else that
+prepare() depends on."""
 
 
 def ready_for(
@@ -257,16 +286,17 @@ def prepare(
     budget: int | None,
     timeout: float | None,
 ) -> Ready:
-    """All ranks of both meshes call it, when they see these ends first."""
+    """All ranks of both meshes call this when they first use this pair of layouts."""
     source, target = spec_of(array), spec_for(array.shape, mesh, placements)
     travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
     rank, device = dist.get_rank(), array._local_tensor.device
     before, after = local_shape(source, rank), local_shape(target, rank)
     same = source == target and wanted == array.dtype
-    carry = None
+    move = None
     if not same and (before is not None or after is not None):
-        carry = carry_for(source, target, travels, mesh, device, budget, timeout)
-    # torch believes that a scalar is what its local part says.
+        move = mover_for(source, target, travels, mesh, device, budget, timeout)
+    # The local tensor of a scalar must be a scalar too: torch takes the number of dimensions from
+    # it.
     nothing = torch.empty((0,) if array.shape else (), dtype=wanted, device=device)
     return Ready(
         dtensor(nothing, mesh, placements, array.shape)._spec,
@@ -275,11 +305,11 @@ def prepare(
         (0,) if after is None else after,
         travels,
         scale_of(source, target),
-        carry,
+        move,
     )
 
 
-def carry_for(
+def mover_for(
     source: Spec,
     target: Spec,
     travels: torch.dtype,
@@ -287,18 +317,21 @@ def carry_for(
     device: torch.device,
     budget: int | None,
     timeout: float | None,
-) -> Carry:
+) -> Mover:
+    """Choose between collectives and messages. The program is made in any case: its fingerprint
+    tells whether all ranks do the same."""
     reduction = reduction_of(source, target)
-    road = road_between((*source.ranks, *target.ranks), device, timeout)
-    way = Way(source, target, travels, road.link(device))
-    program = program_of((way,), dist.get_rank(), budget, road.kind())
+    transport = transport_between((*source.ranks, *target.ranks), device, timeout)
+    key = PlanKey(source, target, travels, transport.link(device))
+    program = program_of((key,), dist.get_rank(), budget, transport.kind())
     chain = None
-    if road.near is None and budget is None:
-        chain = collectives_for(way, road.groups)
+    # A chain of collectives cannot keep to a budget.
+    if transport.shared is None and budget is None:
+        chain = collectives_for(key, transport.groups)
     if chain is None or not has_groups(mesh):
-        carry = carrier(program, road, device, [(travels, reduction)], timeout)
-        return lambda given, out, _mesh, timeout: carry((given, out), timeout)
-    # Collectives have no tags either.
+        runner = runner_for(program, transport, device, [(travels, reduction)], timeout)
+        return lambda given, out, _mesh, timeout: runner((given, out), timeout)
+    # Like messages of NCCL, collectives have no tags that would tell programs apart.
     links = Links(deadline_of(device, timeout), program.fingerprint % (1 << 30))
     agree(program, links, device)
 
@@ -316,11 +349,16 @@ def carry_for(
     return collectives
 
 
-def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
-    """Those of the back-end that take the array there, where they are as good as the plan: no rank may receive
-    more, but for what fills up parts that differ in size, nor hold more than what is sent and what is
-    received, as with messages, but for rounding."""
-    source, target, dtype = way.source, way.target, way.dtype
+def collectives_for(key: PlanKey, groups: bool) -> chains.Chain | None:
+    """A chain of collectives of the back-end that does the redistribution, if it is as good as the
+    plan.
+
+    Without counting padding, no rank may receive more than with the plan. Apart from rounding, no
+    rank may use more additional memory than the parts that it sends and receives, which is what
+    messages need. For back-ends that take groups of messages, the chain must also be faster in the
+    cost model.
+    """
+    source, target, dtype = key.source, key.target, key.dtype
     reduction, rank = reduction_of(source, target), dist.get_rank()
     if groups:
         step, element = NCCL_STEP_US, dtype.itemsize / NCCL_BYTES_A_US
@@ -329,7 +367,8 @@ def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
         )
         if chain is None or chain.only_messages(len(source.ranks)):
             return None
-        plan = plan_of(way, 0)
+        plan = plan_of(key, 0)
+        # The plan's time assumes the bandwidth of collectives; messages take longer per byte.
         messages = plan.time_us + plan.received / NCCL_BYTES_A_US * (chains.MESSAGES - 1)
         most = plan.received + chain.padding * dtype.itemsize
         if chain.received * dtype.itemsize > most or chain.price(step, element) > messages:
@@ -339,12 +378,13 @@ def collectives_for(way: Way, groups: bool) -> chains.Chain | None:
         if alone is None:
             return None
         chain = chains.chained((source, target), [alone], rank)
-    largest = largest_part((way,))
-    room = 2 * largest + chains.rounded(largest) if largest <= WHOLE else 0
-    return chain if chain.held * dtype.itemsize <= room else None
+    largest = largest_part((key,))
+    allowed = 2 * largest + chains.rounded(largest) if largest <= WHOLE else 0
+    return chain if chain.held * dtype.itemsize <= allowed else None
 
 
 def has_groups(mesh: DeviceMesh) -> bool:
+    """Whether the mesh has process groups for its dimensions; a mesh can be made without them."""
     try:
         mesh.get_all_groups()
     except RuntimeError:
@@ -366,16 +406,14 @@ def _redistribute(
         return made(local, ready)
     comes_as = wanted if casting.widens(ready.travels, wanted) else ready.travels
     result = torch.empty(ready.shape, dtype=comes_as, device=local.device)
-    out = casting.room_in(result, ready.travels)
-    if ready.carry is not None:
+    out = casting.receive_buffer(result, ready.travels)
+    if ready.move is not None:
         given = local.to(ready.travels).contiguous() if ready.given else out[:0]
         if given.nbytes != ready.given:
-            raise UsageError(
-                f"this rank has {given.nbytes} bytes of an array of which its placements say {ready.given}"
-            )
-        ready.carry(given, out, mesh, timeout)
+            raise wrong_size(given.nbytes, ready.given)
+        ready.move(given, out, mesh, timeout)
     if out is not result:
-        casting.settle(out, result)
+        casting.finish_receive(out, result)
     scale = ready.scale
     if scale != 1.0:
         exact = result.is_floating_point() or result.is_complex()
@@ -384,7 +422,8 @@ def _redistribute(
 
 
 def made(local: torch.Tensor, ready: Ready) -> DTensor:
-    """As DTensor.from_local would: only that its specification is known."""
+    """Like DTensor.from_local(), but faster because the specification is known. It is copied
+    because callers may change the specification of their DTensor."""
     return DTensor(local, copy.copy(ready.result), requires_grad=False)
 
 
@@ -401,14 +440,17 @@ class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
     ) -> DTensor:
         target = spec_for(array.shape, mesh, placements)
         if {spec_of(array).reduction, target.reduction} - {"", "sum"}:
-            raise UsageError("only sums have gradients here: detach() the array first")
+            raise UsageError(
+                "gradients can be redistributed only for partial sums, not for other reductions: "
+                "detach() the array first"
+            )
         ctx.back = (array.device_mesh, array.placements, array.dtype, budget, timeout)
         return _redistribute(array, mesh, placements, wanted, budget, timeout)
 
     @staticmethod
     def backward(ctx: Any, gradient: DTensor) -> Any:
         mesh, placements, dtype, budget, timeout = ctx.back
-        # Every summand has the gradient of the sum.
+        # The gradient of every addend is the gradient of the sum, hence replicated.
         whole = tuple(Replicate() if isinstance(p, Partial) else p for p in placements)
         back = redistribute(gradient, mesh, whole, dtype=dtype, budget=budget, timeout=timeout)
         return back, None, None, None, None, None

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes all arrays of a model from one parallel layout to another, many in one set of messages."""
+"""Copies all arrays of a model from one parallel layout into another.
+
+Ranks first exchange what they have and what they want, once per pair of layouts. Then every rank
+computes the same list of transfers, and many arrays move in one set of messages, so that the number
+of messages does not grow with the number of arrays.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +23,30 @@ from torch.distributed.tensor import DTensor
 from ..errors import Infeasible, UsageError
 from . import casting
 from .layouts import Placed, Spec, part_of, spec_of
-from .redistribution import Way, program_of, reduction_of, scale_of, wire_dtype
-from .running import Job, bare, road_between, run
+from .redistribution import PlanKey, program_of, reduction_of, scale_of, wire_dtype
+from .running import Job, bare, run, transport_between
 
 CASTS = 256 << 20
-"""Bytes for arrays in another type than they are kept in, at once, where no budget is given."""
+"""Bytes of arrays that are cast to their wire type at the same time if the caller gives no
+budget."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What one rank tells of an array that it has, or wants."""
+    """How one rank holds an array, as it reports it to the other ranks."""
 
     spec: Spec | None  # None: the whole array, as a plain tensor
     shape: tuple[int, ...]
     dtype: torch.dtype
 
 
-Told = tuple[dict[str, Held], dict[str, Held]]
-"""By one rank: what it has, what it wants."""
+Report = tuple[dict[str, Held], dict[str, Held]]
+"""What one rank reports: the arrays that it has and the arrays that it wants, by name."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """One array on its way to one group of ranks that want it alike."""
+    """One array, to be sent to one group of ranks that want it in the same layout."""
 
     name: str
     source: Spec
@@ -51,6 +57,8 @@ class Transfer:
 
 
 def held(state: Mapping[str, torch.Tensor]) -> dict[str, Held]:
+    """How this rank holds each tensor of a state."""
+
     def of(tensor: torch.Tensor) -> Held:
         spec = spec_of(tensor) if isinstance(tensor, DTensor) else None
         return Held(spec, tuple(tensor.shape), tensor.dtype)
@@ -60,27 +68,38 @@ def held(state: Mapping[str, torch.Tensor]) -> dict[str, Held]:
 
 @functools.lru_cache(maxsize=64)
 def remembered(digests: tuple[bytes, ...]) -> list[list[Transfer]]:
-    """Filled by whoever asks first; the same on all ranks, as all ask in the same order."""
+    """The cache entry for the reports with these digests: empty, or with the list of transfers.
+
+    The first caller fills the entry. All ranks make the same calls in the same order, so a hit on
+    one rank is a hit on all of them.
+    """
     return []
 
 
-def told_by_all(mine: Told, device: torch.device) -> list[list[Transfer]]:
-    """What has to be moved, as every rank works it out for itself. Known models cost one small message."""
+def transfers_of_all(mine: Report, device: torch.device) -> list[Transfer]:
+    """The transfers of all ranks, which every rank computes from the reports of all ranks.
+
+    Ranks first exchange digests of their reports. If the reports are known, nothing else is sent.
+    """
     digest = hashlib.sha256(pickle.dumps(mine)).digest()
     own = torch.frombuffer(bytearray(digest), dtype=torch.uint8).to(device)
     every = [torch.empty_like(own) for _ in range(dist.get_world_size())]
     dist.all_gather(every, own)
     known = remembered(tuple(bytes(each.tolist()) for each in every))
     if not known:
-        told: list[Any] = [None] * dist.get_world_size()
-        dist.all_gather_object(told, mine)
-        known.append(list(transfers(told)))
-    return known
+        reports: list[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(reports, mine)
+        known.append(list(transfers(reports)))
+    return known[0]
 
 
 def together(name: str, of_ranks: Mapping[int, Held]) -> list[Spec]:
-    """Ranks that hold an array alike, as one layout each: whole copies are replicated, and so are
-    meshes that differ in their ranks alone, as those of data parallelism do."""
+    """Combine what single ranks hold into as few layouts as possible.
+
+    Plain tensors on several ranks become one replicated layout. Meshes that differ only in their
+    ranks, such as those of data-parallel replicas, become one layout with a replicated dimension
+    more.
+    """
     alike: dict[Any, list[Spec]] = {}
     for rank, each in sorted(of_ranks.items()):
         spec = each.spec or Spec(each.shape, (1,), (rank,), (Placed(),))
@@ -89,11 +108,15 @@ def together(name: str, of_ranks: Mapping[int, Held]) -> list[Spec]:
             meshes.append(spec)
         lost = [other for other in spec.ranks if of_ranks.get(other) != each and each.spec]
         if lost:
-            raise UsageError(f"rank {rank} has {name} on a mesh with rank {lost[0]}, which has not")
+            raise UsageError(
+                f"rank {rank} has {name} on a mesh with rank {lost[0]}, but rank {lost[0]} does "
+                "not have it in the same layout"
+            )
     return [stacked(meshes) for meshes in alike.values()]
 
 
 def stacked(meshes: Sequence[Spec]) -> Spec:
+    """One layout over several meshes: a new first mesh dimension that replicates the array."""
     first = meshes[0]
     if len(meshes) == 1:
         return first
@@ -107,21 +130,23 @@ def stacked(meshes: Sequence[Spec]) -> Spec:
 
 
 def one(name: str, what: str, values: set[Any]) -> Any:
+    """The only element of `values`; an error if ranks differ."""
     if len(values) > 1:
-        raise UsageError(f"{name} has more than one {what}: {sorted(map(str, values))}")
+        raise UsageError(f"ranks have {name} with different {what}s: {sorted(map(str, values))}")
     return values.pop()
 
 
-def transfers(told: Sequence[Told]) -> Iterator[Transfer]:
-    for name in sorted({name for _, wanted in told for name in wanted}):
-        has = {rank: had[name] for rank, (had, _) in enumerate(told) if name in had}
-        wants = {rank: want[name] for rank, (_, want) in enumerate(told) if name in want}
+def transfers(reports: Sequence[Report]) -> Iterator[Transfer]:
+    """The transfers that bring every wanted array to all ranks that want it."""
+    for name in sorted({name for _, wanted in reports for name in wanted}):
+        has = {rank: had[name] for rank, (had, _) in enumerate(reports) if name in had}
+        wants = {rank: want[name] for rank, (_, want) in enumerate(reports) if name in want}
         if not has:
-            raise UsageError(f"{name} is wanted, and no rank has it")
+            raise UsageError(f"dst_state has {name}, but no rank has it in src_state")
         one(name, "shape", {each.shape for each in (*has.values(), *wants.values())})
-        given = one(name, "type where it is", {each.dtype for each in has.values()})
-        wanted = one(name, "type where it goes", {each.dtype for each in wants.values()})
-        # Other copies of the same array are left alone, where they are cut in another way.
+        given = one(name, "source dtype", {each.dtype for each in has.values()})
+        wanted = one(name, "target dtype", {each.dtype for each in wants.values()})
+        # If ranks have copies of the array in several layouts, use the one with the most ranks.
         source = max(together(name, has), key=lambda spec: len(spec.ranks))
         for target in together(name, wants):
             travels = wire_dtype(given, wanted, reduction_of(source, target))
@@ -129,7 +154,8 @@ def transfers(told: Sequence[Told]) -> Iterator[Transfer]:
 
 
 def cast_bytes(transfer: Transfer) -> int:
-    """Most that any rank needs for the array in the type that travels; a wider target has room for that."""
+    """The most bytes that any rank needs to cast the array to its wire type. A target with a wider
+    type needs none, because the array is received in the target's own memory."""
     most = 0
     ends = ((transfer.source, transfer.given), (transfer.target, transfer.wanted))
     for spec, dtype in ends:
@@ -145,7 +171,8 @@ def cast_bytes(transfer: Transfer) -> int:
 def batches(
     wanted: Sequence[Transfer], budget: int | None
 ) -> Iterator[tuple[list[Transfer], int | None]]:
-    """Arrays that go together, and what is left of the budget beside their casts."""
+    """Divide the transfers into batches that move together. Yields each batch with the part of the
+    budget that its casts leave for the move; casts get at most half of the budget."""
     most = CASTS if budget is None else budget // 2
     batch: list[Transfer] = []
     casts = 0
@@ -153,8 +180,8 @@ def batches(
         size = cast_bytes(transfer)
         if budget is not None and size > most:
             raise Infeasible(
-                f"{transfer.name} takes {size} bytes as {transfer.travels}, which is more than half "
-                f"the budget: allow at least {2 * size}"
+                f"casting {transfer.name} to {transfer.travels} takes {size} bytes, more than half "
+                f"of the budget; allow at least {2 * size} bytes"
             )
         if batch and casts + size > most:
             yield batch, None if budget is None else budget - casts
@@ -172,40 +199,45 @@ def refit(
     budget: int | None = None,
     timeout: float | None = None,
 ) -> None:
-    """Fills the tensors of `dst_state` with the values of those of the same name in `src_state`.
+    """Fill the tensors of `dst_state` with the values of the tensors of the same name in
+    `src_state`.
 
-    Both are what a state_dict() gives on this rank: DTensors on any mesh, or plain tensors, which are
-    whole arrays. A rank has only the names that it holds a part of, such as those of its pipeline stage,
-    or none at all. Types may differ; the narrower one travels. What only `src_state` has stays where it
-    is.
+    Both are states as state_dict() returns them on this rank: DTensors on any mesh, or plain
+    tensors, which are whole arrays. A rank's state has only the names of which the rank holds a
+    part, for example those of its pipeline stage; it may be empty. Element types may differ; the
+    narrower type is sent. Names that only `src_state` has are ignored.
 
-    budget, timeout: as in redistribute(). All ranks of the default process group call it.
+    budget, timeout: as in redistribute(). All ranks of the default process group must make this
+    call.
     """
     tensors = [bare(tensor) for state in (src_state, dst_state) for tensor in state.values()]
     device = tensors[0].device if tensors else default_device()
-    moved = told_by_all((held(src_state), held(dst_state)), device)[0]
+    moved = transfers_of_all((held(src_state), held(dst_state)), device)
     ranks = {rank for each in moved for spec in (each.source, each.target) for rank in spec.ranks}
     rank = dist.get_rank()
     if rank not in ranks:
         return
     others = tuple(sorted(ranks))
-    road = road_between(others, device, timeout)
-    step, _ = road.link(device)
+    transport = transport_between(others, device, timeout)
+    step, _ = transport.link(device)
     with torch.no_grad():
         for batch, left in batches(moved, budget):
-            # Arrays share messages, so that none costs more of them.
-            ways = tuple(
-                Way(each.source, each.target, each.travels, (step, "0us"), others) for each in batch
+            # The arrays of a batch share messages, so an array does not add to the number of
+            # messages: the time per message is 0 in the cost model.
+            keys = tuple(
+                PlanKey(each.source, each.target, each.travels, (step, "0us"), others)
+                for each in batch
             )
-            program = program_of(ways, rank, left, road.kind())
+            program = program_of(keys, rank, left, transport.kind())
             jobs = [job_of(each, src_state, dst_state, rank, device) for each in batch]
-            run(program, jobs, timeout, road)
+            run(program, jobs, timeout, transport)
             for each, job in zip(batch, jobs):
                 finish(each, job, dst_state, rank)
 
 
 def default_device() -> torch.device:
-    """Of a rank without any tensor: it has to join in, on whatever the process group serves."""
+    """The device of a rank without tensors. It must take part in the exchange of reports with
+    tensors on a device that the process group supports."""
     return torch.device(dist.distributed_c10d._get_object_coll_device(None))
 
 
@@ -216,16 +248,18 @@ def job_of(
     rank: int,
     device: torch.device,
 ) -> Job:
+    """This rank's part in a transfer, with its tensors in the wire type."""
     nothing = torch.empty(0, dtype=each.travels, device=device)
     source = target = nothing
     if rank in each.source.ranks:
         source = bare(src_state[each.name]).to(each.travels)
     if rank in each.target.ranks:
-        target = casting.room_in(bare(dst_state[each.name]), each.travels)
+        target = casting.receive_buffer(bare(dst_state[each.name]), each.travels)
     return Job(source, target, reduction_of(each.source, each.target))
 
 
 def finish(each: Transfer, job: Job, dst_state: Mapping[str, torch.Tensor], rank: int) -> None:
+    """Put what the job received into the tensor of the state, cast and scaled."""
     if rank not in each.target.ranks:
         return
     target = bare(dst_state[each.name])
@@ -233,4 +267,4 @@ def finish(each: Transfer, job: Job, dst_state: Mapping[str, torch.Tensor], rank
     if scale != 1.0:
         target.copy_(job.target * scale)
     else:
-        casting.settle(job.target, target)
+        casting.finish_receive(job.target, target)

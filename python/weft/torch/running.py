@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a program on the tensors of this rank, with whatever the process group and the device have."""
+"""Runs a program on the tensors of this rank, with the fastest method that the process group and
+the
+device offer: shared memory, groups of messages, or single messages."""
 
 from __future__ import annotations
 
@@ -20,9 +22,11 @@ from .messages import Deadline, Links, run_program, turns_of
 from .packing import HostPacking, Packing, TorchPacking
 
 CHUNK = 4 << 20
-"""Bytes of a block of staging, where no budget is given: small enough to stay in caches."""
+"""Bytes of a staging block if the caller gives no budget: small enough to stay in the CPU's
+caches."""
 
-# Time to start a round and bandwidth, and time a message: what plans are priced with.
+# The cost model with which plans are chosen: (time to start a round and bandwidth, time per
+# message).
 NCCL_STEP_US, NCCL_BYTES_A_US = 10.0, 100e3
 LINKS = {
     "gloo": ("100us,1GB/s", "50us"),
@@ -32,40 +36,42 @@ SHARED = ("20us,3GB/s", "2us")
 
 
 Kind = Literal["memory", "groups", "messages"]
-"""Of ways from rank to rank: memory that they share, messages in groups as NCCL wants them, or single."""
+"""How ranks exchange data: shared memory, groups of messages (NCCL), or single messages (gloo)."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One array: what this rank has, and where to put what it shall have."""
+    """One array to redistribute: this rank's old part, and the memory for its new part."""
 
     source: torch.Tensor
-    target: torch.Tensor  # dense
+    target: torch.Tensor  # contiguous
     reduction: str
 
 
 @dataclass(frozen=True)
-class Road:
-    """How these ranks reach each other; the same on all of them."""
+class Transport:
+    """How certain ranks exchange data. All of them have the same transport."""
 
     ranks: tuple[int, ...]
-    groups: bool  # see in_groups
-    near: ReshardNeighbours | None = None  # through memory that they share
+    groups: bool  # see backends.in_groups
+    shared: ReshardNeighbours | None = None  # their shared memory, if they use it
 
     def link(self, device: torch.device) -> tuple[str, str]:
-        return SHARED if self.near is not None else link_of(device)
+        return SHARED if self.shared is not None else link_of(device)
 
     def kind(self) -> Kind:
-        return "memory" if self.near is not None else "groups" if self.groups else "messages"
+        return "memory" if self.shared is not None else "groups" if self.groups else "messages"
 
 
-def road_between(ranks: Iterable[int], device: torch.device, timeout: float | None) -> Road:
-    """All of the ranks call it, in the same order."""
+def transport_between(
+    ranks: Iterable[int], device: torch.device, timeout: float | None
+) -> Transport:
+    """All of the ranks make this call, and calls for several sets of ranks in the same order."""
     every = tuple(sorted(set(ranks)))
     if backends.in_groups(device):
-        return Road(every, True)
+        return Transport(every, True)
     links = Links(deadline_of(device, timeout), neighbours.tag_of(every))
-    return Road(every, False, neighbours.neighbours_of(every, links))
+    return Transport(every, False, neighbours.neighbours_of(every, links))
 
 
 def link_of(device: torch.device) -> tuple[str, str]:
@@ -73,7 +79,8 @@ def link_of(device: torch.device) -> tuple[str, str]:
 
 
 def bare(tensor: torch.Tensor) -> torch.Tensor:
-    """What this rank holds of it, as a plain tensor, once it is there."""
+    """This rank's part as a plain tensor. Waits if the tensor is the result of an asynchronous
+    collective."""
     local = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
     return (local.trigger_wait() if isinstance(local, AsyncCollectiveTensor) else local).detach()
 
@@ -83,7 +90,7 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 Elements = tuple[torch.dtype, str]
-"""Of one array: what travels, and how it is added up."""
+"""The element type of an array on the wire, and its reduction."""
 
 
 def packing_for(
@@ -96,7 +103,7 @@ def packing_for(
 
 
 def seconds_for(device: torch.device) -> float:
-    """How long the process group itself would wait."""
+    """The timeout of the process group for this device, in seconds."""
     return backends.seconds_of(backends.backend_of(device))
 
 
@@ -115,58 +122,67 @@ def deadline_after(
     )
 
 
-Carrier = Callable[[Sequence[torch.Tensor], float | None], None]
-"""Runs one program, any number of times, on the source and target of every array and with a timeout."""
+Runner = Callable[[Sequence[torch.Tensor], float | None], None]
+"""Runs one program, any number of times. Arguments: source and target of every array, and a
+timeout."""
 
 
-def carrier(
+def runner_for(
     program: ReshardProgram,
-    road: Road,
+    transport: Transport,
     device: torch.device,
     arrays: Sequence[Elements],
     timeout: float | None,
-) -> Carrier:
-    """All ranks of the program call it, when they see it first. What it looks up is not looked up again."""
+) -> Runner:
+    """Prepare a program so that later runs look nothing up. All of its ranks call this when they
+    first use the program, because NCCL ranks check here that they all run the same one."""
     usual = seconds_for(device)
-    if road.near is not None:
-        near = road.near
+    if transport.shared is not None:
+        shared = transport.shared
         return lambda tensors, timeout: neighbours.run_shared(
-            near, program, tensors, road.ranks, usual if timeout is None else timeout
+            shared, program, tensors, transport.ranks, usual if timeout is None else timeout
         )
-    rests, tag = program.buffers[-1], program.fingerprint % (1 << 30)
+    staging_bytes, tag = program.buffers[-1], program.fingerprint % (1 << 30)
 
     def links(timeout: float | None) -> Links:
         return Links(deadline_after(device, usual, timeout), tag)
 
     def memory(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        staging = torch.empty(rests, dtype=torch.uint8, device=device)
+        staging = torch.empty(staging_bytes, dtype=torch.uint8, device=device)
         return [*map(as_bytes, tensors), staging]
 
-    held = kernels() if device.type == "cuda" and road.groups else None
-    if held is not None:
-        queue = queue_of(held, program, links(timeout), device)
+    library = kernels() if device.type == "cuda" and transport.groups else None
+    if library is not None:
+        queue = queue_of(library, program, links(timeout), device)
         return lambda tensors, timeout: queue.run(memory(tensors), links(timeout))
 
-    turns, carry_out = turns_of(program), run_grouped if road.groups else run_program
+    turns, run_turns = turns_of(program), run_grouped if transport.groups else run_program
 
-    def carry(tensors: Sequence[torch.Tensor], timeout: float | None) -> None:
+    def run_once(tensors: Sequence[torch.Tensor], timeout: float | None) -> None:
         buffers = memory(tensors)
         packing = packing_for(program, buffers, arrays)
-        carry_out(program, turns, packing, buffers, links(timeout))
+        run_turns(program, turns, packing, buffers, links(timeout))
 
-    return carry
+    return run_once
 
 
 def check_sizes(program: ReshardProgram, tensors: Sequence[torch.Tensor]) -> None:
     for tensor, size in zip(tensors, program.buffers):
         if tensor.nbytes != size:
-            raise UsageError(
-                f"this rank has {tensor.nbytes} bytes of an array of which its placements say {size}"
-            )
+            raise wrong_size(tensor.nbytes, size)
 
 
-def run(program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, road: Road) -> None:
+def wrong_size(found: int, expected: int) -> UsageError:
+    return UsageError(
+        f"the local tensor of this rank has {found} bytes, but by its placements it should have "
+        f"{expected}"
+    )
+
+
+def run(
+    program: ReshardProgram, jobs: Sequence[Job], timeout: float | None, transport: Transport
+) -> None:
     tensors = [part for job in jobs for part in (job.source.contiguous(), job.target)]
     check_sizes(program, tensors)
     arrays = [(job.target.dtype, job.reduction) for job in jobs]
-    carrier(program, road, jobs[0].target.device, arrays, timeout)(tensors, timeout)
+    runner_for(program, transport, jobs[0].target.device, arrays, timeout)(tensors, timeout)

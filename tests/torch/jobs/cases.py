@@ -215,9 +215,9 @@ def case_a_budget_is_kept() -> None:
         for budget in (64, 1000, 1 << 20):
             result = weft.torch.redistribute(array, mesh, target, budget=budget)
             check(result, whole, mesh, target)
-            road = running.road_between(range(4), torch.device("cpu"), None)
-            way = way_of(array, mesh, target, road.link(torch.device("cpu")))
-            program = redistribution.program_of((way,), dist.get_rank(), budget, road.kind())
+            transport = running.transport_between(range(4), torch.device("cpu"), None)
+            key = key_of(array, mesh, target, transport.link(torch.device("cpu")))
+            program = redistribution.program_of((key,), dist.get_rank(), budget, transport.kind())
             assert 4 * program.longest_packed + program.buffers[-1] <= budget
     summands = distributed(whole, mesh, [Partial(), Partial()])
     check(weft.torch.redistribute(summands, mesh, [S0, S1], budget=256), whole, mesh, [S0, S1])
@@ -234,15 +234,15 @@ def case_a_budget_that_a_refusal_tells_is_enough() -> None:
     summand, whole = Placed(reduce="sum"), Placed()
     kinds: tuple[running.Kind, ...] = ("memory", "groups", "messages")
     for kind, budget in itertools.product(kinds, (2, 20, 40)):
-        ways = tuple(
-            redistribution.Way(
+        keys = tuple(
+            redistribution.PlanKey(
                 Spec(shape, (2, 5), ten, placed), Spec(shape, (4,), four, (end,)), torch.float32, link
             )
             for shape in ((7, 4), (5, 3))
             for placed in ((summand, summand), (whole, summand), (Placed(dim=0), whole))
             for end in (summand, Placed(dim=1))
         )
-        for some in (*((way,) for way in ways), ways):
+        for some in (*((key,) for key in keys), keys):
             try:
                 redistribution.program_of(some, 1, budget, kind)
             except weft.Infeasible as refusal:
@@ -253,12 +253,12 @@ def case_a_budget_that_a_refusal_tells_is_enough() -> None:
     assert seen > 50
 
 
-def way_of(
+def key_of(
     array: DTensor, mesh: DeviceMesh, target: Sequence[Any], link: tuple[str, str]
-) -> redistribution.Way:
+) -> redistribution.PlanKey:
     from weft.torch.layouts import spec_for, spec_of
 
-    return redistribution.Way(
+    return redistribution.PlanKey(
         spec_of(array), spec_for(array.shape, mesh, target), array.dtype, link
     )
 
@@ -398,8 +398,8 @@ def case_ranks_agree_or_none_of_them_thinks_so() -> None:
     rank = dist.get_rank()
 
     def agreed(array: DTensor, target: Sequence[Any], found: int) -> bool:
-        way = way_of(array, everyone, target, ("1us,1GB/s", "1us"))
-        program = redistribution.program_of((way,), rank, None, "groups")
+        key = key_of(array, everyone, target, ("1us,1GB/s", "1us"))
+        program = redistribution.program_of((key,), rank, None, "groups")
         links = Links(running.deadline_of(cpu, None), program.fingerprint % (1 << 30))
         return grouped.agree(program, links, cpu, found)
 
@@ -433,7 +433,7 @@ def case_what_cannot_be_is_refused() -> None:
     mesh = grid()
     array = distributed(numbers((4, 4)), mesh, [S0, R])
     text = refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [S0]))
-    assert "2 dimensions needs as many placements, not 1" in text
+    assert "2 dimensions needs 2 placements, not 1" in text
     refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [Shard(2), R]))
     refused(weft.UsageError, lambda: weft.torch.redistribute(array, mesh, [Partial("bor"), R]))
     refused(

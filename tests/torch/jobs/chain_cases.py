@@ -15,7 +15,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
 import weft.torch
-from tests.torch.jobs.cases import all_pairs, grid, way_of
+from tests.torch.jobs.cases import all_pairs, grid, key_of
 from tests.torch.jobs.oracle import check, distributed, numbers
 from tests.torch.jobs.runner import main, mesh_of
 from weft.torch import backends, chains, native, redistribution, running
@@ -38,10 +38,10 @@ def as_on_nccl(always: bool = False) -> Iterator[list[str]]:
         ran.append(which.kind)
         usual[1](which, *rest, **more)
 
-    def any_chain(way: redistribution.Way, groups: bool) -> chains.Chain | None:
-        reduction = redistribution.reduction_of(way.source, way.target)
+    def any_chain(key: redistribution.PlanKey, groups: bool) -> chains.Chain | None:
+        reduction = redistribution.reduction_of(key.source, key.target)
         rank, world = dist.get_rank(), dist.get_world_size()
-        return chains.chain_of(way.source, way.target, way.dtype, reduction, rank, world, 0, 1)
+        return chains.chain_of(key.source, key.target, key.dtype, reduction, rank, world, 0, 1)
 
     backends.in_groups = lambda device: True
     running.link_of = lambda device: running.LINKS["nccl"]
@@ -176,7 +176,7 @@ def case_where_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, shape, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, shape, [P, P], [S1, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, shape, [P, P], [R, R]) == ["all_reduce"]
-        # What travels as messages either way, along one dimension of the mesh.
+        # An exchange along one dimension of the mesh, which is messages in either case.
         assert kinds(ran, mesh, shape, [R, S0], [R, S1]) == ["all_to_all"]
         assert kinds(ran, mesh, shape, [S0, S0], [R, S1]) == ["all_to_all", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
@@ -197,22 +197,23 @@ def case_where_they_receive_no_more_than_messages() -> None:
 
 
 def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
-    """On the way nothing is larger, and beside it they hold no more than what is sent and received."""
+    """No array on the way is larger than the larger end, and additional memory is at most what is
+    sent and received."""
     mesh, link = grid(), running.LINKS["nccl"]
     seen = 0
     ends = list(itertools.product((R, S0, S1, P), repeat=2))
     for shape, source, target in itertools.product(((512, 512), (517, 517), (5, 3)), ends, ends):
         if P in target:
             continue
-        way = way_of(distributed(numbers(shape), mesh, source), mesh, target, link)
-        chain = redistribution.collectives_for(way, True)
+        key = key_of(distributed(numbers(shape), mesh, source), mesh, target, link)
+        chain = redistribution.collectives_for(key, True)
         if chain is not None:
             seen += 1
-            largest = redistribution.largest_part((way,))
+            largest = redistribution.largest_part((key,))
             rounding = chains.rounded(largest) if shape[0] % 4 else 0
             assert all(math.prod(part) * 4 <= largest + rounding for part in chain.shapes)
             assert chain.held * 4 <= 2 * largest + rounding
-            received = redistribution.plan_of(way, 0).received
+            received = redistribution.plan_of(key, 0).received
             assert chain.received * 4 <= received + chain.padding * 4
     assert seen > 80
     # Arrays that are too large for staging are gathered only where they lie.
@@ -220,8 +221,8 @@ def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
     redistribution.WHOLE = 1 << 10
     try:
         for cut, there in ((S0, True), (S1, False)):
-            way = way_of(distributed(numbers((64, 64)), mesh, [cut, R]), mesh, [R, R], link)
-            assert (redistribution.collectives_for(way, True) is not None) == there
+            key = key_of(distributed(numbers((64, 64)), mesh, [cut, R]), mesh, [R, R], link)
+            assert (redistribution.collectives_for(key, True) is not None) == there
     finally:
         redistribution.WHOLE = usual
 
@@ -236,10 +237,10 @@ def part(whole: torch.Tensor, spec: Spec, rank: int) -> torch.Tensor:
 def slots(step: Any, array: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
     """Of what a rank takes part with."""
     view = step.sent
-    room = torch.full((view.room,), math.nan)
+    room = torch.full((view.total,), math.nan)
     for part, slot in view.pairs(array, room):
         slot.copy_(part)
-    sizes = list(step.splits[1]) if step.splits else [view.room // count] * count
+    sizes = list(step.splits[1]) if step.splits else [view.total // count] * count
     return list(room.split(sizes))
 
 

@@ -117,15 +117,15 @@ def case_elements_are_spread_out_in_their_own_memory() -> None:
     for (travels, wanted), count in itertools.product(casts, (0, 1, 2, 1024, 1025, 3001, 70001)):
         came = torch.arange(count).remainder(251).to(travels)
         tensor = torch.zeros(3, count, dtype=wanted)[1]
-        room = casting.room_in(tensor, travels)
+        room = casting.receive_buffer(tensor, travels)
         assert room.shape == tensor.shape and room.dtype == travels
         room.copy_(came)
-        casting.settle(room, tensor)
+        casting.finish_receive(room, tensor)
         assert torch.equal(tensor, came.to(wanted)), (travels, wanted, count)
         own = room.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
         assert not count or own == (travels == wanted or travels.itemsize < wanted.itemsize)
     apart = torch.zeros(6, 4)[:, 1]
-    assert casting.room_in(apart, torch.float32).is_contiguous()
+    assert casting.receive_buffer(apart, torch.float32).is_contiguous()
 
 
 def case_an_elastic_restart_with_a_rank_less() -> None:
@@ -206,11 +206,12 @@ def case_what_cannot_be_is_refused_on_all_ranks() -> None:
     array = {"a": distributed(numbers((4, 4)), line, [S0])}
     other = {"a": distributed(numbers((4, 5)), line, [S0])}
     missing = {"b": distributed(numbers((4, 4)), line, [S0])}
-    assert "no rank has it" in refused(weft.UsageError, lambda: weft.torch.refit(array, missing))
+    text = refused(weft.UsageError, lambda: weft.torch.refit(array, missing))
+    assert "no rank has it in src_state" in text
     assert "shape" in refused(weft.UsageError, lambda: weft.torch.refit(array, other))
     half = array if dist.get_rank() < 3 else {}
     text = refused(weft.UsageError, lambda: weft.torch.refit(half, array))
-    assert "rank 3, which has not" in text
+    assert "but rank 3 does not have it" in text
     weft.torch.refit({}, {})
 
 
