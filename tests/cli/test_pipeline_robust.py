@@ -219,13 +219,13 @@ def test_a_damaged_plan_is_named_with_what_is_wrong(
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
-        ("none", 0, "as it was written"),
+        ("none", 0, "the file is as it was written"),
         ("layers", 1, "should be"),
-        ("devices", 1, "device 99 is used twice, or not there"),
-        ("forward", 1, "forward_ms of stage 0 is 1, and should be"),
+        ("devices", 1, "device 99 is in two groups or does not exist"),
+        ("forward", 1, "forward_ms of stage 0 is 1, but should be"),
         ("schedule", 1, "the orders are not those of schedule 'gpipe'"),
-        ("no_shorter_one_stage_plan", 1, "changed after it was written"),
-        ("time", 3, "'forward_ns' is missing or makes no sense"),
+        ("no_shorter_one_stage_plan", 1, "the file was changed after it was written"),
+        ("time", 3, "'forward_ns' is missing or has no valid value"),
     ],
 )
 def test_verify_tells_a_wrong_plan_from_an_unreadable_one(
@@ -273,7 +273,7 @@ def test_decimals_of_times_are_exact(weft: Weft, tmp_path: Path) -> None:
     [
         ({"f": [-0.25, 1, 1]}, "'f' has a negative time, -0.25"),
         ({"b": [1, "x", 1]}, "'b' has an element that is not a number"),
-        ({"w": 1e30}, "'w' is no number that fits"),
+        ({"w": 1e30}, "'w' is not a number, or is too large"),
         ({"M": 2.5}, "'M' is not a whole number"),
         ({"device": [0, 0.5, 1]}, "'device'"),
     ],

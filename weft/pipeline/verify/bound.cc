@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// A plan is a path through nodes: each node is a stage's set of devices (nodes.h), and a stage also
+// says which layers it has. First, dynamic programming over (layer, node), from the last layer to
+// the first, computes the least time that the rest of any plan can take. Then the search extends
+// partial plans stage by stage and drops those whose own time plus that least time already reaches
+// the claimed bound. A plan that gets through to the last layer has a bound of its own
+// (bound_of_path); if that is below the claim, the claim is not proved. All times are rounded down,
+// so that they are never above what the simulator would compute.
 #include "weft/pipeline/verify/bound.h"
 
 #include <algorithm>
@@ -15,7 +22,7 @@ namespace weft::pipeline::verify {
 namespace {
 
 constexpr Nanos kNone = std::int64_t{1} << 60;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::int32_t kMostCounted = 64;
 constexpr std::int64_t kMostVisited = 20'000'000;
 
@@ -60,7 +67,7 @@ class Search {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (!nodes_[n].first) continue;
       check_.least = std::min(check_.least, step_[at(levels_ - 1, 0, n)]);
-      go(levels_ - 1, 0, n, 0, -kNone, 0);
+      extend(levels_ - 1, 0, n, 0, -kNone, 0);
     }
     return check_;
   }
@@ -68,9 +75,10 @@ class Search {
  private:
   struct Stage {
     Nanos forward = 0, reduce = 0;
-    Way whole, again;
+    StageMode whole, again;  // keeps all activations; recomputes them
     bool possible = true, too_large = false;
 
+    /// The better mode. A stage is free to choose, so the bound takes the shorter time.
     template <class Time>
     Nanos least(Time time) const {
       return again.fit > 0 ? std::min(time(whole), time(again)) : time(whole);
@@ -82,7 +90,7 @@ class Search {
   }
   std::int32_t after(std::int32_t left) const { return levels_ > 1 ? left - 1 : 0; }
   bool may_end(std::int32_t left) const { return levels_ == 1 || left == 1; }
-  bool may_go_on(std::int32_t left) const { return levels_ == 1 || left > 1; }
+  bool may_continue(std::int32_t left) const { return levels_ == 1 || left > 1; }
 
   Stage stage(std::int32_t first, std::int32_t last, const Node& node) const {
     Stage stage;
@@ -95,7 +103,7 @@ class Search {
     stage.again.path = floor_of(node.work, all + forward);
     const Bytes parameters = parameters_[last] - parameters_[first];
     if (node.replicas > 1 && parameters > 0) {
-      stage.possible = node.reduce < kNever;
+      stage.possible = node.reduce < kInfinite;
       if (stage.possible) stage.reduce = floor_of(node.reduce, parameters) + node.reduce_latency;
     }
     set_fits(first, last, node, stage.whole, stage.again);
@@ -104,9 +112,10 @@ class Search {
     return stage;
   }
 
-  /// How many micro-batches fit either way; none recomputing where all fit whole.
-  void set_fits(std::int32_t first, std::int32_t last, const Node& node, Way& whole,
-                Way& again) const {
+  /// Sets how many micro-batches fit into memory in each mode. Recomputation is left out (0) if all
+  /// fit without it, since it only takes longer then.
+  void set_fits(std::int32_t first, std::int32_t last, const Node& node, StageMode& whole,
+                StageMode& again) const {
     whole.fit = plan_.micro_batches;
     again.fit = 0;
     if (!plan_.limit_memory || node.memory == 0) return;
@@ -133,7 +142,9 @@ class Search {
                 behind};
   }
 
-  /// The shortest way of one micro-batch there and back from a layer and node on, and behind them.
+  /// Fills trip_ and rest_trip_: the shortest time of one micro-batch from a stage that starts at a
+  /// layer to the end of the model and back, and the same without that stage. A stage that waits
+  /// for memory waits that long for a micro-batch to come back.
   void fill_trips() {
     const auto cell = [&](std::int32_t layer, std::size_t n) { return at(0, layer, n); };
     trip_.assign(static_cast<std::size_t>(layers_) * nodes_.size(), kNone);
@@ -161,7 +172,8 @@ class Search {
     }
   }
 
-  /// Least time that the rest can be busy, and that the step can take, each for itself.
+  /// Fills busy_ and step_: over all plans of the layers from `layer` on, the least time that they
+  /// are busy, and the least step. The two may come from different plans; both are bounds.
   void fill(std::int32_t left, std::int32_t layer) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       const Node& node = nodes_[n];
@@ -174,7 +186,7 @@ class Search {
             (count * own.whole.path >= least_busy && count * own.whole.work() >= least_step)) {
           break;
         }
-        if (!own.possible || (last == layers_ ? !may_end(left) : !may_go_on(left))) continue;
+        if (!own.possible || (last == layers_ ? !may_end(left) : !may_continue(left))) continue;
         Nanos rest_busy = 0, rest_step = 0, behind = 0;
         if (last < layers_) {
           rest_busy = rest_busy_[at(after(left), last, n)];
@@ -182,12 +194,12 @@ class Search {
           if (rest_busy == kNone) continue;
           if (plan_.limit_memory) behind = rest_trip_[at(0, last, n)];
         }
-        const auto busy = [&](const Way& way) {
-          return std::max(busy_time(count, own.forward, way, behind), way.path + rest_busy);
+        const auto busy = [&](const StageMode& mode) {
+          return std::max(busy_time(count, own.forward, mode, behind), mode.path + rest_busy);
         };
         least_busy = std::min(least_busy, own.least(busy));
-        least_step = std::min(least_step, own.least([&](const Way& way) {
-          const Nanos done = std::max(count * way.work(), busy(way) + way.later);
+        least_step = std::min(least_step, own.least([&](const StageMode& mode) {
+          const Nanos done = std::max(count * mode.work(), busy(mode) + mode.later);
           return std::max(done + own.reduce, own.forward + rest_step);
         }));
       }
@@ -196,7 +208,7 @@ class Search {
     }
   }
 
-  /// The same behind a stage that ends before the layer.
+  /// Fills rest_busy_ and rest_step_: the same if a stage on node n ends before the layer.
   void fill_rest(std::int32_t left, std::int32_t layer) {
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       Nanos least_busy = kNone, least_step = kNone;
@@ -212,8 +224,12 @@ class Search {
     }
   }
 
-  void go(std::int32_t left, std::int32_t layer, std::size_t n, Nanos known, Nanos slope,
-          Nanos head) {
+  /// Extends a partial plan by a stage that starts at `layer` on node n, and searches on. `left`:
+  /// stages still to place if their number is fixed. `known`: a bound from the stages so far.
+  /// `slope`: with the busy time of the rest added, it is another one. `head`: when the first
+  /// micro-batch arrives.
+  void extend(std::int32_t left, std::int32_t layer, std::size_t n, Nanos known, Nanos slope,
+              Nanos head) {
     if (check_.answer != BoundCheck::Answer::kHolds) return;
     const Nanos busy = busy_[at(left, layer, n)];
     if (busy == kNone) return;
@@ -226,7 +242,7 @@ class Search {
     for (std::int32_t last = layer + 1; last <= layers_; ++last) {
       const Stage own = stage(layer, last, node);
       if (own.too_large) break;
-      const Way& whole = own.whole;
+      const StageMode& whole = own.whole;
       const std::int64_t count = plan_.micro_batches;
       const Nanos base = head + own.reduce;
       const Nanos steep = std::max(slope, base + whole.later);
@@ -234,9 +250,9 @@ class Search {
       if (sure >= claimed_) break;
       if (!own.possible) continue;
       const auto in_memory = [&](Nanos behind) {
-        return own.least([&](const Way& way) {
-          const Nanos until = busy_time(count, own.forward, way, behind);
-          return std::max({base + count * way.work(), base + way.later + until, slope + until});
+        return own.least([&](const StageMode& mode) {
+          const Nanos until = busy_time(count, own.forward, mode, behind);
+          return std::max({base + count * mode.work(), base + mode.later + until, slope + until});
         });
       };
       if (last == layers_) {
@@ -246,7 +262,7 @@ class Search {
         path_taken_.pop_back();
         continue;
       }
-      if (!may_go_on(left)) continue;
+      if (!may_continue(left)) continue;
       for (const Edge& edge : node.next) {
         const Channel cost = channel(edge, last);
         Nanos surely = std::max(sure, steep + whole.path + cost.busy);
@@ -254,21 +270,21 @@ class Search {
           surely = std::max(surely, in_memory(cost.both + trip_[at(0, last, edge.to)]));
         }
         path_taken_.push_back({layer, last, n, &edge});
-        go(after(left), last, edge.to, surely, steep + whole.path + cost.both,
-           head + own.forward + cost.there);
+        extend(after(left), last, edge.to, surely, steep + whole.path + cost.both,
+               head + own.forward + cost.there);
         path_taken_.pop_back();
       }
     }
   }
 
-  /// Stages of a complete plan and the edges between them.
+  /// One stage of the plan at hand.
   struct Taken {
     std::int32_t first, last;
     std::size_t node;
-    const Edge* edge;  ///< to the next
+    const Edge* edge;  ///< to the next stage; nullptr: it is the last one
   };
 
-  /// Times as the rules round them.
+  /// The bound of the complete plan in path_taken_. Times are rounded as the simulator rounds them.
   Nanos bound_of_path() const {
     std::vector<BoundStage> stages;
     std::vector<BoundChannel> channels;
@@ -307,7 +323,8 @@ class Search {
                     memory_bound(stages, channels));
   }
 
-  /// Of the complete plan: every stage in its better way, whatever the others do.
+  /// The bound that memory sets for the complete plan: each stage runs in its better mode,
+  /// independently of the other stages.
   Nanos memory_bound(const std::vector<BoundStage>& stages,
                      const std::vector<BoundChannel>& channels) const {
     if (!plan_.limit_memory) return 0;
@@ -330,12 +347,13 @@ class Search {
       Stage stage;
       stage.whole.later = later_.back() > 0 ? times.weight : 0;
       stage.whole.path = all - stage.whole.later;
-      // Forward and backward together are rounded once.
+      // The simulator rounds the sum of forward and backward, here both are rounded: at most 1
+      // less.
       stage.again.path = all + std::max<Nanos>(times.forward - 1, 0);
       set_fits(taken.first, taken.last, nodes_[taken.node], stage.whole, stage.again);
-      bound = std::max(bound, heads[s] + times.reduce + stage.least([&](const Way& way) {
-        const Nanos busy = busy_time(plan_.micro_batches, times.forward, way, behind);
-        return std::max(plan_.micro_batches * way.work(), busy + way.later);
+      bound = std::max(bound, heads[s] + times.reduce + stage.least([&](const StageMode& mode) {
+        const Nanos busy = busy_time(plan_.micro_batches, times.forward, mode, behind);
+        return std::max(plan_.micro_batches * mode.work(), busy + mode.later);
       }));
       behind += stage.whole.path;
     }
@@ -347,25 +365,26 @@ class Search {
   std::vector<Taken> path_taken_;
   std::vector<Bytes> cuts_;
   std::int32_t layers_, levels_ = 1;
+  // Prefix sums over layers. path_: forwards and gradients of inputs; later_: gradients of weights.
   std::vector<Nanos> forward_, path_, later_;
   std::vector<Bytes> parameters_, stash_;
-  double quickest_ = kNever;
+  double quickest_ = kInfinite;
   std::vector<Nanos> busy_, step_, rest_busy_, rest_step_;
-  std::vector<Nanos> trip_, rest_trip_;  ///< within limits of memory, for any number of stages
+  std::vector<Nanos> trip_, rest_trip_;  ///< only with memory limits; for any number of stages
   Nanos claimed_ = 0;
   BoundCheck check_;
 };
 
-/// All devices busy all the time.
+/// The step if all devices were busy all the time.
 Nanos least_work(const PlanData& plan) {
   double work = 0, speed = 0;
   for (const LayerData& layer : plan.layers) {
     work += static_cast<double>(layer.forward + layer.backward);
   }
   for (const double each : plan.speed) speed += each;
-  // Times are rounded, by more than nothing may take.
-  const Nanos hidden = 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches;
-  return std::max<Nanos>(static_cast<Nanos>(work * plan.micro_batches / speed) - hidden, 0);
+  // Rounded times can be shorter than exact ones: allow for that, but never go below 0.
+  const Nanos rounding = 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches;
+  return std::max<Nanos>(static_cast<Nanos>(work * plan.micro_batches / speed) - rounding, 0);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is there no plan that could take less than a bound of a plan file, whatever its schedule? Goes
-// through all plans by depth-first search, leaving out those that cannot, by the bound of
-// docs/design/pipeline.md. Sets of up to ten devices are all tried; more devices, or equal ones,
-// are replaced by as many that are at least as good in every respect.
+// Checks the lower bound of a plan file: whether any plan, under any schedule, could take less
+// time. A depth-first search goes through all plans and prunes with the bound of
+// docs/design/pipeline.md. On up to ten devices it tries all sets of devices. Equal devices, and
+// more than ten, are replaced by the same number of devices that are at least as good in every
+// respect, which keeps the bound valid.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"
@@ -11,15 +12,18 @@ namespace weft::pipeline::verify {
 
 struct BoundCheck {
   enum class Answer { kHolds, kFails, kTooMany } answer = Answer::kHolds;
-  Nanos least = 0;           ///< what is certain in any case
-  std::int64_t visited = 0;  ///< parts of plans
+  Nanos least = 0;           ///< a bound that is proved whatever the answer is
+  std::int64_t visited = 0;  ///< partial plans that the search looked at
 };
 
-/// Of plans with one stage a device.
+/// Checks a bound on plans whose stages share no devices. kHolds: no such plan takes less than
+/// `claimed`. kFails: that is not proved, since the bound of some plan is less. kTooMany: the
+/// search gave up, after 20 million partial plans or because there are more than 64 devices.
 BoundCheck check_bound(const PlanData& plan, Nanos claimed);
 
-/// Of plans whose stages may share devices: all devices busy all the time, and one micro-batch
-/// there and back over all devices at once.
+/// A bound on all plans, also those whose stages share devices. It is the larger of two: all
+/// devices are busy all the time; one micro-batch passes all layers, forward and back, on all
+/// devices at once.
 Nanos bound_of_all(const PlanData& plan);
 
 }  // namespace weft::pipeline::verify

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// lacks_speed() is dynamic programming over stages. Its state is a layer and how long the next
+// stage waits for its first micro-batch; its value is the least speed that the stages so far need.
+// Waits are rounded down to a grid, speeds down to a factor, and devices are taken as the fastest
+// of their number. All of this favours the plan, so if even then the speed of the devices does not
+// suffice, no plan exists.
 #include "weft/pipeline/verify/capacity.h"
 
 #include <algorithm>
@@ -9,15 +14,17 @@ namespace weft::pipeline::verify {
 namespace {
 
 constexpr double kNoCapacity = std::numeric_limits<double>::infinity();
-constexpr double kTolerance = 1e-12;  ///< of quotients
+constexpr double kTolerance = 1e-12;  ///< relative, for quotients of doubles
 constexpr std::size_t kMostLayers = 256;
 constexpr int kMostTries = 20'000;
+/// The grid of waits: kWaitsEach steps per micro-batch, kWaitsInAll at most.
 constexpr std::int32_t kWaitsInAll = 1024, kWaitsEach = 32;
 
-/// Whether `missing` of the devices from `candidates` are joined to each other by `bandwidth` both
-/// ways. Gives up after some tries: then nothing speaks against it.
-bool joined(const PlanData& plan, std::int64_t bandwidth,
-            const std::vector<std::int32_t>& candidates, std::size_t missing, int& tries) {
+/// Whether `missing` of the devices in `candidates` have links of at least `bandwidth` between all
+/// of their pairs, in both directions: a clique. Answers true if it gives up after too many tries,
+/// which keeps the bound valid.
+bool has_clique(const PlanData& plan, std::int64_t bandwidth,
+                const std::vector<std::int32_t>& candidates, std::size_t missing, int& tries) {
   if (missing == 0 || ++tries > kMostTries) return true;
   for (std::size_t i = 0; i + missing <= candidates.size(); ++i) {
     std::vector<std::int32_t> rest;
@@ -27,13 +34,14 @@ bool joined(const PlanData& plan, std::int64_t bandwidth,
         rest.push_back(other);
       }
     }
-    if (joined(plan, bandwidth, rest, missing - 1, tries)) return true;
+    if (has_clique(plan, bandwidth, rest, missing - 1, tries)) return true;
   }
   return false;
 }
 
-/// The speeds in order, cut into at most so many groups, each as fast as its slowest member times
-/// their number: the most in all.
+/// Element g: the most speed that at most g groups of devices can have together. A group is as fast
+/// as its slowest member times its size, so the best groups are ranges of the devices sorted by
+/// speed.
 std::vector<double> speed_of_groups(std::vector<double> speed) {
   std::sort(speed.rbegin(), speed.rend());
   const std::size_t count = speed.size();
@@ -54,10 +62,10 @@ std::vector<double> speed_of_groups(std::vector<double> speed) {
   return best;
 }
 
-/// What layers take on a device of speed 1, summed up to each.
+/// Prefix sums over layers of their times on a device of speed 1, and of their parameters.
 struct Sums {
   std::vector<double> work{0}, path{0}, parameters{0};
-  double forward_part = 1;
+  double forward_part = 1;  ///< over all layers: the least share of forwards in the path
 };
 
 Sums sums_of(const PlanData& plan) {
@@ -75,7 +83,7 @@ Sums sums_of(const PlanData& plan) {
   return sums;
 }
 
-/// What r devices can do at best.
+/// The best that r devices can have: speed together, all-reduce time per byte, all-reduce latency.
 struct Best {
   double speed, reduce, latency;
 };
@@ -104,7 +112,7 @@ std::vector<Best> best_devices(const PlanData& plan) {
   return best;
 }
 
-/// Least speed of a stage; infinite where no number of replicas will do.
+/// The least speed with which a stage meets the step; infinite if no number of replicas does.
 double speed_needed(const std::vector<Best>& best, double step, double waited,
                     double forward_waited, double micros, double path, double work,
                     double parameters) {
@@ -134,7 +142,7 @@ std::vector<std::int64_t> fastest_among(const PlanData& plan) {
     while (least < most) {
       const std::size_t middle = least + (most - least + 1) / 2;
       int tries = 0;
-      if (joined(plan, known[middle], all, r, tries))
+      if (has_clique(plan, known[middle], all, r, tries))
         least = middle;
       else
         most = middle - 1;
@@ -151,7 +159,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
   const std::vector<double> speed = speed_of_groups(plan.speed);
   const std::size_t layers = plan.layers.size();
   const double micros = plan.micro_batches;
-  // Times are rounded, so a little more than the step must still be too short.
+  // The simulator rounds times, so prove it for a slightly longer step.
   const auto step =
       static_cast<double>(claimed + 4 * static_cast<Nanos>(plan.devices) * plan.micro_batches);
   const std::int32_t waits = std::min(kWaitsInAll / kWaitsEach, plan.micro_batches) * kWaitsEach;
@@ -166,7 +174,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
     for (std::size_t first = 0; first < layers; ++first) {
       for (std::int32_t wait = 0; wait < waits; ++wait) {
         const double so_far = used[first][wait], waited = wait * one_wait;
-        // The rest needs as much as if all of it waited no longer.
+        // The remaining layers need at least the speed that they would need without further waits.
         const double rest = micros * (sums.path[layers] - sums.path[first]);
         if (so_far + rest / (step - waited) > speed[most]) continue;
         for (std::size_t last = first + 1; last <= layers; ++last) {
@@ -180,7 +188,8 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
             if (counts && so_far + need <= speed[stage]) return false;
             break;
           }
-          // It may have more than it needs, from each of these up to the next.
+          // The stage may be faster than it needs to be, which shortens later waits. Of each range
+          // of factors, charge the lower end and assume the speed of the upper end.
           const double more[] = {1, 1.1, 1.25, 1.5, 2, 3, 6, kNoCapacity};
           for (int i = 0; i < 7 && so_far + more[i] * need <= speed[most]; ++i) {
             const double passed = path > 0 ? path / (more[i + 1] * need) : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every value of a plan is damaged in turn, in every way that suits it: none goes unnoticed. With a
-// checksum made to fit, only what is part of the question may be another one.
+// Damages every value of a plan in turn, in every way that suits the value; the checker must find
+// each damage. With a corrected checksum, only values that belong to the question may go unnoticed:
+// the plan is then right for another question.
 #include <gtest/gtest.h>
 
 #include "weft/base/json/checksum.h"
@@ -12,11 +13,11 @@
 namespace weft::pipeline {
 namespace {
 
-/// For people, who may write there what they like.
+/// Names, which people may change and the checksum does not cover.
 bool is_free_text(const std::string& path) { return path == "/profile" || path == "/cluster/name"; }
 
-/// What was asked for: a plan may be right for another question, too. And the planner's word on
-/// what it has tried.
+/// The question that the plan answers, since a plan may be right for another question, too; and the
+/// planner's statement about what it has tried, which nothing else shows.
 bool is_question(const std::string& path) {
   for (const char* part :
        {"/layers", "/edges", "/cluster", "/limit_memory", "/state_factor", "/fixed_stages",

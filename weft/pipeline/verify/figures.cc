@@ -12,39 +12,43 @@
 namespace weft::pipeline::verify {
 namespace {
 
-/// A nanosecond off is wrong; what another program made of the last digit of a double is not.
-bool same(double told, double is) { return std::abs(told - is) <= 1e-14 * std::abs(is); }
+/// Tolerates a last digit that another program changed when it rewrote the JSON. A difference of
+/// one nanosecond is larger than that.
+bool same(double figures, double is) { return std::abs(figures - is) <= 1e-14 * std::abs(is); }
 
 std::string wrong_of_stage(const PlanData& plan, std::size_t s, const StageTimes& times,
                            Bytes sends, Bytes held) {
-  const ToldStage& told = plan.stages[s].told;
+  const StageFigures& figures = plan.stages[s].figures;
   const std::tuple<const char*, double, Nanos> all[] = {
-      {"forward_ms", told.forward_ms, times.forward},
-      {"backward_ms", told.backward_ms, times.input + times.weight},
-      {"all_reduce_ms", told.all_reduce_ms, times.reduce}};
+      {"forward_ms", figures.forward_ms, times.forward},
+      {"backward_ms", figures.backward_ms, times.input + times.weight},
+      {"all_reduce_ms", figures.all_reduce_ms, times.reduce}};
   for (const auto& [name, says, is] : all) {
     if (!same(says, milliseconds(is))) {
-      return fmt::format("{} of stage {} is {}, and should be {}", name, s, says, milliseconds(is));
+      return fmt::format("{} of stage {} is {}, but should be {}", name, s, says, milliseconds(is));
     }
   }
-  if (told.sends != sends) {
-    return fmt::format("sends_bytes of stage {} is {}, and should be {}", s, told.sends, sends);
+  if (figures.sends != sends) {
+    return fmt::format("sends_bytes of stage {} is {}, but should be {}", s, figures.sends, sends);
   }
-  if (!told.memory && plan.limit_memory) return fmt::format("stage {} has no memory_bytes", s);
-  if (told.memory && *told.memory != held) {
-    return fmt::format("memory_bytes of stage {} is {}, and should be {}", s, *told.memory, held);
+  if (!figures.memory && plan.limit_memory) return fmt::format("stage {} has no memory_bytes", s);
+  if (figures.memory && *figures.memory != held) {
+    return fmt::format("memory_bytes of stage {} is {}, but should be {}", s, *figures.memory,
+                       held);
   }
   return {};
 }
 
-/// Forwards that stage `s` may start with before it takes turns.
+/// How many forwards stage `s` runs at most before it alternates. `depth`: forwards per later
+/// stage.
 std::int64_t warm_up(const PlanData& plan, std::size_t s, std::int64_t depth) {
   const auto behind = static_cast<std::int64_t>(plan.stages.size() - 1 - s);
   return std::min<std::int64_t>(1 + depth * behind, plan.micro_batches);
 }
 
-/// So many forwards, then a backward and a forward in turn, micro-batches as they are numbered.
-bool takes_turns(const std::vector<OpData>& order, std::int64_t warm, std::int64_t micros) {
+/// Whether an order runs `warm` forwards, then alternates between a backward and a forward, with
+/// micro-batches in order.
+bool alternates(const std::vector<OpData>& order, std::int64_t warm, std::int64_t micros) {
   std::int64_t forwards = 0, backwards = 0;
   for (const OpData& op : order) {
     const bool forward = forwards < micros && forwards - backwards < warm;
@@ -65,14 +69,15 @@ bool is_gpipe(const std::vector<OpData>& order) {
                       [](const OpData& op) { return op.kind == 'F'; });
 }
 
-/// Devices that cannot keep as many micro-batches start with fewer.
+/// Whether all orders have the shape of 1F1B with `depth` forwards per later stage. With memory
+/// limits, a device that cannot keep that many micro-batches may start with fewer.
 bool is_warmed_up(const PlanData& plan, std::int64_t depth) {
   if (plan.groups != plan.stages.size()) return false;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::vector<OpData>& order = plan.orders[s];
     const std::int64_t most = warm_up(plan, s, depth), warm = forwards_first(order);
     if (warm < 1 || warm > most || (warm < most && !plan.limit_memory)) return false;
-    if (!takes_turns(order, warm, plan.micro_batches)) return false;
+    if (!alternates(order, warm, plan.micro_batches)) return false;
   }
   return true;
 }
@@ -87,7 +92,8 @@ std::vector<Bytes> held_by_groups(const PlanData& plan, const Replayed& replayed
       held[stage.group] += plan.state_factor * plan.layers[i].parameters;
       stash += plan.layers[i].stash;
     }
-    // A forward that runs once more has all of one micro-batch there, one at a time.
+    // During recomputation a device holds all activations of one micro-batch, of one stage at a
+    // time.
     const auto replicas = static_cast<Bytes>(stage.devices.size());
     if (stage.recompute) {
       again[stage.group] = std::max(again[stage.group], (stash + replicas - 1) / replicas);
@@ -98,17 +104,17 @@ std::vector<Bytes> held_by_groups(const PlanData& plan, const Replayed& replayed
 }
 
 std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held) {
-  const ToldPlan& told = plan.told;
+  const PlanFigures& figures = plan.figures;
   const double gap = plan.step > 0 ? 100 * static_cast<double>(plan.step - plan.bound) /
                                          static_cast<double>(plan.step)
                                    : 0;
   const std::tuple<const char*, double, double> all[] = {
-      {"step_ms", told.step_ms, milliseconds(plan.step)},
-      {"lower_bound_ms", told.bound_ms, milliseconds(plan.bound)},
-      {"one_stage_bound_ms", told.one_stage_bound_ms, milliseconds(plan.one_stage_bound)},
-      {"gap_pct", told.gap_pct, gap}};
+      {"step_ms", figures.step_ms, milliseconds(plan.step)},
+      {"lower_bound_ms", figures.bound_ms, milliseconds(plan.bound)},
+      {"one_stage_bound_ms", figures.one_stage_bound_ms, milliseconds(plan.one_stage_bound)},
+      {"gap_pct", figures.gap_pct, gap}};
   for (const auto& [name, says, is] : all) {
-    if (!same(says, is)) return fmt::format("{} is {}, and should be {}", name, says, is);
+    if (!same(says, is)) return fmt::format("{} is {}, but should be {}", name, says, is);
   }
   const std::vector<Bytes> cuts = plan.cuts();
   const std::vector<StageTimes> times = stage_times(plan);
@@ -126,7 +132,7 @@ std::string wrong_schedule(const PlanData& plan) {
       {"1f1b", 1}, {"1f1b-2", 2}, {"pe", 4}};
   static constexpr std::string_view kFree[] = {
       "interleaved", "v", "list", "eager", "searched", "zb-h1", "zb-v", "zb-auto", "dualpipe-v"};
-  const std::string& name = plan.told.schedule;
+  const std::string& name = plan.figures.schedule;
   bool fits = std::find(std::begin(kFree), std::end(kFree), name) != std::end(kFree);
   if (name == "gpipe") fits = std::all_of(plan.orders.begin(), plan.orders.end(), is_gpipe);
   for (const auto& [known, depth] : kDepths) {

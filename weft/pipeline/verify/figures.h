@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says of itself for people: milliseconds, bytes, the name of its order. All of it must
-// follow from what the checker has worked out.
+// Checks the values of a plan file that are only there for people to read: milliseconds, bytes, the
+// name of the schedule. All of them must follow from the exact values.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"
@@ -8,14 +8,15 @@
 
 namespace weft::pipeline::verify {
 
-/// What a device of each group holds at most.
+/// Per group: the most memory that one of its devices holds at any time.
 std::vector<Bytes> held_by_groups(const PlanData& plan, const Replayed& replayed);
 
-/// One sentence on the first figure that is not what it should be; empty where all are right.
+/// One sentence about the first wrong figure; empty if all are right.
 std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held);
 
-/// The same on the name of the order. GPipe and the orders that take turns after so many forwards
-/// (1f1b, 1f1b-2, pe) are told by their shape; of others only the names are known.
+/// One sentence if the name of the schedule does not fit its orders; empty if it does. gpipe, 1f1b,
+/// 1f1b-2 and pe are recognized by the shape of the orders. The other known names are accepted for
+/// any orders.
 std::string wrong_schedule(const PlanData& plan);
 
 }  // namespace weft::pipeline::verify

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a small task, and the file of what the planner makes of a task. Throws where it makes
-// nothing.
+// For tests: a small planning task, and the plan file of the planner's answer to a task.
 #pragma once
 
 #include "weft/pipeline/plan/plan_file.h"
@@ -16,6 +15,7 @@ inline Task small_task(const Profile& profile) {
   return task;
 }
 
+/// Throws if the planner finds no plan.
 inline std::string file_of(const Profile& profile, const Task& task,
                            const PlannerOptions& options = {}) {
   const Planned planned = make_plan(task, options).value();

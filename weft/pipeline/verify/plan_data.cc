@@ -13,22 +13,23 @@ namespace weft::pipeline::verify {
 namespace {
 
 constexpr std::int64_t kMost =
-    1'000'000;  ///< of anything there is one a device, layer or micro-batch
+    1'000'000;  ///< limit for devices, stages, micro-batches and similar numbers
 
-/// Nothing is rounded on the way in.
+/// Only integers that a double holds exactly: the reader never rounds.
 std::optional<std::int64_t> whole(const JsonValue& value) {
   const auto number = value.as_int();
   const auto exact = value.as_double();
   return number && exact && static_cast<double>(*number) == *exact ? number : std::nullopt;
 }
 
-/// Of an op; "1e0" and "0.4" are none.
+/// A number in the name of an op. Refuses "1e0" and "0.4", which parse_int might read.
 std::optional<std::int64_t> digits(std::string_view text) {
   const bool plain = text.find_first_not_of("0123456789") == std::string_view::npos;
   return plain ? parse_int(text) : std::nullopt;
 }
 
-/// Reads members; the first one that is missing or of another kind is remembered.
+/// Reads members of JSON objects. It never fails at once; it remembers the name of the first member
+/// that is missing or invalid, and parse_plan() reports that at the end.
 class Reader {
  public:
   const JsonValue& member(const JsonValue& of, const char* name) {
@@ -151,7 +152,7 @@ LayerNumbers read_layers(Reader& reader, const JsonValue& root, PlanData& plan) 
   return numbers;
 }
 
-/// Groups are numbered in the order of their first stage.
+/// Numbers groups of devices in the order of their first stage, which is the order of plan.orders.
 void number_groups(PlanData& plan) {
   std::map<std::vector<std::int32_t>, std::size_t> known;
   for (StageData& stage : plan.stages) {
@@ -160,24 +161,26 @@ void number_groups(PlanData& plan) {
   plan.groups = known.size();
 }
 
-/// Stages name their layers, which must be those of the list, each once and in its order.
+/// Checks that the stages name all layers of the list, each once and in the order of the list.
 class Placement {
  public:
   Placement(const PlanData& plan, const LayerNumbers& numbers) : plan_(plan), numbers_(numbers) {}
 
   std::int32_t next() const { return next_; }
 
-  /// Why the layer cannot be the next one; or empty.
+  /// Takes the next layer. Returns why it cannot be the next one, or an empty string.
   std::string take(const std::string& id, std::size_t stage) {
     const auto known = numbers_.find(id);
     const std::string at = "stage " + std::to_string(stage);
-    if (known == numbers_.end()) return at + " has '" + id + "', which is none of the layers";
+    if (known == numbers_.end())
+      return at + " has '" + id + "', which is not in the list of layers";
     const std::int32_t number = known->second;
     if (number == next_) {
       ++next_;
       return {};
     }
-    if (number < next_) return at + " has '" + id + "', which has its place already";
+    if (number < next_)
+      return at + " has '" + id + "', which an earlier stage or place already has";
     return at + " has '" + id + "' where '" + plan_.layers[next_].id + "' should be";
   }
   std::string end() const {
@@ -191,12 +194,12 @@ class Placement {
   std::int32_t next_ = 0;
 };
 
-ToldStage read_told_stage(Reader& reader, const JsonValue& item) {
-  ToldStage told{reader.figure(item, "forward_ms"), reader.figure(item, "backward_ms"),
-                 reader.figure(item, "all_reduce_ms"), reader.number(item, "sends_bytes"),
-                 std::nullopt};
-  if (item.find("memory_bytes")) told.memory = reader.number(item, "memory_bytes");
-  return told;
+StageFigures read_stage_figures(Reader& reader, const JsonValue& item) {
+  StageFigures figures{reader.figure(item, "forward_ms"), reader.figure(item, "backward_ms"),
+                       reader.figure(item, "all_reduce_ms"), reader.number(item, "sends_bytes"),
+                       std::nullopt};
+  if (item.find("memory_bytes")) figures.memory = reader.number(item, "memory_bytes");
+  return figures;
 }
 
 void read_stages(Reader& reader, const JsonValue& root, const LayerNumbers& numbers,
@@ -217,7 +220,7 @@ void read_stages(Reader& reader, const JsonValue& root, const LayerNumbers& numb
     }
     std::sort(stage.devices.begin(), stage.devices.end());
     stage.recompute = reader.flag(item, "recompute");
-    stage.told = read_told_stage(reader, item);
+    stage.figures = read_stage_figures(reader, item);
     plan.stages.push_back(std::move(stage));
   }
   note(placement.end());
@@ -242,8 +245,8 @@ void read_orders(Reader& reader, const JsonValue& root, PlanData& plan) {
   }
 }
 
-/// Sums stay far from what 64 bits hold: a step of years and more bytes than there are make no
-/// sense.
+/// Refuses values whose sums could overflow 64 bits: a step of years, or more bytes than any
+/// cluster has.
 void check_sizes(Reader& reader, const PlanData& plan) {
   constexpr double kMostInAll = 1e17;
   double slowest = std::numeric_limits<double>::infinity();
@@ -283,26 +286,26 @@ void check_sizes(Reader& reader, const PlanData& plan) {
   if (turns * static_cast<double>(latency) > kMostInAll) reader.wrong("latency_ns");
 }
 
-/// Times stand twice in a plan: exact, and in milliseconds.
-void read_told(Reader& reader, const JsonValue& root, PlanData& plan) {
-  plan.told.step_ms = reader.figure(root, "step_ms");
-  plan.told.bound_ms = reader.figure(root, "lower_bound_ms");
-  plan.told.one_stage_bound_ms = root.find("one_stage_bound_ms")
-                                     ? reader.figure(root, "one_stage_bound_ms")
-                                     : plan.told.bound_ms;
-  plan.told.gap_pct = reader.figure(root, "gap_pct");
-  plan.told.schedule = reader.text(reader.member(root, "schedule"), "schedule");
-  // The second is what it was called before.
+/// Reads the figures for people. They repeat the exact times, in milliseconds.
+void read_figures(Reader& reader, const JsonValue& root, PlanData& plan) {
+  plan.figures.step_ms = reader.figure(root, "step_ms");
+  plan.figures.bound_ms = reader.figure(root, "lower_bound_ms");
+  plan.figures.one_stage_bound_ms = root.find("one_stage_bound_ms")
+                                        ? reader.figure(root, "one_stage_bound_ms")
+                                        : plan.figures.bound_ms;
+  plan.figures.gap_pct = reader.figure(root, "gap_pct");
+  plan.figures.schedule = reader.text(reader.member(root, "schedule"), "schedule");
+  // Plans of older versions call it "exhausted".
   reader.flag(root, root.find("exhausted") ? "exhausted" : "no_shorter_one_stage_plan");
 }
 
-/// Names are for people, who may change them.
-void read_seal(Reader& reader, const JsonValue& root, PlanData& plan) {
+/// The checksum does not cover names: people may change them.
+void read_checksum(Reader& reader, const JsonValue& root, PlanData& plan) {
   static constexpr std::string_view kLeftOut[] = {"checksum", "name", "profile"};
-  const JsonValue* told = root.find("checksum");
-  if (!told) return;
-  const bool whole = reader.text(*told, "checksum") == json_checksum(root, kLeftOut);
-  plan.seal = whole ? Seal::kWhole : Seal::kBroken;
+  const JsonValue* written = root.find("checksum");
+  if (!written) return;
+  const bool whole = reader.text(*written, "checksum") == json_checksum(root, kLeftOut);
+  plan.checksum = whole ? Checksum::kRight : Checksum::kWrong;
 }
 
 }  // namespace
@@ -324,8 +327,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   const JsonValue* version = root.find("pipeline_plan_version");
   if (!version || whole(*version) != 1) {
     return fail(ErrorCode::kBadInput,
-                "this is no plan that weft pipeline -o has written (pipeline_plan_version 1)",
-                file);
+                "this is no plan of weft pipeline -o: it lacks pipeline_plan_version 1", file);
   }
   Reader reader;
   PlanData plan;
@@ -334,7 +336,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   plan.bound = reader.number(root, "lower_bound_ns");
   plan.one_stage_bound =
       root.find("one_stage_bound_ns") ? reader.number(root, "one_stage_bound_ns") : plan.bound;
-  read_told(reader, root, plan);
+  read_figures(reader, root, plan);
   plan.limit_memory = reader.flag(root, "limit_memory");
   plan.state_factor = reader.number(root, "state_factor");
   plan.fixed_stages = reader.small(reader.member(root, "fixed_stages"), "fixed_stages");
@@ -346,12 +348,13 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   read_cluster(reader, reader.member(root, "cluster"), plan);
   read_stages(reader, root, numbers, plan);
   read_orders(reader, root, plan);
-  read_seal(reader, root, plan);
+  read_checksum(reader, root, plan);
   check_sizes(reader, plan);
   if (plan.micro_batches < 1) reader.wrong("microbatches");
   if (plan.stages.empty()) reader.wrong("stages");
   if (reader.what().empty()) return plan;
-  return fail(ErrorCode::kBadInput, "'" + reader.what() + "' is missing or makes no sense", file);
+  return fail(ErrorCode::kBadInput, "'" + reader.what() + "' is missing or has no valid value",
+              file);
 }
 
 }  // namespace weft::pipeline::verify

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways to run a stage within limits of memory, and how long it is busy in each at least.
+// The two modes in which a stage can run within a memory limit, and the least time that it is busy
+// in each.
 #pragma once
 
 #include <algorithm>
@@ -8,22 +9,25 @@
 
 namespace weft::pipeline::verify {
 
-/// A stage keeps all of its micro-batches, or their inputs alone and runs forwards once more.
-struct Way {
-  Nanos path = 0, later = 0;
-  std::int64_t fit = 0;  ///< micro-batches that its devices hold at once; 0: not one
+/// A stage either keeps all activations of its micro-batches, or only their inputs and runs the
+/// forwards again.
+struct StageMode {
+  Nanos path = 0;        ///< per micro-batch: forward and gradient of the input
+  Nanos later = 0;       ///< per micro-batch: gradient of the weights, which nothing waits for
+  std::int64_t fit = 0;  ///< micro-batches that fit into memory at once; 0: not even one
   Nanos work() const { return path + later; }
 };
 
-/// From the first op of a stage to its last gradient of an input: a micro-batch that does not fit
-/// beside those before it waits for one of them to come back, through all that lies `behind`, and
-/// to make room.
-inline Nanos busy_time(std::int64_t micro_batches, Nanos forward, const Way& way, Nanos behind) {
-  const Nanos alone = micro_batches * way.path;
-  if (way.fit >= micro_batches) return alone;
-  const std::int64_t waits = (micro_batches - 1) / way.fit;
-  const std::int64_t others = (micro_batches - 1) % way.fit;
-  return std::max(alone, waits * (way.work() + behind) + others * forward + way.path + behind);
+/// The least time from the first op of a stage to its last gradient of an input. If only K
+/// micro-batches fit, each further one waits until an earlier one has passed the later stages
+/// (`behind`: to the end and back) and has freed its memory.
+inline Nanos busy_time(std::int64_t micro_batches, Nanos forward, const StageMode& mode,
+                       Nanos behind) {
+  const Nanos alone = micro_batches * mode.path;
+  if (mode.fit >= micro_batches) return alone;
+  const std::int64_t waits = (micro_batches - 1) / mode.fit;
+  const std::int64_t others = (micro_batches - 1) % mode.fit;
+  return std::max(alone, waits * (mode.work() + behind) + others * forward + mode.path + behind);
 }
 
 }  // namespace weft::pipeline::verify

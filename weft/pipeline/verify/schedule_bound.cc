@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The same bound as weft/pipeline/schedule/bounds.cc, written a second time on purpose: the checker
+// must not share the planner's mistakes. A test compares the two.
 #include "weft/pipeline/verify/schedule_bound.h"
 
 #include <algorithm>
@@ -11,7 +13,8 @@ namespace {
 /// All ops of one kind on one stage, or all transfers of one direction of a channel, in order.
 struct Row {
   Nanos length = 0;
-  std::vector<Nanos> before, behind;  ///< by micro-batch: what must lie before its start, its end
+  std::vector<Nanos> before,
+      behind;  ///< per micro-batch: least time before its start, after its end
 };
 
 Row row(Nanos length, std::int32_t micro_batches) {
@@ -19,7 +22,8 @@ Row row(Nanos length, std::int32_t micro_batches) {
   return {length, std::vector<Nanos>(count, 0), std::vector<Nanos>(count, 0)};
 }
 
-/// An op of `second` starts at least `delay` after that of `first` has ended.
+/// Op k of `second` starts at least `delay` after op k of `first` has ended. follow() updates the
+/// times before the ops of `second`, precede() those behind the ops of `first`.
 void follow(const Row& first, Row& second, Nanos delay) {
   for (std::size_t k = 0; k < first.before.size(); ++k) {
     second.before[k] = std::max(second.before[k], first.before[k] + first.length + delay);
@@ -30,6 +34,7 @@ void precede(Row& first, const Row& second, Nanos delay) {
     first.behind[k] = std::max(first.behind[k], delay + second.length + second.behind[k]);
   }
 }
+/// The ops of a row run one after the other.
 void one_by_one_before(Row& row) {
   for (std::size_t k = 1; k < row.before.size(); ++k) {
     row.before[k] = std::max(row.before[k], row.before[k - 1] + row.length);
@@ -41,7 +46,8 @@ void one_by_one_behind(Row& row) {
   }
 }
 
-/// The op with most behind it runs first, and gives way whenever one with more comes.
+/// Jackson's preemptive schedule of the ops of some rows on one machine: the op with the longest
+/// time behind it runs, and is interrupted when one with a longer time becomes available.
 Nanos jackson(const std::vector<const Row*>& rows) {
   struct Piece {
     Nanos before, behind, left;

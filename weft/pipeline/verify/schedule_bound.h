@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no schedule of given stages can beat: micro-batches pass in order, so something must lie
-// before and behind every op; a device or link with its ops between these takes at least as long as
-// Jackson's preemptive rule says.
+// A lower bound for all schedules of given stages. Micro-batches pass in order, so every op has a
+// least time before its start and after its end. The ops of one device or link, between these, take
+// at least as long as Jackson's preemptive schedule of them.
 #pragma once
 
 #include <vector>
@@ -14,13 +14,14 @@ struct BoundStage {
   Nanos forward = 0, input = 0, weight = 0, reduce = 0;
 };
 
-/// From a stage to the next and back.
+/// The messages from a stage to the next one (`there`) and back.
 struct BoundChannel {
   Nanos there = 0, back = 0, latency_there = 0, latency_back = 0;
-  std::vector<std::size_t> shared_there, shared_back;  ///< numbers of links that others use, too
+  std::vector<std::size_t> shared_there,
+      shared_back;  ///< numbers of links that other channels use, too
 };
 
-/// `halves`: gradients of weights may run apart from those of inputs.
+/// `halves`: gradients of weights may run apart from those of inputs. O(n log n) for n ops.
 Nanos schedule_bound(const std::vector<BoundStage>& stages,
                      const std::vector<BoundChannel>& channels, std::int32_t micro_batches,
                      bool halves);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The third implementation of the rules of plans, beside the planner's simulator and the Python
+// replay in tests/cli. It differs from the simulator on purpose: all messages, also those that need
+// no queue, wait in one queue and pass in the order of readiness.
 #include "weft/pipeline/verify/times.h"
 
 #include <algorithm>
@@ -26,7 +29,8 @@ double members(const std::vector<bool>& side, const Devices& group) {
   return count;
 }
 
-/// Part of the bytes from one group to another that crosses the link from `a` to `b`.
+/// The share of the bytes from one group to another that crosses a shared link from side `a` to
+/// side `b`: every sender sends an equal part to every receiver.
 double crossing(const std::vector<bool>& a, const std::vector<bool>& b, const Devices& from,
                 const Devices& to) {
   return members(a, from) * members(b, to) /
@@ -50,7 +54,8 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
   const double work = group_work(plan, stage.devices);
   StageTimes times;
   times.forward = std::llround(forward * work);
-  // What was computed again is not kept for weights that wait: those stages run whole backwards.
+  // A stage that recomputes runs whole backwards: it does not keep what it computed again until a
+  // gradient of weights that runs later.
   if (!stage.recompute) times.weight = std::llround(weight * work);
   times.input = std::llround(backward * work) - times.weight;
   if (stage.devices.size() > 1 && parameters > 0) {
@@ -63,7 +68,7 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
   return times;
 }
 
-/// One transfer after another in the order in which their ops end.
+/// When links are free. Must be asked for messages in the order of their readiness.
 class Links {
  public:
   explicit Links(const PlanData& plan) : plan_(plan), cuts_(plan.cuts()) {
@@ -78,8 +83,8 @@ class Links {
       carries_[one * plan.groups + next] = carries_[next * plan.groups + one] = true;
     }
   }
-  /// When the result of an op that ended at `ready` has arrived at the next stage, or the one
-  /// before.
+  /// Sends the result of an op that ended at `ready` to the next stage, or with `back` to the one
+  /// before. Returns the time of its arrival.
   Nanos send(std::size_t from, bool back, Nanos ready) {
     const StageData& sender = plan_.stages[from];
     const StageData& receiver = plan_.stages[back ? from - 1 : from + 1];
@@ -96,8 +101,9 @@ class Links {
     for (Nanos* free : held) *free = start + time;
     return start + time + channel_latency(plan_, sender.devices, receiver.devices);
   }
-  /// When the gradients of a stage that were there at `ready` are all-reduced. They wait for those
-  /// of its group and, where that has other stages, for all messages from and to it.
+  /// All-reduces the gradients of a stage that are complete at `ready`; returns the end. It waits
+  /// for earlier all-reduces of its group and, if the group has several stages, for all messages
+  /// from and to the group.
   Nanos reduce(std::size_t s, Nanos ready, Nanos takes) {
     const StageData& stage = plan_.stages[s];
     std::vector<Nanos*> held{&reduced_[stage.group]};
@@ -119,13 +125,14 @@ class Links {
  private:
   const PlanData& plan_;
   std::vector<Bytes> cuts_;
-  std::vector<Nanos> own_, shared_;  ///< free from; own ones by sender and receiver
-  std::vector<bool> carries_;   ///< of the own ones, those between groups that exchange messages
-  std::vector<Nanos> reduced_;  ///< all-reduces of a group so far
-  std::vector<std::size_t> stages_;  ///< of a group
+  std::vector<Nanos> own_, shared_;  ///< when each is free; own_ by sending and receiving group
+  std::vector<bool> carries_;        ///< for own_: whether the two groups exchange messages
+  std::vector<Nanos> reduced_;       ///< per group: when its last all-reduce ends
+  std::vector<std::size_t> stages_;  ///< per group: its number of stages
 };
 
-/// Each forward once, each gradient either whole or in its two halves, on the devices of its stage.
+/// Every forward must occur once, every gradient once as a whole or in its two halves, and all of
+/// them on the devices of their stage.
 Status check_orders(const PlanData& plan) {
   std::vector<std::set<std::pair<char, std::int32_t>>> seen(plan.stages.size());
   const auto wrong = [](std::size_t stage, const char* what) {
@@ -141,9 +148,10 @@ Status check_orders(const PlanData& plan) {
       if (s >= plan.stages.size() || plan.stages[s].group != group) {
         return fail(ErrorCode::kInfeasible, "order " + std::to_string(group) +
                                                 " holds an op of stage " + std::to_string(s) +
-                                                ", whose devices are others");
+                                                ", which has other devices");
       }
-      if (op.micro >= plan.micro_batches) return wrong(s, "holds a micro-batch that is not there");
+      if (op.micro >= plan.micro_batches)
+        return wrong(s, "holds a micro-batch that does not exist");
       if (!seen[s].insert({op.kind, op.micro}).second) return wrong(s, "runs an op twice");
     }
   }
@@ -153,7 +161,7 @@ Status check_orders(const PlanData& plan) {
       const bool halves = seen[s].contains({'I', m}) && seen[s].contains({'W', m});
       const bool any_half = seen[s].contains({'I', m}) || seen[s].contains({'W', m});
       if (!seen[s].contains({'F', m}) || !(whole ? !any_half : halves)) {
-        return wrong(s, "lacks an op, or runs a gradient whole and in halves");
+        return wrong(s, "lacks an op, or runs a gradient both whole and in halves");
       }
     }
   }
@@ -168,7 +176,7 @@ class Replay {
     input_.assign(count, cells);
     gradient_.assign(count, cells);
     forward_done_.assign(count, cells);
-    halfway_.assign(count, cells);
+    input_done_.assign(count, cells);
     std::fill(input_.front().begin(), input_.front().end(), 0);
     std::fill(gradient_.back().begin(), gradient_.back().end(), 0);
     gradients_left_.assign(count, plan.micro_batches);
@@ -182,7 +190,7 @@ class Replay {
     for (std::size_t g = 0; g < next_.size(); ++g) run_ops(g);
     Replayed out;
     while (!waiting_.empty()) {
-      // Whatever becomes ready later does so behind what is ready first.
+      // No group can run any further, so nothing can become ready before the first message here.
       const Message first = waiting_.top();
       waiting_.pop();
       if (first.kind == Message::Kind::kGradients)
@@ -195,7 +203,7 @@ class Replay {
       if (next_[g] < plan_.orders[g].size()) {
         return fail(ErrorCode::kInfeasible, "stage " +
                                                 std::to_string(plan_.orders[g][next_[g]].stage) +
-                                                " waits for ever for one of its ops");
+                                                " deadlocks: it waits for an op that never runs");
       }
       out.step = std::max(out.step, free_[g]);
     }
@@ -205,8 +213,8 @@ class Replay {
 
  private:
   static constexpr Nanos kLater = std::numeric_limits<Nanos>::max();
-  /// On its way from a stage, ready since its op has ended. What is ready at the same time passes
-  /// by boundary, forwards before backwards, and all-reduces behind all of them.
+  /// Waits to leave a stage since its op has ended. Ties in readiness go by `turn`: the lower
+  /// boundary first, forwards before backwards, all-reduces after all messages.
   struct Message {
     enum class Kind { kThere, kBack, kGradients };
     Nanos ready;
@@ -222,11 +230,11 @@ class Replay {
   Nanos ready(const OpData& op) const {
     const auto s = static_cast<std::size_t>(op.stage);
     if (op.kind == 'F') return input_[s][op.micro];
-    if (op.kind == 'W') return halfway_[s][op.micro];
+    if (op.kind == 'W') return input_done_[s][op.micro];
     return std::max(forward_done_[s][op.micro], gradient_[s][op.micro]);
   }
 
-  /// Ops of the group, until one waits for others.
+  /// Runs the ops of a group until one needs data that has not arrived.
   void run_ops(std::size_t g) {
     for (; next_[g] < plan_.orders[g].size(); ++next_[g]) {
       const OpData& op = plan_.orders[g][next_[g]];
@@ -253,7 +261,7 @@ class Replay {
       return;
     }
     if (op.kind != 'W') {
-      halfway_[s][op.micro] = end;
+      input_done_[s][op.micro] = end;
       if (s > 0) waiting_.push({end, 2 * s - 1, op.micro, s, Message::Kind::kBack});
     }
     if (op.kind != 'I' && --gradients_left_[s] == 0 && times_[s].reduce > 0) {
@@ -272,11 +280,11 @@ class Replay {
   const PlanData& plan_;
   Links links_;
   std::vector<StageTimes> times_;
-  std::vector<std::vector<Nanos>> input_, gradient_, forward_done_, halfway_;
-  std::vector<std::int32_t> gradients_left_;  ///< by stage
-  std::vector<std::size_t> next_;             ///< this and what follows: by group
+  std::vector<std::vector<Nanos>> input_, gradient_, forward_done_, input_done_;
+  std::vector<std::int32_t> gradients_left_;  ///< per stage
+  std::vector<std::size_t> next_;             ///< per group, like all below
   std::vector<Nanos> free_;
-  std::vector<Bytes> held_, most_;  ///< ops of a group start in turn, and so memory changes
+  std::vector<Bytes> held_, most_;  ///< ops run in order, so memory changes in order too
   std::priority_queue<Message, std::vector<Message>, std::greater<>> waiting_;
 };
 
@@ -363,7 +371,7 @@ Result<Replayed> replay(const PlanData& plan) {
     }
     if (std::isinf(worst)) {
       return fail(ErrorCode::kInfeasible,
-                  "devices of stage " + std::to_string(s) + " have no link that they need");
+                  "the devices of stage " + std::to_string(s) + " lack a link that the plan needs");
     }
   }
   WEFT_TRY(check_orders(plan));

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of plans (docs/design/pipeline.md) make of a plan: how long everything takes, and
-// when it happens. Messages in the order of time, nothing clever.
+// Computes the times of a plan by the rules in docs/design/pipeline.md: how long every stage,
+// message and all-reduce takes, and when it happens. The replay is deliberately simple: it handles
+// messages one by one in the order of time.
 #pragma once
 
 #include "weft/pipeline/verify/plan_data.h"
 
 namespace weft::pipeline::verify {
 
-/// Nanoseconds a byte between groups, over the slowest pair and over shared links; infinite
-/// without a link.
+/// Nanoseconds per byte between two groups of devices, limited by the slowest pair and by shared
+/// links; infinite if a pair has no link.
 double channel_rate(const PlanData& plan, const std::vector<std::int32_t>& from,
                     const std::vector<std::int32_t>& to);
 Nanos channel_latency(const PlanData& plan, const std::vector<std::int32_t>& from,
                       const std::vector<std::int32_t>& to);
-/// Shared links that carry something between them: twice the number, one more from the other side.
+/// The shared links that messages from `from` to `to` use: 2 i for link i in one direction, 2 i + 1
+/// in the other.
 std::vector<std::size_t> links_held(const PlanData& plan, const std::vector<std::int32_t>& from,
                                     const std::vector<std::int32_t>& to);
-/// Layers take their time multiplied by this.
+/// Factor from the time of a layer in the profile to its time on the group.
 double group_work(const PlanData& plan, const std::vector<std::int32_t>& group);
-/// Of the gradients of so many bytes.
+/// Nanoseconds per byte of gradients of a ring all-reduce within the group.
 double reduce_rate(const PlanData& plan, const std::vector<std::int32_t>& group);
 Nanos reduce_latency(const PlanData& plan, const std::vector<std::int32_t>& group);
 
-/// What a micro-batch takes on a stage and keeps there, and the gradients of a step.
+/// Per micro-batch: the times of the ops of a stage and the bytes that it keeps on each device. Per
+/// step: the all-reduce of the gradients.
 struct StageTimes {
   Nanos forward = 0, input = 0, weight = 0, reduce = 0;
   Bytes kept = 0;
@@ -31,9 +34,10 @@ std::vector<StageTimes> stage_times(const PlanData& plan);
 
 struct Replayed {
   Nanos step = 0;
-  std::vector<Bytes> most;  ///< bytes that micro-batches keep on a device of each group at once
+  std::vector<Bytes>
+      most;  ///< per group: the most bytes that micro-batches keep on a device at once
 };
-/// Fails (kInfeasible) where an order lacks an op, repeats one, or waits for ever.
+/// Fails with kInfeasible if an order lacks an op or repeats one, or if the orders deadlock.
 Result<Replayed> replay(const PlanData& plan);
 
 }  // namespace weft::pipeline::verify

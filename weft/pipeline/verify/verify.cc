@@ -19,22 +19,25 @@ Finding layers(const PlanData& plan) {
   if (!plan.misplaced.empty()) return {"layers", false, plan.misplaced};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.stages[s].first == plan.stages[s].last) {
-      return {"layers", false, fmt::format("stage {} has none", s)};
+      return {"layers", false, fmt::format("stage {} has no layers", s)};
     }
   }
   for (const auto& [from, to] : plan.edges) {
     if (from >= to) {
       return {"layers", false,
-              fmt::format("'{}' comes before '{}', which it needs", plan.layers[to].id,
+              fmt::format("'{}' is before '{}', whose output it needs", plan.layers[to].id,
                           plan.layers[from].id)};
     }
   }
   if (plan.fixed_stages > 0 && static_cast<std::size_t>(plan.fixed_stages) != plan.stages.size()) {
-    return {"layers", false, fmt::format("{} asked for", counted(plan.fixed_stages, "stage"))};
+    return {
+        "layers", false,
+        fmt::format("the plan has {}, but {} asked for", counted(plan.stages.size(), "stage"),
+                    plan.fixed_stages == 1 ? "1 was" : fmt::format("{} were", plan.fixed_stages))};
   }
   return {"layers", true,
-          fmt::format("{}, each in one of {}, none before what it needs", plan.layers.size(),
-                      counted(plan.stages.size(), "stage"))};
+          fmt::format("all {} are in one of {} each, in a valid order",
+                      counted(plan.layers.size(), "layer"), counted(plan.stages.size(), "stage"))};
 }
 
 Finding devices(const PlanData& plan) {
@@ -43,51 +46,54 @@ Finding devices(const PlanData& plan) {
   std::vector<std::int32_t> chunks(plan.groups, 0);
   std::size_t count = 0;
   for (const StageData& stage : plan.stages) {
-    if (stage.devices.empty()) return {"devices", false, "a stage has none"};
+    if (stage.devices.empty()) return {"devices", false, "a stage has no devices"};
     if (plan.most_replicas > 0 &&
         stage.devices.size() > static_cast<std::size_t>(plan.most_replicas)) {
       return {"devices", false,
-              fmt::format("a stage has {}, and {} at most asked for",
+              fmt::format("a stage has {}, but at most {} were asked for",
                           counted(stage.devices.size(), "replica"), plan.most_replicas)};
     }
     const bool is_new = chunks[stage.group]++ == 0;
     if (plan.most_chunks > 0 && chunks[stage.group] > plan.most_chunks) {
       return {"devices", false,
-              fmt::format("device {} has more than the {} asked for", stage.devices.front(),
+              fmt::format("device {} has more than the {} that it may have", stage.devices.front(),
                           counted(plan.most_chunks, "stage"))};
     }
     for (const std::int32_t device : stage.devices) {
       if (!is_new) break;
       if (device >= plan.devices || owner[device] != kNobody) {
-        return {"devices", false, fmt::format("device {} is used twice, or not there", device)};
+        return {"devices", false,
+                fmt::format("device {} is in two groups or does not exist", device)};
       }
       owner[device] = stage.group;
       ++count;
     }
   }
-  return {"devices", true, fmt::format("{} of {}, none twice", count, plan.devices)};
+  return {"devices", true,
+          fmt::format("{} of {} are used, none of them twice", count, plan.devices)};
 }
 
-/// What people read must be what was checked.
+/// The figures that people read must be those that follow from the exact values.
 Finding figures(const PlanData& plan, const std::vector<Bytes>& held) {
   std::string wrong = wrong_figure(plan, held);
   if (wrong.empty()) wrong = wrong_schedule(plan);
   if (!wrong.empty()) return {"figures", false, std::move(wrong)};
-  return {"figures", true, "as the exact ones say"};
+  return {"figures", true, "they follow from the exact values"};
 }
 
-/// What nothing else depends on, such as a link that is not used, could change without a trace.
-Finding seal(const PlanData& plan) {
-  switch (plan.seal) {
-    case Seal::kWhole:
-      return {"file", true, "as it was written"};
-    case Seal::kBroken:
-      return {"file", false, "something was changed after it was written"};
-    case Seal::kNone:
+/// Some values affect no other finding, such as the bandwidth of a link that the plan does not use.
+/// Only the checksum shows whether they were changed.
+Finding checksum(const PlanData& plan) {
+  switch (plan.checksum) {
+    case Checksum::kRight:
+      return {"file", true, "the file is as it was written"};
+    case Checksum::kWrong:
+      return {"file", false, "the file was changed after it was written"};
+    case Checksum::kNone:
       break;
   }
   return {"file", true,
-          "has no checksum; links that are not used and 'no_shorter_one_stage_plan' are as told"};
+          "it has no checksum, so unused links and 'no_shorter_one_stage_plan' cannot be checked"};
 }
 
 Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
@@ -100,8 +106,8 @@ Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
       if (limit == 0) continue;
       if (all > limit) {
         return {"memory", false,
-                fmt::format("device {} would hold {} bytes, {:.3f} GB, and has {}", device, all,
-                            static_cast<double>(all) * 1e-9, limit)};
+                fmt::format("device {} would hold {} bytes ({:.3f} GB) but has only {}", device,
+                            all, static_cast<double>(all) * 1e-9, limit)};
       }
       fullest = std::max(fullest, static_cast<double>(all) / static_cast<double>(limit));
     }
@@ -109,18 +115,18 @@ Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
   return {"memory", true, fmt::format("the fullest device is {:.1f} % full", 100 * fullest)};
 }
 
-/// To the nanosecond: bounds that differ must look different.
+/// Prints to the nanosecond, so that bounds that differ also look different.
 Finding unproved(Nanos claimed, Nanos sure) {
   return {"bound", false,
-          fmt::format("{:.6f} ms are not proved, {:.6f} are", milliseconds(claimed),
+          fmt::format("{:.6f} ms is not proved, only {:.6f} is", milliseconds(claimed),
                       milliseconds(sure))};
 }
 
 Finding bound(const PlanData& plan) {
-  if (plan.bound > plan.step) return {"bound", false, "it is above the step"};
+  if (plan.bound > plan.step) return {"bound", false, "the bound is above the step"};
   const bool shares = plan.most_chunks != 1;
   if (!shares && plan.one_stage_bound != plan.bound) {
-    return {"bound", false, "all plans have one stage a device, and yet a bound of their own"};
+    return {"bound", false, "no stages may share devices, so one_stage_bound must equal the bound"};
   }
   if (shares) {
     const Nanos sure = bound_of_all(plan);
@@ -130,10 +136,11 @@ Finding bound(const PlanData& plan) {
   switch (check.answer) {
     case BoundCheck::Answer::kHolds:
       if (shares) {
-        return {"bound", true,
-                fmt::format("no plan can take less than {:.3f} ms, none with one stage a device "
-                            "less than {:.3f}",
-                            milliseconds(plan.bound), milliseconds(plan.one_stage_bound))};
+        return {
+            "bound", true,
+            fmt::format("no plan can take less than {:.3f} ms, and none with one stage per device "
+                        "less than {:.3f} ms",
+                        milliseconds(plan.bound), milliseconds(plan.one_stage_bound))};
       }
       return {"bound", true,
               fmt::format("no plan can take less than {:.3f} ms", milliseconds(plan.bound))};
@@ -143,7 +150,7 @@ Finding bound(const PlanData& plan) {
       break;
   }
   return {"bound", false,
-          fmt::format("too many plans to go through; {:.6f} ms are certain, {:.6f} claimed",
+          fmt::format("there are too many plans to check; {:.6f} ms is proved, {:.6f} ms claimed",
                       milliseconds(check.least), milliseconds(plan.one_stage_bound))};
 }
 
@@ -167,7 +174,7 @@ Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::
   findings.push_back(memory(plan, held));
   findings.push_back(bound(plan));
   findings.push_back(figures(plan, held));
-  findings.push_back(seal(plan));
+  findings.push_back(checksum(plan));
   return findings;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of pipeline plans: stages, time, memory and bound, from the file alone and without
-// any of the planner's code.
+// The checker of pipeline plans. From the plan file alone, and without any code of the planner, it
+// computes stages, time, memory and bound again and compares.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ struct Finding {
   std::string says;  ///< one line
 };
 
-/// An Error where the file is no plan; else one finding for each thing that is checked.
+/// One finding for each thing that is checked. Stops after a wrong finding that makes the rest
+/// meaningless. Fails if the file is not a plan.
 Result<std::vector<Finding>> verify_plan(const std::string& path);
 Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::string& file);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the planner are found right, and each kind of damage to them is found.
+// Plans of the planner pass, and each kind of damage to them is found.
 #include "weft/pipeline/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// "" where all is right, else the first thing that is wrong and why.
+/// "" if all findings are right, else the first wrong one.
 std::string verdict(const std::string& json) {
   const auto findings = verify::verify_plan_text(json, "plan.json");
   if (!findings) return findings.error().text();
@@ -75,7 +75,7 @@ TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
     }
     PlannerOptions options;
     if (round % 3 == 0) options.chunks = 1;
-    // Orders that look at no limits run few of the plans.
+    // Schedules that ignore memory limits fit few of the plans.
     if (round % 4 == 1) options.schedules = {"gpipe"};
     if (round % 4 == 2) options.schedules = {"zb-h1"};
     if (!make_plan(task, options)) continue;
@@ -85,8 +85,8 @@ TEST(Verify, ConfirmsBoundsThatMemoryMakes) {
   EXPECT_GT(planned, 12);
 }
 
-/// Looped or in a V, on groups of one or two devices, timed by the simulator of the planner. Of
-/// four groups some have nothing to tell each other.
+/// Placements in a loop or a V, on groups of one or two devices, timed by the simulator of the
+/// planner. With four groups, some exchange no messages.
 TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
   std::mt19937 random(8);
   for (int round = 0; round < 60; ++round) {
@@ -128,13 +128,14 @@ TEST(Verify, AgreesOnPlansWhoseStagesShareDevices) {
         plan_file(profile, task, planned, *pipeline, planned.schedule, *timeline);
     EXPECT_EQ(verdict(right), "") << "round " << round;
     const std::string more = R"("most_chunks":)" + std::to_string(chunks);
-    EXPECT_NE(verdict(with(right, more, R"("most_chunks":1)")).find("than the 1 stage asked for"),
-              std::string::npos);
+    EXPECT_NE(
+        verdict(with(right, more, R"("most_chunks":1)")).find("than the 1 stage that it may have"),
+        std::string::npos);
   }
 }
 
-/// Bounds are never below nothing, and of one layer there is but one stage.
-TEST(Verify, AgreesOnPlansOfNextToNothing) {
+/// Bounds are never negative, and one layer makes one stage.
+TEST(Verify, AgreesOnPlansWithoutWork) {
   Profile profile;
   for (int layers = 1; layers <= 3; ++layers) {
     profile.layers.emplace_back().id = "l" + std::to_string(layers);
@@ -169,12 +170,12 @@ TEST(Verify, RefusesWhat64BitsDoNotHold) {
       {R"("bandwidth":[[0,50000000000)", "bandwidth", R"("bandwidth":[[0,1)"}};
   for (const auto& [old, named, by] : absurd) {
     EXPECT_EQ(verdict(with(right, old, by)),
-              "plan.json: '" + named + "' is missing or makes no sense")
+              "plan.json: '" + named + "' is missing or has no valid value")
         << by;
   }
 }
 
-/// Nothing is sent from a device to itself.
+/// The diagonal of the matrix of latencies must not matter: no device sends to itself.
 TEST(Verify, TakesNoLatencyFromTheDiagonal) {
   std::mt19937 random(4);
   const Profile profile = random_layers(random, 2);
@@ -184,7 +185,7 @@ TEST(Verify, TakesNoLatencyFromTheDiagonal) {
   const std::string right = file_of(profile, task, options);
   ASSERT_NE(right.find(R"("devices":[0,1,2])"), std::string::npos) << right;
   const std::string diagonal = with(right, R"("latency_ns":[[0,)", R"("latency_ns":[[9000,)");
-  EXPECT_EQ(verdict(diagonal), "file: something was changed after it was written");
+  EXPECT_EQ(verdict(diagonal), "file: the file was changed after it was written");
 }
 
 TEST(Verify, FindsWhatIsWrong) {
@@ -206,7 +207,7 @@ TEST(Verify, FindsWhatIsWrong) {
   }
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0,1])")).find("devices"), 0u);
   EXPECT_EQ(verdict(with(right, R"("devices":[1])", R"("devices":[0])")),
-            "devices: device 0 has more than the 1 stage asked for");
+            "devices: device 0 has more than the 1 stage that it may have");
   const std::string orders = R"("orders":[)";
   EXPECT_EQ(verdict(with(right, orders, orders + R"("0F0",)")),
             "time: 4 orders for 3 groups of devices");
@@ -215,7 +216,7 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F1 1F0")).find("time"), 0u);
   for (const std::string op : {"1F0.4", "1e0F0", "1F-0", "1F", "F0", "1 F0"}) {
     EXPECT_EQ(verdict(with(right, "1F0 1F1", op + " 1F1")),
-              "plan.json: 'orders' is missing or makes no sense")
+              "plan.json: 'orders' is missing or has no valid value")
         << op;
   }
   EXPECT_EQ(verdict(with(right, "1F0 1F1", "1F0 1F0")).find("time: the order of stage 1 runs"), 0u);
@@ -223,14 +224,14 @@ TEST(Verify, FindsWhatIsWrong) {
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["1")")),
             "layers: stage 0 has '1' where '0' should be");
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["9")")),
-            "layers: stage 0 has '9', which is none of the layers");
+            "layers: stage 0 has '9', which is not in the list of layers");
   EXPECT_EQ(verdict(with(right, R"("layers":["0")", R"("layers":["0","0")")),
-            "layers: stage 0 has '0', which has its place already");
+            "layers: stage 0 has '0', which an earlier stage or place already has");
   EXPECT_EQ(verdict(with(right, R"("5"],"devices")", R"("4"],"devices")")).find("layers: "), 0u);
   EXPECT_EQ(verdict(with(right, R"(["0","1"])", R"(["1","0"])")).find("layers"), 0u);
 }
 
-/// A bound that is a nanosecond too high is told from the one that holds.
+/// A bound that is one nanosecond too high is refused, and the message shows the difference.
 TEST(Verify, ReadsTheFormerNameOfWhatWasTried) {
   std::mt19937 random(6);
   const Profile profile = random_layers(random, 4);
@@ -257,7 +258,7 @@ TEST(Verify, TellsBoundsApartToTheNanosecond) {
   const auto field = [](Nanos time) { return R"("lower_bound_ns":)" + std::to_string(time); };
   const auto shown = [](Nanos time) { return std::to_string(static_cast<double>(time) * 1e-6); };
   EXPECT_EQ(verdict(with(right, field(bound), field(bound + 1))),
-            "bound: " + shown(bound + 1) + " ms are not proved, " + shown(bound) + " are");
+            "bound: " + shown(bound + 1) + " ms is not proved, only " + shown(bound) + " is");
 }
 
 TEST(Verify, KnowsOrdersByTheirNames) {
