@@ -65,7 +65,7 @@ def test_all_problems_come_with_advice(weft: Weft, tmp_path: Path) -> None:
     (tmp_path / "rank0.json").write_text(trace_text(0, 1))
     (tmp_path / "notes.txt").write_text("hello")
     page = weft("info", "--all", tmp_path, COLUMNS="400").stdout
-    assert "were passed over; name the trace files themselves" in page
+    assert "were skipped; name such a file itself" in page
 
 
 def test_list_readers_names_every_format(weft: Weft) -> None:

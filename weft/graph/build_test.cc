@@ -382,8 +382,8 @@ TEST(Build, RecordedWaitsReplaceInferredOnes) {
   rank.launch("a", 0, 2 * us, 5 * us, 40 * us, 7);
   rank.call("cudaEventRecord", 4 * us, 1 * us);
   const std::uint32_t record = rank.correlation;
-  rank.launch("b", 6 * us, 2 * us, 45 * us, 40 * us,
-              7);  // after the event record, so nothing waits for it
+  // "b" is launched after the event record, so nothing waits for it.
+  rank.launch("b", 6 * us, 2 * us, 45 * us, 40 * us, 7);
   rank.call("cudaStreamWaitEvent", 10 * us, 1 * us);
   const std::uint32_t sync =
       rank.add(EventKind::kSync, "Stream Wait Event", 10 * us, 0, rank.correlation);

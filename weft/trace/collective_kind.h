@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of communication, one list for all rooms.
+// The kinds of communication. All rooms use this list.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class CollectiveKind : std::uint8_t {
   kAllToAll,
   kSendRecv,
   kBarrier,
-  kPushPull,  ///< gradients to a parameter server, parameters back
+  kPushPull,  ///< exchange with a parameter server: gradients there, parameters back
 };
 
 }  // namespace weft::trace

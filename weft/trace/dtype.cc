@@ -13,8 +13,8 @@ struct Dtype {
   Bytes size;
 };
 
-// Both spellings of PyTorch, C++ types (operator inputs) and ScalarType names (collectives), and
-// NumPy's, which Horovod uses.
+// PyTorch writes C++ types for operator inputs and ScalarType names for collectives. Horovod writes
+// NumPy's names.
 constexpr Dtype kDtypes[] = {
     {"float", 4},
     {"Float", 4},
@@ -62,7 +62,8 @@ constexpr Dtype kDtypes[] = {
     {"int64", 8},
 };
 
-// Reads the items of a JSON array one by one, without a tree: these texts come with every operator.
+// Reads the items of a JSON array one by one. Builds no tree, because every operator of a trace has
+// such a text.
 class ArrayText {
  public:
   explicit ArrayText(std::string_view text) : text_(text) {
@@ -98,6 +99,7 @@ class ArrayText {
   std::string_view text_;
 };
 
+// Damaged files may contain any number. Below this limit, sizes times 16 bytes cannot overflow.
 constexpr Bytes kTooMany = std::numeric_limits<Bytes>::max() / 64;
 
 bool is_list(std::string_view dims) {

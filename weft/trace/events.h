@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profiler measured on one rank, as columns. Every reader fills a RankTrace; the graph is
-// built from nothing else. An *event* is measured; an *op* (graph room) is inferred from it.
+// What a profiler measured on one rank, as columns. Every reader fills a RankTrace, and the graph
+// is built from RankTraces only. An *event* was measured; an *op* (graph room) is derived from
+// events.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ enum class EventKind : std::uint8_t {
   kKernel,      ///< device kernel
   kMemcpy,      ///< device-side copy
   kMemset,
-  kSync,           ///< cuda_sync record: what a wait waited for
-  kMemory,         ///< allocator instant ([memory])
+  kSync,           ///< cuda_sync record: tells what a wait waited for
+  kMemory,         ///< instant of the memory allocator ([memory])
   kGpuAnnotation,  ///< host range projected on the device timeline
   kOverhead,       ///< the profiler's own time
-  kPhase,  ///< op-level timelines without host or launches (straggler study): a unit of work
+  kPhase,          ///< unit of work in an op timeline (straggler study), which has no launches
 };
 
 constexpr std::uint32_t kNone = 0xffffffffu;
@@ -34,11 +35,11 @@ struct Lane {
   std::int64_t pid = 0;
   std::int64_t tid = 0;      ///< thread id, or stream number when on_device
   std::int32_t device = -1;  ///< device ordinal when on_device
-  std::string name;          ///< as the file spells it, may be empty
+  std::string name;          ///< as in the file; may be empty
 };
 
 struct KernelDetail {
-  NameId shape = 0;                  ///< interned "gx,gy,gz/bx,by,bz", 0 if unknown
+  NameId shape = 0;                  ///< interned grid and block "gx,gy,gz/bx,by,bz"; 0 if unknown
   std::uint32_t collective = kNone;  ///< index into RankTrace::collectives
   std::uint32_t graph_node = kNone;  ///< CUDA graph node id, if launched by a graph
 };
@@ -72,7 +73,7 @@ struct MemoryDetail {
   std::int32_t device = -1;  ///< -1: host
 };
 
-/// Arguments of a collective or point-to-point call, from the kernel or from the host op around it.
+/// Arguments of a collective or message, from the kernel or from the host op around its launch.
 struct CollectiveDetail {
   NameId name = 0;   ///< "allreduce", "broadcast", "send" ... as recorded, 0 if unknown
   NameId dtype = 0;  ///< "Float", "BFloat16" ...
@@ -80,19 +81,20 @@ struct CollectiveDetail {
   std::int64_t in_elements = -1;
   std::int64_t out_elements = -1;
   std::int32_t group_size = -1;
-  std::int32_t src = -1;  ///< global ranks, point to point only
+  std::int32_t src = -1;  ///< src and dst are global ranks; messages only
   std::int32_t dst = -1;
   std::int64_t sequence = -1;  ///< per-group sequence number
 };
 
-/// Structure of arrays; all columns have the same length. Order: as in the file. `detail` indexes
-/// the table that belongs to the kind (kernels, host_ops, copies, syncs, memory, phases), or kNone.
+/// Structure of arrays; all columns have the same length. Events are in the order of the file.
+/// `detail` is kNone or an index into the table of the event's kind (kernels, host_ops, copies,
+/// syncs, memory, phases).
 struct Events {
   std::vector<Nanos> start;
   std::vector<Nanos> duration;
   std::vector<NameId> name;
   std::vector<std::uint32_t> lane;
-  std::vector<std::uint32_t> correlation;  ///< host call <-> device work; 0 = none
+  std::vector<std::uint32_t> correlation;  ///< same for a host call and its device work; 0 = none
   std::vector<std::uint32_t> detail;
   std::vector<std::int64_t> external_id;  ///< host op that issued the work; -1 = none
   std::vector<EventKind> kind;
@@ -112,7 +114,7 @@ struct Events {
   Nanos end(std::size_t i) const { return start[i] + duration[i]; }
 };
 
-/// One half of a forward->backward arrow.
+/// One end of a forward-to-backward arrow.
 struct FlowPoint {
   std::int64_t id = 0;
   std::uint32_t lane = 0;
@@ -133,7 +135,7 @@ struct ProcessGroup {
   std::vector<std::int32_t> ranks;
 };
 
-/// A unit of work in an op-level timeline (kPhase): which step, micro-batch and model chunk.
+/// Step, micro-batch and model chunk of a unit of work in an op timeline (kPhase).
 struct PhaseDetail {
   std::int32_t step = -1;
   std::int32_t micro_batch = -1;
@@ -141,8 +143,7 @@ struct PhaseDetail {
   std::int32_t sequence = -1;
 };
 
-/// An event that may start only when another has ended. Execution graphs write this down; profilers
-/// do not.
+/// One event may start only when another has ended. Execution graphs record this; profilers do not.
 struct Dependency {
   std::uint32_t before = 0;  ///< indices into RankTrace::events
   std::uint32_t after = 0;
@@ -152,13 +153,14 @@ struct Dependency {
 struct WireConnection {
   std::string local;  ///< "10.0.0.1:4711", "[fe80::1]:22"; empty for a channel
   std::string peer;
-  std::int32_t peer_rank = -1;  ///< where the recorder tells it
-  std::int32_t channel = -1;    ///< of NCCL
-  /// Offsets count from the first byte of the connection; else they say nothing to its other end.
+  std::int32_t peer_rank = -1;  ///< -1 if the recorder does not tell it
+  std::int32_t channel = -1;    ///< NCCL channel
+  /// True if offsets count from the first byte of the connection. Else they cannot be compared with
+  /// those at the other end.
   bool whole = true;
 };
 
-/// Bytes [offset, offset + bytes) of one direction of a connection, moved by one call.
+/// One call that moved the bytes [offset, offset + bytes) of one direction of a connection.
 struct WireTransfer {
   Nanos start = 0;  ///< may lie before the first event
   Nanos duration = 0;
@@ -168,13 +170,13 @@ struct WireTransfer {
   bool outgoing = false;
 };
 
-/// Single transfers, as probes inside the process saw them; by start.
+/// The transfers of a process, as probes inside the process recorded them.
 struct Wire {
   std::vector<WireConnection> connections;
-  std::vector<WireTransfer> transfers;
+  std::vector<WireTransfer> transfers;  ///< by start
 };
 
-/// What the profiler was told to record; `weft info` turns gaps into advice.
+/// What the profiler was configured to record. `weft info` gives advice on what is missing.
 struct ProfilerFacts {
   bool shapes = false;
   bool stacks = false;
@@ -182,23 +184,23 @@ struct ProfilerFacts {
   bool collective_args = false;  ///< collectives carry name, size and group
   bool memory_events = false;
   bool device_events = false;
-  std::int64_t python_events = 0;  ///< counted, not kept
-  std::int64_t total_events = 0;   ///< all entries of the file, kept or not
+  std::int64_t python_events = 0;  ///< number of Python events; they are not kept
+  std::int64_t total_events = 0;   ///< number of all entries of the file, kept or not
 };
 
 struct RankTrace {
   std::string file;
   std::string format;  ///< the reader's name
-  std::string origin;  ///< the recording that `file` was packed from; empty if `file` is none
+  std::string origin;  ///< the recording that `file` was packed from; empty if it is not packed
   std::int32_t rank = -1;
   std::int32_t world = -1;
-  bool counts_devices = false;  ///< `rank` is a device of the host; hosts are joined when sorted
-  bool buffered_sends = false;  ///< a send is over without its receiver, as simulators have it
-  bool dataflow = false;        ///< work starts once what it needs is over: a pause is a wait
+  bool counts_devices = false;  ///< `rank` is a device number of its host until runs are sorted
+  bool buffered_sends = false;  ///< sends do not wait for their receivers, as in simulators
+  bool dataflow = false;        ///< work starts once its inputs are ready, so a pause is a wait
   std::string host;             ///< empty if the file does not tell
   std::int64_t process = -1;
-  std::int64_t cut_at = -1;  ///< byte at which the file ends too early; -1 if it is whole
-  /// Place in the parallel layout; -1 where the file does not tell.
+  std::int64_t cut_at = -1;  ///< byte at which the file ends too early; -1 if it is complete
+  /// Place in the parallel layout; -1 if the file does not tell.
   std::int32_t replica = -1;  ///< data-parallel rank
   std::int32_t stage = -1;    ///< pipeline stage
   std::int32_t shard = -1;    ///< tensor-parallel rank
@@ -216,7 +218,7 @@ struct RankTrace {
   std::vector<PhaseDetail> phases;
   std::vector<CollectiveDetail> collectives;
   std::vector<FlowPoint> flows;
-  std::vector<Dependency> dependencies;  ///< all of them, by `after`; empty if none are recorded
+  std::vector<Dependency> dependencies;  ///< by `after`; empty if the format records none
   std::vector<StepMark> steps;           ///< host-side step annotations, by time
   std::vector<ProcessGroup> groups;
   std::vector<std::string> devices;  ///< names, by ordinal
@@ -224,23 +226,24 @@ struct RankTrace {
   ProfilerFacts facts;
 };
 
-/// A recorded process of the job that is no rank: a parameter server, a launcher.
+/// A process of the job that is not a rank (a parameter server, a launcher) and of which only
+/// transfers were recorded.
 struct Bystander {
   std::string file;
   std::string host;
   std::int64_t process = -1;
-  std::string role;  ///< "server", "scheduler", "ps" ..., empty if the job does not tell
+  std::string role;  ///< "server", "scheduler", "ps" ...; empty if the job does not tell
   Nanos epoch = 0;
   Wire wire;
 };
 
-/// One job execution: its ranks, in rank order, each at most once.
+/// One execution of a job: its ranks, in rank order, each at most once.
 struct Run {
-  std::string label;        ///< folder or common prefix; shown where there are several runs
-  std::int32_t world = -1;  ///< as the files say, else the number of ranks found
+  std::string label;        ///< folder or common prefix; shown if there are several runs
+  std::int32_t world = -1;  ///< world size as the files tell, else the number of ranks found
   std::vector<RankTrace> ranks;
   std::vector<Bystander> bystanders;  ///< by role, host and process
-  std::vector<RankTrace> services;    ///< parameter servers, a chief; rank -1, by file
+  std::vector<RankTrace> services;    ///< traces of parameter servers and of a chief; by file
 };
 
 }  // namespace weft::trace

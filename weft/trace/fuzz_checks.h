@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader owes to those behind it. For fuzz targets.
+// For fuzz targets: checks the guarantees that every reader must give.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace weft::trace {
 
-/// Whatever bytes it was made of.
+/// The trace must be valid, whatever bytes it was read from.
 inline void check_indices(const RankTrace& trace) { WEFT_CHECK(verify(trace).has_value()); }
 
-/// Any bytes are traces or an Error, indices stay in range, and the windows the bytes come in
-/// change nothing.
+/// Any input must give traces or an Error. All indices must be in range. The size of the windows in
+/// which the bytes arrive must not change the result.
 inline void check_reader(const Reader& reader, const std::uint8_t* data, std::size_t size,
                          const std::string& file_name) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -26,12 +26,13 @@ void resolve_launchers(const Events& events, std::vector<std::uint32_t>& launche
       calls.emplace_back(events.correlation[i], i);
     }
   }
-  // Sorted by event within a correlation, so that of two calls the earlier line of the file wins.
+  // Within a correlation, calls are in order of the file, so the first of two calls wins.
   sort_runs(calls);
   auto at = calls.begin();
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if (!is_device_work(events.kind[i]) || events.correlation[i] == 0) continue;
-    // Work mostly comes in the order of its calls: the next one is a few entries on.
+    // Device work mostly comes in the order of its calls. So look at the next few calls first, and
+    // do a full binary search only if that fails.
     const Call wanted(events.correlation[i], 0);
     constexpr std::ptrdiff_t kNear = 16;
     const auto far = calls.end() - at > kNear ? at + kNear : calls.end();
@@ -42,8 +43,9 @@ void resolve_launchers(const Events& events, std::vector<std::uint32_t>& launche
   }
 }
 
-/// A queue is served in order: of the ops that are still without work, the first of the same kind
-/// is the one. `calls` and `work` by start.
+/// Assigns queued collectives to the ops that queued them. A queue is served in order, so each
+/// collective belongs to the first unassigned op of the same kind that started before it. (gloo
+/// records no correlation ids.) `calls` and `work` are sorted by start.
 void serve_in_order(const RankTrace& trace, const std::vector<std::uint32_t>& calls,
                     const std::vector<std::uint32_t>& work, std::vector<std::uint32_t>& launcher) {
   const Events& events = trace.events;
@@ -67,7 +69,7 @@ void serve_in_order(const RankTrace& trace, const std::vector<std::uint32_t>& ca
 }
 
 void resolve_queued_collectives(const RankTrace& trace, std::vector<std::uint32_t>& launcher) {
-  // Most recordings have none: a look at the names is cheaper than one at all events.
+  // Most recordings have no gloo. Checking the names is cheaper than checking all events.
   bool any = false;
   for (NameId name = 0; name < trace.names.size() && !any; ++name) {
     any = trace.names.text(name).starts_with("gloo:");
@@ -101,14 +103,15 @@ void resolve_parents(const RankTrace& trace, std::vector<std::uint32_t>& parent)
     Thread& thread = threads[events.lane[i]];
     (range ? thread.ranges : thread.calls).push_back(i);
   }
-  // Of two ranges that start together the longer one is outside.
+  // Sort by nesting: of two ranges that start at the same time, the longer one is outside.
   const auto outside = [&](std::uint32_t a, std::uint32_t b) {
     if (events.start[a] != events.start[b]) return events.start[a] < events.start[b];
     if (events.duration[a] != events.duration[b]) return events.duration[a] > events.duration[b];
     return a < b;
   };
-  // A range that starts inside another counts as its child even if it ends later: files with
-  // whole microseconds round the two ends apart.
+  // A sweep over each thread, with a stack of the ranges that are open. A range that starts inside
+  // another one is its child, even if it ends later: some files round times to microseconds, so the
+  // ends of nested ranges may be in the wrong order.
   std::vector<std::uint32_t> open;
   const auto close_before = [&](Nanos time) {
     while (!open.empty()) {
@@ -129,7 +132,7 @@ void resolve_parents(const RankTrace& trace, std::vector<std::uint32_t>& parent)
       }
     };
     for (const std::uint32_t range : thread.ranges) {
-      calls_before(events.start[range]);  // a call is never outside of what starts with it
+      calls_before(events.start[range]);  // a call at this very start is inside the range
       close_before(events.start[range]);
       if (!open.empty()) parent[range] = open.back();
       open.push_back(range);

@@ -26,7 +26,7 @@ TEST(Launches, ParentIsTheInnermostRangeAroundACall) {
   const auto step = rank.annotation("ProfilerStep#1", 0, 1000);
   const auto op = rank.host("aten::add", 100, 100);
   const auto call = rank.runtime(150, 10, 1);
-  const auto after = rank.runtime(200, 10, 2);  // the op has just ended
+  const auto after = rank.runtime(200, 10, 2);  // starts when the op ends
   const auto outside = rank.runtime(1000, 10, 3);
   const Launches launches = resolve_launches(rank.trace);
   EXPECT_EQ(launches.parent[step], kNone);
@@ -41,7 +41,8 @@ TEST(Launches, RangesThatStartTogetherNestByLengthThenByFileOrder) {
   const auto inner = rank.host("inner", 100, 50);
   const auto outer = rank.host("outer", 100, 80);
   const auto twin = rank.host("twin", 100, 50);
-  const auto call = rank.runtime(100, 90, 1);  // rounded to start with its op and end after it
+  const auto call =
+      rank.runtime(100, 90, 1);  // after rounding, it starts with its op and ends after it
   const Launches launches = resolve_launches(rank.trace);
   EXPECT_EQ(launches.parent[outer], kNone);
   EXPECT_EQ(launches.parent[inner], outer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs written down event by event, whose truth is known.
+// For tests: builds synthetic traces and runs event by event.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace weft::trace {
 
-/// Adds events to a RankTrace. Lane 0 is a host thread; streams come as they are named.
+/// Adds events to a RankTrace. Lane 0 is a host thread. A stream gets a lane when it is first used.
 class MadeRank {
  public:
   explicit MadeRank(std::int32_t rank, std::int32_t world) {
@@ -51,7 +51,7 @@ class MadeRank {
   std::uint32_t runtime(Nanos start, Nanos duration, std::uint32_t correlation) {
     return add(EventKind::kRuntime, "cudaLaunchKernel", start, duration, correlation);
   }
-  /// A kernel that ends at `end`.
+  /// Adds a kernel that ends at `end`.
   std::uint32_t kernel(const std::string& name, Nanos end, Nanos duration,
                        std::uint32_t correlation = 0, std::int64_t stream = 20) {
     const std::uint32_t event =
@@ -61,7 +61,7 @@ class MadeRank {
     return event;
   }
 
-  /// Arguments, on a kernel or host op. Elements are of 4 bytes.
+  /// Adds the arguments of a collective to a kernel or host op. Elements have 4 bytes.
   CollectiveDetail& describe(std::uint32_t event, const std::string& name, std::int64_t elements,
                              const std::string& group = "0", std::int32_t group_size = -1) {
     CollectiveDetail detail;
@@ -84,8 +84,9 @@ class MadeRank {
   RankTrace trace;
 };
 
-/// `count` all-reduces of all ranks, one every `period` give or take a tenth, all ending together
-/// up to `jitter`; every seventh is smaller, so that sizes repeat as buckets of a step do.
+/// `count` all-reduces of all ranks. One starts about every `period` (plus or minus a tenth), and
+/// its ends differ by at most twice `jitter`. Every seventh is smaller, so that sizes are periodic,
+/// as those of the buckets of a step are.
 struct MadeJob {
   int ranks = 4;
   int count = 60;
@@ -120,7 +121,7 @@ inline Run made_run(const MadeJob& job) {
   return run;
 }
 
-/// As if the profiler had lost these events.
+/// Removes events, as if the profiler had lost them. `which` is ascending.
 inline void drop_events(RankTrace& trace, const std::vector<std::uint32_t>& which) {
   Events kept;
   std::size_t next = 0;

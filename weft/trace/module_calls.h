@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How annotations begin that are calls of a module: "nn.Module: Linear_3". Profilers write them
-// where they record stacks; they tell the layers of a model.
+// The beginning of annotations that are calls of a module, such as "nn.Module: Linear_3". The
+// PyTorch profiler writes them if it records stacks. They identify the layers of a model.
 #pragma once
 
 #include <string_view>

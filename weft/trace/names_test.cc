@@ -26,7 +26,7 @@ TEST(FileName, FindsTheRankInUsualNames) {
   for (const auto& [name, rank] : cases) EXPECT_EQ(rank_from_name(name), rank) << name;
 }
 
-TEST(FileName, WhatStandsBeforeTheRankNamesTheRun) {
+TEST(FileName, ThePartBeforeTheRankNamesTheRun) {
   EXPECT_EQ(name_before_rank("x/resnet50-w4-r3.json.gz"), "resnet50-w4");
   EXPECT_EQ(name_before_rank("megatron_kineto_7.json"), "megatron_kineto");
   EXPECT_EQ(name_before_rank("rank0.json"), "");

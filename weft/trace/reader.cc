@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows all formats. A further reader is a folder with make_<format>_reader()
-// and a line here.
+// The list of all readers. To add a format, add a folder with make_<format>_reader() and a line
+// here.
 #include "weft/trace/reader.h"
 
 #include "weft/trace/formats/chakra/chakra.h"

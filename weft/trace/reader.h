@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam for foreign formats: one folder a format, one Reader each, registered in one visible
-// place (readers() in reader.cc). A reader sees bytes and fills RankTraces; it knows nothing of
-// other ranks or files.
+// The interface for foreign formats. Each format has one folder with one Reader; readers() in
+// reader.cc lists them all. A reader turns bytes into RankTraces. It knows nothing of other ranks
+// or files.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 namespace weft::trace {
 
 struct ReadOptions {
-  /// Called with uncompressed bytes read so far in this file; return false to cancel.
+  /// Called with the number of uncompressed bytes of this file read so far. Return false to cancel.
   std::function<bool(std::int64_t)> progress;
 };
 
@@ -27,15 +27,16 @@ class Reader {
   virtual ~Reader() = default;
   virtual const char* name() const = 0;         ///< "kineto"
   virtual const char* description() const = 0;  ///< one line, for `weft list readers`
-  /// How sure this reader is, from the first 64 KiB of (uncompressed) content: 0 no, 100 certain.
+  /// How certain it is that a file has this reader's format, from 0 (no) to 100 (yes). `head` is
+  /// the first 64 KiB of the (uncompressed) content.
   virtual int recognise(std::string_view head) const = 0;
-  /// Reads the whole input. Repairs are counted in `diagnostics`; a file that cannot be used at all
-  /// is an Error with file, byte and advice. Most formats give one RankTrace a file.
+  /// Reads the whole input. Counts repairs in `diagnostics`. A file of which nothing is usable is
+  /// an Error with file, byte and advice. Most formats give one RankTrace per file.
   virtual Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
                                               Diagnostics& diagnostics) const = 0;
 };
 
-/// All readers, in the order in which ties of recognise() are broken.
+/// All readers. If two of them are equally certain, the earlier one wins.
 const std::vector<std::unique_ptr<Reader>>& readers();
 
 }  // namespace weft::trace

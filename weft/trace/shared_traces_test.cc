@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recording of the development set is read whole: the counts are those of its README,
-// obtained there with another parser.
+// Reads every recording of the development set completely. The expected counts come from the README
+// of that set, which obtained them with another parser.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -154,7 +154,7 @@ TEST(SharedTraces, MegatronGetsItsSizesFromTheExecutionTraces) {
       if (trace.names.text(c.name) != "allreduce") continue;
       sized += c.in_elements > 0 && c.group_size == 8 && c.dtype != 0 ? 1 : 0;
     }
-    // The 85th is in a group of one, which is why there are 84 kernels.
+    // There are only 84 kernels, because the 85th call is in a group of one rank.
     EXPECT_EQ(sized, 84) << "rank " << r;
   }
   EXPECT_EQ(diagnostics.count_of("execution-trace-mismatch"), 0);

@@ -10,7 +10,8 @@ std::int32_t step_at(const RankTrace& trace, Nanos time) {
   const auto after = std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
                                       [](Nanos t, const StepMark& mark) { return t < mark.start; });
   if (after == trace.steps.begin()) return -1;
-  // What the loop does between two steps belongs to the first of them.
+  // Work between two marked steps belongs to the first of them. After the last step, there is no
+  // such work: its end is where the recording of steps ends.
   if (after == trace.steps.end() && time >= trace.steps.back().end) return -1;
   return static_cast<std::int32_t>(std::prev(after)->number);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which training step an instant of the host belongs to.
+// Finds the training step that a host time belongs to.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace weft::trace {
 
-/// The step in which the host was at `time`, by its number; -1 outside of all steps. A step lasts
-/// until the next begins. Where none are marked the whole recording is step 0.
+/// The number of the step in which the host was at `time`; -1 outside of all steps. A step lasts
+/// until the next one begins. If no steps are marked, the whole recording is step 0. O(log n).
 std::int32_t step_at(const RankTrace& trace, Nanos time);
 
 }  // namespace weft::trace

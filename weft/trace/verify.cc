@@ -12,7 +12,7 @@ Status require(bool holds, const char* what) {
   return fail(ErrorCode::kBadInput, std::string("the recording contradicts itself: ") + what);
 }
 
-/// Rows of the table that `detail` of such events points into.
+/// Number of rows of the table that `detail` of such events points into; 0 if there is none.
 std::size_t details_of(const RankTrace& trace, EventKind kind) {
   switch (kind) {
     case EventKind::kHostOp:

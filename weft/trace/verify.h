@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader owes to those behind it.
+// Checks the guarantees that every reader must give.
 #pragma once
 
 #include "weft/base/result.h"
@@ -7,8 +7,9 @@
 
 namespace weft::trace {
 
-/// Columns of one length, indices in range, kinds that exist, times in order. The error names the
-/// first table that breaks this.
+/// All columns of events have the same length, all indices are in range, all kinds exist, and no
+/// start or duration is negative. The error names the first table for which this is not true.
+/// Linear.
 Status verify(const RankTrace& trace);
 
 }  // namespace weft::trace

@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// How clocks are aligned:
+//   1. problem.cc turns matches and transfers into observations, after a rough first guess of the
+//      offsets.
+//   2. Fit the offsets (fit.cc: robust least squares over all clocks at once).
+//   3. Look for jumps (jump.cc): a clock that was set during the recording. Discard the samples on
+//      the shorter side of each jump and fit again.
+//   4. Fit rates (drift) for the clocks whose samples determine a rate precisely enough.
+//   5. Enforce causality: no member leaves a collective before the last one has arrived. If more
+//      than a few samples of a pair of clocks contradict this, add an exact bound and fit again.
+//   6. Fit once more with standard errors, and report.
+// Jumps come before rates, because a jump looks like drift to a least-squares fit.
 #include "weft/trace/clock/align.h"
 
 #include <algorithm>
@@ -20,22 +31,23 @@ namespace {
 
 constexpr DiagnosticKind kClockJump = {
     "clock-jump", Severity::kWarning,
-    "the clock of a rank was set while it was recorded; ranks are aligned by the longer part, "
-    "events of the other are off by the size of the jump",
-    "let the time service slew instead of step (chrony: no makestep while jobs run)"};
+    "the clock of a rank was set while it was recorded; ranks are aligned by the longer part, so "
+    "events in the shorter part are off by the size of the jump",
+    "let the time service slew the clock instead of stepping it (chrony: no makestep while jobs "
+    "run)"};
 constexpr DiagnosticKind kClockUntied = {
     "clock-untied", Severity::kWarning,
-    "nothing recorded ties the clock of this rank to that of the first rank; it is used as it is",
+    "nothing in the recording relates the clock of this rank to that of the first rank; its times "
+    "are used as recorded",
     "record steps that contain a collective or message of this rank"};
 constexpr DiagnosticKind kClockRateAbsurd = {
     "clock-rate-absurd", Severity::kWarning,
-    "the drift that fits best is beyond what any clock does; no drift is corrected",
+    "the fitted drift is larger than that of any real clock; the drift is not corrected",
     "check that all files are of one run"};
-
 constexpr DiagnosticKind kHostClocksDiffer = {
     "host-clocks-differ", Severity::kWarning,
-    "ranks that name the same host disagree about the time by more than a millisecond; each was "
-    "aligned for itself",
+    "the clocks of ranks that name the same host differ by more than a millisecond; each rank was "
+    "aligned by its own communication",
     "check that all files are of one run and that none was edited"};
 
 std::string milliseconds(double ns) {
@@ -73,13 +85,13 @@ class Aligner {
     solution_ = fit_clocks(problem_, ClockErrors::kLeftOut);
     cut_jumps();
     fit_rates();
-    clip_to_order();
+    enforce_causality();
     solution_ = fit_clocks(problem_, ClockErrors::kWanted);
     return report();
   }
 
  private:
-  // Greedy: the largest jump first, since it disturbs the residuals of the others.
+  // Cuts one jump at a time, the largest first, since it distorts the residuals of all others.
   void cut_jumps() {
     for (std::size_t round = 0; round < run_.ranks.size(); ++round) {
       std::uint32_t worst = 0;
@@ -95,7 +107,8 @@ class Aligner {
         }
         const auto found = find_jump(times, residuals);
         if (!found) continue;
-        // Between two clocks it is anybody's jump; blame the one that is not the reference.
+        // With two clocks, a jump of one looks the same as the opposite jump of the other. If sizes
+        // are about equal, attribute it to the clock that is not the reference.
         const bool larger = std::abs(found->size) > 1.01 * std::abs(jump.size);
         const bool instead = !order.empty() && problem_.fixed[worst] &&
                              std::abs(found->size) > 0.9 * std::abs(jump.size);
@@ -117,7 +130,7 @@ class Aligner {
     }
   }
 
-  /// Usable samples of a clock, by time.
+  /// Samples of a clock that no jump has discarded, by time.
   std::vector<std::size_t> samples_of(std::uint32_t clock) const {
     std::vector<std::size_t> list;
     for (const std::size_t i : by_clock_[clock]) {
@@ -126,10 +139,13 @@ class Aligner {
     return list;
   }
 
+  /// A solution's rate is in ns per half recording; see ClockSolution::rate.
   double to_ppb(double rate) const { return rate / seen_.half_span * 1e9; }
 
+  // First fits a rate for every clock with enough samples, to learn how precise it would be. Then
+  // keeps the precise ones and fits again.
   void fit_rates() {
-    constexpr std::size_t kFewest = 8;  // two unknowns and an idea of the jitter
+    constexpr std::size_t kFewest = 8;  // enough for two unknowns and an estimate of the jitter
     rate_bound_.assign(problem_.clocks, options_.max_rate_ppb);
     std::vector<bool> able(problem_.clocks, false);
     bool any = false;
@@ -149,8 +165,8 @@ class Aligner {
       const double error = to_ppb(with_rates.rate_error[c]);
       rate_bound_[c] = std::min(options_.max_rate_ppb,
                                 static_cast<std::int64_t>(std::ceil(std::abs(rate) + 2 * error)));
-      // Precise enough is enough: to drop rates that happen to look small would make the fit depend
-      // on where the clocks stood before.
+      // Only precision decides. If small rates were dropped, the fit would depend on the offsets
+      // that the clocks had at the start.
       const bool precise = 2 * error <= static_cast<double>(options_.rate_resolution_ppb);
       if (!precise || 2 * seen_.half_span < static_cast<double>(options_.min_span_for_rate))
         continue;
@@ -170,12 +186,14 @@ class Aligner {
     }
   }
 
-  // Nobody leaves an exchange before everybody has come. Where more than the odd pair of samples
-  // says that a fit breaks this, the bound wins.
-  void clip_to_order() {
+  // Enforces that no member leaves a collective before the last member has arrived. If the fit
+  // contradicts this for more than 5 % of the samples of a pair of clocks, it is wrong: add a bound
+  // at the 5 % quantile of the contradictions, which the fit must then meet. Adding a bound may
+  // cause new contradictions elsewhere, so repeat, at most three times.
+  void enforce_causality() {
     struct Breach {
-      double size;
-      std::size_t early, late;  // samples: ended too early, started too late
+      double size;              // ns: the member left this long before the last arrival
+      std::size_t early, late;  // samples: the member, and the last arrival
     };
     struct PairBreaches {
       std::size_t seen = 0;
@@ -212,14 +230,16 @@ class Aligner {
     }
   }
 
+  // End and start of a sample on the common clock, under the current solution.
   double end(std::size_t i) const {
     const ClockSample& s = problem_.samples[i];
     return s.end + solution_.offset[s.clock] + solution_.rate[s.clock] * s.place;
   }
   double start(std::size_t i) const { return end(i) - seen_.duration[i]; }
 
+  // Adds an observation that says: the end of `early` and the start of `late` are one instant.
   void add_bound(std::size_t early, std::size_t late) {
-    constexpr double kTight = 1e3;  // ns: outweighs the jitter of ends
+    constexpr double kTight = 1e3;  // ns: so small that it outweighs all ends
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(problem_.samples.size());
     o.count = 2;
@@ -240,8 +260,8 @@ class Aligner {
     result.origin = seen_.origin;
     for (std::uint32_t c = 0; c < problem_.clocks; ++c) {
       ClockFit fit;
-      // The solution's rate turns about the origin on the guessed clock; to the precision of a
-      // rate times the guess, that is the same place on the rank's own clock.
+      // The solution's rate refers to times after the first guess was added; ClockFit's rate refers
+      // to the rank's own times. Convert: the guess itself is stretched by the rate.
       const double rate = solution_.rate[c] / seen_.half_span;
       const double shift = static_cast<double>(seen_.guess[c]) * rate;
       fit.offset = seen_.guess[c] + std::llround(solution_.offset[c] + shift);
@@ -259,7 +279,7 @@ class Aligner {
     return result;
   }
 
-  // The narrowest tie decides.
+  // The tie with the narrowest bounds sets the clock of a bystander.
   void place_bystanders(Alignment& result) {
     const std::size_t ranks = run_.ranks.size();
     std::vector<Nanos> width(run_.bystanders.size(), std::numeric_limits<Nanos>::max());
@@ -296,13 +316,13 @@ class Aligner {
   std::vector<ClockTie> ties_;
   ClockObservations seen_;
   ClockProblem& problem_;
-  std::vector<std::vector<std::size_t>> by_clock_;  // samples, by time
+  std::vector<std::vector<std::size_t>> by_clock_;  // samples of each clock, by time
   ClockSolution solution_;
-  std::vector<std::int64_t> rate_bound_;
+  std::vector<std::int64_t> rate_bound_;  // ppb; becomes ClockFit::rate_uncertainty_ppb
 };
 
-// A part per billion of a second is a nanosecond; whole seconds apart from the rest, so that
-// nothing overflows. Rounds to nearest.
+// rate * elapsed, rounded to the nearest nanosecond. (One part per billion of a second is one
+// nanosecond.) Whole seconds are multiplied separately, so that the product cannot overflow.
 Nanos drift(std::int64_t rate_ppb, Nanos elapsed) {
   const Nanos rest = rate_ppb * (elapsed % kSecond);
   const Nanos half = rest >= 0 ? kSecond / 2 : -kSecond / 2;
@@ -331,7 +351,7 @@ void apply(Run& run, const Alignment& alignment) {
     const Nanos epoch = trace.epoch;
     auto move = [&](Nanos t) { return aligned_time(alignment, r, epoch, t); };
     for (std::size_t i = 0; i < trace.events.size(); ++i) {
-      // Both ends are moved, so that what touched still touches.
+      // Move both ends and recompute the duration: two events that touched still touch.
       const Nanos start = move(trace.events.start[i]);
       trace.events.duration[i] = move(trace.events.end(i)) - start;
       trace.events.start[i] = start;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clock for all ranks. Members of a collective end together and neither a message nor a single
-// transfer is received before it is sent; from that follow, for every rank, how far its clock is
-// off and how fast it drifts, relative to the first rank, and how sure that is.
+// Puts all ranks on one clock. The members of a collective end together, and no message or transfer
+// is received before it is sent. From these facts follow, for every rank, the offset and the drift
+// of its clock relative to the first rank, and the uncertainty of both.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 namespace weft::trace {
 
 struct AlignOptions {
-  /// Over a shorter recording the jitter of ends looks like drift, so no rate is fitted.
+  /// No rate is fitted for a shorter recording, because there the jitter of ends looks like drift.
   Nanos min_span_for_rate = 20 * kSecond;
-  /// No computer clock is this wrong; a larger slope means that the matches are.
+  /// No computer clock drifts faster. A larger fitted rate means that the matches are wrong.
   std::int64_t max_rate_ppb = 1'000'000;
-  /// A rate is fitted only if it can be told to this precision (half width of its 95 % interval).
+  /// A rate is fitted only if the half width of its 95 % interval is at most this.
   std::int64_t rate_resolution_ppb = 5'000;
 };
 
@@ -27,34 +27,37 @@ struct AlignOptions {
 struct ClockFit {
   Nanos offset = 0;
   std::int64_t rate_ppb = 0;
-  /// Half widths of 95 % intervals. For a rate that was not fitted: how large it may be unseen.
+  /// Half widths of 95 % intervals. If no rate was fitted, rate_uncertainty_ppb is the largest rate
+  /// that the data allow.
   Nanos offset_uncertainty = 0;
   std::int64_t rate_uncertainty_ppb = 0;
   Nanos residual = 0;        ///< robust standard deviation of this rank's ends about the fit
-  std::int64_t samples = 0;  ///< ends used
-  bool tied = true;          ///< false: nothing connects this rank to the first one; offset 0
+  std::int64_t samples = 0;  ///< number of ends used
+  bool tied = true;  ///< false: no match or transfer connects this rank to the first one; offset 0
 };
 
 struct Alignment {
   Nanos epoch = 0;   ///< of the first rank; all times below and after apply() count from it
-  Nanos origin = 0;  ///< where the offsets hold; about the middle of the recording
-  std::vector<ClockFit> ranks;  ///< as Run::ranks; the first one is the reference
-  /// As Run::bystanders: what to add to their times, from what they sent to ranks and got from
-  /// them; 0 where that is nothing.
+  Nanos origin = 0;  ///< time at which the offsets hold; about the middle of the recording
+  std::vector<ClockFit> ranks;  ///< one per Run::ranks; the first one is the reference
+  /// One per Run::bystanders: what to add to their times. It follows from the transfers between the
+  /// bystander and ranks; 0 if there are none.
   std::vector<Nanos> bystanders;
 };
 
-/// Joint robust fit over all matches, not against one rank: the common end of every match is an
-/// unknown too. Ranks named to be on one host are taken to agree unless the data clearly say
-/// otherwise. A clock that jumps is reported, and the longer side of the jump is used. Cost: linear
-/// in the members of all matches, but for the uncertainties, which are cubic in the ranks.
+/// Fits all clocks jointly and robustly, over all matches: the common end of every match is an
+/// unknown, too, so no rank has to take part in all of them. Ranks that name the same host are
+/// assumed to agree, unless the data clearly contradict this. A clock that jumps is reported, and
+/// the longer side of the jump is used. Cost: linear in the members of all matches; the
+/// uncertainties take time cubic in the ranks. Never fails: see ClockFit::tied.
 Alignment align(const Run& run, const std::vector<Match>& matches, const AlignOptions& options,
                 Diagnostics& diagnostics);
 
-/// Where time `t` of a rank (relative to that rank's own epoch) lies on the common clock.
+/// The time on the common clock at time `t` of a rank (relative to that rank's own epoch).
 Nanos aligned_time(const Alignment& alignment, std::size_t rank, Nanos rank_epoch, Nanos t);
 
-/// Moves events, steps and flows in place, in whole nanoseconds, and gives all ranks one epoch.
+/// Moves all times of the run to the common clock, in place and in whole nanoseconds, and gives all
+/// ranks and bystanders the same epoch.
 void apply(Run& run, const Alignment& alignment);
 
 }  // namespace weft::trace

@@ -47,7 +47,7 @@ TEST(Align, RecoversOffsetsWithinItsOwnUncertainty) {
     EXPECT_EQ(fit.rate_ppb, 0);
     EXPECT_LT(fit.offset_uncertainty, 15 * kMicrosecond);
     EXPECT_GT(fit.offset_uncertainty, kMicrosecond);
-    // Twice the 95 % interval: a test must not fail by chance.
+    // Twice the 95 % interval, so that the test does not fail by chance.
     EXPECT_LE(std::abs(fit.offset + wrong[r].offset), 2 * fit.offset_uncertainty) << r;
     EXPECT_EQ(fit.samples, 60);
   }
@@ -80,7 +80,7 @@ TEST(Align, RecoversDriftOverAMinute) {
   EXPECT_EQ(diagnostics.count_of("clock-jump"), 0);
 }
 
-TEST(Align, DriftOfTheReferenceIsSeenAsThatOfAllOthers) {
+TEST(Align, DriftOfTheReferenceAppearsAsOppositeDriftOfAllOthers) {
   Diagnostics diagnostics;
   MadeJob job;
   job.count = 600;
@@ -103,13 +103,14 @@ TEST(Align, ShortRecordingsGiveNoFalseSlope) {
     const Alignment alignment = align_run(made_run(job), diagnostics);
     for (std::size_t r = 1; r < 4; ++r) {
       EXPECT_EQ(alignment.ranks[r].rate_ppb, 0);
-      EXPECT_GT(alignment.ranks[r].rate_uncertainty_ppb, 100'000);  // and says that it cannot tell
+      EXPECT_GT(alignment.ranks[r].rate_uncertainty_ppb,
+                100'000);  // the rate is reported as unknown
     }
     EXPECT_EQ(diagnostics.count_of("clock-jump"), 0);
   }
 }
 
-TEST(Align, UncertaintyCoversTheTruthAboutAsOftenAsItSays) {
+TEST(Align, IntervalsCoverTheTruthAboutAsOftenAsTheyPromise) {
   int inside = 0;
   int all = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
@@ -147,7 +148,7 @@ TEST(Align, ClockJumpIsReportedAndTheLongerPartIsUsed) {
   }
 }
 
-TEST(ClockJump, DriftAndOutliersAreNoJump) {
+TEST(ClockJump, DriftAndOutliersAreNotJumps) {
   std::mt19937 random(1);
   std::normal_distribution<double> noise(0, 50e3);
   std::vector<double> times, steady, drifting, jumping;
@@ -166,7 +167,7 @@ TEST(ClockJump, DriftAndOutliersAreNoJump) {
   EXPECT_NEAR(jump->size, 2e6, 50e3);
 }
 
-TEST(Align, RankWithoutCommunicationIsUntiedAndLeftAlone) {
+TEST(Align, RankWithoutCommunicationIsReportedAndNotMoved) {
   Diagnostics diagnostics;
   Job run = made_run({});
   MadeRank loner(4, 5);
@@ -179,7 +180,7 @@ TEST(Align, RankWithoutCommunicationIsUntiedAndLeftAlone) {
   EXPECT_EQ(diagnostics.count_of("clock-untied"), 1);
 }
 
-TEST(Align, OneHostHasOneClockUnlessTheDataSayOtherwise) {
+TEST(Align, RanksOfOneHostAgreeUnlessTheDataContradict) {
   Job run = made_run({});
   for (RankTrace& rank : run.ranks) rank.host = "node-1";
   MadeRank loner(4, 5);  // on the same host, never communicates
@@ -200,7 +201,8 @@ TEST(Align, OneHostHasOneClockUnlessTheDataSayOtherwise) {
   EXPECT_EQ(odd.count_of("host-clocks-differ"), 1);
 }
 
-// Messages that wait in buffers say nothing; the quick ones of both directions bracket the truth.
+// Messages that wait in buffers tell nothing about clocks. The fast messages of both directions
+// bound the offset.
 TEST(Align, LagOfMessagesIsNotTakenForAnOffset) {
   Diagnostics diagnostics;
   std::mt19937 random(2);
@@ -255,8 +257,8 @@ TEST(Align, ApplyMovesEverythingToOneEpoch) {
   EXPECT_EQ(moved.flows[0].time, kSecond + 393);
 }
 
-/// Adds a connection between two processes with a message each way every `period`; `ahead` is what
-/// the clock of the second is ahead of the first's. A way takes 40 to 140 us.
+/// Adds a connection between two processes, with a message each way every `period`. The clock of
+/// the second process is `ahead` of the first's. A transfer takes 40 to 140 us.
 void talk(Wire& first, Wire& second, const std::string& a, const std::string& b, Nanos ahead,
           Nanos length, Nanos period = 50 * kMillisecond) {
   std::mt19937 random(3);
@@ -280,7 +282,7 @@ void talk(Wire& first, Wire& second, const std::string& a, const std::string& b,
   }
 }
 
-TEST(Align, TransfersTieRanksThatNothingElseTies) {
+TEST(Align, TransfersAlignRanksThatShareNoCollective) {
   Job run;
   for (int rank = 0; rank < 2; ++rank) run.ranks.push_back(MadeRank(rank, 2).trace);
   talk(run.ranks[0].wire, run.ranks[1].wire, "10.0.0.1:1", "10.0.0.2:2", 50 * kMillisecond,
@@ -314,7 +316,8 @@ TEST(Align, WorkersAndTheirServerGetOneClock) {
   Job run;
   for (int rank = 0; rank < 2; ++rank) run.ranks.push_back(MadeRank(rank, 2).trace);
   run.bystanders.resize(1);
-  // On the clock of worker 0 the server is 7 s ahead, worker 1 half a second behind.
+  // Relative to worker 0, the clock of the server is 7 s ahead and that of worker 1 is half a
+  // second behind.
   Wire& server = run.bystanders[0].wire;
   talk(run.ranks[0].wire, server, "10.0.0.1:1", "10.0.0.9:9", 7 * kSecond, kSecond);
   talk(run.ranks[1].wire, server, "10.0.0.2:1", "10.0.0.9:9", 7 * kSecond + kSecond / 2, kSecond);
@@ -331,7 +334,7 @@ TEST(Align, WorkersAndTheirServerGetOneClock) {
   }
 }
 
-TEST(Align, EmptyAndSingleRankRunsAreFine) {
+TEST(Align, AcceptsEmptyAndSingleRankRuns) {
   Diagnostics diagnostics;
   EXPECT_TRUE(align_run(Job{}, diagnostics).ranks.empty());
   MadeJob job;

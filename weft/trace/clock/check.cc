@@ -10,8 +10,8 @@ namespace {
 
 constexpr DiagnosticKind kFarEvent{
     "clock-jump", Severity::kDataLoss,
-    "events lie more than a minute, and many times the length of the recording, away from all "
-    "others; they were left out",
+    "events lie more than a minute, and more than twenty times the length of the recording, away "
+    "from all others; they were left out",
     "the clock was set while recording, or the file is damaged; record again with a stable clock"};
 constexpr DiagnosticKind kEarlyKernel{
     "device-before-launch", Severity::kWarning,
@@ -19,18 +19,17 @@ constexpr DiagnosticKind kEarlyKernel{
     "host and device clocks disagree; update the driver or profile again"};
 constexpr DiagnosticKind kStepOrder{
     "step-order", Severity::kWarning,
-    "a step starts before the one with the lower number; the clock may have been set back",
+    "a step starts before a step with a lower number; the clock may have been set back",
     "check the host's time synchronisation, then record again"};
 constexpr DiagnosticKind kSilence{
     "time-gap", Severity::kWarning,
-    "nothing at all was recorded for longer than everything else took together; the clock may "
-    "have jumped",
-    "check the host's time synchronisation; a paused job gives the same picture"};
+    "no event was recorded for more than half of the recording; the clock may have jumped",
+    "check the host's time synchronisation; a job that was paused looks the same"};
 
-constexpr Nanos kNear = 60 * kSecond;
-constexpr Nanos kLaunchSlack = kMillisecond;
-constexpr Nanos kShortestSilence = 2 * kSecond;
-constexpr std::size_t kSample = 4096;
+constexpr Nanos kNear = 60 * kSecond;            // events this near to the others are always kept
+constexpr Nanos kLaunchSlack = kMillisecond;     // device and host clocks may differ by this much
+constexpr Nanos kShortestSilence = 2 * kSecond;  // a shorter silence is not reported
+constexpr std::size_t kSample = 4096;            // events that believable() looks at
 
 struct Range {
   Nanos low = std::numeric_limits<Nanos>::min();
@@ -38,7 +37,9 @@ struct Range {
   bool holds(Nanos t) const { return t >= low && t <= high; }
 };
 
-// Where times are believable: around the bulk of a sample, with a generous margin.
+// The range of times that are taken for real: from the 10 % to the 90 % quantile of a sample of
+// events, and a wide margin on both sides. Quantiles, so that damaged times cannot move the range.
+// All times count as real if even the quantiles are a month apart.
 Range believable(const std::vector<Nanos>& times) {
   std::vector<Nanos> sample;
   const std::size_t stride = std::max<std::size_t>(1, times.size() / kSample);
@@ -133,7 +134,8 @@ std::int64_t count_steps_backwards(const RankTrace& trace) {
   return backwards;
 }
 
-// Longest stretch without any event, found on a grid so that no sort is needed.
+// The longest time without any event. Counts the running events on a grid of 4096 cells, which is
+// linear; an exact answer would need all events sorted. The result is exact to a cell or two.
 Nanos longest_silence(const RankTrace& trace, Nanos span) {
   constexpr std::size_t kCells = 4096;
   const Nanos cell = span / static_cast<Nanos>(kCells) + 1;
@@ -161,7 +163,8 @@ Status check_clock(RankTrace& trace, Diagnostics& diagnostics) {
   diagnostics.add(kFarEvent, trace.file, drop_far_events(trace));
   if (trace.events.size() == 0) {
     return fail(ErrorCode::kBadInput,
-                "no event has a believable time; the file is damaged, copy it or record again",
+                "no event has a plausible time, so the file is damaged; copy it again or record "
+                "again",
                 trace.file);
   }
   start_at_zero(trace);

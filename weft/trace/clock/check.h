@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks that jump, inside one rank's recording. Offsets between ranks are another matter (graph
-// room).
+// Checks the times within one rank's recording. Offsets between the clocks of several ranks are
+// found in align.h.
 #pragma once
 
 #include "weft/base/diagnostics.h"
@@ -9,9 +9,9 @@
 
 namespace weft::trace {
 
-/// Drops events that lie absurdly far from all others, makes the earliest event's time 0 (moving
-/// `epoch` with it), and reports device work that starts before its launch, steps that run
-/// backwards and long silences. Fails if no event is left: then no two times agree.
+/// Drops events that lie far outside the rest of the recording, and makes the earliest event's time
+/// 0 (and moves `epoch` accordingly). Reports device work that starts before its launch, steps in
+/// the wrong order, and long silences. Fails if no event is left. Linear in events.
 Status check_clock(RankTrace& trace, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -13,14 +13,14 @@ namespace {
 
 constexpr DiagnosticKind kDeviceClock{
     "device-clock-behind", Severity::kInfo,
-    "device work was stamped before the call that launched it; the rank's device events were moved",
+    "device work has time stamps before those of its launch; the rank's device events were shifted",
     "nothing to do; newer profilers convert device time more exactly"};
 
-/// Work begins at the earliest this long after its launch began.
+/// Device work starts no earlier than this after the beginning of its launch call.
 constexpr Nanos kShortestLaunch = 2 * kMicrosecond;
-/// Further back is not a badly converted clock but a broken recording, which is left as it is.
+/// A larger lag does not come from clock conversion: the recording is broken, and stays as it is.
 constexpr Nanos kLargestLag = 5 * kMillisecond;
-constexpr double kOutliers = 0.005;  ///< this share may stay before its launch
+constexpr double kOutliers = 0.005;  ///< fraction of the work that may stay before its launch
 
 bool is_on_device(EventKind kind) {
   return kind == EventKind::kKernel || kind == EventKind::kMemcpy || kind == EventKind::kMemset ||

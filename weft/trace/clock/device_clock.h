@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host and device stamp their events with different clocks, which the profiler converts into each
-// other, not always well: kernels then seem to run before they were launched.
+// Host and device events carry time stamps of two different clocks. The profiler converts between
+// them, but not always exactly: then kernels seem to run before they were launched.
 #pragma once
 
 #include "weft/base/diagnostics.h"
@@ -8,12 +8,12 @@
 
 namespace weft::trace {
 
-/// How far the device events of this rank lie behind the host's: the least shift after which work
-/// starts no earlier than the call that launched it, single outliers aside. 0 where nothing is
-/// wrong.
+/// The least shift of this rank's device events after which work starts no earlier than 2 us after
+/// the beginning of its launch call. One in 200 may stay earlier. 0 if the clocks agree, and 0 if
+/// they are more than 5 ms apart: that is a broken recording, which no shift can repair.
 Nanos device_clock_lag(const RankTrace& trace);
 
-/// Moves the device events of every rank by its lag, in place, and says so.
+/// Moves the device events of each rank by its lag, in place, and reports it.
 void correct_device_clocks(Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// The model: sample i of clock c has the aligned time  end + offset[c] + rate[c] * place.  All
+// members of a collective should have the same aligned time. This common time is unknown, too; for
+// given weights it is the weighted mean, so it is eliminated from the normal equations (a Schur
+// complement), and the unknowns are offsets and rates only. A message compares two samples, and a
+// receive may lag behind its send. All messages of a pair of clocks share one unknown lag, which is
+// eliminated in the same way. Messages of both directions separate the lag from the offset: it has
+// opposite signs in them.
+//
+// Jitter has heavy tails, so plain least squares will not do. The fit is iteratively reweighted
+// least squares (Holland and Welsch 1977): solve, compute residuals, set weights by residual, and
+// repeat. The first rounds use Huber's weights. Their objective is convex, so they find the right
+// region from any start. The later rounds use Tukey's biweight, which gives outliers no weight at
+// all, but needs a good start. The jitter of each noise class is estimated on the way from the
+// median absolute residual.
 #include "weft/trace/clock/fit.h"
 
 #include <algorithm>
@@ -12,14 +26,14 @@
 namespace weft::trace {
 namespace {
 
-constexpr double kNoiseFloor = 5e3;  // ns; profilers do not stamp more exactly than this
-constexpr double kLagPrior = 20e6;   // ns; decides only where one direction alone was seen
-constexpr double kExcessLag = 0.1;   // weight of a message that took longer than its like
+constexpr double kNoiseFloor = 5e3;  // ns; time stamps of profilers are not more exact than this
+constexpr double kLagPrior = 20e6;   // ns; has an effect only if messages go in one direction only
+constexpr double kExcessLag = 0.1;   // weight of a message that took longer than the fitted lag
 constexpr int kHuberRounds = 8;
-constexpr int kRounds = 40;
-constexpr double kHuber = 1.5;
-constexpr double kTukey = 6;
-constexpr std::ptrdiff_t kDense = 192;  // unknowns up to which a direct solution is quicker
+constexpr int kRounds = 40;             // at most, Huber's included
+constexpr double kHuber = 1.5;          // residuals in units of the jitter: weight 1 up to here
+constexpr double kTukey = 6;            // likewise: weight 0 from here on
+constexpr std::ptrdiff_t kDense = 192;  // with more unknowns, the iterative solver is faster
 
 class Fitter {
  public:
@@ -44,11 +58,12 @@ class Fitter {
   ClockSolution run(ClockErrors errors) {
     for (int round = 0; round < kRounds; ++round) {
       compute_residuals();
-      // Jitter keeps changing with the weights; freeze it so that the rounds converge.
+      // The estimated jitter changes with the weights, and these with the jitter. Freeze it after
+      // 20 rounds, so that the iteration converges.
       if (round < 20) estimate_noise();
       reweight(round < kHuberRounds);
       const double moved = step();
-      if (round > kHuberRounds + 2 && moved < 1) break;
+      if (round > kHuberRounds + 2 && moved < 1) break;  // less than a nanosecond
     }
     compute_residuals();
     return report(errors);
@@ -59,7 +74,9 @@ class Fitter {
     return s.end + offset_[s.clock] + rate_[s.clock] * s.place;
   }
 
-  // Against the common end, itself a weighted mean (zero-weight members do not move it).
+  // Residuals of a collective are relative to its common end, the weighted mean of its members. If
+  // all members have lost their weight, the median serves instead. A message splits its difference
+  // between its two samples.
   void compute_residuals() {
     for (const ClockObservation& o : p_.observations) {
       if (o.pair >= 0) {
@@ -85,15 +102,15 @@ class Fitter {
     }
   }
 
-  // With few samples of a class its own estimate would chase itself, so it is mixed with the
-  // jitter over all classes.
+  // The jitter of each noise class. The estimate of a class with few samples is unstable (they fit
+  // themselves), so it is averaged with that of all classes, which counts as eight samples.
   void estimate_noise() {
     constexpr double kPseudoSamples = 8;
     std::vector<std::vector<double>> by_class(p_.noises);
     std::vector<double> all;
     for (const ClockObservation& o : p_.observations) {
       if (o.scale > 0 || excess(o)) continue;
-      // A residual against a mean it is part of is too small by this factor.
+      // A sample pulls the mean towards itself, so its residual is too small by this factor.
       const double n = static_cast<double>(o.count);
       const double grow = std::sqrt(n / (n - 1));
       for (std::uint32_t i = o.first; i < o.first + o.count; ++i) {
@@ -111,8 +128,9 @@ class Fitter {
     }
   }
 
-  // A message waits in buffers for as long as its receiver is busy, but is never early: the quick
-  // ones tell about the clocks.
+  // Whether a message took longer than the fitted lag. A message may wait in buffers while its
+  // receiver is busy, but it is never early. So fast messages tell about the clocks, and slow ones
+  // hardly do.
   bool excess(const ClockObservation& o) const {
     return o.one_way && o.lag * residual_[o.first] > 0;
   }
@@ -143,10 +161,14 @@ class Fitter {
   }
 
   using Term = EquationTerm;
+  // The row of the design matrix for one sample: derivatives by offset and rate of its clock.
   std::array<Term, 2> row(const ClockSample& s, double sign) const {
     return {{{offset_index_[s.clock], sign}, {rate_index_[s.clock], sign * s.place}}};
   }
 
+  // Adds sum(w_i r_i r_i') - (sum(w_i r_i)) (sum(w_i r_i))' / sum(w_i), where r_i is the row of
+  // member i: the normal equations without the unknown common end. The ends are taken relative to
+  // their mean, for precision.
   template <class Equations>
   void add_collective(const ClockObservation& o, Equations& equations) const {
     const double base = 1 / (scale_of(o) * scale_of(o));
@@ -171,7 +193,8 @@ class Fitter {
     equations.add_outer(sum, -base / total);
   }
 
-  // The lag common to a pair of clocks is eliminated like the common end of a collective.
+  // Sums for the lag of one pair of clocks, from which assemble() eliminates it. The prior keeps
+  // the equations solvable if all messages go in one direction.
   struct PairSum {
     std::array<Term, 4> with_lag{{{-1, 0}, {-1, 0}, {-1, 0}, {-1, 0}}};
     double lag_lag = 1 / (kLagPrior * kLagPrior);
@@ -192,7 +215,8 @@ class Fitter {
     const double y = a.end - b.end;
     equations.add_outer(terms, w);
     equations.add_right(terms, -w * y);
-    // A pair always lists its clocks in the same order, so terms add up place by place.
+    // All messages of a pair list the two clocks in the same order, so the terms can be added
+    // element by element.
     PairSum& pair = pairs[static_cast<std::size_t>(o.pair)];
     for (std::size_t k = 0; k < 4; ++k) {
       pair.with_lag[k].index = terms[k].index;
@@ -233,7 +257,7 @@ class Fitter {
     return assemble<SparseEquations>(pairs).solve(std::move(guess));
   }
 
-  // Solves for the present weights; returns the largest change in ns.
+  // Solves for the current weights. Returns the largest change of an offset or rate in ns.
   double step() {
     std::vector<PairSum> pairs(p_.pairs);
     const std::vector<double> x = solve(pairs);
@@ -256,8 +280,9 @@ class Fitter {
     return moved;
   }
 
-  // Jitter of neighbouring collectives is related, so counting each as independent would flatter
-  // the errors: compare the means of tenths of the recording with what independence would give.
+  // Factors by which the variances grow because samples are not independent: the jitter of
+  // neighbouring collectives is correlated. Compares, over ten blocks of the recording, the squared
+  // block means of the residuals with the variance that independent samples would give.
   std::vector<double> inflation() const {
     constexpr std::size_t kBlocks = 10;
     struct Block {
@@ -288,6 +313,7 @@ class Fitter {
         ratio += b.sum * b.sum / b.variance;
         used += 1;
       }
+      // Two degrees of freedom went into the offset and the rate.
       if (used > 2) result[c] = std::max(1.0, ratio / (used - 2));
     }
     return result;
@@ -321,7 +347,8 @@ class Fitter {
     const std::vector<double> grow = inflation();
     const double widest = *std::max_element(grow.begin(), grow.end());
     for (std::uint32_t c = 0; c < p_.clocks; ++c) {
-      // Errors are relative to the fixed clock, whose own jitter counts too.
+      // Errors are relative to the reference clock, whose jitter counts, too. So all clocks get the
+      // largest factor.
       if (offset_index_[c] >= 0) {
         s.offset_error[c] =
             std::sqrt(widest * variance[static_cast<std::size_t>(offset_index_[c])]);
@@ -332,11 +359,11 @@ class Fitter {
     }
   }
 
-  // How far each end is from the other members of its observation: with two members, where a mean
-  // would split a jump of one clock between both, this shows it whole.
+  // The distance of each end from the median of the other members of its observation. A residual
+  // against the mean shows only half of a jump if there are two members; this shows all of it.
   std::vector<double> against_others() const {
     std::vector<double> result(p_.samples.size(), 0);
-    constexpr std::uint32_t kMany = 32;  // one member hardly moves the mean of so many
+    constexpr std::uint32_t kMany = 32;  // with more members, one hardly moves the mean
     for (const ClockObservation& o : p_.observations) {
       for (std::uint32_t i = o.first; i < o.first + o.count; ++i) {
         if (o.count > kMany) {
@@ -355,14 +382,14 @@ class Fitter {
 
   const ClockProblem& p_;
   std::ptrdiff_t unknowns_ = 0;
-  std::vector<std::ptrdiff_t> offset_index_;
+  std::vector<std::ptrdiff_t> offset_index_;  // by clock: index of the unknown, -1 if none
   std::vector<std::ptrdiff_t> rate_index_;
   std::vector<double> offset_;
   std::vector<double> rate_;
-  std::vector<double> lag_;
+  std::vector<double> lag_;  // by pair
   std::vector<double> residual_;
   std::vector<double> weight_;
-  std::vector<double> noise_;
+  std::vector<double> noise_;  // ns, by noise class
 };
 
 }  // namespace

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pettitt's test for a change point (Pettitt 1979): replace the residuals by their ranks; for every
+// split, compare the sum of ranks before the split with its expected value. The split with the
+// largest difference is the candidate. Its significance is about 2 exp(-6 K^2 / (n^3 + n^2)).
+// A candidate is a jump if it passes three checks: it is significant; it is large compared with the
+// jitter on both sides; and a step explains the residuals better than a straight line does.
 #include "weft/trace/clock/jump.h"
 
 #include <algorithm>
@@ -10,12 +15,13 @@
 namespace weft::trace {
 namespace {
 
-constexpr std::size_t kMinSide = 5;       // residuals on either side
-constexpr double kSmallest = 100e3;       // ns; below this it does no harm
-constexpr double kTimesJitter = 6;        // how far it must stand out of the jitter
-constexpr double kSignificance = 1e-6;    // of Pettitt's test
-constexpr std::size_t kSlopePairs = 400;  // distance classes for the slope: enough for a median
+constexpr std::size_t kMinSide = 5;       // least number of residuals on each side
+constexpr double kSmallest = 100e3;       // ns; a smaller jump does no harm
+constexpr double kTimesJitter = 6;        // least size of a jump in units of the jitter
+constexpr double kSignificance = 1e-6;    // largest p-value of Pettitt's test
+constexpr std::size_t kSlopePairs = 400;  // pairs of residuals whose median gives the slope
 
+// Robust standard deviation: 1.4826 times the median absolute deviation.
 double jitter(const std::vector<double>& values) {
   const double centre = median(values);
   std::vector<double> away;
@@ -23,7 +29,8 @@ double jitter(const std::vector<double>& values) {
   return 1.4826 * median(std::move(away));
 }
 
-// Median slope between residuals half the recording apart (Theil and Sen).
+// The slope of a straight line through the residuals: the median over pairs that are half of the
+// recording apart (the Theil-Sen estimator, on a subset of the pairs).
 double slope(const std::vector<double>& times, const std::vector<double>& residuals) {
   const std::size_t half = times.size() / 2;
   const std::size_t step = std::max<std::size_t>(1, half / kSlopePairs);
@@ -62,7 +69,8 @@ std::optional<ClockJump> find_jump(const std::vector<double>& times,
   }
   if (at == 0) return std::nullopt;
   const double chance = 2 * std::exp(-6 * largest * largest / (size * size * size + size * size));
-  // A clean step of few samples cannot reach the asymptotic level; its size then has to convince.
+  // With few samples, even a perfect step cannot reach this significance. Then a weaker one will
+  // do, and the check of the size below decides.
   const bool few = n < 40;
   if (chance > (few ? 1e-2 : kSignificance)) return std::nullopt;
 
@@ -73,6 +81,7 @@ std::optional<ClockJump> find_jump(const std::vector<double>& times,
   const double within = std::max(jitter(before), jitter(after));
   if (std::abs(jump) < std::max(kSmallest, kTimesJitter * within)) return std::nullopt;
 
+  // The step must leave at most half of the jitter that a straight line leaves.
   const double drift = slope(times, residuals);
   std::vector<double> straightened;
   for (std::size_t i = 0; i < n; ++i) straightened.push_back(residuals[i] - drift * times[i]);

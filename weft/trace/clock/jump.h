@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the place where a clock was set during a recording. Private to the alignment.
+// Finds the moment at which a clock was set during a recording. Private to the alignment.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@ namespace weft::trace {
 
 struct ClockJump {
   std::size_t at = 0;  ///< first residual after the jump
-  double size = 0;     ///< ns, how much later the clock is after it
+  double size = 0;     ///< ns; positive if the clock was set forward
 };
 
-/// `residuals` (ns) in order of `times` (any unit). Rank-based (Pettitt's test), so that single
-/// outliers and heavy tails do not matter; a steady drift is no jump.
+/// `residuals` (ns) are in order of `times` (in any unit). Uses Pettitt's test, which compares
+/// ranks instead of values, so outliers and heavy tails do not matter. A steady drift is not a
+/// jump. O(n log n).
 std::optional<ClockJump> find_jump(const std::vector<double>& times,
                                    const std::vector<double>& residuals);
 

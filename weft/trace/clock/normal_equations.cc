@@ -9,12 +9,13 @@
 namespace weft::trace {
 namespace {
 
-constexpr double kRidge = 1e-10;  ///< of the largest weight on the diagonal
-constexpr std::size_t kBlock = 64;
+constexpr double kRidge = 1e-10;    ///< ridge, as a fraction of the largest diagonal element
+constexpr std::size_t kBlock = 64;  ///< columns that the Cholesky factorisation handles at once
 
 double ridge_of(double largest) { return largest > 0 ? largest * kRidge : 1; }
 
-// Four sums that do not wait for each other.
+// Four independent sums, so that the additions can overlap in the processor. The order of additions
+// is fixed, so the result does not depend on the compiler's vectorisation.
 double dot(const double* a, const double* b, std::size_t n) {
   double sum[4] = {0, 0, 0, 0};
   std::size_t k = 0;
@@ -36,7 +37,8 @@ void DenseEquations::factorise() {
   for (std::size_t i = 0; i < size_; ++i) largest = std::max(largest, matrix_[i * size_ + i]);
   const double ridge = ridge_of(largest);
   for (std::size_t i = 0; i < size_; ++i) matrix_[i * size_ + i] += ridge;
-  // Columns in blocks, so that the rows above stay in the cache while all below are reduced.
+  // Handle columns in blocks, so that the rows of the block stay in the cache while all rows below
+  // are reduced. The rows below are independent of each other, hence parallel_for.
   for (std::size_t begin = 0; begin < size_; begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, size_);
     const auto reduce = [&](std::size_t i, std::size_t columns) {
@@ -70,6 +72,8 @@ std::vector<double> DenseEquations::solve() const {
   return x;
 }
 
+// With A = L L', the i-th diagonal element of the inverse is |y|^2 where L y = e_i. The first i
+// elements of y are zero.
 std::vector<double> DenseEquations::variances() const {
   std::vector<double> result(size_);
   parallel_for(size_, [&](std::size_t i) {
@@ -106,7 +110,8 @@ std::vector<double> SparseEquations::solve(std::vector<double> x) const {
   const double ridge = ridge_of(*std::max_element(diagonal_.begin(), diagonal_.end()));
   std::vector<double> residual = times(x, ridge);
   for (std::size_t i = 0; i < size; ++i) residual[i] = right_[i] - residual[i];
-  // The diagonal as preconditioner: clocks differ by orders in how often they are seen.
+  // The diagonal is the preconditioner, because the numbers of observations of the clocks differ by
+  // orders of magnitude.
   const auto scaled = [&](const std::vector<double>& v) {
     std::vector<double> out(size);
     for (std::size_t i = 0; i < size; ++i) out[i] = v[i] / (std::max(diagonal_[i], 0.0) + ridge);
@@ -119,7 +124,7 @@ std::vector<double> SparseEquations::solve(std::vector<double> x) const {
   for (std::size_t round = 0; round < most_rounds && left > enough; ++round) {
     const std::vector<double> moved = times(direction, ridge);
     const double curvature = dot(direction, moved);
-    if (curvature <= 0) break;  // nothing is left but rounding
+    if (curvature <= 0) break;  // the rest is rounding error
     const double step = left / curvature;
     for (std::size_t i = 0; i < size; ++i) {
       x[i] += step * direction[i];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Least squares for the clocks of all ranks. Private to the alignment.
+// Solvers for the least-squares problem of the clocks of all ranks: normal equations A x = b, to
+// which observations are added one by one. Private to the alignment.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +8,21 @@
 
 namespace weft::trace {
 
-/// One entry of a row: an unknown, and how much of it.
+/// One entry of a sparse row: the index of an unknown and its coefficient.
 struct EquationTerm {
-  std::ptrdiff_t index;  ///< negative: not an unknown
+  std::ptrdiff_t index;  ///< negative: ignored
   double value;
 };
 
-/// Symmetric positive definite, dense. Add all observations, factorise(), then ask. Cubic in the
-/// unknowns: for a few hundred, or where the variances are wanted.
+/// A dense symmetric positive definite matrix. Add all observations, call factorise(), and then
+/// solve() or variances(). Takes time cubic in the unknowns: use it for a few hundred unknowns, or
+/// if the variances are needed.
 class DenseEquations {
  public:
   using Term = EquationTerm;
   explicit DenseEquations(std::size_t size) : size_(size), matrix_(size * size), right_(size) {}
 
+  /// A += factor * terms * terms'.
   template <class Terms>
   void add_outer(const Terms& terms, double factor) {
     for (const Term& a : terms) {
@@ -37,10 +40,11 @@ class DenseEquations {
     }
   }
 
-  /// Cholesky in place. A ridge far below the data's weight keeps unseen unknowns at zero.
+  /// Cholesky factorisation in place. Adds a small ridge to the diagonal, so that unknowns without
+  /// observation become zero instead of making the matrix singular.
   void factorise();
   std::vector<double> solve() const;
-  /// Diagonal of the inverse: the variances.
+  /// The diagonal of the inverse, that is, the variances of the unknowns.
   std::vector<double> variances() const;
 
  private:
@@ -55,8 +59,8 @@ class DenseEquations {
   std::vector<double> right_;
 };
 
-/// The same equations, kept as the rows they are the sum of, and solved by conjugate gradients:
-/// linear in the observations, times a few dozen rounds. For the clocks of a thousand ranks.
+/// The same equations without a matrix: keeps the rows and solves by conjugate gradients. Takes
+/// time linear in the observations, times a few dozen iterations. Meant for a thousand ranks.
 class SparseEquations {
  public:
   using Term = EquationTerm;
@@ -78,14 +82,15 @@ class SparseEquations {
     }
   }
 
-  /// Begins at `guess`. Ends where the residual is a trillionth of what it was for zero.
+  /// Starts at `guess`. Stops once the residual is 1e-12 of the residual of x = 0.
   std::vector<double> solve(std::vector<double> guess) const;
 
  private:
   struct Row {
-    std::size_t end;  ///< of its terms; they begin where the row before ends
+    std::size_t end;  ///< end of its terms in terms_; they begin at the end of the row before
     double factor;
   };
+  /// (A + ridge) x.
   std::vector<double> times(const std::vector<double>& x, double ridge) const;
 
   std::vector<double> right_;

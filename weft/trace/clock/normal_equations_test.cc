@@ -12,7 +12,8 @@ namespace {
 
 using Term = EquationTerm;
 
-/// Clocks seen in pairs and in groups, as messages and collectives show them; clock 0 is fixed.
+/// Equations of clocks that are observed in pairs (as by messages) and in groups (as by
+/// collectives). Clock 0 is fixed.
 template <class Equations>
 Equations made_equations(std::size_t clocks, bool chain) {
   std::mt19937 random(11);
@@ -44,7 +45,7 @@ Equations made_equations(std::size_t clocks, bool chain) {
   return equations;
 }
 
-TEST(NormalEquations, BothWaysOfSolvingAgree) {
+TEST(NormalEquations, DenseAndSparseSolutionsAgree) {
   for (const bool chain : {false, true}) {
     for (const std::size_t clocks : {2u, 3u, 65u, 130u, 300u}) {
       auto dense = made_equations<DenseEquations>(clocks, chain);
@@ -63,7 +64,8 @@ TEST(NormalEquations, BothWaysOfSolvingAgree) {
 }
 
 TEST(NormalEquations, VariancesOfAChainAddUp) {
-  // Each clock is known by its neighbour with the same precision: variance grows with the distance.
+  // Each clock is observed relative to its neighbour, always with the same precision. So the
+  // variance grows with the distance from the fixed clock.
   constexpr std::size_t kClocks = 200;
   DenseEquations equations(kClocks);
   for (std::ptrdiff_t c = 0; c < static_cast<std::ptrdiff_t>(kClocks); ++c) {
@@ -77,7 +79,7 @@ TEST(NormalEquations, VariancesOfAChainAddUp) {
   }
 }
 
-TEST(NormalEquations, UnknownsThatNothingSeesStayAtZero) {
+TEST(NormalEquations, UnknownsWithoutObservationStayAtZero) {
   DenseEquations dense(2);
   SparseEquations sparse(2);
   const std::array<Term, 1> first{{{0, 1}}};

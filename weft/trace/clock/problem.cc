@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// First guess: the ranks form a graph. An edge joins two ranks that share matches; its offset is
+// the median difference of their ends. Weaker sources add edges of lower priority: transfers,
+// exchanges with common servers, a common host. A maximum spanning tree (by number of shared
+// matches) then gives each rank an offset. The guess only has to be good enough for the double
+// arithmetic and the robust weights of the fit.
+//
+// Observations, with their weight in the fit:
+//   * matches: the ends of members agree up to a jitter that the fit estimates;
+//   * clock ties: exact bounds from transfers, never outliers;
+//   * hosts: the ranks of one host agree within 100 us, unless other observations outweigh this;
+//   * exchanges with servers: they only say that clocks are roughly right.
 #include "weft/trace/clock/problem.h"
 
 #include <algorithm>
@@ -15,12 +26,13 @@
 namespace weft::trace {
 namespace {
 
-// Device clocks of one host differ by tens of microseconds after the profilers' conversion.
+// ns; device clocks of one host differ by tens of microseconds after the profilers' conversion.
 constexpr double kHostJitter = 100e3;
-// Clocks further apart were not set by the same time; what is nearer may be the way of a message.
+// Exchanges that end further apart than this show that the clocks differ. A smaller distance may be
+// the time that the server's answers need.
 constexpr Nanos kFarApart = kSecond;
-constexpr double kLeastApart = 1e6;
-// Stamps of transfers are no better than the calls around them.
+constexpr double kLeastApart = 1e6;  // ns; least uncertainty of such a pair of clocks
+// ns; the time stamps of a transfer are those of the calls around it, so no tie is more exact.
 constexpr double kLeastTie = 1e3;
 
 Nanos end_of(const Run& run, const Member& m) {
@@ -29,10 +41,13 @@ Nanos end_of(const Run& run, const Member& m) {
 
 using RankPair = std::pair<std::uint32_t, std::uint32_t>;
 
-// A server answers one worker after the other: what they exchange with it does not end together.
+// Exchanges with parameter servers are special: a server answers one worker after another, so the
+// members do not end together.
 bool is_exchange(const Match& match) { return match.kind == CollectiveKind::kPushPull; }
 
-// For pairs of ranks that meet in a match: end on the first minus end on the second.
+// For each pair of ranks that share matches: the differences of their ends (first minus second).
+// `exchanges` selects exchanges with servers, or all other matches. Only pairs with the first
+// member of a match are listed, so the cost is linear in members.
 std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
                                                    const std::vector<Match>& matches,
                                                    bool exchanges) {
@@ -49,7 +64,8 @@ std::map<RankPair, std::vector<Nanos>> differences(const Run& run,
   return result;
 }
 
-// Widest tree first: each rank takes its first guess from the neighbour it meets most often.
+// Sets guess, tied and fixed. Each rank takes its guess from the neighbour with which it shares
+// most matches (Prim's algorithm). The root of each connected component is a fixed clock.
 void guess_offsets(const Run& run, const std::vector<Match>& matches,
                    const std::vector<ClockTie>& ties, ClockObservations& out) {
   const std::size_t ranks = run.ranks.size();
@@ -59,7 +75,7 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
     edges[pair.first].emplace_back(list.size(), pair.second, add_to_second);
     edges[pair.second].emplace_back(list.size(), pair.first, -add_to_second);
   }
-  // Ranks that meet in no match: what they sent each other has to do.
+  // Priority 1: transfers between ranks, for those that share no match.
   std::map<RankPair, std::vector<Nanos>> tied;
   for (const ClockTie& tie : ties) tied[{tie.first, tie.second}].push_back(tie.middle());
   for (auto& [pair, list] : tied) {
@@ -67,8 +83,8 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
     edges[pair.first].emplace_back(1, pair.second, add_to_second);
     edges[pair.second].emplace_back(1, pair.first, -add_to_second);
   }
-  // Those that only exchange with the same servers: unless clocks are far apart they may as well
-  // agree.
+  // Priority 0: ranks that only exchange data with the same servers. Unless their clocks are far
+  // apart, they are assumed to agree.
   for (auto& [pair, list] : differences(run, matches, true)) {
     const Nanos apart = median(list);
     const Nanos add_to_second = std::abs(apart) < kFarApart ? 0 : apart;
@@ -76,7 +92,7 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
     edges[pair.second].emplace_back(0, pair.first, -add_to_second);
     out.exchanged.push_back({pair.first, pair.second, std::abs(apart - add_to_second)});
   }
-  // Ranks of one host that never meet: their clocks are taken to agree.
+  // Priority 0, too: ranks of one host that share no match. Their clocks are assumed to agree.
   std::map<std::string, std::uint32_t> first_on_host;
   for (std::uint32_t r = 0; r < ranks; ++r) {
     if (run.ranks[r].host.empty()) continue;
@@ -92,7 +108,7 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
   for (std::uint32_t root = 0; root < ranks; ++root) {
     if (seen[root]) continue;
     out.problem.fixed[root] = true;
-    // Ordered by meetings, then by rank: the same tree everywhere.
+    // Ordered by shared matches, then by rank, so that the tree is deterministic.
     using Edge = std::tuple<std::size_t, std::int64_t, std::uint32_t, Nanos>;
     std::priority_queue<Edge> queue;
     queue.emplace(std::numeric_limits<std::size_t>::max(), 0, root, 0);
@@ -111,13 +127,15 @@ void guess_offsets(const Run& run, const std::vector<Match>& matches,
   }
 }
 
+// In the other kinds, some members may leave before the data has reached all: the root of a
+// broadcast, the leaves of a reduce.
 bool ends_together(CollectiveKind kind) {
   return kind != CollectiveKind::kBroadcast && kind != CollectiveKind::kReduce &&
          kind != CollectiveKind::kGather && kind != CollectiveKind::kScatter;
 }
 
-// Calls that repeat from step to step share their size and their place in the step, and with it how
-// much they are disturbed.
+// The key of a noise class. Calls of equal kind, group and size repeat from step to step at the
+// same places, so other work disturbs them equally.
 using NoiseKey = std::tuple<CollectiveKind, std::string, Bytes, bool>;
 NoiseKey noise_key(const Match& match) {
   return {match.kind, match.group, match.bytes, match.bytes_back != 0};
@@ -136,7 +154,8 @@ class Builder {
     o.count = static_cast<std::uint32_t>(match.members.size());
     o.noise = noise.first->second;
     std::vector<Member> members = match.members;
-    // In a broadcast the root may leave early: believed only where nothing better is there.
+    // Such members need not end together, so a large jitter makes them count only if nothing better
+    // is known.
     if (!ends_together(match.kind)) o.scale = kHostJitter * 10;
     if (match.is_message()) describe_message(match, members, o);
     for (const Member& m : members) {
@@ -145,7 +164,8 @@ class Builder {
     out_.problem.observations.push_back(o);
   }
 
-  /// Anything within the bounds will do, the middle best.
+  /// A tie pulls towards the middle of its bounds. The bounds are two standard deviations away from
+  /// the middle.
   void add(const ClockTie& tie) {
     ClockObservation o;
     o.first = static_cast<std::uint32_t>(out_.problem.samples.size());
@@ -158,6 +178,7 @@ class Builder {
     out_.problem.observations.push_back(o);
   }
 
+  /// The ranks of one host agree, up to kHostJitter.
   void add_hosts() {
     std::map<std::string, std::vector<std::uint32_t>> hosts;
     for (std::uint32_t r = 0; r < run_.ranks.size(); ++r) {
@@ -180,7 +201,8 @@ class Builder {
     }
   }
 
-  /// Clocks that nothing else ties are as they are, give or take what answers come apart.
+  /// Clocks that only exchanges relate keep the offset of the first guess. Their uncertainty is the
+  /// time between the ends of their exchanges.
   void add_exchanges() {
     for (const auto& [first, second, apart] : out_.exchanged) {
       ClockObservation o;
@@ -213,9 +235,9 @@ class Builder {
     out_.duration.push_back(static_cast<double>(duration));
   }
 
-  // The receiver lags behind the sender. Of an exchange the one that came late (the shorter of the
-  // two) finds its data waiting and ends first, the more so the longer the other had waited; that
-  // is seen in durations, which need no clock.
+  // Sets the lag of a message: its receive ends after its send. In an exchange (both ways), the
+  // member that arrived late finds its data waiting and ends first. Its kernel is the shorter one,
+  // and the difference grows with the other's waiting time. Durations show this without clocks.
   void describe_message(const Match& match, std::vector<Member>& members, ClockObservation& o) {
     if (members[0].rank > members[1].rank) std::swap(members[0], members[1]);
     const auto pair = std::tuple(members[0].rank, members[1].rank, match.bytes_back != 0);

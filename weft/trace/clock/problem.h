@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns matches into the observations that fit_clocks() takes. Private to the alignment.
+// Turns matches and transfers into the observations that fit_clocks() takes. Private to the
+// alignment.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +14,25 @@
 
 namespace weft::trace {
 
-/// Two ranks that exchange with the same servers, whose answers come that far apart.
+/// Two ranks that exchange data with the same parameter servers.
 struct ExchangePair {
   std::uint32_t first = 0, second = 0;
-  Nanos apart = 0;
+  Nanos apart = 0;  ///< median time between the ends of their exchanges
 };
 
-/// A clock is a rank: profilers of two processes on one host convert device time separately.
+/// Every rank has a clock of its own, also on a common host, because the profilers of two processes
+/// convert device time separately.
 struct ClockObservations {
   ClockProblem problem;
-  std::vector<Nanos> guess;      ///< by rank: first guess, taken off the samples
+  std::vector<Nanos> guess;      ///< by rank: first guess of the offset, applied to the samples
   std::vector<bool> tied;        ///< by rank: connected to the first rank
   std::vector<double> duration;  ///< by sample, ns
   std::vector<ExchangePair> exchanged;
   Nanos origin = 0;      ///< middle of the recording on the first rank's clock
-  double half_span = 1;  ///< ns from there to either end
+  double half_span = 1;  ///< ns from the origin to either end of the recording
 };
 
-/// `ties`: what transfers tell about the clocks of ranks.
+/// `ties` are those of ties_between_ranks(). O(n log n) in the members of all matches.
 ClockObservations observe_clocks(const Run& run, const std::vector<Match>& matches,
                                  const std::vector<ClockTie>& ties);
 

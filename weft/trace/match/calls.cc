@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a profile tells about a collective depends on the versions of framework and profiler. So the
+// arguments of each call are collected from these sources, the best one first:
+//   1. arguments on the kernel itself (Kineto with NCCL metadata);
+//   2. arguments of the host ops around the launch (record_param_comms) or of annotations;
+//   3. names of these ops and annotations ("nccl:all_reduce", "nccl:send 0->1");
+//   4. for a batch of messages: the ops on the launching thread since the launch before;
+//   5. other steps: fill_unknown_calls() copies the arguments of the same call one period away.
+// A field that an earlier source has set stays as it is.
 #include "weft/trace/match/calls.h"
 
 #include <algorithm>
@@ -13,7 +21,8 @@
 namespace weft::trace {
 namespace {
 
-// Lower case without separators, so that "_allgather_base", "all-gather" and "AllGather" agree.
+// Lower case without separators, so that "_allgather_base", "all-gather" and "AllGather" compare
+// equal up to the kind.
 std::string squeeze(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -34,12 +43,14 @@ bool is_communication_kernel(std::string_view name) {
          name.find("ncclDevKernel_") != std::string_view::npos;
 }
 
-// On the host the annotation is the execution itself only for these; "nccl:" marks an enqueueing.
+// For these back-ends, the host annotation covers the execution of the collective. An annotation
+// "nccl:..." only covers the call that enqueues a kernel.
 bool is_host_communication(std::string_view name) {
   return starts_with_any(name, {"gloo:", "mpi:", "ucc:"});
 }
 
-// The whole array: what an all-gather puts out, what everything else takes in.
+// The size of the whole array, as link tables count it: the output of an all-gather or gather, the
+// input of any other collective.
 Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::string_view dtype) {
   const Bytes size = dtype_size(dtype);
   std::int64_t elements = detail.in_elements;
@@ -53,7 +64,8 @@ Bytes whole_bytes(const CollectiveDetail& detail, CollectiveKind kind, std::stri
   return size <= 0 || elements < 0 ? -1 : size * elements;
 }
 
-// "nccl:send 0->1" and "nccl:recv 0<-1" name the peer even where no arguments were recorded.
+// Reads the peer from "nccl:send 0->1" or "nccl:recv 0<-1". PyTorch writes these names even if it
+// records no arguments.
 bool message_from_annotation(std::string_view name, Message& message) {
   const std::size_t arrow = std::min(name.find("->"), name.find("<-"));
   if (arrow == std::string_view::npos) return false;
@@ -128,9 +140,9 @@ class Extractor {
     return index == kNone ? nullptr : &trace_.collectives[index];
   }
 
-  // The ops of a batch (batch_isend_irecv, coalescing manager) end before the one kernel that
-  // carries them all is launched, so nothing encloses its launch: they are the ops on that thread
-  // since the launch before.
+  // PyTorch launches one kernel for all messages of a batch (batch_isend_irecv, the coalescing
+  // manager), after the last op of the batch has ended. So no op encloses the launch; the batch
+  // consists of the ops on the same thread since the launch before.
   void collect_batches() {
     std::map<std::uint32_t, std::vector<std::uint32_t>> launches_by_lane;
     for (std::size_t k = 0; k < calls_.size(); ++k) {
@@ -165,15 +177,16 @@ class Extractor {
     }
   }
 
+  // Copies from `detail` what is still unknown about the call.
   void take_detail(Call& call, const CollectiveDetail& detail) const {
     const CollectiveKind kind = kind_from_name(trace_.names.text(detail.name));
     if (call.kind == CollectiveKind::kOther || call.kind == CollectiveKind::kSendRecv) {
       if (kind != CollectiveKind::kOther) call.kind = kind;
     }
     if (call.group.empty()) call.group = trace_.names.text(detail.group);
-    // An op that completes alone says group size 1 whatever the group.
+    // An op that needs no other rank records the group size 1, whatever the size of its group.
     if (call.group_size < 0 && detail.group_size > 1) call.group_size = detail.group_size;
-    // Messages are counted by each rank for itself, so their numbers say nothing to the peer.
+    // Each rank counts its own messages, so the numbers of sender and receiver do not correspond.
     if (call.sequence < 0 && kind != CollectiveKind::kSendRecv) call.sequence = detail.sequence;
     const Bytes bytes = whole_bytes(detail, kind, trace_.names.text(detail.dtype));
     if (kind == CollectiveKind::kSendRecv) {
@@ -186,6 +199,8 @@ class Extractor {
     }
   }
 
+  // Collects the arguments of one call, from the inside out: the call itself, then the ranges
+  // around its launch.
   void describe(std::size_t k) {
     Call& call = calls_[k];
     const std::uint32_t launch = launches_.launcher[call.event];
@@ -207,13 +222,14 @@ class Extractor {
                             is_host_communication(name);
       if (!names_it) continue;
       const CollectiveKind kind = kind_from_name(name);
-      // A SendRecv kernel is an all-to-all where the op around it says so.
+      // PyTorch runs an all-to-all as a batch of messages: its kernel is named SendRecv.
       if (kind != CollectiveKind::kOther &&
           (call.kind == CollectiveKind::kOther || call.kind == CollectiveKind::kSendRecv)) {
         call.kind = kind;
       }
       const HostOpDetail* detail = host_detail(i);
-      // c10d ops list the output beside the input, so only the annotation's sum is the array.
+      // The tensor inputs of a c10d op include the output tensor, so their sum is not the size of
+      // the array. The sum of the annotation ("nccl:...") is.
       if (call.bytes < 0 && detail != nullptr && detail->input_bytes > 0 &&
           name.substr(0, 6) != "c10d::") {
         call.bytes = detail->input_bytes;
@@ -233,7 +249,7 @@ class Extractor {
         if (kind == CollectiveKind::kOther || named == kind) take_detail(call, detail);
       }
     }
-    // gloo says nothing about the group; where the job has but one, it is that.
+    // gloo annotations do not name their group. If the job has only one group, it is that one.
     if (call.group.empty() && trace_.groups.size() == 1 &&
         events_.kind[call.event] == EventKind::kAnnotation) {
       call.group = trace_.groups.front().name;
@@ -250,8 +266,8 @@ class Extractor {
   const Events& events_;
   const Launches& launches_;
   std::vector<Call> calls_;
-  std::vector<bool> known_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> batches_;  // launch -> ops before it
+  std::vector<bool> known_;  // by call: some source has described it
+  std::map<std::uint32_t, std::vector<std::uint32_t>> batches_;  // ops by launch, see above
 };
 
 }  // namespace
@@ -291,9 +307,9 @@ const char* to_text(CollectiveKind kind) {
 }
 
 CollectiveKind kind_from_name(std::string_view name) {
-  // The arguments of a kernel's signature may name anything.
+  // The parameter types in a kernel's signature may contain any word, so cut them off.
   const std::string text = squeeze(name.substr(0, name.find('(')));
-  // Longer words first: "reducescatter" holds "reduce" and "scatter".
+  // Longer words first: "reducescatter" contains "reduce" and "scatter".
   static constexpr std::array<std::pair<std::string_view, CollectiveKind>, 18> kWords = {{
       {"allreduce", CollectiveKind::kAllReduce},
       {"allgather", CollectiveKind::kAllGather},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication a rank recorded: NCCL and RCCL kernels, and host-side collectives (gloo, MPI,
-// UCC annotations), each with all that the kernel, the host op that launched it, and the period of
-// the training step tell about it.
+// Lists the communication of one rank: NCCL and RCCL kernels, and host-side collectives (gloo, MPI,
+// UCC annotations). The arguments of a call (kind, group, size, peers) come from the kernel, from
+// the host op that launched it, or from the same call in another training step.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@
 namespace weft::trace {
 
 const char* to_text(CollectiveKind kind);
-/// From a kernel, an op or an annotation name: "ncclDevKernel_AllReduce_Sum_f16_RING_LL",
-/// "_allgather_base", "nccl:all_to_all", "grads-reduce-scatter". kOther if it names none.
+/// The kind that the name of a kernel, op or annotation contains. Understands, for example,
+/// "ncclDevKernel_AllReduce_Sum_f16_RING_LL", "_allgather_base", "nccl:all_to_all" and
+/// "grads-reduce-scatter". kOther if the name contains no kind.
 CollectiveKind kind_from_name(std::string_view name);
 
-/// One message inside a call. A call of a batch holds several.
+/// One message of a call. A call that carries a batch has several.
 struct Message {
   std::int32_t peer = -1;  ///< global rank
   bool send = false;
@@ -33,15 +34,15 @@ struct Message {
 struct Call {
   std::uint32_t event = 0;  ///< index into RankTrace::events
   CollectiveKind kind = CollectiveKind::kOther;
-  bool inferred = false;  ///< size, group and peers come from the same place in another step
+  bool inferred = false;  ///< size, group and peers were copied from the same call of another step
   std::int32_t group_size = -1;
   std::string group;              ///< as recorded, empty if unknown
   std::int64_t sequence = -1;     ///< as recorded
   Bytes bytes = -1;               ///< the whole array, as link tables count it
-  std::vector<Message> messages;  ///< point to point only; empty if the peers are unknown
+  std::vector<Message> messages;  ///< point-to-point only; empty if the peers are unknown
 };
 
-/// In order of start. O(n log n) in the events of the rank.
+/// All calls of the rank, in order of start. O(n log n) in the events of the rank.
 std::vector<Call> communication_calls(const RankTrace& trace, const Launches& launches);
 
 }  // namespace weft::trace

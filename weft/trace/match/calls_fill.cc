@@ -13,9 +13,9 @@ class Filler {
   Filler(const RankTrace& trace, const std::vector<bool>& known, std::vector<Call>& calls)
       : trace_(trace), events_(trace.events), known_(known), calls_(calls) {}
 
-  // Work launched before the window began carries no arguments. Training repeats itself, so where
-  // the described calls of a stream are periodic, the others have the arguments of their like one
-  // or more periods away.
+  // Work that was launched before the recording began has no arguments, because these are recorded
+  // with the launch. Training steps repeat. So if the known calls of a stream are periodic, an
+  // unknown call has the arguments of the call one or more periods away. The shortest period wins.
   void fill_by_period() {
     std::map<std::uint32_t, std::vector<std::size_t>> by_lane;
     for (std::size_t k = 0; k < calls_.size(); ++k) {
@@ -35,7 +35,7 @@ class Filler {
     }
   }
 
-  // What is still unknown takes what all other calls of its stream agree on.
+  // A call that is still unknown takes the group that all other calls of its stream agree on.
   void fill_by_lane() {
     struct LaneFacts {
       std::string group;
@@ -70,6 +70,7 @@ class Filler {
   }
 
  private:
+  // Whether each call equals the one a period later, in all properties that are known of both.
   bool has_period(const std::vector<std::size_t>& list, std::size_t period) const {
     for (std::size_t i = 0; i + period < list.size(); ++i) {
       const std::size_t a = list[i];
@@ -100,6 +101,7 @@ class Filler {
     }
   }
 
+  // What even an undescribed kernel tells: its name, grid and block.
   bool same_shape(std::size_t a, std::size_t b) const {
     const std::uint32_t ea = calls_[a].event;
     const std::uint32_t eb = calls_[b].event;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls say that were recorded without arguments. Private to communication_calls().
+// Fills in calls that were recorded without arguments. Private to communication_calls().
 #pragma once
 
 #include <vector>
@@ -9,9 +9,10 @@
 
 namespace weft::trace {
 
-/// `known[k]` tells that calls[k] was described by its kernel or by the host. The others take size,
-/// group and peers from their like in another step (and are marked inferred), or at least the
-/// group from their stream.
+/// `known[k]` says that the kernel or a host op described calls[k]. The other calls take size,
+/// group and peers from the same call of another step, and are marked as inferred. If no such call
+/// is found, they take the group of their stream. At worst quadratic in the calls of a stream (all
+/// periods are tried), but a wrong period usually fails at its first call.
 void fill_unknown_calls(const RankTrace& trace, const std::vector<bool>& known,
                         std::vector<Call>& calls);
 

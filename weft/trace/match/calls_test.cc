@@ -14,7 +14,7 @@ std::vector<Call> calls_of(const RankTrace& trace) {
   return communication_calls(trace, resolve_launches(trace));
 }
 
-TEST(Calls, KindComesFromAnyUsualSpelling) {
+TEST(Calls, AllUsualSpellingsOfAKindAreKnown) {
   EXPECT_EQ(kind_from_name(kAllReduceKernel), CollectiveKind::kAllReduce);
   EXPECT_EQ(kind_from_name("_allgather_base"), CollectiveKind::kAllGather);
   EXPECT_EQ(kind_from_name("nccl:_reduce_scatter_base"), CollectiveKind::kReduceScatter);
@@ -85,7 +85,7 @@ TEST(Calls, BatchHoldsTheMessagesPostedSinceTheLaunchBefore) {
   EXPECT_EQ(calls[1].bytes, 1024);
 }
 
-TEST(Calls, AnnotationNamesThePeerWhereArgumentsAreMissing) {
+TEST(Calls, AnnotationNamesThePeerIfArgumentsAreMissing) {
   MadeRank rank(0, 2);
   rank.annotation("nccl:recv 0<-1", 0, 100);
   rank.runtime(50, 10, 3);
@@ -112,7 +112,7 @@ TEST(Calls, WorkLaunchedBeforeTheWindowTakesItsArgumentsFromAnotherStep) {
   EXPECT_FALSE(calls[2].inferred);
 }
 
-TEST(Calls, WithoutAPeriodNothingIsInventedButTheGroup) {
+TEST(Calls, WithoutAPeriodOnlyTheGroupIsFilledIn) {
   MadeRank rank(0, 2);
   rank.kernel(kAllReduceKernel, 1000, 100);
   for (int k = 1; k < 8; ++k) {
@@ -126,7 +126,7 @@ TEST(Calls, WithoutAPeriodNothingIsInventedButTheGroup) {
 TEST(Calls, HostSideCollectivesAreTheirAnnotations) {
   MadeRank rank(0, 2);
   rank.annotation("gloo:all_reduce", 0, 100);
-  rank.annotation("nccl:all_reduce", 200, 100);  // only the enqueueing
+  rank.annotation("nccl:all_reduce", 200, 100);  // only enqueues the kernel
   rank.host("c10d::allreduce_", 0, 10);
   const auto calls = calls_of(rank.trace);
   ASSERT_EQ(calls.size(), 1u);
@@ -134,7 +134,7 @@ TEST(Calls, HostSideCollectivesAreTheirAnnotations) {
   EXPECT_EQ(calls[0].event, 0u);
 }
 
-TEST(Calls, ReductionsThatAreNoCommunicationAreLeftAlone) {
+TEST(Calls, ReductionsOnOneDeviceAreNotCommunication) {
   MadeRank rank(0, 2);
   rank.kernel("void at::native::reduce_kernel<512, 1>(ReduceOp)", 1000, 100);
   EXPECT_TRUE(calls_of(rank.trace).empty());

@@ -12,9 +12,10 @@ namespace {
 
 constexpr DiagnosticKind kIncompleteCollective = {
     "incomplete-collective", Severity::kInfo,
-    "a collective or message was recorded on some of its ranks only; it is kept with the members "
-    "that are there",
-    "record a step more on each side: work in flight at the edges of the window is cut off"};
+    "a collective or message was recorded on some of its ranks only; it is kept with the recorded "
+    "members",
+    "record one more step at each end: work in flight at the edges of the window is cut off"};
+
 }  // namespace
 
 std::vector<std::vector<Call>> find_calls(const Run& run) {
@@ -30,6 +31,8 @@ std::vector<std::vector<Call>> find_calls(const Run& run) {
 std::vector<Match> match_calls(const Run& run, const std::vector<std::vector<Call>>& calls,
                                Diagnostics& diagnostics) {
   MatchContext context{run, calls, diagnostics, RoughClocks(run.ranks.size()), {}, 0};
+  // In this order: collectives tell most about the clocks of the ranks. Messages without a known
+  // peer are matched by time alone, so they need the best clocks and come last.
   match_collectives(context);
   match_messages(context);
   match_nameless_messages(context);

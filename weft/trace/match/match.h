@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events of different ranks are one collective or one message. Works on clocks that are not
-// aligned yet, and on windows that cut collectives off on some ranks only.
+// Finds which events of different ranks belong to one collective or one message. The clocks of the
+// ranks need not be aligned yet, and the recorded windows may cut off collectives on some ranks
+// only.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +26,28 @@ struct Match {
   CollectiveKind kind = CollectiveKind::kOther;
   std::string group;             ///< as recorded, empty if unknown
   std::int64_t sequence = -1;    ///< as recorded, else the position in its group
-  Bytes bytes = -1;              ///< whole array; for a message what members[0] sends; -1 unknown
+  Bytes bytes = -1;              ///< whole array; for a message what members[0] sends; -1: unknown
   Bytes bytes_back = 0;          ///< messages: what the same two kernels send the other way
-  std::int32_t group_size = -1;  ///< members there should be, -1 unknown
-  /// By rank; sender then receiver for a message. Those that were not recorded are missing.
+  std::int32_t group_size = -1;  ///< number of members of a complete match; -1 if unknown
+  /// By rank; for a message, the sender and then the receiver. Members that no rank recorded are
+  /// missing.
   std::vector<Member> members;
 
   bool is_message() const { return kind == CollectiveKind::kSendRecv; }
   bool complete() const { return static_cast<std::int32_t>(members.size()) == group_size; }
 };
 
-/// calls[r] belongs to run.ranks[r]: communication_calls() of Kineto-like ranks, phase_calls() of
-/// op timelines. In parallel over ranks.
+/// The communication of each rank; calls[r] belongs to run.ranks[r]. Uses communication_calls() for
+/// profiler traces and phase_calls() for op timelines. Works on the ranks in parallel.
 std::vector<std::vector<Call>> find_calls(const Run& run);
 
-/// Every call is in at least one match, alone if need be; a call of a batch may be in several (one
-/// a message). Matches of a group keep its order. Key: group and sequence number where recorded,
-/// else group, kind, size and order, with the agreement of ends deciding about holes.
+/// Every call is in at least one match, alone if no partner is found. A call that carries a batch
+/// of messages is in one match per message. The matches of a group are in the order of its calls.
+/// Calls belong together if their group and sequence number agree. If these were not recorded,
+/// group, kind, size and order decide, and the agreement of ends shows which calls are missing.
 std::vector<Match> match_calls(const Run& run, const std::vector<std::vector<Call>>& calls,
                                Diagnostics& diagnostics);
-/// find_calls(), then match_calls().
+/// Calls find_calls() and then the function above.
 std::vector<Match> match_calls(const Run& run, Diagnostics& diagnostics);
 
 }  // namespace weft::trace

@@ -1,4 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+// How collectives of different ranks are matched:
+//   1. Each rank's calls are split into tracks: one per named group, and one per stream for calls
+//      without group name.
+//   2. Tracks of the same group name and members on different ranks should hold the same calls. A
+//      group that uses several streams is split further, by kind of collective.
+//   3. The tracks are merged into clusters, one after another. A cluster is a list of slots; a slot
+//      is one collective with the members found so far. align_sequences() aligns a track with the
+//      slots. Pairs become members of their slot; calls without partner become new slots.
+//      If the membership of a group is unknown, a track joins the cluster that fits it best, and
+//      starts a new one if none fits well.
+//   4. Each slot becomes a match.
+// Large groups go first, and long tracks first within a group: they have the fewest possible
+// alignments, and the clock offsets that they reveal serve the others as a prior.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -19,14 +32,15 @@ struct Track {
   std::vector<std::uint32_t> calls;
 };
 
+// One collective with the members found so far. The end of `item` is the mean end of the members.
 struct Slot {
   SequenceItem item;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> members;  // rank, call
 };
 
-// Ranks found to take part in the same calls.
+// The collectives of ranks that take part in the same calls.
 struct Cluster {
-  std::uint32_t reference = 0;  // the rank on whose clock the slots lie
+  std::uint32_t reference = 0;  // the rank whose clock the ends of the slots refer to
   std::vector<Slot> slots;
   std::set<std::uint32_t> ranks;
   std::int32_t group_size = -1;
@@ -42,7 +56,7 @@ class CollectiveMatcher {
       : c_(context), by_step_(step_numbers(context.run, context.calls)) {}
 
   void run() {
-    // Named groups: one track a rank. Unnamed: one a rank and stream.
+    // Named groups: one track per rank. Unnamed: one track per rank and stream.
     std::map<std::string, std::map<std::uint32_t, Track>> named;
     std::vector<Track> unnamed;
     for (std::uint32_t r = 0; r < c_.calls.size(); ++r) {
@@ -52,7 +66,8 @@ class CollectiveMatcher {
       for (std::uint32_t c = 0; c < c_.calls[r].size(); ++c) {
         const Call& call = c_.calls[r][c];
         if (call.kind == CollectiveKind::kSendRecv) continue;
-        // Host-side back-ends hand their calls to whichever thread is free.
+        // Host-side back-ends (gloo) run a call on any free thread, so threads do not separate
+        // groups as streams do.
         const Events& events = c_.run.ranks[r].events;
         const bool on_host = events.kind[call.event] == EventKind::kAnnotation;
         Track* track = nullptr;
@@ -77,7 +92,7 @@ class CollectiveMatcher {
       for (auto& [rank, track] : tracks) list.push_back(std::move(track));
       split_by_kind(std::move(list), groups);
     }
-    // Large groups first: they tell most about the clocks.
+    // Large groups first: they reveal most about the clocks.
     std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
       auto size = [](const std::vector<Track>& tracks) {
         std::size_t sum = 0;
@@ -89,13 +104,15 @@ class CollectiveMatcher {
     std::vector<Cluster> clusters;
     for (auto& tracks : groups) {
       const Call& first = c_.calls[tracks[0].rank][tracks[0].calls[0]];
+      // More ranks use this name than the group has members: several groups share the name.
       const bool too_many =
           first.group_size > 0 && tracks.size() > static_cast<std::size_t>(first.group_size);
       std::vector<Cluster> found;
       cluster(std::move(tracks), too_many, found);
       std::move(found.begin(), found.end(), std::back_inserter(clusters));
     }
-    // A rank that does not name the group may still be the one that is missing in it.
+    // A track without group name may be the missing member of a named group, so it may join any
+    // cluster.
     cluster(std::move(unnamed), true, clusters);
     emit(clusters);
   }
@@ -106,14 +123,15 @@ class CollectiveMatcher {
     SequenceItem item;
     item.end = c_.end_of(rank, call);
     if (call.kind != CollectiveKind::kOther) item.kind = static_cast<std::int32_t>(call.kind);
-    // All-to-alls differ in size from rank to rank.
+    // Each rank contributes another size to an all-to-all, so sizes cannot be compared.
     if (!call.inferred && call.kind != CollectiveKind::kAllToAll) item.bytes = call.bytes;
     item.sequence = call.sequence >= 0 ? call.sequence : by_step_[rank][index];
     return item;
   }
 
-  // Group names may be reused by disjoint groups, so the ranks belong to the key where known. Said
-  // once a rank: in a job of a thousand ranks such a key is long, and its calls are many.
+  // Disjoint groups may have the same name, so the key of a group contains its ranks if they are
+  // known. The keys are computed once per rank, not per call: with a thousand ranks such a key is
+  // long.
   static std::map<std::string, std::string> group_keys(const RankTrace& trace) {
     std::map<std::string, std::string> keys;
     for (const ProcessGroup& group : trace.groups) {
@@ -124,8 +142,9 @@ class CollectiveMatcher {
     return keys;
   }
 
-  // Where a group uses several streams, kernels of different streams need not start in the same
-  // order on all ranks; those of one kind do.
+  // If a group uses several streams, kernels of different streams may start in another order on
+  // each rank. Kernels of one kind start in the same order, so each kind becomes a group of its
+  // own. This is not possible if the kind of some calls is unknown.
   void split_by_kind(std::vector<Track> tracks, std::vector<std::vector<Track>>& groups) const {
     bool several = false;
     bool unknown = false;
@@ -155,9 +174,10 @@ class CollectiveMatcher {
     for (auto& [kind, list] : by_kind) groups.push_back(std::move(list));
   }
 
-  // Puts tracks together. Where membership is unknown (`choosy`), a track joins the cluster whose
-  // ends it agrees with best, or founds a new one.
-  void cluster(std::vector<Track> tracks, bool choosy, std::vector<Cluster>& clusters) {
+  // Merges tracks into clusters. If it is unknown which tracks belong together
+  // (`unknown_membership`), a track joins the cluster that its ends agree with best, or starts a
+  // new cluster if it fits none well.
+  void cluster(std::vector<Track> tracks, bool unknown_membership, std::vector<Cluster>& clusters) {
     std::stable_sort(tracks.begin(), tracks.end(), [](const Track& a, const Track& b) {
       return a.calls.size() > b.calls.size();
     });
@@ -170,9 +190,9 @@ class CollectiveMatcher {
       std::size_t where = 0;
       for (std::size_t k = 0; k < clusters.size(); ++k) {
         if (clusters[k].ranks.count(track.rank) != 0) continue;
-        if (choosy && !clusters[k].has_room()) continue;
-        SequenceMatch match = against(clusters[k], track.rank, items);
-        if (choosy && !convincing(match, items)) continue;
+        if (unknown_membership && !clusters[k].has_room()) continue;
+        SequenceMatch match = align_with(clusters[k], track.rank, items);
+        if (unknown_membership && !fits_well(match, items)) continue;
         if (!best || match.score > best->score) {
           best = std::move(match);
           where = k;
@@ -181,27 +201,29 @@ class CollectiveMatcher {
       if (best) {
         join(clusters[where], track, items, *best);
       } else {
-        Cluster fresh;
-        fresh.reference = track.rank;
-        fresh.ranks.insert(track.rank);
-        fresh.group_size = c_.calls[track.rank][track.calls[0]].group_size;
+        Cluster created;
+        created.reference = track.rank;
+        created.ranks.insert(track.rank);
+        created.group_size = c_.calls[track.rank][track.calls[0]].group_size;
         for (std::size_t j = 0; j < items.size(); ++j) {
-          fresh.slots.push_back({items[j], {{track.rank, track.calls[j]}}});
+          created.slots.push_back({items[j], {{track.rank, track.calls[j]}}});
         }
-        clusters.push_back(std::move(fresh));
+        clusters.push_back(std::move(created));
       }
     }
   }
 
-  SequenceMatch against(const Cluster& cluster, std::uint32_t rank,
-                        const std::vector<SequenceItem>& items) {
+  SequenceMatch align_with(const Cluster& cluster, std::uint32_t rank,
+                           const std::vector<SequenceItem>& items) {
     std::vector<SequenceItem> slots;
     for (const Slot& slot : cluster.slots) slots.push_back(slot.item);
     return align_sequences(slots, items, c_.prior(cluster.reference, rank));
   }
 
-  // Members of one collective end together; calls of unrelated groups do not.
-  static bool convincing(const SequenceMatch& match, const std::vector<SequenceItem>& items) {
+  // Whether a track belongs to the cluster that it was aligned with. Members of a collective end
+  // together, calls of unrelated groups do not. So at least half of the calls must have a partner,
+  // and their ends may scatter by a fifth of the usual gap between calls (or 200 us) at most.
+  static bool fits_well(const SequenceMatch& match, const std::vector<SequenceItem>& items) {
     if (2 * match.pairs.size() < items.size()) return false;
     if (items.size() < 3) return true;
     std::vector<Nanos> gaps;
@@ -209,6 +231,7 @@ class CollectiveMatcher {
     return match.spread <= std::max(median(gaps) / 5, 200 * kMicrosecond);
   }
 
+  // Merges the track into the slots of the cluster, in order of time.
   void join(Cluster& cluster, const Track& track, const std::vector<SequenceItem>& items,
             const SequenceMatch& match) {
     if (!match.pairs.empty()) {
@@ -225,7 +248,7 @@ class CollectiveMatcher {
       const std::size_t next_j = last ? items.size() : match.pairs[k].second;
       const Nanos offset =
           match.pairs.empty() ? fallback : match.offset[std::min(k, match.offset.size() - 1)];
-      // Between two pairs: what only one side has, by time.
+      // Calls between two pairs exist on one side only. Put them in order of time.
       while (i < next_i || j < next_j) {
         const bool from_slots =
             j >= next_j || (i < next_i && cluster.slots[i].item.end <= items[j].end + offset);
@@ -276,7 +299,7 @@ class CollectiveMatcher {
   }
 
   MatchContext& c_;
-  const std::vector<std::vector<std::int64_t>> by_step_;  // numbers for calls without
+  const std::vector<std::vector<std::int64_t>> by_step_;  // for calls without recorded number
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the matching share. Private to them.
+// State that the parts of the matching share. Private to them.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +19,19 @@
 
 namespace weft::trace {
 
-// Offsets between the clocks of ranks as far as earlier groups revealed them: a group with few
-// calls then need not guess again.
+// Offsets between the clocks of ranks that earlier groups revealed. They serve later groups with
+// few calls as a prior. A union-find structure: each set holds ranks with known offsets.
 class RoughClocks {
  public:
   explicit RoughClocks(std::size_t ranks) : parent_(ranks), offset_(ranks, 0) {
     std::iota(parent_.begin(), parent_.end(), 0u);
   }
-  /// What to add to `b` to get `a`.
+  /// What to add to a time of rank `b` to get the time of rank `a`; nothing if unknown.
   std::optional<Nanos> between(std::uint32_t a, std::uint32_t b) {
     if (root(a) != root(b)) return std::nullopt;
     return offset_[b] - offset_[a];
   }
+  /// Records an offset. Ignored if an earlier call has related the two ranks already.
   void relate(std::uint32_t a, std::uint32_t b, Nanos add_to_b) {
     const std::uint32_t root_a = root(a);
     const std::uint32_t root_b = root(b);
@@ -40,7 +41,8 @@ class RoughClocks {
   }
 
  private:
-  // Compresses the path; afterwards offset_[r] is relative to the root.
+  // The root of r's set. Compresses the path, so that offset_[r] is relative to the root
+  // afterwards.
   std::uint32_t root(std::uint32_t r) {
     if (parent_[r] == r) return r;
     const std::uint32_t top = root(parent_[r]);
@@ -60,11 +62,11 @@ struct MatchContext {
   std::vector<Match> matches;
   std::int64_t unnumbered = 0;  ///< gives messages without a recorded number their order
 
-  /// Relative to one epoch, so that differences between ranks mean something.
+  /// The end of a call relative to the first rank's epoch, so that ends of ranks can be compared.
   Nanos end_of(std::uint32_t rank, const Call& call) const {
     return run.ranks[rank].events.end(call.event) + (run.ranks[rank].epoch - run.ranks[0].epoch);
   }
-  /// What is known about the clocks of two ranks. Wide enough for clocks that drift apart.
+  /// What is known about the clocks of two ranks. The tolerance allows for clocks that drift.
   std::optional<SequencePrior> prior(std::uint32_t a, std::uint32_t b) {
     const std::optional<Nanos> offset = clocks.between(a, b);
     if (!offset) return std::nullopt;
@@ -72,10 +74,10 @@ struct MatchContext {
   }
 };
 
-/// Each handles its part of the calls and appends to context.matches.
+/// Each function handles its part of the calls and appends to context.matches.
 void match_collectives(MatchContext& context);
 void match_messages(MatchContext& context);
-/// Sends and receives of which nothing is known but their ends.
+/// Matches sends and receives whose peers are unknown, by their ends alone.
 void match_nameless_messages(MatchContext& context);
 
 }  // namespace weft::trace

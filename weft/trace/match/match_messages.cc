@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// How messages are matched. A message is a send on one rank and a receive on another, and between
+// two ranks of a group messages arrive in the order in which they were sent (NCCL guarantees it).
+// So for each group and pair of ranks:
+//   1. If the offset of the two clocks is unknown, find it from both directions together. Each
+//      kernel sends, receives, or does both; the pattern must be mirrored on the other rank.
+//   2. Align the sends of each direction with the receives (align_sequences()).
+//   3. If the same two kernels send both ways, the two messages become one match with `bytes_back`.
+// Pairs with the most messages go first, since they reveal most about the clocks. Sends and
+// receives without known peer are matched last, by their ends alone.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,9 +22,10 @@ namespace {
 
 constexpr DiagnosticKind kPeerUnknown = {
     "message-peer-unknown", Severity::kWarning,
-    "a send or receive does not tell its peer and its neighbours in time do not either; it is "
+    "the peer of a send or receive was not recorded, and no other one ends at the same time; it is "
     "treated as local work",
-    "record with a framework that writes send and receive arguments (PyTorch 2.2 or later)"};
+    "record with a framework that writes the arguments of sends and receives (PyTorch 2.2 or "
+    "later)"};
 
 class MessageMatcher {
  public:
@@ -34,7 +44,7 @@ class MessageMatcher {
         for (std::uint32_t k = 0; k < call.messages.size(); ++k) {
           const Message& message = call.messages[k];
           auto peer = rank_index_.find(message.peer);
-          if (peer == rank_index_.end()) {  // its partner's file is not here
+          if (peer == rank_index_.end()) {  // the peer's trace is not part of this run
             emit_message(call.group, {r, c, k}, std::nullopt);
             continue;
           }
@@ -58,7 +68,7 @@ class MessageMatcher {
   }
 
  private:
-  // One end of a message: which call, which of its messages.
+  // One end of a message: the index of the call, and of the message within this call.
   struct End {
     std::uint32_t call = 0;
     std::uint32_t message = 0;
@@ -75,8 +85,8 @@ class MessageMatcher {
   };
 
   void match_pair(const std::string& group, std::uint32_t a, std::uint32_t b, const Traffic& t) {
-    // Both directions together decide about the clocks: what is a send on one side must be a
-    // receive on the other, kernel by kernel.
+    // Use both directions together to find the clock offset: a kernel that sends on one side must
+    // face a kernel that receives on the other.
     std::optional<SequencePrior> expected = c_.prior(a, b);
     if (!expected) {
       const auto items_a = patterns(a, t.send_a, t.recv_a, false);
@@ -92,7 +102,8 @@ class MessageMatcher {
     match_direction(group, b, a, t.send_b, t.recv_a, expected, true, merged);
   }
 
-  // Kernels with this peer: kind 1 sends, 2 receives, 3 does both (mirrored on the other side).
+  // The kernels that exchange messages with this peer. Kind 1 sends, 2 receives, 3 does both; with
+  // `mirror`, 1 and 2 are swapped, so that a send pairs with a receive.
   std::vector<SequenceItem> patterns(std::uint32_t rank, const std::vector<End>& sends,
                                      const std::vector<End>& recvs, bool mirror) const {
     std::map<std::uint32_t, std::int32_t> kinds;
@@ -105,6 +116,8 @@ class MessageMatcher {
     return items;
   }
 
+  // Matches the messages of one direction. `merged` holds the match of each pair of kernels of the
+  // first direction, by the calls on rank a and b; the second direction (`reversed`) looks them up.
   void match_direction(const std::string& group, std::uint32_t from, std::uint32_t to,
                        const std::vector<End>& sends, const std::vector<End>& recvs,
                        std::optional<SequencePrior> expected, bool reversed,
@@ -140,7 +153,7 @@ class MessageMatcher {
           reversed ? std::pair(receiver.call, sender.call) : std::pair(sender.call, receiver.call);
       auto known = merged.find(key);
       if (reversed && known != merged.end()) {
-        // The same two kernels the other way: one exchange.
+        // The same two kernels also carry a message the other way: one exchange, one match.
         c_.matches[known->second].bytes_back = message_bytes(sender, receiver);
       } else {
         merged[key] = c_.matches.size();
@@ -200,7 +213,8 @@ void match_nameless_messages(MatchContext& c_) {
     match.group = c_.calls[rank][c].group;
     match.sequence = c_.unnumbered++;
     match.members.push_back({rank, c_.calls[rank][c].event});
-    // Partners end together; only an unambiguous neighbour is believed.
+    // The two ends of a message end together. If several calls end within a millisecond, any choice
+    // would be a guess, so none is made.
     std::vector<std::size_t> near;
     for (std::size_t k = i + 1; k < open.size() && std::get<0>(open[k]) - end < kMillisecond; ++k) {
       if (!used[k] && std::get<1>(open[k]) != rank) near.push_back(k);

@@ -21,8 +21,8 @@ std::vector<Match> match(const Job& run) {
   return match_calls(run, diagnostics);
 }
 
-// In a made run the k-th kernel of every rank belongs to the k-th collective; `lost[r]` are those
-// that were dropped on rank r.
+// In a synthetic run, the k-th kernel of every rank belongs to the k-th collective. `lost[r]` lists
+// the collectives that were dropped on rank r.
 using Lost = std::map<std::uint32_t, std::vector<std::uint32_t>>;
 
 std::uint32_t original_index(std::uint32_t event, const std::vector<std::uint32_t>& lost) {
@@ -32,7 +32,8 @@ std::uint32_t original_index(std::uint32_t event, const std::vector<std::uint32_
   return event;
 }
 
-/// Nothing wrong: members of a match are the same collective, and every kernel is in its match.
+/// Expects that the members of a match are the same collective, and that every kernel is in the
+/// right match.
 void expect_right(const Job& run, const std::vector<Match>& matches, const Lost& lost) {
   std::set<std::uint32_t> collectives;
   std::size_t members = 0;
@@ -62,7 +63,7 @@ TEST(Match, HolesAtTheEdgesAndInsideShiftNothing) {
   }
 }
 
-TEST(Match, ClocksHoursApartMakeNoDifference) {
+TEST(Match, WorksWithClocksThatAreHoursApart) {
   Job run = made_run({});
   const Lost lost = {{0, {0}}, {3, {0, 1, 30}}};
   for (const auto& [rank, events] : lost) drop_events(run.ranks[rank], events);
@@ -72,7 +73,7 @@ TEST(Match, ClocksHoursApartMakeNoDifference) {
   expect_right(run, match(run), lost);
 }
 
-TEST(Match, ClocksThatDriftOrJumpMakeNoDifference) {
+TEST(Match, WorksWithClocksThatDriftOrJump) {
   MadeJob job;
   job.count = 600;
   job.period = 100 * kMillisecond;
@@ -99,7 +100,7 @@ TEST(Match, LongRecordingsAreMatchedInABand) {
 }
 
 TEST(Match, SequenceNumbersDecideWhereRecorded) {
-  // Ends say nothing: the second rank's are random.
+  // The ends on the second rank are random, so only the numbers can decide.
   std::vector<MadeRank> ranks = {MadeRank(0, 2), MadeRank(1, 2)};
   for (std::int64_t k = 0; k < 12; ++k) {
     for (MadeRank& rank : ranks) {
@@ -123,7 +124,7 @@ TEST(Match, SequenceNumbersDecideWhereRecorded) {
 
 TEST(Match, UnknownSizesAreWildcardsAndAreFilledFromOtherMembers) {
   Job run = made_run({});
-  // Sizes in no period, known on the last rank only.
+  // The sizes are not periodic, and only the last rank has them.
   for (RankTrace& rank : run.ranks) {
     for (std::size_t k = 0; k < rank.kernels.size(); ++k) {
       if (rank.rank != 3) rank.kernels[k].collective = kNone;
@@ -180,7 +181,7 @@ TEST(Match, StreamsOfUnnamedGroupsFindTheirPartnersByTheirEnds) {
   }
 }
 
-TEST(Match, GlooCollectivesMatchWhicheverThreadRanThem) {
+TEST(Match, GlooCollectivesMatchWhateverThreadRanThem) {
   Job run;
   for (int r = 0; r < 2; ++r) {
     MadeRank rank(r, 2);
@@ -196,8 +197,8 @@ TEST(Match, GlooCollectivesMatchWhicheverThreadRanThem) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
-// Ranks that share cores end their collectives far apart; where the file names the only group of
-// the job, that does not matter.
+// Ranks that share cores end their collectives far apart. That does not matter if the file names
+// the only group of the job.
 TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
   Job run;
   std::mt19937 random(5);
@@ -215,8 +216,9 @@ TEST(Match, GlooCollectivesOfTheOnlyGroupMatchHoweverUnevenlyTheyEnd) {
   for (const Match& m : matches) EXPECT_TRUE(m.complete());
 }
 
-// Four all-reduces, one before the first mark, whose ends fit better when shifted by one.
-TEST(Match, MarksOfStepsTellGlooCollectivesApart) {
+// Four all-reduces, one of them before the first step mark. Their ends agree better in a matching
+// that is shifted by one.
+TEST(Match, StepMarksIdentifyGlooCollectives) {
   Job run;
   for (int r = 0; r < 2; ++r) {
     MadeRank rank(r, 2);
@@ -234,7 +236,8 @@ TEST(Match, MarksOfStepsTellGlooCollectivesApart) {
   }
 }
 
-// A pipeline of two ranks: each step two sends down, exchanges, two sends back up. Receives lag.
+// A pipeline of two ranks. Each step has two sends to the second rank, exchanges, and two sends
+// back. Receives end later than their sends.
 Job made_pipeline(int steps) {
   std::vector<MadeRank> ranks = {MadeRank(0, 2), MadeRank(1, 2)};
   std::mt19937 random(3);
@@ -301,7 +304,7 @@ TEST(Match, MessageOfAMissingRankStaysAlone) {
   run.ranks.pop_back();
   Diagnostics diagnostics;
   const auto matches = match_calls(run, diagnostics);
-  EXPECT_EQ(matches.size(), 12u);  // an exchange is two messages to somebody unknown
+  EXPECT_EQ(matches.size(), 12u);  // an exchange is two messages with an unknown peer
   for (const Match& m : matches) EXPECT_EQ(m.members.size(), 1u);
   EXPECT_EQ(diagnostics.count_of("incomplete-collective"), 12);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks: the recordings of several ranks beside the source tree, and clocks put
-// wrong on purpose.
+// For tests and benchmarks: the recordings of several ranks that lie beside the source tree, and
+// functions that distort their clocks.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct MultiRankSet {
   bool messages = false;  ///< a pipeline: sends and receives only
 };
 
-/// All sets under `traces`; empty where that folder is absent.
+/// All sets under `traces`; empty if that folder does not exist.
 inline std::vector<MultiRankSet> multi_rank_sets(const std::string& traces) {
   std::vector<MultiRankSet> sets;
   if (!std::filesystem::is_directory(traces)) return sets;
@@ -54,7 +54,8 @@ inline std::vector<MultiRankSet> multi_rank_sets(const std::string& traces) {
   return sets;
 }
 
-/// The clock of a rank as if it ran wrong: t + offset + rate * (t - origin), from the first epoch.
+/// A distorted clock: it shows t + offset + rate * (t - origin) at time t, where t counts from the
+/// epoch of the run's first rank.
 struct WrongClock {
   Nanos offset = 0;
   std::int64_t rate_ppb = 0;
@@ -66,7 +67,8 @@ struct WrongClock {
   }
 };
 
-/// `epoch` is that of the run's first rank before anything was put wrong.
+/// Rewrites the times of a trace as a distorted clock would have recorded them. `epoch` is the one
+/// of the run's first rank before any clock was distorted.
 inline void put_wrong(RankTrace& trace, Nanos epoch, const WrongClock& clock) {
   const Nanos own = trace.epoch - epoch;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -82,8 +84,9 @@ inline void put_wrong(RankTrace& trace, Nanos epoch, const WrongClock& clock) {
   trace.epoch = epoch;
 }
 
-/// Largest distance, over the recording and all ranks, between where the alignment of the run with
-/// wrong clocks puts a moment and where that of the untouched run puts it.
+/// How well an alignment recovers from distorted clocks. Each moment has a time after alignment of
+/// the distorted run (`recovered`) and one after alignment of the original run (`untouched`).
+/// Returns the largest difference between the two, over the recording and all ranks.
 inline Nanos recovery_error(const Run& run, const Alignment& untouched,
                             const std::vector<WrongClock>& wrong, const Alignment& recovered) {
   const Nanos epoch = run.ranks[0].epoch;
@@ -94,7 +97,7 @@ inline Nanos recovery_error(const Run& run, const Alignment& untouched,
     for (std::size_t i = 0; i < events.size(); i += step) {
       const Nanos t = events.start[i] + (run.ranks[r].epoch - epoch);
       const Nanos there = aligned_time(recovered, r, epoch, wrong[r](t));
-      // The common clock is the first rank's, wrong or not.
+      // The common clock is that of the first rank, which may be distorted, too.
       const Nanos expected = wrong[0](aligned_time(untouched, r, epoch, t));
       worst = std::max(worst, std::abs(there - expected));
     }
@@ -102,8 +105,8 @@ inline Nanos recovery_error(const Run& run, const Alignment& untouched,
   return worst;
 }
 
-/// Time between the first and the last end of each match with several members, all ranks on the
-/// given clocks; the least first.
+/// Time between the first and the last end of each match with several members, after the given
+/// alignment; ascending.
 inline std::vector<Nanos> end_spreads(const Run& run, const std::vector<Match>& matches,
                                       const Alignment& alignment) {
   std::vector<Nanos> spreads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching and alignment on real recordings, where they are at hand.
+// Tests of matching and alignment on real recordings; skipped if these are not available.
 #include "weft/trace/match/multi_rank_sets.h"
 
 #include <gtest/gtest.h>
@@ -49,15 +49,16 @@ TEST(MultiRank, EndsOfMatchedCallsAgreeAndNoMatchIsShifted) {
     const auto matches = match_calls(run, diagnostics);
     const Alignment alignment = align(run, matches, {}, diagnostics);
     const Agreement a = agreement(run, matches, alignment);
-    // Over loopback sockets an all-reduce of resnet50 ends up to 0.7 ms apart, a pipeline's message
-    // is received 0.6 ms after it was sent, milliseconds later if the receiver is busy.
+    // Over loopback sockets, the ends of an all-reduce of resnet50 differ by up to 0.7 ms. A
+    // message of a pipeline is received 0.6 ms after it was sent, or milliseconds if the receiver
+    // is busy.
     const bool slow = set.messages || set.name == "resnet50-w4";
     EXPECT_LT(a.median, slow ? 700 * kMicrosecond : 120 * kMicrosecond) << set.name;
     // A match shifted by one would be a whole gap between calls apart.
     EXPECT_LT(a.worst, 8 * kMillisecond) << set.name;
     EXPECT_EQ(diagnostics.count_of("message-peer-unknown"), 0) << set.name;
     EXPECT_EQ(diagnostics.count_of("clock-jump"), 0) << set.name;
-    // Only what the window cut off at its edges has no partner.
+    // Only calls that the edges of the window cut off have no partner.
     std::size_t complete = 0;
     for (const Match& m : matches) complete += m.complete() ? 1 : 0;
     EXPECT_GE(complete * 10, matches.size() * 9) << set.name;

@@ -8,7 +8,8 @@
 namespace weft::trace {
 namespace {
 
-// Steps, chunks and sequence numbers are small; together they name a call within its group.
+// A number that identifies a call within its group, from step, chunk and position. All three are
+// small, so they fit into disjoint bits.
 std::int64_t sequence_of(const PhaseDetail& detail) {
   return ((static_cast<std::int64_t>(detail.step) + 1) << 32) +
          ((static_cast<std::int64_t>(detail.chunk) + 1) << 24) + (detail.sequence + 1);
@@ -34,6 +35,7 @@ std::int32_t count_ranks(const Run& run, Belongs belongs) {
   return static_cast<std::int32_t>(std::count_if(run.ranks.begin(), run.ranks.end(), belongs));
 }
 
+// Sets group, size and peers of the call. False if it is no communication between ranks of the run.
 bool describe(const Run& run, const RankTrace& self, std::string_view name, const Layout& layout,
               Call& call) {
   const bool forward = name.substr(0, 8) == "forward-";
@@ -41,7 +43,8 @@ bool describe(const Run& run, const RankTrace& self, std::string_view name, cons
   if (forward || backward) {
     if (call.kind != CollectiveKind::kSendRecv) return false;
     const bool send = name.find("send") != std::string_view::npos;
-    // Interleaved schedules go round: the last stage feeds the next chunk of the first.
+    // Interleaved schedules wrap around: the last stage sends to the next chunk of the first stage.
+    // Forward messages go to the next stage, backward messages to the previous one.
     const std::int32_t step = forward == send ? 1 : layout.stages - 1;
     const std::int32_t peer =
         rank_at(run, self.replica, (self.stage + step) % layout.stages, self.shard);
@@ -58,7 +61,7 @@ bool describe(const Run& run, const RankTrace& self, std::string_view name, cons
     return call.group_size > 1;
   }
   if (name == "embedding-grads-all-reduce") {
-    // The tied embedding lives on the first and the last stage.
+    // The first and the last stage both hold the tied embedding table.
     call.group = "embedding of replica " + std::to_string(self.replica);
     call.group_size = layout.stages > 1 ? 2 : 1;
     return call.group_size > 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication in op timelines (kPhase events), whose ops name their role in Megatron-like
-// training ("forward-send", "grads-reduce-scatter") and whose ranks name their place in the layout.
+// Lists the communication in op timelines (kPhase events). Their ops name their role in training in
+// the style of Megatron-LM ("forward-send", "grads-reduce-scatter"), and their ranks name their
+// place in the parallel layout.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,9 @@
 
 namespace weft::trace {
 
-/// Calls of run.ranks[rank], in order of start; peers and groups follow from replica, stage and
-/// shard. Ops that only look like communication (a clipping step, all-reduces of folded tensor
-/// ranks) are left out.
+/// Calls of run.ranks[rank], in order of start. Peers and groups follow from replica, stage and
+/// shard. Left out are ops without partner in the timeline: gradient clipping, and all-reduces
+/// among tensor-parallel ranks that the timeline shows as one rank. O(n log n + n ranks).
 std::vector<Call> phase_calls(const Run& run, std::size_t rank);
 
 }  // namespace weft::trace

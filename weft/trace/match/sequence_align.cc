@@ -1,4 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// How two lists are aligned:
+//   1. If all items of both lists carry ascending numbers, merge the lists by number. Done.
+//   2. Find the offset between the clocks. Candidates come from all shifts of one list against the
+//      other. Each candidate is scored by how many ends agree under it, first on a sample of items,
+//      and for the best candidates on all items.
+//   3. Find the best pairs under this offset by dynamic programming: a longest common subsequence
+//      in which each pair has a weight (as in the algorithm of Needleman and Wunsch, with gaps that
+//      cost nothing). Then estimate the offset near each pair by a running median, and repeat once,
+//      so that clocks may drift.
+//   4. If the result has holes, either calls were lost or a clock was set during the recording. Try
+//      the second explanation too, and keep the one with the higher score.
+//   5. Drop pairs whose ends do not agree.
+// The score of a pair of ends falls slowly with their distance (see closeness()), so a few outliers
+// cannot outweigh many ends that agree. Medians make the offsets robust in the same way.
 #include "weft/trace/match/sequence_align.h"
 
 #include <algorithm>
@@ -14,10 +28,10 @@ namespace {
 using Items = std::vector<SequenceItem>;
 using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
-constexpr std::size_t kMaxCells = 1'000'000;
-constexpr std::size_t kBand = 256;       // half width where the full table would be too large
-constexpr std::size_t kMaxShift = 4096;  // how many entries one list may start late
-constexpr Nanos kSpreadFloor = 20 * kMicrosecond;
+constexpr std::size_t kMaxCells = 1'000'000;       // of the full table; a larger one has a band
+constexpr std::size_t kBand = 256;                 // half width of the band
+constexpr std::size_t kMaxShift = 4096;            // one list may lack this many first entries
+constexpr Nanos kSpreadFloor = 20 * kMicrosecond;  // a smaller spread is taken for this one
 
 bool compatible(const SequenceItem& a, const SequenceItem& b) {
   if (a.kind >= 0 && b.kind >= 0 && a.kind != b.kind) return false;
@@ -25,8 +39,9 @@ bool compatible(const SequenceItem& a, const SequenceItem& b) {
   return a.bytes < 0 || b.bytes < 0 || a.bytes == b.bytes;
 }
 
-// 1 for ends that agree, falling slowly: the jitter of ends is tens of microseconds under NVLink,
-// milliseconds over slow sockets, and must not be known beforehand.
+// Score of two ends that differ by `residual`: 1 if they agree, and falling slowly. The jitter of
+// ends is tens of microseconds over NVLink and milliseconds over slow sockets, and it is not known
+// in advance. So the score is the mean of four Cauchy kernels, from 50 us to 50 ms wide.
 double closeness(Nanos residual) {
   double sum = 0;
   for (const double width : {50e3, 500e3, 5e6, 50e6}) {
@@ -36,7 +51,8 @@ double closeness(Nanos residual) {
   return sum / 4;
 }
 
-// How well the ends agree under an offset: each item of `a` looks for its nearest compatible end.
+// How well the ends agree under an offset: the sum, over every `step`-th item of `a`, of the score
+// of its nearest compatible end among the neighbours in time.
 double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_t step) {
   constexpr std::ptrdiff_t kNeighbours = 3;
   double sum = 0;
@@ -58,8 +74,10 @@ double agreement(const Items& a, const Items& b_by_end, Nanos offset, std::size_
   return sum;
 }
 
-// Offsets worth looking at: for every shift of one list against the other, the median difference of
-// ends, overall and by thirds (a hole in the middle spoils the overall one).
+// The offsets to try: for every shift of one list against the other, the median difference of ends,
+// over all items and over each third of them. If calls are missing in the middle of a list, the
+// overall median is wrong, but that of one third is right. At most 96 items per shift are looked
+// at; a median needs no more.
 std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
   std::vector<Nanos> candidates;
   const auto n = static_cast<std::ptrdiff_t>(a.size());
@@ -87,8 +105,8 @@ std::vector<Nanos> candidate_offsets(const Items& a, const Items& b) {
   return candidates;
 }
 
-// The usual case, told without a search: both lists hold the same calls, the clocks agree to a
-// millisecond, and so do the ends. No shift of one list against the other could do better.
+// The usual case needs no search: both lists hold the same calls, the clocks agree to a
+// millisecond, and the ends agree, too. No shift of one list against the other could score better.
 std::optional<Nanos> evident_offset(const Items& a, const Items& b, Nanos expected) {
   constexpr double kClose = 0.9;
   if (a.size() != b.size()) return std::nullopt;
@@ -121,7 +139,8 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
 
-  // A coarse look at all, a closer one at the better, a full one at the best.
+  // Score all candidates on about 24 items, the best 200 of them on about 128 items, and the best
+  // 12 of those on all items. This keeps the search near-linear in the length of the lists.
   std::vector<std::pair<double, Nanos>> ranked;
   for (const Nanos c : candidates) ranked.emplace_back(0, c);
   for (const auto& [sampled, kept] : {std::pair<std::size_t, std::size_t>{24, 200}, {128, 12}}) {
@@ -145,18 +164,21 @@ Nanos find_offset(const Items& a, const Items& b, const std::optional<SequencePr
   return best;
 }
 
+// Weights of a pair in best_path(): for being a pair at all, and for ends that agree.
 struct Gains {
   double order;
   double time;
 };
 
-// Longest common subsequence weighted by agreement of ends. `shift[i]` is the offset near a[i].
+// Longest common subsequence of `a` and `b`, weighted by the agreement of ends. `shift[i]` is the
+// offset near a[i]. Time and memory are proportional to the cells of the table.
 std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
                             const Gains& gains, double& total) {
   const std::size_t n = a.size();
   const std::size_t m = b.size();
   const bool full = n * m <= kMaxCells;
-  // Columns of row i: [low[i], high[i]).
+  // The columns of row i are [low[i], high[i]). The band follows the item of `b` that ends nearest
+  // to a[i]; both limits never decrease, which the traceback relies on.
   std::vector<std::size_t> low(n, 0);
   std::vector<std::size_t> high(n, m);
   if (!full) {
@@ -171,12 +193,13 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
       }
     }
   }
+  // One byte per cell is kept for the traceback; the scores need one row only.
   enum : std::uint8_t { kSkipA, kSkipB, kTake };
   std::vector<std::size_t> row_start(n + 1, 0);
   for (std::size_t i = 0; i < n; ++i) row_start[i + 1] = row_start[i] + (high[i] - low[i]);
   std::vector<std::uint8_t> move(row_start[n]);
-  // value[j]: best score of a[..i] against b[..j), updated row by row in place; monotone in j, so
-  // that beyond the band of a row it is what it was at the band's edge.
+  // value[j] is the best score of a[..i] against b[..j). It is updated in place, row by row. It
+  // never decreases with j, so beyond the band of a row it has the value at the band's edge.
   std::vector<double> value(m + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
     if (i > 0) {
@@ -193,6 +216,8 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
       }
       if (compatible(a[i], b[j])) {
         double gain = gains.order + gains.time * closeness(a[i].end - b[j].end - shift[i]);
+        // A known equal size counts a little more than a wildcard; an equal number outweighs any
+        // agreement of ends.
         if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
         if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
         if (diagonal + gain > best) {
@@ -233,7 +258,8 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
   return pairs;
 }
 
-// The offset near each pair, following drift and jumps of the clock.
+// The offset near each pair: the median over 15 neighbouring pairs. It follows drift and jumps of
+// the clock, but not single outliers.
 std::vector<Nanos> running_offset(const Items& a, const Items& b, const std::vector<Pair>& pairs) {
   constexpr std::size_t kHalf = 7;
   std::vector<Nanos> result;
@@ -249,6 +275,8 @@ std::vector<Nanos> running_offset(const Items& a, const Items& b, const std::vec
   return result;
 }
 
+// Robust standard deviation of the ends about the running offset: 1.4826 times the median absolute
+// deviation, which is the standard deviation if the residuals are normally distributed.
 Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
   std::vector<Nanos> residuals;
   for (std::size_t k = 0; k < match.pairs.size(); ++k) {
@@ -259,7 +287,7 @@ Nanos spread_about(const Items& a, const Items& b, const SequenceMatch& match) {
   return static_cast<Nanos>(1.4826 * static_cast<double>(median(residuals)));
 }
 
-// Every item has its number and they count up: nothing is left to guess.
+// Whether every item has a number and the numbers ascend. Then they alone decide.
 bool numbered(const Items& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].sequence < 0) return false;
@@ -287,7 +315,8 @@ bool has_hole(const std::vector<Pair>& pairs) {
   return false;
 }
 
-// First by the given offsets and gains, then again with the offset that was found near each item.
+// Finds the best pairs under the given offsets and the gains `first`. Then does so again under the
+// offset that was found near each item, with the gains `then`.
 SequenceMatch refine(const Items& a, const Items& b, std::vector<Nanos> shift, const Gains& first,
                      const Gains& then) {
   SequenceMatch match;
@@ -304,7 +333,8 @@ SequenceMatch refine(const Items& a, const Items& b, std::vector<Nanos> shift, c
   return match;
 }
 
-// A pair whose ends do not agree stays only where both its neighbours leave no other choice.
+// Drops pairs whose ends do not agree (see SequenceOptions::doubtful). Such a pair stays only if
+// the items just before and just after it form pairs, too.
 void drop_doubtful(const Items& a, const Items& b, Nanos doubtful, SequenceMatch& match) {
   const Nanos limit = std::max(20 * std::max(match.spread, kSpreadFloor), doubtful);
   std::vector<bool> keep(match.pairs.size(), true);
@@ -347,8 +377,9 @@ SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
   const Gains gains = {options.order_gain, 2};
   match = refine(a, b, std::vector<Nanos>(a.size(), offset), gains, gains);
   if (has_hole(match.pairs)) {
-    // A clock that was set looks like lost calls. Try to keep the order and let the offset follow:
-    // if the ends then agree better, nothing was lost.
+    // A clock that was set during the recording looks like lost calls. Try the other explanation:
+    // pair the calls in order first, whatever their ends, and let the running offset follow the
+    // jump. If the ends then agree clearly better (by 2 %), no calls were lost.
     const Gains in_order = {1, 0.01};
     SequenceMatch other = refine(a, b, std::vector<Nanos>(a.size(), offset), in_order, gains);
     if (other.score > 1.02 * match.score) match = std::move(other);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ranks' lists of the same communication, laid side by side although each may lack entries and
-// their clocks differ by an unknown amount. Private to the matching.
+// Aligns the lists of two ranks that took part in the same communication: finds which entries are
+// the same call, although each list may lack entries and the clocks of the ranks differ by an
+// unknown offset. Private to the matching.
 #pragma once
 
 #include <cstdint>
@@ -12,44 +13,48 @@
 
 namespace weft::trace {
 
-/// One call as the aligner sees it. Unknown properties are wildcards.
+/// The properties of one call that the alignment compares. Unknown properties are wildcards.
 struct SequenceItem {
-  Nanos end = 0;               ///< on its own clock
-  std::int32_t kind = -1;      ///< -1 unknown; otherwise only equal kinds go together
-  Bytes bytes = -1;            ///< -1 unknown or not comparable
-  std::int64_t sequence = -1;  ///< recorded number; decides among equal kinds where both have one
+  Nanos end = 0;               ///< on the clock of its rank
+  std::int32_t kind = -1;      ///< -1 if unknown; known kinds must be equal
+  Bytes bytes = -1;            ///< -1 if unknown or not comparable between ranks
+  std::int64_t sequence = -1;  ///< recorded number, -1 if none; if both have one, it decides alone
 };
 
 struct SequenceOptions {
-  /// What a pair is worth for being in order, against up to 2 for ends that agree.
+  /// Score of any pair, whether its ends agree or not. Agreement of the ends adds up to 2.
   double order_gain = 0.1;
-  /// Ends further apart than this (and than 20 times the spread) are no pair unless both neighbours
-  /// leave no other choice.
+  /// A pair is dropped if its ends, after the offset, differ by more than this and by more than 20
+  /// times the spread. It is kept if the calls before and after it are pairs as well: then no other
+  /// partner is possible.
   Nanos doubtful = kMillisecond;
 };
 
-/// Messages arrive in the order in which they were sent and wait in buffers for milliseconds.
+/// For messages: they arrive in the order in which they were sent, so order counts more. But they
+/// may wait in buffers for milliseconds, so ends may differ more.
 constexpr SequenceOptions kMessageOptions = {1.0, 50 * kMillisecond};
 
+/// What is known about two clocks before the alignment.
 struct SequencePrior {
-  Nanos offset = 0;     ///< expected value of end in `a` minus end in `b`
-  Nanos tolerance = 0;  ///< how far from it the truth may lie
+  Nanos offset = 0;     ///< expected value of (end in `a`) - (end in `b`)
+  Nanos tolerance = 0;  ///< largest possible error of `offset`
 };
 
 struct SequenceMatch {
-  /// Indices into a and b, both increasing.
+  /// Indices into a and b; both increase.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  /// For each pair: what to add to b's clock to get a's, near that pair (running median).
+  /// For each pair: what to add to b's clock to get a's clock near this pair (running median).
   std::vector<Nanos> offset;
   Nanos spread = 0;  ///< robust standard deviation of the ends about the running offset
-  double score = 0;  ///< comparable between alternatives for the same `b`
+  double score = 0;  ///< comparable between several `a` for the same `b`
 };
 
-/// `a` and `b` are in the order in which the calls were made. Ends of one collective agree after a
-/// constant (slowly changing) offset while starts do not, so among all offsets under which the
-/// lists could overlap the one with the sharpest agreement of ends wins; near-ties go to the offset
-/// nearest 0, for clocks usually are nearly right. Costs O(n m) up to a million pairs,
-/// then a band.
+/// `a` and `b` are in the order in which the calls were made. The members of a collective end
+/// together, so their ends agree after a constant (or slowly changing) offset; their starts do not
+/// agree. Among all offsets at which the lists can overlap, the one with the best agreement of ends
+/// wins. Tie-break: the offset nearest to the prior, or to 0 without prior, since most clocks are
+/// almost right. Cost: O(n m) up to a million cells; beyond that, a band of constant width around
+/// the diagonal. An empty list gives an empty match.
 SequenceMatch align_sequences(const std::vector<SequenceItem>& a,
                               const std::vector<SequenceItem>& b,
                               const std::optional<SequencePrior>& prior = std::nullopt,

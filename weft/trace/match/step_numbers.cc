@@ -11,9 +11,11 @@
 namespace weft::trace {
 namespace {
 
+/// More collectives than any step has: the number of a call is step * this + position.
 constexpr std::int64_t kMostInStep = 1 << 20;
 
-/// The marked step that holds `time`; null between and outside of them.
+/// The marked step that contains `time`; null if `time` lies outside of all marks. (Unlike
+/// step_at(), which counts the time between two steps to the first of them.)
 const StepMark* mark_at(const RankTrace& trace, Nanos time) {
   const auto after = std::upper_bound(trace.steps.begin(), trace.steps.end(), time,
                                       [](Nanos t, const StepMark& s) { return t < s.start; });
@@ -21,18 +23,20 @@ const StepMark* mark_at(const RankTrace& trace, Nanos time) {
   return &*std::prev(after);
 }
 
-bool wants_number(const RankTrace& trace, const Call& call) {
+/// Only host-side collectives without recorded number need one.
+bool needs_number(const RankTrace& trace, const Call& call) {
   return trace.events.kind[call.event] == EventKind::kAnnotation && call.sequence < 0 &&
          call.kind != CollectiveKind::kSendRecv;
 }
 
-/// Calls before the first mark count backwards from it: the window may have cut off the first.
+/// Calls before the first mark are counted backwards from it, because the recording may have cut
+/// off the first of them.
 void number_before_marks(const RankTrace& trace, const std::vector<Call>& calls,
                          std::vector<std::int64_t>& numbers) {
   std::map<std::pair<std::string, CollectiveKind>, std::int64_t> seen;
   for (std::size_t c = calls.size(); c-- > 0;) {
     const Call& call = calls[c];
-    if (!wants_number(trace, call)) continue;
+    if (!needs_number(trace, call)) continue;
     if (trace.events.start[call.event] >= trace.steps.front().start) continue;
     const std::int64_t back = ++seen[{call.group, call.kind}];
     numbers[c] = trace.steps.front().number * kMostInStep - back;
@@ -57,12 +61,13 @@ std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
     steps = std::move(own);
     for (std::size_t c = 0; c < calls[r].size(); ++c) {
       const Call& call = calls[r][c];
-      if (!wants_number(trace, call)) continue;
+      if (!needs_number(trace, call)) continue;
       const StepMark* step = mark_at(trace, trace.events.start[call.event]);
       if (step == nullptr) continue;
       const std::int64_t place = counts[r][{step->number, call.group, call.kind}]++;
       numbers[r][c] = step->number * kMostInStep + place;
     }
+    // All or nothing: a single shifted number would match unrelated collectives.
     if (counts[r] != counts[0]) return none;
     number_before_marks(trace, calls[r], numbers[r]);
   }

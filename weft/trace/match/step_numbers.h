@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for collectives that have none, made from the marks of the steps. Private to the
-// matching.
+// Derives sequence numbers for collectives that were recorded without, from the marks of training
+// steps. Private to the matching.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,14 @@
 
 namespace weft::trace {
 
-/// For each call of each rank: the same number as its counterparts on other ranks have, from the
-/// step in which it began and its place there (before the first mark: counted back from it); -1
-/// where there is none. gloo, MPI and UCC write no numbers, and on busy hosts their ends say
-/// little; but they begin in the step that waits for them, so that a step of a job holds equally
-/// many on every rank. Where it does not, or steps are not marked, or the calls have numbers, all
-/// are -1.
+/// A number for each call of each rank; the same collective has the same number on all ranks. It
+/// follows from the step in which the call began and the call's position in this step. Calls before
+/// the first step mark are counted backwards from it. -1 for calls that get no number.
+///
+/// Why: gloo, MPI and UCC record no sequence numbers, and on busy hosts their ends differ too much
+/// to align them. But a collective begins in the step that waits for it, so every rank records the
+/// same number of collectives in a step. If the counts differ between ranks, or a rank has no step
+/// marks or other ones, all numbers are -1. O(n log n) in calls.
 std::vector<std::vector<std::int64_t>> step_numbers(const Run& run,
                                                     const std::vector<std::vector<Call>>& calls);
 

@@ -6,6 +6,8 @@
 namespace weft::trace {
 namespace {
 
+/// Aligned clocks may still differ by this much, so a member that seems to end just before the last
+/// arrival waited all the same.
 constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
 }  // namespace

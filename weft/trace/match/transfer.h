@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the data of a collective moved. Most of a recorded member can be waiting: nothing moves
-// before the last one has come.
+// Finds when the data of a collective moved. Most of a member's recorded time may be waiting,
+// because no data moves before the last member has arrived.
 #pragma once
 
 #include <span>
@@ -9,22 +9,23 @@
 
 namespace weft::trace {
 
-/// When one member came and when it was done, on the common clock.
+/// When one member arrived and when it was done, on the common clock of all ranks.
 struct Attendance {
   Nanos start = 0;
   Nanos end = 0;
 };
 
 struct Transfer {
-  Nanos begins = 0;  ///< the last member came
-  Nanos ends = 0;    ///< the first of those that waited for it was done; never before `begins`
+  Nanos begins = 0;  ///< when the last member arrived
+  Nanos ends = 0;    ///< when the first member that waited was done; never before `begins`
 
-  /// A member that was done before the last one came did not wait for it (the root of a broadcast,
-  /// the sender of a small message).
+  /// Whether a member that was done at `member_end` waited for the last member. A member that was
+  /// done before the last one arrived did not wait: the root of a broadcast, for example, or the
+  /// sender of a small message.
   bool waited(Nanos member_end) const;
 };
 
-/// `members` is not empty.
+/// `members` must not be empty. Linear.
 Transfer find_transfer(std::span<const Attendance> members);
 
 }  // namespace weft::trace

@@ -13,7 +13,7 @@ TEST(Transfer, MovesFromTheLastArrivalToTheFirstEnd) {
   EXPECT_EQ(moved.ends, 1'000'000);
 }
 
-TEST(Transfer, MemberThatWasDoneBeforeTheLastCameDidNotWait) {
+TEST(Transfer, MemberThatWasDoneBeforeTheLastArrivalDidNotWait) {
   const Attendance members[] = {{0, 100'000}, {600'000, 900'000}};
   const Transfer moved = find_transfer(members);
   EXPECT_EQ(moved.ends, 900'000);

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pairing: an end of a connection is identified by its local and peer address; the other end has
+// the two swapped. Both ends list their transfers by offset, and one merge finds all overlaps.
+//
+// Clock ties: let the clock of the second process be behind by `offset`. A transfer from first to
+// second that took t > 0 shows a one-way time of t - offset, so offset > -(one-way time). The other
+// direction gives offset < one-way time. The shortest one-way times give the tightest bounds. NTP
+// bounds offsets in the same way.
 #include "weft/trace/match/wire_match.h"
 
 #include <algorithm>
@@ -21,15 +28,16 @@ std::uint32_t process_count(const Run& run) {
   return static_cast<std::uint32_t>(run.ranks.size() + run.bystanders.size());
 }
 
-/// One end of a connection, with its transfers by direction and offset.
+/// One end of a connection.
 struct End {
   std::uint32_t process = 0;
   std::uint32_t connection = 0;
-  Nanos first = std::numeric_limits<Nanos>::max();
-  std::vector<std::uint32_t> sent, received;
+  Nanos first = std::numeric_limits<Nanos>::max();  ///< start of the first transfer
+  std::vector<std::uint32_t> sent, received;        ///< indices of transfers, by offset
 };
 
-/// Addresses of the loopback mean something else on every host.
+/// A loopback address means another endpoint on each host, so such a connection is identified by
+/// its host as well.
 std::string scope(const Run& run, std::uint32_t process, const WireConnection& connection) {
   const bool loopback = connection.peer.starts_with("127.") || connection.peer.starts_with("[::1]");
   return loopback ? host_of(run, process) : std::string();
@@ -64,7 +72,7 @@ std::map<EndKey, std::vector<End>> collect_ends(const Run& run) {
           std::move(end));
     }
   }
-  // Ports are used again: one connection after the other.
+  // A port may be reused: then several connections have the same addresses, one after another.
   for (auto& [key, list] : ends) {
     std::stable_sort(list.begin(), list.end(),
                      [](const End& a, const End& b) { return a.first < b.first; });
@@ -91,23 +99,24 @@ void match_direction(const Run& run, const End& from, const End& to, std::vector
   }
 }
 
-/// A pair of calls, as far as two clocks are concerned.
+/// One pair of calls, as a measurement of two clocks.
 struct Sighting {
-  Nanos at = 0;  ///< on the clock of the first process
-  Nanos way = 0;
-  bool back = false;  ///< from the second to the first
+  Nanos at = 0;       ///< on the clock of the first process
+  Nanos way = 0;      ///< see one_way()
+  bool back = false;  ///< true: from the second process to the first
 };
 
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 constexpr Nanos kShortestPiece = 100 * kMillisecond;
 constexpr Nanos kPieces = 64;
 
+/// The shortest one-way times in each direction.
 struct Bounds {
-  Nanos there = kNever;  ///< shortest ways
+  Nanos there = kNever;
   Nanos back = kNever;
 };
 
-/// Adds the ties of two processes, by time.
+/// Adds the ties between two processes, by time.
 void tie(std::uint32_t first, std::uint32_t second, const std::vector<Sighting>& seen,
          std::vector<ClockTie>& ties) {
   const auto [begin, end] = std::minmax_element(
@@ -143,7 +152,8 @@ std::vector<WirePair> match_transfers(const Run& run) {
   std::vector<WirePair> pairs;
   for (const auto& [key, list] : ends) {
     const auto other = ends.find({key.first, {key.second.second, key.second.first}});
-    // Where ends are missing nobody can tell which of several connections they were.
+    // If the two sides saw different numbers of connections with these addresses, it is unknown
+    // which ones correspond.
     if (other == ends.end() || other->second.size() != list.size()) continue;
     for (std::size_t i = 0; i < list.size(); ++i) {
       match_direction(run, list[i], other->second[i], pairs);
@@ -195,7 +205,8 @@ std::vector<ClockTie> ties_between_ranks(const Run& run, const std::vector<Clock
             known.begin(), known.end(), [&](const ClockTie& a, const ClockTie& b) {
               return std::abs(a.at - other.at) < std::abs(b.at - other.at);
             });
-        // From the worker's time to the server's and on to the first worker's.
+        // Offset from the worker's clock to the server's plus the offset from there to the first
+        // worker's. The bounds of a difference are the differences of opposite bounds.
         result.push_back(
             {first, worker->first, near.low - other.high, near.high - other.low, near.at});
       }

@@ -48,7 +48,7 @@ TEST(WireMatch, ReceivesArePairedWithTheSendsOfTheirBytes) {
   EXPECT_EQ(one_way(run, pairs[0]), 7);
 }
 
-TEST(WireMatch, BytesOfAWindowThatOnlyOneEndSawHaveNoPair) {
+TEST(WireMatch, BytesThatOnlyOneEndRecordedHaveNoPair) {
   auto run = two_ranks();
   run.ranks[0].wire.transfers = {moved(true, 0, 5, 1000, 100)};
   run.ranks[1].wire.transfers = {moved(false, 3, 4, 0, 1000), moved(false, 9, 4, 1100, 100)};
@@ -68,7 +68,7 @@ TEST(WireMatch, LoopbackOfAnotherHostIsAnotherNetwork) {
   EXPECT_TRUE(match_transfers(run).empty());
 }
 
-TEST(WireMatch, PortsUsedAgainAreConnectionsInOrder) {
+TEST(WireMatch, ConnectionsOnAReusedPortAreMatchedInOrder) {
   auto run = two_ranks();
   for (RankTrace& rank : run.ranks) rank.wire.connections.push_back(rank.wire.connections[0]);
   const auto on = [](WireTransfer transfer, std::uint32_t connection) {
@@ -84,7 +84,7 @@ TEST(WireMatch, PortsUsedAgainAreConnectionsInOrder) {
   EXPECT_EQ(pairs[1].bytes, 20);
 }
 
-TEST(WireMatch, UncertainOffsetsArePairedWithNothing) {
+TEST(WireMatch, UncertainOffsetsAreNotPaired) {
   auto run = two_ranks();
   run.ranks[0].wire.transfers = {moved(true, 0, 5, 0, 100)};
   run.ranks[1].wire.transfers = {moved(false, 0, 5, 0, 100)};
@@ -92,7 +92,7 @@ TEST(WireMatch, UncertainOffsetsArePairedWithNothing) {
   EXPECT_TRUE(match_transfers(run).empty());
 }
 
-// Oracle: byte by byte.
+// Compares with a naive matching, byte by byte.
 TEST(WireMatch, AgreesWithAPairOfCallsForEveryByte) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -105,7 +105,7 @@ TEST(WireMatch, AgreesWithAPairOfCallsForEveryByte) {
       std::int64_t at = random() % 40;
       while (at < 360) {
         const Bytes bytes = 1 + random() % 40;
-        // Now and then a call was not recorded.
+        // Sometimes, a call was not recorded.
         if (random() % 8 != 0) {
           for (Bytes i = 0; i < bytes; ++i) by[at + i] = static_cast<std::uint32_t>(list.size());
           list.push_back(moved(outgoing, at, 1, at, bytes));
@@ -126,7 +126,7 @@ TEST(WireMatch, AgreesWithAPairOfCallsForEveryByte) {
 
 TEST(ClockTies, BothWaysBoundTheDifferenceOfTwoClocks) {
   auto run = two_ranks();
-  // Rank 1's clock is 1000 ahead; the way takes 30.
+  // The clock of rank 1 is 1000 ahead; a transfer takes 30.
   run.ranks[0].wire.transfers = {moved(true, 100, 2, 0, 8), moved(false, 200, 50, 0, 8)};
   run.ranks[1].wire.transfers = {moved(false, 1100, 30, 0, 8), moved(true, 1220, 3, 0, 8)};
   const std::vector<ClockTie> ties = clock_ties(run);
@@ -135,9 +135,9 @@ TEST(ClockTies, BothWaysBoundTheDifferenceOfTwoClocks) {
   EXPECT_EQ(ties[0].high, -970);
 }
 
-TEST(ClockTies, DriftIsFollowedPieceByPiece) {
+TEST(ClockTies, EachPieceFollowsTheDrift) {
   auto run = two_ranks();
-  // Rank 1's clock gains 50 us a second; the way takes 30 us.
+  // The clock of rank 1 gains 50 us per second; a transfer takes 30 us.
   const auto there = [](Nanos t) { return t + t / 20'000; };
   std::int64_t offset = 0;
   for (Nanos t = 0; t < 20 * kSecond; t += 100 * kMillisecond, offset += 8) {
@@ -155,19 +155,19 @@ TEST(ClockTies, DriftIsFollowedPieceByPiece) {
   EXPECT_LT(ties.back().high, ties.front().low);
 }
 
-TEST(ClockTies, OneWayAloneTiesNothing) {
+TEST(ClockTies, OneDirectionAloneGivesNoTie) {
   auto run = two_ranks();
   run.ranks[0].wire.transfers = {moved(true, 100, 2, 0, 8)};
   run.ranks[1].wire.transfers = {moved(false, 100, 2, 0, 8)};
   EXPECT_TRUE(clock_ties(run).empty());
 }
 
-TEST(ClockTies, WorkersAreTiedThroughTheirServer) {
+TEST(ClockTies, WorkersAreTiedThroughTheirCommonServer) {
   trace::Run run;
   run.ranks.resize(2);
   run.bystanders.resize(1);
   Wire& server = run.bystanders[0].wire;
-  // Worker 1's clock is 500 behind, the server's 7000 ahead; a way takes 10.
+  // The clock of worker 1 is 500 behind, that of the server 7000 ahead; a transfer takes 10.
   const Nanos behind[2] = {0, 500};
   for (std::uint32_t w = 0; w < 2; ++w) {
     const std::string name = "10.0.0." + std::to_string(w) + ":1";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and benchmarks: a large job made of a small recorded one. Every copy of its ranks is a
-// tensor-parallel group of its own on a host of its own; calls of one element type are shared by
-// all ranks, as the data-parallel ones of such a job are.
+// For tests and benchmarks: builds a large job from copies of a small recorded one. Each copy is a
+// tensor-parallel group on a host of its own. The smallest all-reduces join all ranks, as the
+// data-parallel ones of such a job do.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,14 @@ namespace weft::trace {
 struct CopyOptions {
   std::int32_t copies = 128;
   std::uint64_t seed = 7;
-  Nanos clock = 50 * kMillisecond;       ///< clocks of hosts are off by up to this
-  Nanos rank_clock = 20 * kMicrosecond;  ///< those of ranks on a host by up to this more
-  Nanos end_jitter = 3 * kMicrosecond;   ///< ends of a collective differ by up to twice this
-  double stretch = 0.05;                 ///< work between collectives is longer or shorter by this
+  Nanos clock = 50 * kMillisecond;       ///< largest clock offset of a host
+  Nanos rank_clock = 20 * kMicrosecond;  ///< largest further offset of a rank on its host
+  Nanos end_jitter = 3 * kMicrosecond;   ///< ends of a collective differ by at most twice this
+  double stretch = 0.05;                 ///< relative change of the work between collectives
 };
 
-/// Moves times between fixed instants, order kept: what nested or touched still does.
+/// Maps times piecewise linearly between given points. The map is monotone, so events that nested
+/// or touched still do.
 class TimeWarp {
  public:
   void add(Nanos from, Nanos to) {
@@ -46,7 +47,8 @@ class TimeWarp {
   std::vector<Nanos> from_, to_;
 };
 
-/// Ends of collectives stay where they are but for jitter, so that ranks still agree about them.
+/// A random map of times. Ends of collectives only move by the jitter, so that ranks still agree on
+/// them; the work between them is stretched or shrunk.
 inline TimeWarp disturb(const RankTrace& trace, const CopyOptions& options,
                         std::mt19937_64& random) {
   std::vector<Nanos> ends;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// File names follow no standard, so the patterns are tried from the most specific to the least:
+// ASTRA-sim's "job.3.et", the word "rank" with a number, a separate "r" with a number, and last a
+// number at the end of the name. Names with a host and a time have many numbers; they are excluded
+// before the last pattern.
 #include "weft/trace/runs/file_name.h"
 
 #include <cctype>
@@ -16,7 +20,8 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// A rank has at most six digits; longer numbers are times and process ids.
+// The number at this position; -1 if there is none. A rank has at most six digits: longer numbers
+// are times or process ids.
 std::int32_t number_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -24,9 +29,9 @@ std::int32_t number_at(std::string_view text, std::size_t at) {
   return static_cast<std::int32_t>(*parse_int(text.substr(at, end - at)));
 }
 
-// Where the rank stands in a name: the start of its word, and its value.
+// The rank in a name.
 struct RankInName {
-  std::size_t at = 0;
+  std::size_t at = 0;  // begin of the word that contains the rank
   std::int32_t rank = -1;
 };
 
@@ -45,7 +50,7 @@ RankInName after_word(std::string_view name, std::string_view word) {
 RankInName find_rank(std::string_view path) {
   std::string name(base_name(path));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  // "job.3.et": the number before the ending, as ASTRA-sim wants it.
+  // "job.3.et": the number before the suffix. ASTRA-sim requires this form.
   if (const std::size_t ending = name.rfind(".et"); ending != std::string::npos && ending > 0) {
     const std::size_t dot = name.rfind('.', ending - 1);
     const std::string_view rest = std::string_view(name).substr(ending + 3);
@@ -57,19 +62,19 @@ RankInName find_rank(std::string_view path) {
   }
   const RankInName worded = after_word(name, "rank");
   if (worded.rank >= 0) return worded;
-  // "-r3." or "_r3_": a lone r with a number.
+  // "-r3." or "_r3_": an r with a number that is not part of a longer word.
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
     const bool inside = i > 0 && (is_letter(name[i - 1]) || is_digit(name[i - 1]));
     if (name[i] == 'r' && !inside && is_digit(name[i + 1])) return {i, number_at(name, i + 1)};
   }
   if (worker_from_name(path).pid >= 0) return {};
-  // "trace_7.json": the last number of the stem, if a separator stands before it.
+  // "trace_7.json": the number at the end of the stem, if a separator precedes it.
   const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
   std::size_t start = stem.size();
   while (start > 0 && is_digit(stem[start - 1])) --start;
   const bool separated = start > 0 && (stem[start - 1] == '_' || stem[start - 1] == '-');
   if (!separated || start == stem.size() || stem.size() - start > 4) return {};
-  // Numbers in a row are dates and addresses.
+  // Several numbers in a row ("2024-05-07") are a date or an address.
   if (start > 1 && is_digit(stem[start - 2])) return {};
   return {start, number_at(stem, start)};
 }
@@ -94,7 +99,7 @@ WorkerName worker_from_name(std::string_view path) {
   if (tail == std::string_view::npos) return {};
   const std::string_view stem = name.substr(0, tail);
   const std::size_t dot = stem.find_last_of('.');
-  // The time is in milliseconds or finer since 1970.
+  // The time counts milliseconds or a smaller unit since 1970, so it has at least 13 digits.
   if (dot == std::string_view::npos || stem.size() - dot <= 13) return {};
   if (stem.find_first_not_of("0123456789", dot + 1) != std::string_view::npos) return {};
   const std::size_t line = stem.find_last_of('_', dot);

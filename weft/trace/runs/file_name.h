@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What file names give away where the content is silent. Content always wins.
+// Reads rank, host and process from file names. Used only if the content of a file does not tell.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace weft::trace {
 
-/// The rank in names such as rank0, rank_3, rank-12, -r3, trace_7, job.3.et: -1 if there is none.
+/// The rank in names such as rank0, rank_3, rank-12, -r3, trace_7, job.3.et; -1 if there is none.
 std::int32_t rank_from_name(std::string_view path);
 
-/// What stands before the rank in the file name, separators cut off: "resnet50-w4" of
-/// "resnet50-w4-r3.json.gz"; without a rank, the name up to its first dot.
+/// The part of the file name before the rank, without separators at its end: "resnet50-w4" for
+/// "resnet50-w4-r3.json.gz". If the name has no rank: the name up to its first dot.
 std::string name_before_rank(std::string_view path);
 
-/// HOST_PID.TIME.pt.trace.json, as PyTorch's tensorboard handler names its files.
+/// Host and process id in a name such as HOST_PID.TIME.pt.trace.json, which PyTorch's
+/// tensorboard_trace_handler gives to its files. The pid is -1 for other names.
 struct WorkerName {
   std::string host;
   std::int64_t pid = -1;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names of hosts.
 #pragma once
 
 #include <string_view>
 
 namespace weft::trace {
 
-/// A host without its domain: profilers and launchers disagree about whether it belongs there.
+/// The name of a host without its domain. Some profilers and launchers write the domain, others do
+/// not, so names are compared without it.
 inline std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 }  // namespace weft::trace

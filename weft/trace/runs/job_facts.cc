@@ -12,7 +12,7 @@ namespace weft::trace {
 namespace {
 
 constexpr std::string_view kEnding = ".job.json";
-/// Facts are some hundred bytes, and a number for each step of the job.
+/// A larger file is not read. Facts are a few hundred bytes, and one number per step of the job.
 constexpr std::uintmax_t kLargest = 16 << 20;
 
 /// "traces/r0.kineto.json.gz" -> "traces/r0.job.json".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weft record` wrote beside a trace about the process that made it, docs/formats/job.md. Some
-// profilers do not say which host and process they ran in; logs of transfers are found by these.
+// Facts about the process that made a trace. `weft record` writes them into a file beside the trace
+// (see docs/formats/job.md). Some profilers record neither host nor process id, but these are
+// needed to find the logs of transfers that belong to a trace.
 #pragma once
 
 #include <string>
@@ -9,12 +10,13 @@
 
 namespace weft::trace {
 
+/// Whether the file's name is that of such a file.
 bool is_job_facts(const std::string& file);
-/// Whether there are facts beside a trace, so that weft record has made it.
+/// Whether such a file exists beside the trace. If so, `weft record` made the trace.
 bool has_job_facts(const RankTrace& trace);
 
-/// Sets host and process where the trace itself does not tell them. Facts that are absent or cannot
-/// be read change nothing: the trace is good without.
+/// Sets host and process if the trace itself does not tell them. Facts are optional: if they are
+/// missing or unreadable, nothing changes and nothing is reported.
 void add_job_facts(RankTrace& trace);
 
 }  // namespace weft::trace

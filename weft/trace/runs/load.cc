@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of loading. Later steps need the results of earlier ones:
+//   1. Expand inputs to files; skip facts of jobs, and the files of other processes (Share).
+//   2. Read all files in parallel. Each file is a trace, an execution trace, or a log of a probe.
+//   3. Processes that have logs but no trace become ranks made from their logs.
+//   4. Set traces of parameter servers aside, and sort the other traces into runs.
+//   5. Attach to the runs what belongs to one of their ranks: servers, execution traces, logs.
+//   6. Join: exchanges with servers (needs the transfers in the logs, to set their clocks), and
+//      Horovod timelines with profiles of the same ranks.
+//   7. Choose the run that the caller asked for, and report what is missing in it.
 #include "weft/trace/runs/load.h"
 
 #include <algorithm>
@@ -17,40 +26,42 @@
 #include "weft/trace/formats/probe/probe.h"
 #include "weft/trace/match/calls.h"
 #include "weft/trace/reader.h"
+#include "weft/trace/runs/foreign_files.h"
 #include "weft/trace/runs/job_facts.h"
 #include "weft/trace/runs/recognise.h"
 #include "weft/trace/runs/runs.h"
 #include "weft/trace/runs/services.h"
-#include "weft/trace/runs/strangers.h"
 
 namespace weft::trace {
 namespace {
 
 constexpr DiagnosticKind kSkipped{"skipped-file", Severity::kInfo,
-                                  "files that are no recordings were passed over",
-                                  "name the trace files themselves to be told why"};
+                                  "files that are not recordings were skipped",
+                                  "name such a file itself to see the reason"};
 constexpr DiagnosticKind kUnreadable{
-    "unreadable-file", Severity::kDataLoss, "files of the folder could not be used",
-    "copy them again or remove them; name one alone to see the whole reason"};
+    "unreadable-file", Severity::kDataLoss, "files of the folder could not be read",
+    "copy them again or remove them; name one of them alone to see the full reason"};
 constexpr DiagnosticKind kLonelyExecution{
     "execution-trace-alone", Severity::kInfo,
-    "an execution trace has no profile of its rank beside it; it holds no times and was left out",
-    "give the Kineto trace of the same rank"};
+    "an execution trace holds no times, and there is no profile of its rank; it was left out",
+    "pass the Kineto trace of the same rank, too"};
 constexpr DiagnosticKind kUnequal{
     "unequal-collectives", Severity::kInfo,
-    "ranks did not record the same number of collectives; the window cut some off",
-    "matching copes with it; record more steps to have whole ones"};
+    "ranks recorded different numbers of collectives; the window cut some off",
+    "nothing needs to be done; record more steps to get more complete ones"};
 
+/// What reading one file gave: traces, an execution trace, a log, or an error.
 struct FileOutcome {
   FileTraces traces;
   std::optional<ExecutionTrace> execution;
   std::optional<ProbeLog> probe;
   std::optional<Error> error;
-  bool unknown = false;  ///< the error is that no reader knows the format
+  bool unknown = false;  ///< true if the error is that no reader knows the format
   Diagnostics diagnostics;
 };
 
-// Bytes read of all files together, told to one listener at a time.
+// Adds up the bytes read of all files. Threads report to it; it calls the listener, one call at a
+// time.
 class Progress {
  public:
   Progress(const LoadOptions& options, const std::vector<std::string>& files)
@@ -101,12 +112,13 @@ Error unknown_format(const std::string& path, std::string_view head, bool trunca
   if (start == std::string_view::npos) {
     return {ErrorCode::kBadInput, "the file is empty; record again, or copy it again", path, 0};
   }
-  const std::string_view stranger = known_stranger(path, head);
-  if (!stranger.empty()) return {ErrorCode::kBadInput, std::string(stranger), path, -1};
+  const std::string_view advice = advice_on_foreign_file(path, head);
+  if (!advice.empty()) return {ErrorCode::kBadInput, std::string(advice), path, -1};
   const bool json = head[start] == '{' || head[start] == '[';
   return {ErrorCode::kBadInput,
-          std::string(json ? "this is JSON, but no trace" : "this is no trace") +
-              " that Weft knows (" + known_formats() + "); name files that a profiler exported",
+          std::string(json ? "this is JSON, but not a trace" : "this is not a trace") +
+              " in a format that Weft reads (" + known_formats() +
+              "); name files that a profiler exported",
           path, static_cast<std::int64_t>(start)};
 }
 
@@ -115,11 +127,11 @@ Status read_one(const std::string& path, const ReadOptions& options, FileOutcome
   WEFT_ASSIGN(std::string head, read_up_to(*source, kHeadSize));
   const Format format = recognise(head);
   if (!format.known()) {
-    // Emptiness is a fault of the file, not a foreign format.
+    // An empty file is a damaged recording, not a file of a foreign format.
     out.unknown = head.find_first_not_of(" \n\r\t") != std::string::npos;
     return tl::unexpected(unknown_format(source->name(), head, source->truncated()));
   }
-  // A pipe cannot be opened twice.
+  // A pipe cannot be opened twice, so the reader gets the bytes that were read already.
   source = put_back(std::move(head), std::move(source));
   ReadOptions own = options;
   if (options.progress) {
@@ -153,7 +165,8 @@ std::vector<FileOutcome> read_all(const std::vector<std::string>& files,
   return outcomes;
 }
 
-// An execution trace belongs to the profile of the same process, else of the same rank.
+// An execution trace belongs to the profile of the same process or, if that is not found, to the
+// only profile of the same rank in its folder.
 void attach_execution(std::vector<Run>& runs, const ExecutionTrace& execution,
                       Diagnostics& diagnostics) {
   const auto folder = [](const std::string& file) {
@@ -179,8 +192,9 @@ void attach_execution(std::vector<Run>& runs, const ExecutionTrace& execution,
   }
 }
 
+// Counts NCCL kernels without messages, since ranks of a pipeline send different numbers of these.
 std::int64_t count_collectives(const RankTrace& trace) {
-  // Messages are left out: ranks of a pipeline differ in them by nature.
+  // By name: whether it is the kernel of a collective. There are few names and many events.
   std::map<NameId, bool> counts;
   std::int64_t total = 0;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
@@ -208,7 +222,8 @@ void compare_collectives(const Run& run, bool alone, Diagnostics& diagnostics) {
   }
 }
 
-/// Traces of processes that are no ranks, unless there are no others.
+/// Takes the traces of processes that are not ranks out of `traces`. If there are no others, they
+/// stay: a folder with nothing but a server's trace is still readable.
 std::vector<RankTrace> take_services(std::vector<FileTraces>& traces) {
   const auto serves = [](const FileTraces& file) { return is_service_file(file.front().file); };
   std::vector<RankTrace> services;
@@ -235,7 +250,8 @@ Status choose_run(std::vector<Run>& runs, const std::string& wanted) {
     list += "\n  " + std::to_string(i + 1) + "  " + runs[i].label + " (" +
             std::to_string(runs[i].ranks.size()) + " ranks)";
   }
-  return fail(ErrorCode::kUsage, "there is no run \"" + wanted + "\"; the input holds:" + list);
+  return fail(ErrorCode::kUsage,
+              "there is no run \"" + wanted + "\"; the input has these runs:" + list);
 }
 
 }  // namespace
@@ -245,6 +261,8 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   WEFT_ASSIGN(const std::vector<std::string> all_files, expand_inputs(inputs));
   std::vector<std::string> files = files_of_share(all_files, options.share);
   const std::set<std::string> named(inputs.begin(), inputs.end());
+  // Facts of jobs are read with their traces. If there is nothing else, or a file was named, let it
+  // fail with advice instead of ignoring it.
   if (std::any_of(files.begin(), files.end(), std::not_fn(is_job_facts))) {
     std::erase_if(files, [&](const std::string& file) {
       return is_job_facts(file) && !named.contains(file);
@@ -255,15 +273,16 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   std::vector<FileTraces> traces;
   std::vector<ProbeLog> logs;
   std::optional<Error> first_error;
-  bool only_strangers = true;
+  bool only_foreign = true;
   for (std::size_t i = 0; i < files.size(); ++i) {
     FileOutcome& outcome = outcomes[i];
     diagnostics.merge(outcome.diagnostics);
     if (outcome.error) {
-      only_strangers = only_strangers && outcome.unknown;
+      only_foreign = only_foreign && outcome.unknown;
       const bool fatal = named.contains(files[i]) || outcome.error->code == ErrorCode::kCancelled;
       if (fatal) return tl::unexpected(*outcome.error);
-      // A broken recording says more about an unusable folder than its README does.
+      // If nothing is readable, the error of a damaged recording is more helpful than the error of
+      // a foreign file, such as a README.
       if (!first_error || (first_error->code == ErrorCode::kBadInput && !outcome.unknown)) {
         first_error = outcome.error;
       }
@@ -277,15 +296,15 @@ Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions
   const bool only_logs = traces.empty() && logs.size() == files.size();
   turn_into_ranks(logs, traces, diagnostics);
   if (traces.empty()) {
-    if (options.share.divided() && only_strangers) return Recording{};
+    if (options.share.divided() && only_foreign) return Recording{};
     if (first_error) return tl::unexpected(*first_error);
     if (only_logs) {
       return fail(ErrorCode::kBadInput,
-                  "the logs hold no transfer and no call; record while the job communicates",
+                  "the logs contain no transfers and no calls; record while the job communicates",
                   files.front());
     }
     return fail(ErrorCode::kBadInput,
-                "execution traces hold no times; give the Kineto traces of the same ranks too",
+                "execution traces hold no times; pass the Kineto traces of the same ranks, too",
                 files.front());
   }
   std::vector<RankTrace> services = take_services(traces);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From paths to a Recording: finds the files, recognises their formats by content, reads them in
-// parallel, and sorts them into runs and ranks.
+// Loads recordings: finds the files, recognises their formats by content, reads them in parallel,
+// and sorts them into runs and ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,25 @@
 namespace weft::trace {
 
 struct LoadOptions {
-  /// Which run to keep where the input holds several: its number (from 1) or its label. Empty: all.
+  /// The run to keep if the input holds several: its number (from 1) or its label. Empty: all runs.
   std::string run;
-  /// Called from any thread, one call at a time, with stored bytes read so far and in all; return
-  /// false to cancel.
+  /// Called with the number of (compressed) bytes read so far and in total. Calls come from any
+  /// thread, but never two at a time. Return false to cancel.
   std::function<bool(std::int64_t done, std::int64_t total)> progress;
-  /// Of several processes that read one job, each with judge_runs off.
+  /// The part of the files that this process reads, if several processes read one job together.
+  /// Each of them sets judge_runs to false, because it does not see all ranks.
   Share share = {};
-  /// Report ranks that are missing or did not record the same as others.
+  /// Report ranks that are missing, and ranks that recorded fewer collectives than others.
   bool judge_runs = true;
 };
 
 struct Recording {
-  std::vector<Run> runs;  ///< by time of their first event; empty only if the share is
+  std::vector<Run> runs;  ///< by time of their first event; empty only if the share has no trace
 };
 
-/// Inputs are files, folders, globs, and "-" for standard input. A named file that is no trace is
-/// an Error; inside a folder such files are passed over with a diagnostic, as long as something
-/// else is readable.
+/// Inputs are files, folders, globs, and "-" for standard input. A file that is named and is not a
+/// trace is an Error. Inside a folder, such files are skipped with a diagnostic, as long as another
+/// file is readable. Linear in the input, apart from sorting.
 Result<Recording> load(const std::vector<std::string>& inputs, const LoadOptions& options,
                        Diagnostics& diagnostics);
 

@@ -139,7 +139,7 @@ TEST_F(LoadTest, UnknownRunIsAUsageErrorThatListsThem) {
   EXPECT_NE(r.error().message.find("1  a (1 ranks)"), std::string::npos) << r.error().message;
 }
 
-TEST_F(LoadTest, JobsSideBySideAreToldApartByName) {
+TEST_F(LoadTest, JobsInOneFolderAreSeparatedByName) {
   for (const char* job : {"resnet", "vgg"}) {
     for (int rank : {0, 1})
       put(std::string(job) + "-r" + std::to_string(rank) + ".json",
@@ -152,7 +152,7 @@ TEST_F(LoadTest, JobsSideBySideAreToldApartByName) {
   EXPECT_EQ(r.runs[0].ranks.size(), 2u);
 }
 
-TEST_F(LoadTest, JobsAtTheSameTimeAreToldApartByBareNames) {
+TEST_F(LoadTest, JobsAtTheSameTimeAreSeparatedByNamesWithoutDigits) {
   for (const char* name : {"jobA0", "jobA1", "jobB0", "jobB1"}) {
     put(std::string(name) + ".json", text_of({.rank = name[4] - '0', .pid = name[3] + name[4]}));
   }
@@ -237,7 +237,7 @@ TEST_F(LoadTest, ExecutionTracesAloneAreAnError) {
   EXPECT_NE(load_error(path).message.find("no times"), std::string::npos);
 }
 
-TEST_F(LoadTest, ForeignFilesInAFolderArePassedOver) {
+TEST_F(LoadTest, ForeignFilesInAFolderAreSkipped) {
   put("README.md", "# notes");
   put("links.json", R"({"bytes":[1,2]})");
   put("r0.json", text_of({.world = 1}));
@@ -265,7 +265,7 @@ TEST_F(LoadTest, ManyMissingRanksAreCountedAndTheFirstEightNamed) {
       << diagnostics_.all()[0].places[0];
 }
 
-TEST_F(LoadTest, WorldThatCannotBeIsUnknown) {
+TEST_F(LoadTest, ImplausibleWorldSizeCountsAsUnknown) {
   put("trace.json", text_of({.rank = 2000000000, .world = 2000000001}));
   const Recording r = load_folder();
   EXPECT_EQ(r.runs[0].world, 1);
@@ -286,7 +286,7 @@ TEST_F(LoadTest, RankBeyondItsWorldIsTakenFromTheName) {
 }
 
 TEST_F(LoadTest, DamagedGzipIsNotCalledEmpty) {
-  // The header is sound; the first block has a type that does not exist.
+  // The header is valid; the first block has a type that does not exist.
   std::string damaged("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
   damaged.resize(2000, '\xff');
   const Error error = load_error(put("damaged.json.gz", damaged));
@@ -297,15 +297,15 @@ TEST_F(LoadTest, DamagedGzipIsNotCalledEmpty) {
   EXPECT_NE(error.message.find("copy the file again"), std::string::npos) << error.message;
 }
 
-TEST_F(LoadTest, WhatCannotBeUsedIsAnErrorWithFileAndAdvice) {
+TEST_F(LoadTest, AnUnusableFileIsAnErrorWithFileAndAdvice) {
   const std::string empty = put("empty.json", "");
   EXPECT_EQ(load_error(empty).file, empty);
   EXPECT_EQ(load_error(empty).byte, 0);
   EXPECT_NE(load_error(empty).message.find("empty"), std::string::npos);
 
   const std::string other = put("other.json", R"({"name": "package"})");
-  EXPECT_NE(load_error(other).message.find("JSON, but no trace"), std::string::npos);
-  EXPECT_NE(load_error(put("a.bin", "\x01\x02")).message.find("no trace"), std::string::npos);
+  EXPECT_NE(load_error(other).message.find("JSON, but not a trace"), std::string::npos);
+  EXPECT_NE(load_error(put("a.bin", "\x01\x02")).message.find("not a trace"), std::string::npos);
 
   EXPECT_EQ(load_error((folder_ / "nobody.json").string()).code, ErrorCode::kNotFound);
   fs::create_directories(folder_ / "void");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which format a file has, by how it begins.
+// Recognises the format of a file by its beginning.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,17 @@
 
 namespace weft::trace {
 
-/// How much of the (uncompressed) content readers are shown.
+/// How many bytes of the (uncompressed) content readers get to recognise their format.
 constexpr std::size_t kHeadSize = 64u << 10;
 
 struct Format {
-  const Reader* reader = nullptr;  ///< the surest; null if none is sure at all
-  bool execution_trace = false;    ///< a PyTorch execution trace rather than that
-  bool probe_log = false;          ///< a log of one of Weft's probes rather than all that
+  const Reader* reader = nullptr;  ///< the reader that is most certain; null if none knows it
+  bool execution_trace = false;    ///< a PyTorch execution trace; ignore `reader`
+  bool probe_log = false;          ///< a log of one of Weft's probes; ignore the others
 
   bool known() const { return reader != nullptr || companion(); }
-  /// Belongs to the recording of the same process, which only its content tells.
+  /// The file complements the trace of the same process. Its name may not tell which process that
+  /// is; its content does.
   bool companion() const { return execution_trace || probe_log; }
 };
 

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// How traces are sorted into runs. Only a repeated rank proves that there are several runs, so a
+// group of traces is split only while some rank occurs twice in it (split()):
+//   level 0: by folder;
+//   level 1: by the part of the file name before the rank ("resnet50-w4");
+//   level 2: by the file name without digits, if every part then holds the same ranks;
+//   level 3: drop duplicates (same rank, overlapping times), then split by time.
+// A group without repeats is still split if its folders were recorded more than an hour apart
+// (split_by_era()). Before all that, exact copies are dropped, and jobs of different world size are
+// separated. Clocks come last, because hosts need not agree on the time.
 #include "weft/trace/runs/runs.h"
 
 #include <algorithm>
@@ -16,24 +25,24 @@ namespace {
 
 constexpr DiagnosticKind kDuplicate{
     "duplicate-rank", Severity::kWarning,
-    "a rank was found twice at the same time; the recording with more events was kept",
+    "there are two recordings of a rank from the same time; the one with more events was kept",
     "remove the copy, or name only the files of one job"};
 constexpr DiagnosticKind kRankAssumed{
     "rank-assumed", Severity::kInfo,
-    "nothing says which rank this is; the lowest free number was taken",
+    "neither the content nor the name of the file tells the rank; the lowest free number was used",
     "initialise torch.distributed before the profiler, or put the rank into the file name"};
 constexpr DiagnosticKind kMissing{
     "missing-rank", Severity::kWarning,
-    "ranks of the job have no recording; what they do in collectives is not known",
-    "give the files of all ranks, or expect wider error bars"};
-
+    "ranks of the job have no recording, so their part in collectives is unknown",
+    "pass the files of all ranks, or expect wider error bars"};
 constexpr DiagnosticKind kHostOrder{
     "host-order-assumed", Severity::kInfo,
-    "profiles of several hosts were joined into one run; ranks follow the names of the hosts",
-    "nothing needs to be done, unless single ranks are looked at"};
+    "profiles of several hosts were joined into one run; ranks are numbered by host name",
+    "nothing needs to be done, unless you look at single ranks"};
 
+/// Folders whose recordings begin further apart than this hold different jobs.
 constexpr Nanos kSameJob = 3600 * kSecond;
-/// Hosts that are profiled together start within this time of each other.
+/// Profiles of hosts that are recorded together overlap in time, give or take this long.
 constexpr Nanos kSameProfile = 60 * kSecond;
 
 using Group = std::vector<RankTrace>;
@@ -64,7 +73,8 @@ bool has_repeats(const Group& group) {
                      [&](const RankTrace& t) { return !seen.insert(t.rank).second; });
 }
 
-// Unknown ranks: one process each, numbered in the order in which a launcher starts them.
+// Numbers the traces of a folder whose rank is unknown. Each is one process; launchers start local
+// ranks in order, so the order of process ids is probably that of the ranks.
 void number_unknown_ranks(Group& group, const std::string& folder, Diagnostics& diagnostics) {
   std::set<std::int32_t> used;
   std::vector<RankTrace*> unknown;
@@ -87,7 +97,8 @@ void number_unknown_ranks(Group& group, const std::string& folder, Diagnostics& 
   }
 }
 
-// Keeps the larger of two recordings of one rank that overlap in time.
+// Of two recordings of one rank that overlap in time, keeps the one with more events. `same` can
+// exclude further pairs.
 void drop_duplicates(Group& group,
                      const std::function<bool(const RankTrace&, const RankTrace&)>& same,
                      Diagnostics& diagnostics) {
@@ -113,7 +124,8 @@ void drop_duplicates(Group& group,
   group.resize(out);
 }
 
-// Copies, whole or cut, of one recording: their events lie at the very same times.
+// Whether one trace is a copy of the other, complete or cut. Checks whether most of a sample of the
+// smaller one's events start at exactly the time of an event of the larger one.
 bool same_recording(const RankTrace& a, const RankTrace& b) {
   if (a.rank < 0 || a.process != b.process || a.host != b.host) return false;
   const RankTrace& small = a.events.size() < b.events.size() ? a : b;
@@ -141,7 +153,7 @@ std::vector<Group> split_by(Group group, Key key) {
   return out;
 }
 
-// A key is worth splitting by only if it parts two recordings of the same rank.
+// Whether the key differs between two recordings of the same rank; else splitting by it is useless.
 template <class Key>
 bool parts_repeats(const Group& group, Key key) {
   std::map<std::int32_t, decltype(key(group.front()))> first;
@@ -152,8 +164,9 @@ bool parts_repeats(const Group& group, Key key) {
   return false;
 }
 
-// The last resort: the same ranks, one after the other. If all ranks were recorded equally often,
-// the k-th recordings belong together, whatever the clocks say; else those that overlap.
+// The last resort for repeated ranks that nothing else separates. If all ranks were recorded
+// equally often, the k-th recording of each rank belongs to run k, whatever the clocks show. Else
+// recordings that overlap in time belong together.
 std::vector<Group> split_by_time(Group group) {
   std::sort(group.begin(), group.end(), [](const RankTrace& a, const RankTrace& b) {
     return std::tuple(begin_of(a), a.rank, a.file) < std::tuple(begin_of(b), b.rank, b.file);
@@ -186,8 +199,9 @@ std::vector<Group> split_by_time(Group group) {
   return runs;
 }
 
-// Different folders and hours apart: different jobs, even where their ranks would fit together.
-// Within a folder the names decide, since hosts need not agree on the time at all.
+// Splits folders that were recorded more than an hour apart: they hold different jobs, even if
+// their ranks would fit together. Files of one folder stay together, since the clocks of their
+// hosts may differ by any time.
 std::vector<Group> split_by_era(Group group) {
   std::map<std::string, Group> folders;
   for (RankTrace& trace : group) folders[folder_of(trace)].push_back(std::move(trace));
@@ -211,14 +225,14 @@ std::vector<Group> split_by_era(Group group) {
   return eras;
 }
 
-// The name without its numbers: times and process ids differ from rank to rank.
+// The file name without digits, because times and process ids differ from rank to rank.
 std::string bare_name(const RankTrace& trace) {
   std::string name = std::filesystem::path(trace.file).filename().string();
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
   return name;
 }
 
-// Splitting by name is no use if it leaves every file alone.
+// Whether names separate runs. They do not if every file has a name of its own.
 template <class Key>
 bool names_runs(const Group& group, Key key) {
   std::set<std::string> names;
@@ -230,7 +244,8 @@ bool names_runs(const Group& group, Key key) {
   return parts_repeats(group, key) && (ranks.size() == 1 || names.size() < group.size());
 }
 
-// Whether every part would hold all ranks: then the names tell jobs apart, not copies.
+// Like names_runs(), and every part holds the same ranks. Then the names belong to different jobs
+// and not to copies of single files.
 template <class Key>
 bool names_whole_runs(const Group& group, Key key) {
   std::map<std::string, std::set<std::int32_t>> ranks;
@@ -240,6 +255,7 @@ bool names_whole_runs(const Group& group, Key key) {
          });
 }
 
+// Splits recursively until no rank is repeated; see the head of this file.
 std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostics) {
   if (!has_repeats(group)) return split_by_era(std::move(group));
   std::vector<Group> parts;
@@ -265,8 +281,8 @@ std::vector<Group> split(Group group, std::size_t level, Diagnostics& diagnostic
   return out;
 }
 
-// A device profile numbers the devices of its own host. The files of one folder that overlap in
-// time are the hosts of one job, whose ranks count on from host to host.
+// For profiles that number the devices of their own host (JAX, XLA). The files of one folder that
+// overlap in time are the hosts of one job; their ranks are numbered from host to host.
 std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagnostics) {
   struct Host {
     Group ranks;
@@ -290,7 +306,8 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
       for (Span all = first->span; last != hosts.end() && all.overlaps(last->span); ++last) {
         all.end = std::max(all.end, last->span.end);
       }
-      // Names may tell the order ("r0.xplane.pb"); else hosts do.
+      // If all file names contain a rank ("r0.xplane.pb"), they tell the order; else the names of
+      // the hosts do.
       const bool named = std::all_of(first, last, [](const Host& host) {
         return rank_from_name(host.ranks.front().file) >= 0;
       });
@@ -302,7 +319,8 @@ std::vector<Group> join_hosts(std::vector<FileTraces> files, Diagnostics& diagno
         return std::tuple(rank(x), x.host, x.file) < std::tuple(rank(y), y.host, y.file);
       });
       if (last - first > 1 && !named) diagnostics.add(kHostOrder, folder, last - first);
-      // Files of one device each are named after their ranks, of which not all need be here.
+      // If each file holds one device, the number in its name is the rank itself. Then some ranks
+      // may be missing; else ranks are counted.
       std::set<std::int32_t> names;
       const bool rank_each = named && std::all_of(first, last, [&](const Host& host) {
                                return host.ranks.size() == 1 &&
@@ -332,7 +350,8 @@ std::string rank_list(const MissingRanks& missing) {
   return more > 0 ? text + " and " + std::to_string(more) + " more" : text;
 }
 
-// What most file names say; names that only tell hosts and times give way to their folder.
+// The most frequent beginning of the file names. Names that only contain a host and a time do not
+// describe the job, so the name of their folder counts instead.
 std::string label_of(const Group& group) {
   std::map<std::string, int> votes;
   std::string best;
@@ -358,7 +377,7 @@ Run make_run(Group group) {
   return run;
 }
 
-// Labels are how --run names a run, so no two may be alike.
+// Users choose a run by its label (--run), so labels must be unique.
 void make_labels_unique(std::vector<Run>& runs) {
   std::map<std::string, int> uses;
   for (const Run& run : runs) ++uses[run.label];
@@ -385,7 +404,7 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
   }
   for (Group& run : join_hosts(std::move(hosts), diagnostics)) groups.push_back(std::move(run));
   drop_duplicates(loose, same_recording, diagnostics);
-  // Jobs of different size are different jobs.
+  // Traces with different world sizes belong to different jobs.
   for (Group& world : split_by(std::move(loose), [](const RankTrace& t) { return t.world; })) {
     std::set<std::string> folders;
     for (const RankTrace& trace : world) folders.insert(folder_of(trace));
@@ -409,7 +428,7 @@ std::vector<Run> sort_into_runs(std::vector<FileTraces> files, Diagnostics& diag
 MissingRanks missing_ranks(const Run& run) {
   MissingRanks missing;
   std::int32_t next = 0;
-  // A job of thousands may have one file: gaps are counted, not walked.
+  // A job of many thousand ranks may have one file only, so count gaps without walking over them.
   const auto gap_until = [&](std::int32_t end) {
     if (end <= next) return;
     missing.count += end - next;
@@ -426,7 +445,7 @@ MissingRanks missing_ranks(const Run& run) {
 }
 
 void report_missing_ranks(const Run& run, Diagnostics& diagnostics) {
-  // Op timelines fold the shards of a layer into one row on purpose.
+  // Op timelines show all tensor-parallel shards as one rank, so ranks are missing on purpose.
   if (run.ranks.front().stage >= 0) return;
   const MissingRanks missing = missing_ranks(run);
   if (missing.count == 0) return;

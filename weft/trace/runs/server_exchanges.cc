@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// TensorFlow cuts a graph that runs on several hosts at the edges between them, and replaces each
+// edge by a _Send and a _Recv node. A profile has an event for each. The data of an edge is on its
+// way from the moment when the sender has it and the receiver has asked for it, until the receiver
+// has it.
 #include "weft/trace/runs/server_exchanges.h"
 
 #include <algorithm>
@@ -15,14 +19,15 @@ namespace {
 
 constexpr std::string_view kSend = ":_Send";
 constexpr std::string_view kReceive = ":_Recv";
-/// Ends the names of lanes that hold nothing else.
+/// Suffix of the names of the lanes that add_exchanges() adds.
 constexpr std::string_view kOfServers = " (parameter servers)";
 constexpr const char* kPull = "pull";
 constexpr const char* kPush = "push";
 
-/// An end of an exchange: TensorFlow names the two nodes of one edge "mul/_19" and "mul/_20".
+/// One end of an exchange. TensorFlow names the two nodes of an edge with consecutive numbers, the
+/// _Send first: "mul/_19" and "mul/_20".
 struct Node {
-  std::int64_t execution = -1;
+  std::int64_t execution = -1;  // number of the function's execution, the same on both sides
   std::string edge;
   std::int64_t number = -1;
 
@@ -50,7 +55,7 @@ std::map<Node, std::uint32_t> nodes_of(const RankTrace& trace, std::string_view 
   return nodes;
 }
 
-/// The event of the sender, if there is one.
+/// The event of the _Send node that belongs to this _Recv node; kNone if it was not recorded.
 std::uint32_t sender_of(const std::map<Node, std::uint32_t>& sends, Node receive) {
   --receive.number;
   const auto found = sends.find(receive);
@@ -75,7 +80,8 @@ class Exchanges {
   std::uint32_t collective(const std::string& way, Bytes bytes) {
     CollectiveDetail detail;
     detail.name = rank_.names.intern("pushpull");
-    // Nobody else takes part, and what is sent goes another way than what is got.
+    // The group has one member, so no other rank takes part. Pulls and pushes are groups of their
+    // own, because a network carries both directions at the same time.
     detail.group = rank_.names.intern(way + " of rank " + std::to_string(rank_.rank));
     detail.group_size = 1;
     if (bytes > 0) {
@@ -86,7 +92,8 @@ class Exchanges {
     return static_cast<std::uint32_t>(rank_.collectives.size() - 1);
   }
 
-  /// The first row of its kind that is free then.
+  /// The first lane of this kind that is free at `start`. Exchanges overlap, but the events of one
+  /// lane must not.
   std::uint32_t lane(const std::string& way, Nanos start, Nanos end) {
     auto& rows = rows_[way];
     auto row =
@@ -112,7 +119,8 @@ struct Exchange {
   Bytes bytes;
 };
 
-/// What `to` received from `from`, on the clock of the rank.
+/// Finds the exchanges that `to` received from `from`. Adding the shifts gives times on the clock
+/// of the rank.
 void find_exchanges(const RankTrace& from, Nanos from_shift, const RankTrace& to, Nanos to_shift,
                     const std::string& way, std::vector<Exchange>& found) {
   const auto sends = nodes_of(from, kSend);

@@ -15,22 +15,22 @@
 namespace weft::trace {
 namespace {
 
-constexpr DiagnosticKind kLent{
+constexpr DiagnosticKind kStepsOfChief{
     "steps-of-chief", Severity::kInfo,
-    "ranks take no steps of their own; those that their chief marked were taken, by its clock",
+    "ranks mark no steps of their own; they use those of their chief, on its clock",
     "nothing needs to be done, unless the clocks of the hosts are far apart"};
 
 std::filesystem::path folder_of_service(const RankTrace& trace) {
   return std::filesystem::path(trace.file).parent_path();
 }
 
-/// How the clocks of services lie to those of ranks.
+/// Offsets between the clocks of services and of ranks.
 class ServiceClocks {
  public:
   explicit ServiceClocks(const Run& run) : run_(run), ties_(clock_ties(run)) {}
 
-  /// What to add to times of the service to get times of the rank. Nothing is known about hosts
-  /// between which no transfers were recorded; their clocks are taken to agree.
+  /// What to add to times of the service to get times of the rank. If the two run on different
+  /// hosts and no transfers between them were recorded, their clocks are assumed to agree.
   Nanos shift(std::size_t rank, const RankTrace& service) const {
     const Nanos epochs = service.epoch - run_.ranks[rank].epoch;
     if (same_host(run_.ranks[rank], service)) return epochs;
@@ -57,7 +57,8 @@ class ServiceClocks {
   std::vector<ClockTie> ties_;
 };
 
-/// Whether most of what a rank moves crosses a network; taken to, if nothing was recorded of it.
+/// Whether most bytes that a rank sends and receives cross a network. True if no transfers were
+/// recorded.
 bool talks_to_other_hosts(const RankTrace& rank) {
   const auto host = [](std::string_view address) { return address.substr(0, address.rfind(':')); };
   Bytes here = 0, elsewhere = 0;
@@ -68,7 +69,7 @@ bool talks_to_other_hosts(const RankTrace& rank) {
   return elsewhere >= here;
 }
 
-/// The last time at which something of the rank ends within a step.
+/// The end of the last work of the rank within a step.
 Nanos work_ends(const RankTrace& rank, const StepMark& step) {
   Nanos last = step.start;
   const Events& e = rank.events;
@@ -80,7 +81,8 @@ Nanos work_ends(const RankTrace& rank, const StepMark& step) {
   return last;
 }
 
-/// The chief ends a step when all ranks have done what it gave them.
+/// Adds a barrier from the end of the rank's work to the end of the step, because the chief ends a
+/// step when all ranks have done their work.
 void wait_for_all(RankTrace& rank, std::uint32_t lane, const StepMark& step) {
   CollectiveDetail barrier;
   barrier.name = rank.names.intern("barrier");
@@ -91,14 +93,15 @@ void wait_for_all(RankTrace& rank, std::uint32_t lane, const StepMark& step) {
                       step.end - start);
 }
 
-void lend_steps(const RankTrace& chief, RankTrace& rank, Nanos shift, Diagnostics& diagnostics) {
+void add_steps_of_chief(const RankTrace& chief, RankTrace& rank, Nanos shift,
+                        Diagnostics& diagnostics) {
   const auto lane = static_cast<std::uint32_t>(rank.lanes.size());
   rank.lanes.push_back({false, 0, static_cast<std::int64_t>(lane), -1, "steps of the chief"});
   for (const StepMark& step : chief.steps) {
     rank.steps.push_back({step.number, lane, step.start + shift, step.end + shift});
     wait_for_all(rank, lane, rank.steps.back());
   }
-  diagnostics.add(kLent, "rank " + std::to_string(rank.rank) + ": " + chief.file);
+  diagnostics.add(kStepsOfChief, "rank " + std::to_string(rank.rank) + ": " + chief.file);
 }
 
 }  // namespace
@@ -136,7 +139,7 @@ void join_services(Run& run, Diagnostics& diagnostics) {
                                   [](const RankTrace& s) { return !s.steps.empty(); });
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     RankTrace& rank = run.ranks[r];
-    // A rank that was packed beside its services was joined before.
+    // A packed rank may contain its exchanges already; do not add them again.
     const bool joined = has_exchanges(rank);
     for (const RankTrace& service : run.services) {
       if (joined) break;
@@ -144,13 +147,13 @@ void join_services(Run& run, Diagnostics& diagnostics) {
                     !ServiceClocks::same_host(rank, service));
     }
     if (chief != run.services.end() && rank.steps.empty()) {
-      lend_steps(*chief, rank, clocks.shift(r, *chief), diagnostics);
+      add_steps_of_chief(*chief, rank, clocks.shift(r, *chief), diagnostics);
     }
   }
 }
 
 std::int32_t ranks_far_from_servers(const Run& run) {
-  std::vector<std::string_view> servers;  // where each runs
+  std::vector<std::string_view> servers;  // the host of each server
   for (const RankTrace& service : run.services) {
     if (service.steps.empty() && !service.host.empty()) servers.push_back(service.host);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded processes of a job that are no ranks: parameter servers, and the chief that has workers
-// run steps which it counts alone. Told by the names that `weft record` gives to their files.
+// Recorded processes of a job that are not ranks ("services"): parameter servers, and the chief of
+// a TensorFlow job, which gives work to the workers and alone counts the steps. They are recognised
+// by the file names that `weft record` gives them.
 #pragma once
 
 #include <string_view>
@@ -11,20 +12,22 @@
 
 namespace weft::trace {
 
-/// "server0.mxnet.json", "chief.xplane.pb".
+/// Whether the file has such a name, for example "server0.mxnet.json" or "chief.xplane.pb".
 bool is_service_file(std::string_view path);
 
-/// Gives each service to the run whose files lie beside it, the first of several. Those that have
-/// no run stay in `services`.
+/// Moves each service to the first run whose files lie in the same folder. Services without such a
+/// run stay in `services`.
 void attach_services(std::vector<Run>& runs, std::vector<RankTrace>& services);
 
-/// Tells ranks what their services know about them: what they exchange with servers, and, where
-/// they mark no steps, those of the chief, at whose end it waits for all of them. Clocks of other
-/// hosts are set by the transfers recorded between them, so those must be attached before.
+/// Adds to the ranks what the services recorded about them: exchanges with servers and, if a rank
+/// marks no steps, the steps of the chief. At the end of a step the chief waits for all ranks, so
+/// each step ends with a barrier. The clocks of services on other hosts are set by the recorded
+/// transfers between the hosts, so logs of probes must have been attached before.
 void join_services(Run& run, Diagnostics& diagnostics);
 
-/// How many ranks reach a parameter server over a network, rather than on its host; of several
-/// servers, the one that most do. Where servers were not recorded, those that talk to other hosts.
+/// The number of ranks that reach a parameter server over a network (and not on their own host). If
+/// there are several servers, the largest number. If no server was recorded: the number of ranks
+/// that talk mostly to other hosts.
 std::int32_t ranks_far_from_servers(const Run& run);
 
 }  // namespace weft::trace

@@ -20,7 +20,7 @@ RankTrace trace_of(const std::string& file, Nanos epoch) {
   return std::move(rank.trace);
 }
 
-TEST(Services, AreToldByTheNamesOfTheirFiles) {
+TEST(Services, AreRecognisedByTheNamesOfTheirFiles) {
   EXPECT_TRUE(is_service_file("traces/server0.mxnet.json"));
   EXPECT_TRUE(is_service_file("server12.xplane.pb"));
   EXPECT_TRUE(is_service_file("traces/chief.xplane.pb"));
@@ -30,7 +30,7 @@ TEST(Services, AreToldByTheNamesOfTheirFiles) {
   EXPECT_FALSE(is_service_file("server0/r1.json"));
 }
 
-TEST(Services, GoToTheRunBesideThem) {
+TEST(Services, BelongToTheRunInTheSameFolder) {
   std::vector<Job> runs(2);
   runs[0].ranks.push_back(trace_of("a/r0.xplane.pb", 0));
   runs[1].ranks.push_back(trace_of("b/r0.xplane.pb", 0));
@@ -47,7 +47,7 @@ TEST(Services, GoToTheRunBesideThem) {
   EXPECT_EQ(services[0].file, "c/server0.xplane.pb");
 }
 
-TEST(Services, TheChiefLendsItsStepsToRanksThatMarkNone) {
+TEST(Services, RanksWithoutStepsUseThoseOfTheChief) {
   std::vector<Job> runs(1);
   runs[0].ranks.push_back(trace_of("r0.xplane.pb", 1000));
   runs[0].ranks.push_back(trace_of("r1.xplane.pb", 1000));
@@ -68,8 +68,8 @@ TEST(Services, TheChiefLendsItsStepsToRanksThatMarkNone) {
   EXPECT_EQ(diagnostics.count_of("steps-of-chief"), 1);
 }
 
-/// A worker that pulls one tensor and pushes another in execution 7; the server whose clock reads
-/// 1000 ns more has them on their way for 30 and 20 ns.
+/// A worker that pulls one tensor and pushes another one in execution 7. The server's clock is
+/// 1000 ns ahead. The transfers take 30 and 20 ns.
 struct MadeExchange {
   MadeExchange() : worker(1, 2), server(0, 1) {
     worker.trace.host = "host1";
@@ -78,7 +78,7 @@ struct MadeExchange {
     send(server, "w/_1:_Send", 1115, 5);
     send(worker, "g/_3:_Send", 200, 10);
     receive(server, "g/_4:_Recv", 1050, 180, 4000);
-    receive(server, "other/_4:_Recv", 1050, 180, 4000);  // of a worker that is not there
+    receive(server, "other/_4:_Recv", 1050, 180, 4000);  // from a worker that was not recorded
   }
   static void send(MadeRank& from, const char* name, Nanos start, Nanos duration) {
     from.trace.events.external_id[from.host(name, start, duration)] = 7;
@@ -93,7 +93,7 @@ struct MadeExchange {
   MadeRank worker, server;
 };
 
-TEST(ServerExchanges, LastFromTheLaterEndUntilTheReceiverHasIt) {
+TEST(ServerExchanges, LastFromTheLaterSideUntilTheReceiverHasTheData) {
   MadeExchange made;
   RankTrace& rank = made.worker.trace;
   const std::size_t before = rank.events.size();
@@ -112,7 +112,7 @@ TEST(ServerExchanges, LastFromTheLaterEndUntilTheReceiverHasIt) {
   EXPECT_NE(calls[0].group, calls[1].group);
 }
 
-TEST(ServerExchanges, OnOneHostAreItsWork) {
+TEST(ServerExchanges, OnOneHostAreHostWork) {
   MadeExchange made;
   add_exchanges(made.worker.trace, made.server.trace, -1000, false);
   EXPECT_EQ(made.worker.trace.events.kind.back(), EventKind::kHostOp);
@@ -144,7 +144,8 @@ TEST(Services, TransfersBetweenProcessesSetTheirClocks) {
   Job& run = runs[0];
   run.ranks.push_back(trace_of("r0.xplane.pb", 0));
   run.ranks[0].host = "host1";
-  // The chief's clock is 50 ms ahead: what it sends arrives before, what it gets was sent later.
+  // The chief's clock is 50 ms ahead. So data from the chief seems to arrive before it is sent, and
+  // data to the chief seems to take 50 ms.
   const Nanos ahead = 50 * kMillisecond;
   const auto end_of = [](const char* local, const char* peer, Nanos sent, Nanos got) {
     Wire wire;
@@ -167,7 +168,7 @@ TEST(Services, TransfersBetweenProcessesSetTheirClocks) {
   EXPECT_NEAR(static_cast<double>(run.ranks[0].steps[0].start), 0, 5'000);
 }
 
-TEST(Services, RanksBesideAServerAreNotFarFromIt) {
+TEST(Services, RanksOnTheHostOfAServerAreNotFarFromIt) {
   Job run;
   for (const char* host : {"host0", "host1.cluster", "host2"}) {
     run.ranks.push_back(trace_of("r", 0));

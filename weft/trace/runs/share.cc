@@ -13,13 +13,15 @@
 namespace weft::trace {
 namespace {
 
-// "node1-4711.wire.weftlog" names a process: a probe starts before the rank is known.
+// The rank in the file's name, -1 if there is none. The number in "node1-4711.wire.weftlog" is a
+// process id, because a probe starts before the rank is known.
 std::int32_t rank_of(const std::string& file) {
   const bool named_by_process = file.ends_with(".weftlog") && !name_before_rank(file).empty();
   return named_by_process ? -1 : rank_from_name(file);
 }
 
-// What cannot be read is some process's like any other: reading it, that one says why.
+// Whether the file is an execution trace or a log of a probe. An unreadable file is not: it goes to
+// one process only, which then reports the error.
 bool is_companion(const std::string& file) {
   const auto source = open_file(file);
   if (!source) return false;
@@ -52,6 +54,7 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
     mine.push_back(file);
     has_recording = true;
   }
+  // Without a trace there is nothing to attach the common files to.
   if (!has_recording) mine.clear();
   return mine;
 }

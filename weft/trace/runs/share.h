@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a job divided over processes that mpirun or srun started.
+// Divides the files of a job among several processes that mpirun or srun started, so that they can
+// read it together.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace weft::trace {
 
-/// One process of several; the usual one is alone.
+/// The index of this process among all processes. By default there is one process only.
 struct Share {
   std::int64_t index = 0;
   std::int64_t count = 1;
@@ -16,10 +17,11 @@ struct Share {
   bool divided() const { return count > 1; }
 };
 
-/// The files of `sorted` that this process reads: every count-th rank, as file names tell ranks.
-/// All files of one rank in one folder stay together; files that name no rank are dealt out like
-/// ranks, but for execution traces and logs of probes: nobody knows yet whose they are, so every
-/// process gets them.
+/// The files of `sorted` that this process reads: those of every count-th rank. Ranks are read from
+/// file names. All files of one rank in one folder go to the same process. A file without rank in
+/// its name counts as a rank of its own. Two kinds of files go to every process that has a rank:
+/// execution traces and logs of probes without rank in their names, because only their content
+/// tells whose they are, and traces of parameter servers.
 std::vector<std::string> files_of_share(const std::vector<std::string>& sorted, const Share& share);
 
 }  // namespace weft::trace

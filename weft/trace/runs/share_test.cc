@@ -13,7 +13,7 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-TEST(Share, WhoIsAloneGetsAll) {
+TEST(Share, ASingleProcessGetsAllFiles) {
   const Files files{"a/r0.json", "a/r1.json", "b.json"};
   EXPECT_EQ(files_of_share(files, {}), files);
 }
@@ -31,7 +31,7 @@ TEST(Share, RanksOfDifferentFoldersAreDifferent) {
   EXPECT_EQ(files_of_share(files, {1, 2}), Files{"b/r0.json"});
 }
 
-TEST(Share, ServersAndTheChiefGoToAllWhoHaveARank) {
+TEST(Share, ServersAndTheChiefGoToAllProcessesThatHaveARank) {
   const Files files{"a/chief.xplane.pb", "a/r0.xplane.pb", "a/r1.xplane.pb", "a/server0.xplane.pb"};
   EXPECT_EQ(files_of_share(files, {1, 2}), (Files{files[0], files[2], files[3]}));
   EXPECT_EQ(files_of_share(files, {2, 3}), Files{});
@@ -53,7 +53,7 @@ TEST(Share, EveryFileHasExactlyOneReader) {
   }
 }
 
-TEST(Share, CompanionsThatNameNoRankGoToAllWhoHaveARecording) {
+TEST(Share, CompanionsWithoutRankGoToAllProcessesThatHaveATrace) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(testing::TempDir()) / "weft_share";
   fs::create_directories(folder);
