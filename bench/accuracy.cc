@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// accuracy [--markdown] [TRACES_DIR]: how close Weft's answers are to the truth, one table a bar.
-// Exit status 0: every bar holds; 1: one fails; 3: something could not be read; 4: nothing to
-// measure on. `accuracy --markdown > docs/reference/accuracy.md` regenerates that page.
+// accuracy [--markdown] [TRACES_DIR]: measures how close Weft's answers are to the truth. It prints
+// one table per acceptance bar, which is the largest error that is accepted. Exit status: 0 if no
+// bar fails, 1 if one fails, 3 if a file could not be read, 4 if there are no recordings.
+// `accuracy --markdown > docs/reference/accuracy.md` regenerates that page.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -15,9 +16,10 @@ using namespace weft::accuracy;
 
 constexpr const char* kPage =
     "# Accuracy\n\n"
-    "How close Weft's answers are to the truth. `make accuracy` measures this page anew, on the\n"
-    "recordings in `../shared/traces` (or in a folder of the same kind). MISSED marks a figure\n"
-    "beyond its bar that the recording itself does not allow to be met.\n\n";
+    "How close Weft's answers are to the truth. Every table has a *bar*: the largest error that\n"
+    "is accepted. `make accuracy` measures all figures again, on the recordings in\n"
+    "`../shared/traces` (or in another folder with the same layout). MISSED marks a figure that\n"
+    "exceeds its bar, but for which the recording itself allows no better one.\n\n";
 
 struct Bars {
   SelfReplayBar self_replay;
@@ -62,7 +64,8 @@ int main(int argc, char** argv) {
     return 3;
   }
   if (sets->empty()) {
-    std::printf("accuracy: no recordings at %s; name their folder\n", folder.c_str());
+    std::printf("accuracy: no recordings at %s; give the folder that contains them\n",
+                folder.c_str());
     return 4;
   }
   Bars bars;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Most bars compare one prediction with one measured time. HeldOutStepBar is the exception: the
+// recorded steps of a job differ by chance, and no prediction can foresee that. So next to its
+// error it reports the error of a trivial predictor (the mean of the other steps, "scatter") and a
+// lower bound for the error of any prediction within the range of the other steps. A figure that
+// exceeds its bar only because of these is MISSED, not FAIL.
 #include "bench/accuracy_bars.h"
 
 #include <algorithm>
@@ -11,11 +16,12 @@
 namespace weft::accuracy {
 namespace {
 
+// The bars: the largest relative errors that are accepted.
 constexpr double kSelfReplay = 0.01;
 constexpr double kHeldOutMedian = 0.03, kHeldOutWorst = 0.08;
 constexpr double kUnprofiled = 0.04;
 constexpr double kWhatIfMean = 0.025, kWhatIfWorst = 0.06;
-/// A change smaller than this may go either way by noise.
+/// The direction of a smaller change may be chance, so it is not checked.
 constexpr double kClearChange = 0.06;
 constexpr double kSlowdown = 0.01;
 constexpr Nanos kClockError = 50 * kMicrosecond;
@@ -38,7 +44,8 @@ std::optional<double> find(const std::map<std::string, double>& truth, const std
   return it == truth.end() ? std::nullopt : std::optional(it->second);
 }
 
-/// The what-if that a variant of a truth file stands for; empty for those no what-if describes.
+/// The what-if that describes a variant of a truth file: "no_sync" is comm=off, "bucket25" is
+/// ddp.bucket_mb=25. Empty for variants that no what-if describes.
 std::string what_if_of(const std::string& variant) {
   if (variant == "no_sync") return "comm=off";
   if (!variant.starts_with("bucket")) return {};
@@ -97,15 +104,16 @@ Status HeldOutStepBar::add(const JobSet& set, const predict::Job& job) {
 Table HeldOutStepBar::table() const {
   Table table{
       "One step from the others",
-      "Each recorded step predicted from the other steps of the recording, profiler included, per "
-      "rank, by periods on the device. `scatter`: the same without any model, from the mean of the "
-      "other periods; what it misses by is how much the steps themselves differ. The bound is what "
-      "no prediction within the range of the other steps can undercut: how far the step lies "
-      "outside of it. Bars, over all recordings: median 3 %, worst 8 %. MISSED, not failed: the "
-      "worst where the bound of the same recording alone exceeds the bar, the median where the "
-      "scatter does.",
-      {"recording", "median", "worst", "scatter: median", "scatter: worst", "bound: median",
-       "bound: worst"},
+      "Each recorded step is predicted from the other steps of the recording, with profiler, on "
+      "every rank. A step lasts from the end of the device work of the step before to its own. "
+      "`scatter` is the error of the mean of the other steps, without any model: it "
+      "shows how much the steps themselves differ. `lower bound` is how far the step lies outside "
+      "the range of the other steps: no prediction within that range can have a smaller error. "
+      "Bars, over all recordings: median 3 %, worst 8 %. The worst error counts as MISSED rather "
+      "than as failed if the lower bound of the same recording exceeds the bar, and the median "
+      "error if the median of the scatter does.",
+      {"recording", "median", "worst", "scatter: median", "scatter: worst", "lower bound: median",
+       "lower bound: worst"},
       {}};
   std::vector<double> errors, scatter, bounds;
   Verdict worst = Verdict::kPass;
@@ -152,7 +160,7 @@ Status UnprofiledStepBar::add(const JobSet& set, const predict::Job& job) {
 Status WhatIfBar::add(const JobSet& set, const predict::Job& job) {
   const auto recorded = find(set.truth_ms, "bucket25");
   if (!recorded) return {};
-  std::vector<std::pair<double, std::string>> asked;  // by bucket size, comm=off last
+  std::vector<std::pair<double, std::string>> asked;  // sorted by bucket size, comm=off last
   for (const auto& [variant, time] : set.truth_ms) {
     const std::string what_if = what_if_of(variant);
     if (what_if.empty()) continue;
@@ -171,6 +179,8 @@ Status WhatIfBar::add(const JobSet& set, const predict::Job& job) {
     const double error = predicted / truth - 1;
     const double change = truth / *recorded - 1;
     const double predicted_change = predicted / ms(prediction.baseline.step) - 1;
+    // Changes are relative to the recorded configuration, timed and predicted alike, so a constant
+    // error of the prediction cannot hide a wrong direction.
     const bool clear = std::abs(change) > kClearChange;
     const bool right = !clear || (change > 0) == (predicted_change > 0);
     errors_.push_back(std::abs(error));
@@ -187,9 +197,9 @@ Status WhatIfBar::add(const JobSet& set, const predict::Job& job) {
 Table WhatIfBar::table() const {
   Table table{
       "What-ifs",
-      "Other configurations predicted from the recording at 25 MiB and the link table "
-      "beside it, against the job timed in them. Bars: mean error 2.5 %, worst 6 %, and "
-      "the right direction for every change of more than 6 %.",
+      "Other configurations are predicted from the recording with buckets of 25 MiB and the link "
+      "table beside it, and compared with the job timed in these configurations. Bars: mean error "
+      "2.5 %, worst 6 %, and the right direction for every change of more than 6 %.",
       {"recording", "what-if", "timed ms", "predicted ms", "error", "change", "predicted change"},
       rows_};
   if (errors_.empty()) return table;
@@ -239,6 +249,8 @@ Status StragglerBar::add(const std::string& name, const predict::Job& job) {
 void ClockBar::add(const std::string& name, const trace::Run& run) {
   if (run.ranks.size() < 2) return;
   Diagnostics diagnostics;
+  // Real clocks have errors of their own, so recovery is measured against the alignment of the
+  // unchanged recording. The fixed seed makes the figures reproducible.
   const trace::Alignment untouched =
       trace::align(run, trace::match_calls(run, diagnostics), {}, diagnostics);
   std::mt19937 random(11);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bars Weft's answers are held to, one table each. Every class below is fed one recording after
-// the other, so that only one is in memory, and then gives its table.
+// The acceptance bars for Weft's answers. Each class below measures one kind of answer: add() takes
+// one recording after the other, so that only one is in memory at a time, and table() gives the
+// result.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@
 
 namespace weft::accuracy {
 
-/// Replaying a recording unchanged gives its steps back.
+/// How exactly a replay of the unchanged recording gives the recorded steps.
 class SelfReplayBar {
  public:
   void add(const JobSet& set, const predict::Job& job);
@@ -20,12 +21,13 @@ class SelfReplayBar {
 
  private:
   Table table_{"Self-replay",
-               "Each recorded step replayed, per rank; worst error over ranks and steps. Bar: 1 %.",
+               "Every recorded step is replayed on every rank. The error is the worst over ranks "
+               "and steps. Bar: 1 %.",
                {"recording", "ranks", "steps", "worst error"},
                {}};
 };
 
-/// A recorded step predicted from the other recorded steps.
+/// How well one recorded step is predicted from the other recorded steps.
 class HeldOutStepBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -34,14 +36,14 @@ class HeldOutStepBar {
  private:
   struct Figures {
     std::string name;
-    std::vector<double> errors;   ///< by rank and step
-    std::vector<double> scatter;  ///< of the mean of the other recorded periods
-    std::vector<double> bounds;   ///< what the other steps' range allows
+    std::vector<double> errors;   ///< relative error of the prediction, by rank and step
+    std::vector<double> scatter;  ///< the same for the mean of the other recorded steps
+    std::vector<double> bounds;   ///< distance of the step from the range of the other steps
   };
   std::vector<Figures> sets_;
 };
 
-/// The step without profiler, against the same job timed without profiler.
+/// How well the step without profiler is predicted, compared with the job timed without profiler.
 class UnprofiledStepBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -49,14 +51,14 @@ class UnprofiledStepBar {
 
  private:
   Table table_{"Step without profiler",
-               "Predicted from the recording alone, against the job timed twice without profiler "
-               "(`base`, `base_again`). Error: how far the prediction lies outside the two, in "
-               "parts of the nearer. Bar: 4 %.",
+               "The step is predicted from the recording alone and compared with the job timed "
+               "twice without profiler (`base` and `base_again`). The error is 0 between these two "
+               "times; outside of them it is the distance to the nearer one. Bar: 4 %.",
                {"recording", "base ms", "again ms", "predicted ms", "error"},
                {}};
 };
 
-/// Configurations that were not recorded.
+/// How well configurations are predicted that were not recorded.
 class WhatIfBar {
  public:
   Status add(const JobSet& set, const predict::Job& job);
@@ -65,11 +67,11 @@ class WhatIfBar {
  private:
   std::vector<Row> rows_;
   std::vector<double> errors_;
-  int changes_ = 0;        ///< those large enough to have a direction
-  int wrong_changes_ = 0;  ///< of them, predicted the other way
+  int changes_ = 0;        ///< changes that are large enough to have a clear direction
+  int wrong_changes_ = 0;  ///< those of them that were predicted in the wrong direction
 };
 
-/// What stragglers cost, and who is to blame, against the published answers.
+/// The cost of stragglers and the culprit, compared with the published answers.
 class StragglerBar {
  public:
   Status add(const std::string& name, const predict::Job& job);
@@ -77,24 +79,25 @@ class StragglerBar {
 
  private:
   Table table_{"Stragglers",
-               "Slowdown by stragglers and who causes it, against the published answers of the "
-               "straggler study. Bar: 1 %, and the right culprit.",
+               "The slowdown by stragglers and the worker or stage that causes it, compared with "
+               "the published answers of the straggler study. Bar: 1 %, and the right culprit.",
                {"job", "published", "weft", "error", "published culprit", "culprit"},
                {}};
 };
 
-/// Clocks put wrong by up to 50 ms, and how much of that alignment leaves.
+/// How much of artificial clock errors of up to 50 ms is left after alignment.
 class ClockBar {
  public:
   void add(const std::string& name, const trace::Run& run);
   Table table() const { return table_; }
 
  private:
-  Table table_{"Clock alignment",
-               "Offsets of up to 50 ms put into the clock of every rank, three times; the largest "
-               "error that is left. Bar: 50 µs.",
-               {"recording", "ranks", "worst error µs"},
-               {}};
+  Table table_{
+      "Clock alignment",
+      "The clock of every rank gets a random offset of up to 50 ms, three times. The error "
+      "is the largest one that is left after alignment. Bar: 50 µs.",
+      {"recording", "ranks", "worst error µs"},
+      {}};
 };
 
 }  // namespace weft::accuracy

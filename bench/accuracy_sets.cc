@@ -22,7 +22,8 @@ Result<JobSet> job_of_truth(const fs::path& truth) {
   const JsonValue* world = document.find("world");
   const JsonValue* variants = document.find("variants");
   if (!world || !world->as_int() || !variants || !variants->is_object()) {
-    return fail(ErrorCode::kBadInput, "a truth file has 'world' and 'variants'", truth.string());
+    return fail(ErrorCode::kBadInput, "a truth file needs the fields 'world' and 'variants'",
+                truth.string());
   }
   for (std::size_t i = 0; i < variants->items.size(); ++i) {
     const JsonValue* time = variants->items[i].find("pipelined_ms");
@@ -42,14 +43,14 @@ Result<std::vector<JobSet>> find_sets(const std::string& folder) {
   std::vector<JobSet> sets;
   for (const trace::MultiRankSet& known : trace::multi_rank_sets(folder)) {
     const std::string& input = known.inputs.front();
-    // Those with a truth file beside them are found below.
+    // The recordings in h200-nccl have truth files, which the search below finds.
     if (input.find("/h200-nccl/") != std::string::npos || !expand_inputs(known.inputs)) continue;
     const std::string name =
         known.phases ? known.name.substr(known.name.find(' ') + 1) : known.name;
     sets.push_back({name, known.inputs, known.run, {}, {}});
   }
   std::vector<fs::path> truths;
-  std::error_code ignored;  // a folder that may not be read holds nothing for us
+  std::error_code ignored;  // a folder that may not be read is treated as empty
   for (const auto& entry : fs::recursive_directory_iterator(
            folder, fs::directory_options::skip_permission_denied, ignored)) {
     if (entry.path().filename().string().ends_with(kTruth)) truths.push_back(entry.path());

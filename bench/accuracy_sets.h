@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings and the truth about them, found under a folder by what its files are called.
+// Finds recordings, and the measured times that predictions are compared with, by the names of the
+// files in a folder.
 #pragma once
 
 #include <map>
@@ -11,20 +12,20 @@
 
 namespace weft::accuracy {
 
-/// A job that was recorded once. With a truth file, MODEL-wN.truth.json beside MODEL-wN-rR.json.gz,
-/// it was also timed without profiler, as it is and in other configurations.
+/// A recorded job. If there is a truth file (MODEL-wN.truth.json beside MODEL-wN-rR.json.gz), the
+/// job was also timed without profiler, unchanged and in other configurations.
 struct JobSet {
   std::string name;
   std::vector<std::string> inputs;
-  std::string run;  ///< as LoadOptions::run
-  /// pipelined_ms of each variant of the truth file; empty for recordings without truth.
+  std::string run;  ///< see LoadOptions::run
+  /// The field pipelined_ms of each variant in the truth file; empty if there is no truth file.
   std::map<std::string, double> truth_ms;
-  std::vector<cost::LinkTable> links;  ///< allreduce-wN.json beside it, of its number of ranks
+  /// From allreduce-wN.json in the same folder, where N is the job's number of ranks.
+  std::vector<cost::LinkTable> links;
 };
 
-/// Looks in `folder` and in all folders below. The public multi-rank recordings are known by their
-/// places; jobs with a truth file are found wherever they are. An unreadable truth file or table is
-/// an Error.
+/// Searches `folder` recursively. Public multi-rank recordings are known by their paths; jobs with
+/// a truth file are found in any subfolder. An unreadable truth file or table is an Error.
 Result<std::vector<JobSet>> find_sets(const std::string& folder);
 
 Result<predict::Job> open(const JobSet& set);

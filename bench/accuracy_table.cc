@@ -7,7 +7,7 @@
 namespace weft::accuracy {
 namespace {
 
-std::string word(Verdict verdict) {
+std::string verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::kPass:
       return "pass";
@@ -20,13 +20,15 @@ std::string word(Verdict verdict) {
   }
 }
 
-/// Lines of at most 100 columns.
+/// `text` broken into lines of at most 100 columns.
 std::string wrapped(const std::string& text) {
   constexpr std::size_t kColumns = 100;
   std::string out;
   std::size_t line = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
+    std::size_t end = std::min(text.find(' ', at), text.size());
+    // "5 %" stays on one line.
+    if (text.compare(end, 2, " %") == 0) end = std::min(text.find(' ', end + 1), text.size());
     const std::size_t length = end - at;
     if (line > 0 && line + 1 + length > kColumns) {
       out += "\n";
@@ -40,13 +42,14 @@ std::string wrapped(const std::string& text) {
   return out + "\n";
 }
 
+/// The header and all rows as cells; the verdict is the last column.
 std::vector<std::vector<std::string>> all_cells(const Table& table) {
   std::vector<std::vector<std::string>> lines = {table.columns};
   lines.front().push_back("");
   for (const Row& row : table.rows) {
     lines.push_back(row.cells);
     lines.back().resize(table.columns.size());
-    lines.back().push_back(word(row.verdict));
+    lines.back().push_back(verdict_name(row.verdict));
   }
   return lines;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bar and the figures it is held against, printed for a terminal or for the documentation.
+// A table of measured figures with a verdict per row, printed for a terminal or as Markdown.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace weft::accuracy {
 
-/// From good to bad.
+/// Ordered from good to bad.
 enum class Verdict {
-  kNone,  ///< a figure for the reader, held against nothing
+  kNone,  ///< the row has no bar
   kPass,
-  kMissed,  ///< beyond the bar, but the recording itself forbids better: told, not a failure
+  kMissed,  ///< exceeds the bar, but the recording allows no better figure; not a failure
   kFail,
 };
 
@@ -22,7 +22,7 @@ struct Row {
 
 struct Table {
   std::string title;
-  std::string note;  ///< what is measured and what the bar is; one paragraph
+  std::string note;  ///< one paragraph: what is measured and what the bar is
   std::vector<std::string> columns;
   std::vector<Row> rows;
 
@@ -32,12 +32,12 @@ struct Table {
   bool failed() const;
 };
 
-/// kPass where `figure` is at most `bar`.
+/// kPass if `figure` is at most `bar`, else kFail.
 inline Verdict at_most(double figure, double bar) {
   return figure <= bar ? Verdict::kPass : Verdict::kFail;
 }
 
-/// "12.34", and "+1.2 %" or "1.20 %" of a ratio (0.012).
+/// fixed(12.345, 2) is "12.34"; per_cent(0.012) is "1.20 %"; signed_per_cent(0.012) is "+1.2 %".
 std::string fixed(double value, int digits);
 std::string per_cent(double ratio, int digits = 2);
 std::string signed_per_cent(double ratio, int digits = 1);

@@ -269,13 +269,13 @@ class Summary:
         mean = statistics.mean(self.changed) if self.changed else 0.0
         holds = share >= 0.9 and mean <= CHANGED_BAR and not self.wrong_way and not self.refused
         lines = [
-            f"- same setting within {SAME_BAR:g} % beyond noise: {good} of {len(self.same)} cases "
-            f"(bar: nine of ten)",
-            f"- changed setting: mean error {mean:.1f} % beyond noise over {len(self.changed)} "
-            f"predictions (bar: {CHANGED_BAR:g} %)",
-            f"- wrong direction: {len(self.wrong_way)} (bar: none)"
+            f"- unchanged setting: the error beyond noise is at most {SAME_BAR:g} % in {good} of "
+            f"{len(self.same)} cases (bar: nine of ten)",
+            f"- changed setting: the mean error beyond noise is {mean:.1f} % over "
+            f"{len(self.changed)} predictions (bar: {CHANGED_BAR:g} %)",
+            f"- changes predicted in the wrong direction: {len(self.wrong_way)} (bar: none)"
             + "".join(f"; {case}" for case in self.wrong_way),
-            f"- could not be answered: {len(self.refused)}"
+            f"- what-ifs that Weft refused to answer: {len(self.refused)}"
             + "".join(f"; {case}" for case in self.refused),
         ]
         return "\n".join(lines), holds
@@ -300,8 +300,8 @@ def rows_of(result: dict[str, Any]) -> list[Row]:
 
 
 def by_scheme(results: list[dict[str, Any]]) -> list[str]:
-    """One line a framework and scheme."""
-    lines = ["| scheme | cases | as recorded: worst | changed: mean | worst |",
+    """One line per framework and scheme."""
+    lines = ["| scheme | cases | as recorded: worst | changed: mean | changed: worst |",
              "| --- | --- | --- | --- | --- |"]  # fmt: skip
     schemes: dict[str, list[dict[str, Any]]] = {}
     for result in results:
@@ -324,16 +324,22 @@ def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
         table += table_of(result, summary)
     text, holds = summary.verdict()
     intro = (
-        "# Predictions held to real jobs\n\n"
-        "Jobs of every framework on hosts of the [testbed](../guide/testbed.md), two cores in all. "
-        "Each was\nrecorded once with `weft record`; every prediction comes from that recording "
-        "alone. Measured is the\nmedian step without profiler, the middle of runs that took turns; "
-        "noise is half of how far these\ndiffer. Compute is real where the hosts have a core each, "
-        "and emulated (a timed hold) where not. A change that moved the step by less than the noise,\n"
-        "or by less than 1 %, has no direction.\n\n"
+        "# Predictions compared with real jobs\n\n"
+        "Jobs of every framework ran on hosts of the [testbed](../guide/testbed.md), which share two\n"
+        "cores. Each job was recorded once with `weft record`, and every prediction comes from that\n"
+        "recording alone. Columns of the table of cases:\n\n"
+        "- `measured ms`: the median step of a run without profiler, and of several such runs the\n"
+        "  middle one. Runs of the settings of one case took turns.\n"
+        "- `noise`: half of the difference between the slowest and the fastest of these runs, in per\n"
+        "  cent of the measured step.\n"
+        "- `error beyond noise`: the error of the prediction minus the noise; 0 if the error is\n"
+        "  smaller than the noise.\n\n"
+        "Compute is real if every host has a core of its own, and otherwise *emulated*: the rank\n"
+        "waits for a fixed time instead. The direction of a change is checked only if the measured\n"
+        "step changed by more than the noise and by more than 1 %.\n\n"
         "    bench/testbed_accuracy.py build/weft --markdown docs/reference/testbed-accuracy.md\n\n"
-        "measures the cases anew (hours on two cores) and writes this page. "
-        f"So far {len(results)} of {len(list(cases()))} cases\nwere measured.\n\n"
+        "measures the cases again (hours on two cores) and writes this page. So far\n"
+        f"{len(results)} of {len(list(cases()))} cases were measured.\n\n"
     )
     schemes = "\n".join(by_scheme(results))
     return f"{intro}{text}\n\n{schemes}\n\n" + "\n".join(table) + "\n", holds

@@ -114,7 +114,10 @@ def check(out: Path, weft: str) -> int:
         )
         return json.loads(answer.stdout)
 
-    print("| fault | step ms | without, recorded | gained | finding | rank | gain found |")
+    print(
+        "| fault | step ms | recorded without fault, ms | real gain ms |"
+        " finding | rank | predicted gain ms |"
+    )
     print("| --- | ---: | ---: | ---: | --- | ---: | ---: |")
     wrong = 0
     for fault, (kind, rank) in FAULTS.items():
