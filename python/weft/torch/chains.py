@@ -77,7 +77,7 @@ class Move:
 
     to: State
     received: float = 0  # elements; those of messages count MESSAGES times
-    hops: int = 0  # transfers one after the other, as in a ring; 0: ranks cut what they hold already
+    hops: int = 0  # transfers one after the other, as in a ring; 0: no communication
     copied: int = 0  # elements that are copied to put parts in order
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs plans of `weft pipeline` on PyTorch models."""
+"""Trains PyTorch models with the plans of `weft pipeline`."""
 
 from .making import pipeline
 from .plan import Plan, read_plan

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backward pass of a stage, whole or in two halves.
+"""The backward pass of a stage, as one op or in two halves.
 
-The gradients of the inputs are what other devices wait for; those of the weights can come later. The
-first half runs the graph of autograd from the outputs to the inputs and remembers what arrives at each
-node where a way to parameters leaves that path. The second half starts at these nodes.
+Other devices wait for the gradients of the stage's inputs, but not for those of its weights. So the
+backward pass can be split. The first half runs the autograd graph from the outputs to the inputs.
+It stores the gradients that arrive at each node from which a branch leads to parameters only. The
+second half starts from these nodes and computes the gradients of the parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Gradients = list[Tensor | None]
 def whole(
     outputs: Sequence[Tensor], gradients: Sequence[Tensor], inputs: Sequence[Tensor]
 ) -> Gradients:
-    """Parameters get theirs added; returned are those of the inputs."""
+    """Compute all gradients at once: add those of the parameters to their .grad and return those of
+    the inputs."""
     if outputs:
         torch.autograd.backward(list(outputs), list(gradients))
     return [value.grad for value in inputs]
@@ -30,15 +32,17 @@ def whole(
 
 @dataclass
 class _Exit:
-    """A node on the way to the inputs, with parameters that are reached from it by no such way."""
+    """A node on the path to the inputs from which a branch leads to `parameters` and not to
+    inputs."""
 
     node: Any
     parameters: list[Tensor]
-    arrived: list[Tensor | None]
+    arrived: list[Tensor | None]  # the gradients that the first half brought to the node
 
 
 class SplitBackward:
-    """Gradients of the inputs now, those of the parameters when asked for."""
+    """Computes the gradients of the inputs when it is made, and those of the parameters when
+    weights() is called."""
 
     def __init__(
         self, outputs: Sequence[Tensor], gradients: Sequence[Tensor], inputs: Sequence[Tensor],
@@ -72,8 +76,8 @@ class SplitBackward:
                 self._exits.append(_Exit(node, leaves, []))
                 for leaf in leaves:
                     reached.setdefault(id(leaf), []).append(self._exits[-1])
-        # What several exits share would be counted once for each way between them: that goes the
-        # long way, from the outputs.
+        # A parameter that several exits reach gets its gradient from the outputs instead. Starting
+        # at each exit would count what flows from one exit to another more than once.
         alone = {key for key, exits in reached.items() if len(exits) == 1}
         for exit_ in self._exits:
             exit_.parameters = [p for p in exit_.parameters if id(p) in alone]
@@ -81,7 +85,7 @@ class SplitBackward:
         self._from_outputs = [p for p in self._from_outputs if id(p) not in alone]
 
     def weights(self) -> None:
-        """Adds the gradients of the parameters, and lets go of the graph."""
+        """Add the gradients of the parameters to their .grad, and release the graph."""
         for exit_ in self._exits:
             arrived = [(i, g) for i, g in enumerate(exit_.arrived) if g is not None]
             if arrived:
@@ -113,12 +117,12 @@ def _remember(exit_: _Exit) -> Any:
 
 
 def _end(value: Tensor) -> Any:
-    """The node at which the gradient of a leaf ends."""
+    """The autograd node that accumulates the gradient of a leaf tensor."""
     return get_gradient_edge(value).node
 
 
 def _behind(starts: Iterable[Any], outside: set[Any]) -> set[Any]:
-    """All that gradients reach from there, without the nodes outside."""
+    """All nodes that gradients reach from `starts` without passing a node of `outside`."""
     seen: set[Any] = set()
     stack = list(starts)
     while stack:
@@ -131,8 +135,8 @@ def _behind(starts: Iterable[Any], outside: set[Any]) -> set[Any]:
 
 
 def _leading_to(ends: set[Any], outputs: Sequence[Tensor]) -> set[Any]:
-    """Nodes between the outputs and the ends, both included."""
-    order: list[Any] = []  # all that a node leads to stands before it
+    """All nodes on paths from the outputs to one of the ends, both included."""
+    order: list[Any] = []  # in post-order: the nodes that a node leads to come before it
     seen: set[Any] = set()
     stack = [(get_gradient_edge(value).node, False) for value in outputs]
     while stack:

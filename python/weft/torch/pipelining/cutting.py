@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts a model into the stages of a plan.
 
-torch.fx traces what the model does between its layers. Each layer goes to the stage that the plan puts
-it on, work between layers to the earliest stage that has all it takes. What a later stage needs of an
-earlier one passes through all stages between them. Work that does not depend on the inputs, such as
-positions and masks, is repeated wherever it is needed.
+torch.fx traces what the model does between its layers. Each layer goes to the stage that the plan
+names. Work between layers goes to the earliest stage that has all inputs of that work. A value that
+a later stage needs passes through all stages in between. Work that does not depend on the model's
+inputs, such as positions and masks, is repeated in every stage that needs it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _SPECIALISED = ("_assert_is_none", "_assert")
 
 
 class StageModule(nn.Module):  # type: ignore[misc]
-    """One stage: takes the values that cross the cut before it, gives those that cross the next.
+    """One stage. It takes the values that cross the cut before it and returns the values that cross
+    the cut after it.
 
-    Parameters keep the names, and the memory, that they have in the model.
+    Its parameters have the same names as in the model and share the model's memory.
     """
 
     def __init__(self, graph: fx.GraphModule, copies_inputs: bool) -> None:
@@ -34,13 +35,15 @@ class StageModule(nn.Module):  # type: ignore[misc]
         self._copies_inputs = copies_inputs
 
     def forward(self, *values: Any) -> Any:
-        if self._copies_inputs:  # autograd lets nobody write into what it differentiates by
+        # Autograd forbids in-place changes of leaf tensors that require gradients, which the inputs
+        # of a stage are.
+        if self._copies_inputs:
             values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
         return self.graph_module(*values)
 
 
 class _Tracer(fx.Tracer):  # type: ignore[misc]
-    """Sees layers of the plan as a whole, and looks into whatever contains some."""
+    """Treats each layer of the plan as one op, and traces into modules that contain such layers."""
 
     proxy_buffer_attributes = True
 
@@ -57,7 +60,7 @@ class _Tracer(fx.Tracer):  # type: ignore[misc]
 
 
 def cut(model: nn.Module, plan: Plan) -> list[StageModule]:
-    """All stages; they share the parameters of the model."""
+    """The stages of the plan. They share the parameters of the model."""
     plan = with_module_names(plan, model)
     stage_of_layer = {layer: s for s, stage in enumerate(plan.stages) for layer in stage.layers}
     _check_nesting(plan, stage_of_layer)
@@ -71,10 +74,14 @@ def _check_nesting(plan: Plan, stage_of_layer: dict[str, int]) -> None:
     for layer in stage_of_layer:
         inside = next((o for o in stage_of_layer if o.startswith(layer + ".")), None)
         if inside is not None:
-            raise UsageError(f"{plan.name}: layer '{inside}' is a part of layer '{layer}'")
+            raise UsageError(
+                f"{plan.name}: layer '{inside}' is inside layer '{layer}': a plan may name only "
+                "one of them"
+            )
 
 
 def _trace(model: nn.Module, layers: set[str]) -> fx.Graph:
+    """The graph of the model's forward, with one node per layer and without dead code."""
     parameters = inspect.signature(model.forward).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
     try:
@@ -82,11 +89,12 @@ def _trace(model: nn.Module, layers: set[str]) -> fx.Graph:
     except Exception as error:
         reason = str(error).strip().split("\n")[0]
         raise UsageError(
-            f"{type(model).__name__} cannot be cut: what it does between its layers cannot be traced "
-            f"({type(error).__name__}: {reason}); nn.Sequential, and a forward whose branches and loops do "
-            "not depend on values, can"
+            f"{type(model).__name__} cannot be cut: torch.fx cannot trace its forward "
+            f"({type(error).__name__}: {reason}); use nn.Sequential, or a forward whose branches "
+            "and loops do not depend on tensor values"
         ) from error
-    # Arguments with defaults keep them; what fx leaves to check that goes.
+    # Arguments with defaults are fixed to their defaults. Remove the placeholders and assertions
+    # that fx leaves for them, and nodes whose results nobody uses.
     for node in reversed(list(graph.nodes)):
         if node.op == "call_function" and getattr(node.target, "__name__", "") in _SPECIALISED:
             graph.erase_node(node)
@@ -98,16 +106,16 @@ def _trace(model: nn.Module, layers: set[str]) -> fx.Graph:
     missing = sorted(layers - called)
     if missing:
         raise UsageError(
-            f"{type(model).__name__} cannot be cut: its forward never calls layer '{missing[0]}', or goes past its "
-            "forward to its parameters"
+            f"{type(model).__name__} cannot be cut: its forward never calls layer '{missing[0]}', "
+            "or uses the layer's parameters without calling the layer"
         )
     return graph
 
 
 def _place(graph: fx.Graph, stage_of_layer: dict[str, int], count: int) -> dict[fx.Node, int]:
-    """The stage of every node; those that are repeated where they are needed have none."""
+    """The stage of every node, except for nodes that are repeated wherever they are needed."""
     stages: dict[fx.Node, int] = {}
-    least: dict[fx.Node, int] = {}  # of repeated nodes: the first stage that may need them
+    least: dict[fx.Node, int] = {}  # for repeated nodes: the first stage that may need them
     for node in graph.nodes:
         if node.op == "placeholder":
             stages[node] = 0
@@ -120,8 +128,8 @@ def _place(graph: fx.Graph, stage_of_layer: dict[str, int], count: int) -> dict[
         planned = stage_of_layer.get(node.target) if node.op == "call_module" else None
         if planned is not None and planned < earliest:
             raise UsageError(
-                f"the model cannot be cut there: layer '{node.target}' of stage {planned} takes what stage "
-                f"{earliest} puts out"
+                f"the plan's order of layers does not fit the model: layer '{node.target}' of "
+                f"stage {planned} needs an output of the later stage {earliest}"
             )
         stage = earliest if planned is None else planned
         if any(n in stages for n in takes):
@@ -132,7 +140,7 @@ def _place(graph: fx.Graph, stage_of_layer: dict[str, int], count: int) -> dict[
 
 
 def _users(node: fx.Node, stages: dict[fx.Node, int]) -> set[int]:
-    """Stages that need a node, through repeated ones, too."""
+    """The stages that need a node, directly or through repeated nodes."""
     found: set[int] = set()
     for user in node.users:
         found |= {stages[user]} if user in stages else _users(user, stages)
@@ -140,7 +148,7 @@ def _users(node: fx.Node, stages: dict[fx.Node, int]) -> set[int]:
 
 
 def _check_parameters(model: nn.Module, graph: fx.Graph, stages: dict[fx.Node, int]) -> None:
-    """Each parameter is trained by one stage."""
+    """Check that no parameter is used by several stages: each stage would train its own copy."""
     where: dict[int, tuple[str, set[int]]] = {}
     for node in graph.nodes:
         if node.op == "get_attr":
@@ -160,13 +168,13 @@ def _check_parameters(model: nn.Module, graph: fx.Graph, stages: dict[fx.Node, i
         if len(found) > 1:
             first, second, *_ = sorted(found)
             raise UsageError(
-                f"parameter '{name}' is used by stages {first} and {second}: give all layers that share it to "
-                "one stage"
+                f"parameter '{name}' is used by stages {first} and {second}: plan with all layers "
+                "that share it in one stage"
             )
 
 
 def crossing(stages: dict[fx.Node, int], cut_before: int) -> list[fx.Node]:
-    """Values that a stage takes from the one before."""
+    """The values that cross the cut before stage `cut_before`."""
     return [
         node
         for node, stage in stages.items()
@@ -175,7 +183,8 @@ def crossing(stages: dict[fx.Node, int], cut_before: int) -> list[fx.Node]:
 
 
 def _writes_into(model: nn.Module, node: fx.Node) -> bool:
-    """Whether some user of a value may change it in place."""
+    """Whether some user of a value may change it in place. Methods and functions whose name ends in
+    an underscore do so by torch's convention."""
     for user in node.users:
         if user.op == "call_module":
             module = model.get_submodule(user.target)
@@ -199,7 +208,7 @@ def _stage(
     copies: dict[fx.Node, fx.Node] = {}
 
     def copy(node: fx.Node) -> fx.Node:
-        if node not in copies:  # repeated here
+        if node not in copies:  # a repeated node, or one of this stage
             for taken in node.all_input_nodes:
                 copy(taken)
             copies[node] = stage.node_copy(node, copies.__getitem__)

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations and gradients between devices.
+"""Sends and receives activations and gradients between the devices of a pipeline.
 
-Sender and receiver both know from the plan which messages pass between them, and in which order: that in
-which the sender produces them. Where sends do not wait for receives, these are posted before they are
-needed, in that order; otherwise both ends are told when to meet (turns.py). Either way data moves while
-devices compute. What a peer has answered to tells which sends have ended.
+Sender and receiver know from the plan which messages pass between them. The order is that in which
+the sender produces them. There are two cases, depending on the back-end; in both, data moves while
+devices compute:
+
+- A send does not wait for its receive (gloo). Then receives are posted a few messages ahead.
+- Both ends wait for each other (NCCL, "meeting"). Then turns.py gives both ends a common order, and
+  calls send() and receive() accordingly.
+
+A message from a peer shows how far the peer has come in its order of ops, and so which earlier
+sends to it must have ended.
 """
 
 from __future__ import annotations
@@ -22,14 +28,14 @@ from .plan import Op, Plan, gives
 from .samples import Piece, Samples
 from .specs import HEADER, Spec, check, pack, spec_of, unpack
 
-AHEAD = 4  # receives from one peer that are posted before their turn
+AHEAD = 4  # number of receives from one peer that are posted before they are needed
 
 
 @dataclass(frozen=True)
 class Key:
-    """Values (F) or gradients (B) of a micro-batch, between a stage and the next one."""
+    """The values (kind F) or gradients (kind B) of a micro-batch that cross one cut."""
 
-    cut: int
+    cut: int  # between stages `cut` and `cut` + 1
     kind: str
     microbatch: int
 
@@ -38,18 +44,19 @@ class Key:
 class Message:
     key: Key
     piece: Piece
-    made_by: int  # position of the op in the order of the sender
-    used_by: int  # and of that in the order of the receiver
+    made_by: int  # position in the sender's order of the op that makes the values
+    used_by: int  # position in the receiver's order of the op that uses them
 
 
 def key_of(op: Op) -> Key:
-    """Of what an op puts out."""
+    """The key of the values or gradients that an op produces."""
     return Key(
         op.stage if op.kind == "F" else op.stage - 1, "F" if op.kind == "F" else "B", op.microbatch
     )
 
 
 def messages_between(plan: Plan, samples: Samples, sender: int, receiver: int) -> list[Message]:
+    """The messages of one step from sender to receiver, in the order in which they are sent."""
     used = {}
     for position, op in enumerate(plan.order_of(receiver)):
         if op.kind == "F":
@@ -69,7 +76,7 @@ def messages_between(plan: Plan, samples: Samples, sender: int, receiver: int) -
 
 
 class _Incoming:
-    """Values of one key while their pieces arrive."""
+    """The values of one key, while their pieces arrive."""
 
     def __init__(self, specs: Sequence[Spec], samples: int, device: torch.device) -> None:
         self.specs = specs
@@ -80,11 +87,13 @@ class _Incoming:
             for s in specs
         ]
         self.works: list[tuple[Any, int]] = []
-        self.late: list[tuple[Tensor, Tensor]] = []  # what to copy where, once it is there
+        self.late: list[tuple[Tensor, Tensor]] = []  # (place, received): copies to make at the end
         self.samples = samples
 
     def complete(self) -> list[Any]:
+        """The values, when everything has arrived."""
         for value in self.values:
+            # The memory was allocated on the side stream; keep the allocator from reusing it there.
             if isinstance(value, Tensor) and value.is_cuda:
                 value.record_stream(torch.cuda.current_stream(value.device))
         for place, arrived in self.late:
@@ -96,21 +105,23 @@ class _Incoming:
 
 
 def part_of(value: Tensor, spec: Spec, samples: int, part: slice) -> Tensor:
+    """The rows of a value that belong to some of its samples."""
     if not spec.rows:
         return value
     return value.view(samples, spec.rows, *value.shape[1:])[part]
 
 
 class Exchange:
-    """All messages of one device, step after step."""
+    """All messages of one device, for any number of steps."""
 
     def __init__(
         self, plan: Plan, samples: Samples, rank: int, device: torch.device, meeting: bool
     ) -> None:
         self._plan, self._samples, self._rank, self._device = plan, samples, rank, device
         self._meeting = meeting
-        # Messages come beside the computation: those that were queued before must not hold them up.
-        self._beside = torch.cuda.Stream(device) if device.type == "cuda" else None
+        # Receives are queued on a stream of their own, so that they do not wait for the computation
+        # that is queued on the current stream.
+        self._side_stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         peers = sorted({d for stage in plan.stages for d in stage.devices} - {rank})
         self._incoming = {p: messages_between(plan, samples, p, rank) for p in peers}
         self._outgoing: dict[Key, list[tuple[int, Message]]] = {}
@@ -126,7 +137,7 @@ class Exchange:
         for key, peer in self._where:
             self._senders.setdefault(key, []).append(peer)
         self._specs: dict[int, list[Spec]] = {}
-        self._told: set[tuple[int, int]] = set()  # (cut, peer): its header has passed
+        self._header_passed: set[tuple[int, int]] = set()  # (cut, peer)
         self._begin_step()
 
     def _begin_step(self) -> None:
@@ -138,7 +149,8 @@ class Exchange:
         self._sent: dict[int, list[tuple[int, Any, Tensor]]] = {peer: [] for peer in self._incoming}
 
     def begin(self, upwards: Links, downwards: Links) -> None:
-        """Of a step. Links go one way each, so that a back-end that queues them never mixes both."""
+        """Begin a step. `upwards` carries messages to higher ranks and `downwards` those to lower
+        ranks, so that a back-end that queues messages never mixes both directions."""
         self._links_to = {p: upwards if p > self._rank else downwards for p in self._incoming}
         self._links_from = {p: downwards if p > self._rank else upwards for p in self._incoming}
         self._begin_step()
@@ -146,13 +158,15 @@ class Exchange:
             self._post(peer, -1)
 
     def end(self) -> None:
+        """End a step: wait until all sends are done."""
         for peer, sends in self._sent.items():
             for _, work, _ in sends:
                 self._links_to[peer].deadline.wait(work, peer)
         self._begin_step()
 
     def give(self, key: Key, values: Sequence[Any]) -> None:
-        """To all devices that need a part of it, this one included: at once, or when they are met."""
+        """Pass values to all devices that need a part of them, which may include this one. They are
+        sent at once; if both ends meet, they are only stored, and send() sends them."""
         cut, upwards = key.cut, key.kind == "F"
         stage = self._plan.stages[cut + (0 if upwards else 1)]
         other = self._plan.stages[cut + (1 if upwards else 0)]
@@ -170,11 +184,12 @@ class Exchange:
                 self.send(peer, message)
 
     def send(self, peer: int, message: Message) -> None:
-        """A part of what was given."""
+        """Send one message: some of the samples of the values that give() was called with. The
+        first message over a cut is preceded by a header that describes the values."""
         cut, upwards = message.key.cut, message.key.kind == "F"
         specs, values = self._given[message.key]
-        if upwards and (cut, peer) not in self._told:
-            self._told.add((cut, peer))
+        if upwards and (cut, peer) not in self._header_passed:
+            self._header_passed.add((cut, peer))
             self._send(peer, message.used_by, pack(specs, self._device))
         samples = len(self._samples.of(cut + (0 if upwards else 1), self._rank))
         part = message.piece.lower_part if upwards else message.piece.upper_part
@@ -201,7 +216,8 @@ class Exchange:
         self._sent[peer].append((used_by, self._links_to[peer].send(memory, peer), memory))
 
     def take(self, key: Key) -> list[Any]:
-        """Values with the gradients they want; or gradients, one a value that has one."""
+        """Wait for the values of a key; those that need gradients require them. For a key of kind
+        B: the gradients of those values, in the same order."""
         if key in self._here:
             return self._here.pop(key)
         for peer in [] if self._meeting else self._senders[key]:
@@ -211,13 +227,14 @@ class Exchange:
             self._links_from[peer].deadline.wait(work, peer)
         for peer in self._senders[key]:
             self._taken[peer] += 1
-            self._let_go(peer, self._incoming[peer][self._where[key, peer]].made_by)
+            self._finish_sends(peer, self._incoming[peer][self._where[key, peer]].made_by)
             if not self._meeting:
                 self._post(peer, -1)
         return arriving.complete()
 
-    def _let_go(self, peer: int, position: int) -> None:
-        """The peer has come so far: what it used before has arrived there."""
+    def _finish_sends(self, peer: int, position: int) -> None:
+        """The peer has reached this position of its order. Everything that its earlier ops used has
+        arrived there, so these sends are done and their memory can be freed."""
         left = []
         for sent in self._sent[peer]:
             if sent[0] <= position:
@@ -227,7 +244,8 @@ class Exchange:
         self._sent[peer] = left
 
     def _post(self, peer: int, needed: int) -> None:
-        """Receives up to the needed one, and some that come next as far as their shapes are known."""
+        """Post the receives of a peer up to position `needed`, and after that up to AHEAD more, as
+        far as the shapes of their values are known."""
         messages = self._incoming[peer]
         while self._posted[peer] < len(messages):
             position = self._posted[peer]
@@ -240,27 +258,32 @@ class Exchange:
             self.receive(peer, message)
 
     def _known(self, key: Key, peer: int) -> bool:
-        return key.cut in self._specs and (key.kind == "B" or (key.cut, peer) in self._told)
+        """Whether the shapes of the key's values are known before its message arrives."""
+        if key.cut not in self._specs:
+            return False
+        return key.kind == "B" or (key.cut, peer) in self._header_passed
 
     def receive(self, peer: int, message: Message) -> None:
-        with self._aside():
+        """Start to receive one message. take() waits for it."""
+        with self._on_side_stream():
             self._receive(peer, message)
 
-    def _aside(self) -> AbstractContextManager[Any]:
-        return torch.cuda.stream(self._beside) if self._beside is not None else nullcontext()
+    def _on_side_stream(self) -> AbstractContextManager[Any]:
+        side = self._side_stream
+        return torch.cuda.stream(side) if side is not None else nullcontext()
 
     def _receive(self, peer: int, message: Message) -> None:
         key, links = message.key, self._links_from[peer]
         upwards = key.kind == "F"
-        if upwards and (key.cut, peer) not in self._told:
-            self._told.add((key.cut, peer))
+        if upwards and (key.cut, peer) not in self._header_passed:
+            self._header_passed.add((key.cut, peer))
             header = torch.empty(HEADER, dtype=torch.uint8, device=self._device)
             links.deadline.wait(links.receive(header, peer), peer)
             self._specs[key.cut] = unpack(header)
         if key not in self._arriving:
             specs = [s for s in self._specs[key.cut] if upwards or s.gradient]
             mine = len(self._samples.of(key.cut + (1 if upwards else 0), self._rank))
-            if not upwards:  # gradients of gradients are not asked for
+            if not upwards:  # gradients themselves require no gradients
                 specs = [Spec(s.shape, s.rows, s.dtype) for s in specs]
             self._arriving[key] = _Incoming(specs, mine, self._device)
         arriving = self._arriving[key]

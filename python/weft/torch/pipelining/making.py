@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a model and a plan to something that trains."""
+"""weft.torch.pipeline(): makes a pipeline from a model and a plan."""
 
 from __future__ import annotations
 
@@ -51,27 +51,37 @@ def pipeline(
     runtime: str = "weft",
     exported: str | os.PathLike[str] | None = None,
 ) -> Pipeline | TorchPipeline:
-    """Cuts the model into the stages of a plan of `weft pipeline` and keeps those of this rank.
+    """Cut a model into the stages of a plan of `weft pipeline`, and return a pipeline with the
+    stages of this rank.
 
-    All ranks call it, with the same model and plan. Device d of the plan is rank d; layers of the plan
-    are modules of the model, by name. `loss(outputs, target)` is the mean over the samples it is given,
-    or, with reduction="sum", their sum. runtime="torch" runs the plan in torch.distributed.pipelining, if
-    each stage has one device; `exported` is a file of `weft pipeline export` to run there instead of the
-    plan's own order.
+    All ranks must call this, with the same model and plan. Device d of the plan is rank d. The
+    layers of the plan are modules of the model, by name.
+
+    loss: loss(outputs, target) returns the mean over the samples that it gets, or, with
+    reduction="sum", their sum.
+    device: where this rank computes; default: the device of the model's parameters.
+    timeout: seconds after which ranks that do not answer are given up with weft.PeerFailed.
+    Default: the timeout of the process group.
+    runtime: "torch" runs the plan with torch.distributed.pipelining, which requires that each stage
+    has one device.
+    exported: a file of `weft pipeline export`, to run with runtime="torch" instead of the plan's
+    own order.
     """
     if not dist.is_initialized():
-        raise Unavailable("no process group: call torch.distributed.init_process_group() first")
+        raise Unavailable(
+            "there is no process group: call torch.distributed.init_process_group() first"
+        )
     if reduction not in ("mean", "sum"):
-        raise UsageError(f"reduction is 'mean' or 'sum', and not {reduction!r}")
+        raise UsageError(f"reduction must be 'mean' or 'sum', not {reduction!r}")
     planned = read_plan(plan)
     world = dist.get_world_size()
     if world != planned.devices:
         raise UsageError(
-            f"{planned.name} is for {planned.devices} devices, and the job has {world} ranks: start one rank a "
-            "device, or plan for this cluster"
+            f"{planned.name} is for {planned.devices} devices, but the job has {world} ranks: "
+            "start one rank per device, or plan for this cluster"
         )
     if runtime not in ("weft", "torch"):
-        raise UsageError(f"runtime is 'weft' or 'torch', and not {runtime!r}")
+        raise UsageError(f"runtime must be 'weft' or 'torch', not {runtime!r}")
     stages = cut(model, planned)
     place = torch.device(device) if device is not None else _device_of(model)
     if runtime == "torch":

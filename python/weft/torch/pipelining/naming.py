@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which module of a model each layer of a plan is."""
+"""Finds the module of a model that each layer of a plan stands for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from torch import nn
 from ...errors import UsageError
 from .plan import Plan
 
-# Profilers know the class of a module and count its objects, but not its name in the model.
+# A plan from a recording names layers like "0.Linear_3": the profiler records the class of a module
+# and a running number, but not the module's name in the model.
 _RECORDED = re.compile(r"\d+\.(\w+)_\d+")
 
 
 def with_module_names(plan: Plan, model: nn.Module) -> Plan:
-    """Layers that a recording told are found by their classes, in the order of the model."""
+    """The plan with the names of the model's modules. Layers that a recording has named are found
+    by their classes, in the order of the model."""
     modules = {name for name, _ in model.named_modules() if name}
     layers = [layer for stage in plan.stages for layer in stage.layers]
     missing = next((layer for layer in layers if layer not in modules), None)
@@ -27,15 +29,15 @@ def with_module_names(plan: Plan, model: nn.Module) -> Plan:
     if len(classes) < len(layers):
         children = ", ".join(repr(name) for name in list(dict(model.named_children()))[:6])
         raise UsageError(
-            f"{plan.name}: layer '{missing}' is no module of the model, whose children are "
-            f"{children or 'none'}; plan with a profile of this model"
+            f"{plan.name}: the model has no module named '{missing}' (its children: "
+            f"{children or 'none'}); plan with a profile of this model"
         )
     names = dict(zip(layers, _in_order(model, classes)))
     if len(names) < len(layers):
         raise UsageError(
-            f"{plan.name}: layer '{layers[len(names)]}' of the recorded model is not found where it should "
-            f"follow in this {type(model).__name__}; plan with a recording of this model, or give the layers of "
-            "the profile the names of its modules"
+            f"{plan.name}: this {type(model).__name__} has no module for the recorded layer "
+            f"'{layers[len(names)]}' at its place in the order; plan with a recording of this "
+            "model, or give the layers of the profile the names of its modules"
         )
     stages = tuple(
         dataclasses.replace(stage, layers=tuple(names[layer] for layer in stage.layers))
@@ -45,7 +47,7 @@ def with_module_names(plan: Plan, model: nn.Module) -> Plan:
 
 
 def _in_order(model: nn.Module, classes: list[str]) -> Iterator[str]:
-    """Names of the outermost modules that have these classes, one after the other."""
+    """The names of the outermost modules that have these classes, in this order."""
     left = list(classes)
 
     def walk(module: nn.Module, prefix: str) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rank holds of a model that is cut into stages."""
+"""The part of a model that one rank holds: its stages."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ class Part:
             yield from module.parameters()
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """With the names that they have in the model."""
+        """The parameters of this rank's stages, with the names that they have in the model."""
         for module in self.stages.values():
             yield from module.graph_module.named_parameters()
 
     def state_dict(self) -> dict[str, Any]:
-        """With the names of the model; those of all ranks together are the model's."""
+        """The state of this rank's stages, with the names that they have in the model. The states
+        of all ranks together are the state of the model."""
         state: dict[str, Any] = {}
         for module in self.stages.values():
             state |= module.graph_module.state_dict()

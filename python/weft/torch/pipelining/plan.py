@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of pipelines, as `weft pipeline -o` writes them, read and checked for what a run needs."""
+"""Reads pipeline plans, which `weft pipeline -o` writes, and checks that they can be run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _OP = re.compile(r"(\d+)([FBIW])(\d+)")
 
 
 class Op(NamedTuple):
-    """F: forward; B: backward; I and W: its halves, gradients of the inputs and of the weights."""
+    """One op of a stage on one micro-batch.
+
+    kind: F: forward; B: the whole backward; I and W: its two halves, which compute the gradients of
+    the inputs and of the weights.
+    """
 
     stage: int
     kind: str
@@ -37,16 +41,18 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    name: str  # the file, or "the plan"
+    name: str  # the file, or "the plan"; for messages
     microbatches: int
-    devices: int  # of the cluster, idle ones included
+    devices: int  # of the cluster, including idle ones
     stages: tuple[PlannedStage, ...]
     orders: Mapping[tuple[int, ...], tuple[Op, ...]]
-    """By group of devices: the ops of all its stages, in turn."""
+    """By group of devices: the ops of all its stages, in the order in which its devices run
+    them."""
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        """Distinct sets of devices, in the order of their first stages."""
+        """The distinct sets of devices that stages have, in the order of the first stage of
+        each."""
         return list(dict.fromkeys(stage.devices for stage in self.stages))
 
     @property
@@ -54,16 +60,16 @@ class Plan:
         return any(len(stage.devices) > 1 for stage in self.stages)
 
     def order_of(self, device: int) -> tuple[Op, ...]:
-        """Empty for a device that has no stage."""
+        """The ops that a device runs; empty if it has no stage."""
         return next((ops for group, ops in self.orders.items() if device in group), ())
 
 
 class _Bad(Exception):
-    """What is wrong with a plan, without the name of the file."""
+    """The error in a plan, as a phrase that follows the name of the file."""
 
 
 def read_plan(source: Plan | Mapping[str, Any] | str | os.PathLike[str]) -> Plan:
-    """From a file, or from what json.load() makes of one."""
+    """Read a plan from a file, or from the object that json.load() returns for one."""
     if isinstance(source, Plan):
         return source
     if isinstance(source, Mapping):
@@ -81,19 +87,21 @@ def _document(file: str) -> Any:
     try:
         return json.loads(Path(file).read_bytes())
     except FileNotFoundError:
-        raise NotFound(f"{file}: no such file; weft pipeline -o writes plans", file=file) from None
+        raise NotFound(
+            f"{file}: no such file; write a plan with weft pipeline -o", file=file
+        ) from None
     except OSError as error:
         raise BadInput(f"{file}: cannot be read ({error.strerror})", file=file) from error
     except ValueError as error:
         byte = error.pos if isinstance(error, json.JSONDecodeError) else None
         raise BadInput(
-            f"{file}: is not JSON; weft pipeline -o writes plans", file=file, byte=byte
+            f"{file}: is not JSON; write a plan with weft pipeline -o", file=file, byte=byte
         ) from error
 
 
 def _checked(name: str, document: Any) -> Plan:
     if not isinstance(document, Mapping) or "pipeline_plan_version" not in document:
-        raise _Bad("is not a plan of a pipeline; weft pipeline -o writes them")
+        raise _Bad("is not a pipeline plan; write one with weft pipeline -o")
     version = document["pipeline_plan_version"]
     if version != VERSION:
         raise _Bad(f"has version {version} of the format; this Weft reads version {VERSION}")
@@ -109,7 +117,7 @@ def _checked(name: str, document: Any) -> Plan:
         _number(cluster, "devices", "its cluster") if isinstance(cluster, Mapping) else last + 1
     )
     if last >= devices:
-        raise _Bad(f"puts a stage on device {last} of a cluster of {devices}")
+        raise _Bad(f"has a stage on device {last}, but its cluster has only {devices} devices")
     for stage, layer in ((s, layer) for s in stages for layer in s.layers):
         if sum(other.layers.count(layer) for other in stages) > 1:
             raise _Bad(f"has layer '{layer}' more than once")
@@ -155,8 +163,8 @@ def _orders(
         for other in groups[:number]:
             if set(group) & set(other):
                 raise _Bad(
-                    f"devices {list(other)} and {list(group)} overlap: stages have the same devices, "
-                    "or none in common"
+                    f"has stages on devices {list(other)} and {list(group)}, which overlap: two "
+                    "stages must have the same devices or none in common"
                 )
     if len(texts) != len(groups):
         raise _Bad(f"has {len(texts)} orders for {len(groups)} groups of devices")
@@ -166,7 +174,7 @@ def _orders(
         for op in ops:
             if op.stage >= len(stages) or stages[op.stage].devices != group:
                 raise _Bad(
-                    f"has {op} in the order of devices {list(group)}, which have no such stage"
+                    f"has {op} in the order of devices {list(group)}, which do not have that stage"
                 )
         orders[group] = ops
     return orders
@@ -174,18 +182,20 @@ def _orders(
 
 def _ops(text: Any) -> Iterator[Op]:
     if not isinstance(text, str):
-        raise _Bad("has an order that is not a text")
-    for word in text.split():
-        match = _OP.fullmatch(word)
+        raise _Bad("has an order that is not a string")
+    for token in text.split():
+        match = _OP.fullmatch(token)
         if match is None:
             raise _Bad(
-                f"has '{word}' in an order; an op is a stage, one of FBIW, and a micro-batch"
+                f"has '{token}' in an order; an op is a stage number, one of F, B, I and W, and a "
+                "micro-batch number, like 0F3"
             )
         yield Op(int(match[1]), match[2], int(match[3]))
 
 
 def _check_counts(plan: Plan) -> None:
-    """Every micro-batch has one forward and one backward, whole or in halves, on every stage."""
+    """Check that every stage runs every micro-batch once forward, then once backward (B or I and
+    W)."""
     seen: dict[tuple[int, int], str] = {}
     for op in (op for ops in plan.orders.values() for op in ops):
         if op.microbatch >= plan.microbatches:
@@ -193,19 +203,23 @@ def _check_counts(plan: Plan) -> None:
         key = (op.stage, op.microbatch)
         seen[key] = seen.get(key, "") + op.kind
         if seen[key] not in ("F", "FB", "FI", "FIW"):
-            raise _Bad(f"has {op} where it cannot be: stage {op.stage} runs {seen[key]} of it")
+            raise _Bad(
+                f"has {op} at a wrong place: stage {op.stage} would run {seen[key]} for "
+                f"micro-batch {op.microbatch}"
+            )
     for stage in range(len(plan.stages)):
         for microbatch in range(plan.microbatches):
             found = seen.get((stage, microbatch), "")
             if found not in ("FB", "FIW"):
                 raise _Bad(
-                    f"runs {found or 'nothing'} of micro-batch {microbatch} on stage {stage}, "
-                    "and not FB or FIW"
+                    f"runs {found or 'nothing'} for micro-batch {microbatch} on stage {stage}, "
+                    "but must run FB or FIW"
                 )
 
 
 def needed_for(op: Op, stages: int) -> tuple[int, str] | None:
-    """The stage whose result a stage needs for this op, and F or B for which one it is."""
+    """The neighbouring stage whose result this op needs, and the kind of the result (F or B). None
+    if it needs none."""
     if op.kind == "F":
         return (op.stage - 1, "F") if op.stage > 0 else None
     if op.kind in "BI":
@@ -214,7 +228,8 @@ def needed_for(op: Op, stages: int) -> tuple[int, str] | None:
 
 
 def gives(op: Op, stages: int) -> tuple[int, str] | None:
-    """The stage that needs the result of this op, and F or B for which one it is."""
+    """The neighbouring stage that needs the result of this op, and the kind of the result (F or B).
+    None if no stage needs it."""
     if op.kind == "F":
         return (op.stage + 1, "F") if op.stage + 1 < stages else None
     if op.kind in "BI":
@@ -223,8 +238,9 @@ def gives(op: Op, stages: int) -> tuple[int, str] | None:
 
 
 def times_of(plan: Plan) -> dict[Op, tuple[int, int]]:
-    """When ops would begin and end on a clock on which a backward takes two and all else one. Those that
-    wait for each other for ever are left out."""
+    """The begin and end of every op on a simulated clock, on which a whole backward takes two units
+    and every other op one. Ops that can never start, because they wait for each other, are left
+    out."""
     times: dict[Op, tuple[int, int]] = {}
     given: dict[tuple[int, str, int], int] = {}
     heads = dict.fromkeys(plan.orders, 0)
@@ -249,9 +265,9 @@ def times_of(plan: Plan) -> dict[Op, tuple[int, int]]:
 
 
 def _check_progress(plan: Plan) -> None:
-    """Groups that wait for each other would never end."""
+    """Check that no groups of devices wait for each other, which would be a deadlock."""
     times = times_of(plan)
     heads = (next((op for op in ops if op not in times), None) for ops in plan.orders.values())
     stuck = [str(op) for op in heads if op is not None]
     if stuck:
-        raise _Bad(f"has orders that wait for each other for ever, at {', '.join(stuck)}")
+        raise _Bad(f"has orders that wait for each other forever, at {', '.join(stuck)}")

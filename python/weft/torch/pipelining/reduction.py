@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of a stage's gradients over its replicas, under way while the device does other things."""
+"""Adds up a stage's gradients over its replicas while the device goes on with other work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from ..messages import Deadline
 
 
 class GradientSum:
-    """Of one stage in one step. Made before the step, as what was there before must stay as it is."""
+    """The sum of one stage's gradients in one step.
+
+    It is made before the step begins. It sets gradients of earlier steps aside, so that they are
+    not added up over the replicas a second time, and adds them back in finish().
+    """
 
     def __init__(self, parameters: Sequence[nn.Parameter], group: Any, peer: int) -> None:
         self._parameters = [p for p in parameters if p.requires_grad]
@@ -25,7 +29,7 @@ class GradientSum:
             parameter.grad = None
 
     def start(self) -> None:
-        """After the last backward of the stage."""
+        """Start the all-reduce. Call it after the last backward of the stage."""
         by_type: dict[tuple[torch.dtype, torch.device], list[int]] = {}
         for number, p in enumerate(self._parameters):
             by_type.setdefault((p.dtype, p.device), []).append(number)
@@ -38,6 +42,7 @@ class GradientSum:
             self._sums.append((work, flat, numbers))
 
     def finish(self, deadline: Deadline) -> None:
+        """Wait for the all-reduce, and set the .grad of the parameters."""
         for work, flat, numbers in self._sums:
             deadline.wait(work, self._peer)
             sizes = [self._parameters[n].numel() for n in numbers]

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs plans of pipelines over torch.distributed: each device its order of ops, data as it is ready."""
+"""Runs pipeline plans over torch.distributed.
+
+Each device runs the ops of the plan in their order. Before an op it waits only for the data that
+the op needs; it sends results to other devices as soon as they are ready.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from ...errors import UsageError
-from ..backends import backend_of, both_ways, in_groups, seconds_of
+from ..backends import backend_of, in_groups, seconds_of, two_groups
 from ..messages import Deadline, Links
 from .cutting import StageModule
 from .exchange import Exchange, Key, key_of
@@ -27,7 +31,7 @@ LossFunction = Callable[[Any, Any], Tensor]
 
 
 class Pipeline(Part):
-    """This rank's part of a model, and the steps that all ranks take together."""
+    """This rank's stages of a model, and the training steps that all ranks make together."""
 
     def __init__(
         self, plan: Plan, modules: Sequence[StageModule], loss: LossFunction, *,
@@ -37,6 +41,8 @@ class Pipeline(Part):
         self._loss, self._mean, self._device = loss, reduction == "mean", device
         self._timeout = seconds_of(backend_of(device)) if timeout is None else timeout
         self._watch = timeout is not None
+        # The tag of all messages: a hash of the plan, by which ranks notice that their plans
+        # differ.
         text = repr((plan.microbatches, plan.devices, plan.stages, sorted(plan.orders.items())))
         self._tag = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 34
         _check_same(self._tag, device)
@@ -45,19 +51,21 @@ class Pipeline(Part):
             for number, module in self.stages.items()
         }
         self._groups = {g: dist.new_group(list(g)) for g in plan.groups if len(g) > 1}
-        self._meeting = in_groups(device)
-        self._ways = both_ways() if self._meeting else (None, None)
+        self._meeting = in_groups(device)  # both ends of a message wait for each other
+        self._directions = two_groups() if self._meeting else (None, None)
         self._share_parameters()
         self._exchange: Exchange | None = None
         self._samples = Samples(plan, 0)
         self._turns: list[Turn] = []
 
     def step(self, *inputs: Tensor, target: Any = None) -> Tensor | None:
-        """Forward and backward of a batch, cut into micro-batches along the first dimension.
+        """Run forward and backward of a batch, which is divided into micro-batches along the first
+        dimension.
 
-        The ranks of the first stage need the inputs, those of the last one the target; others may leave
-        them out. Gradients are added to those of the parameters, as those of the whole batch. Returned is
-        the loss of the batch on the ranks of the last stage, None on all others.
+        The ranks of the first stage must pass the inputs, those of the last stage the target; other
+        ranks may omit them. The gradients of the whole batch are added to the .grad of the
+        parameters. Returns the loss of the batch on the ranks of the last stage, and None on all
+        others.
         """
         deadline = Deadline(self._timeout, queued=self._device.type != "cpu", watch=self._watch)
         if self._exchange is None:
@@ -66,7 +74,7 @@ class Pipeline(Part):
         assert exchange is not None
         batch = _Batch(self, inputs, target)
         sums = self._sums()
-        exchange.begin(*(Links(deadline, self._tag, way) for way in self._ways))
+        exchange.begin(*(Links(deadline, self._tag, group) for group in self._directions))
         losses: list[Tensor] = []
         for turn in self._turns:
             if isinstance(turn, Op):
@@ -106,7 +114,8 @@ class Pipeline(Part):
             exchange.give(key_of(op), found)
 
     def _learn_samples(self, inputs: Sequence[Tensor]) -> None:
-        """Of a micro-batch: whoever has no inputs is told in the first step, and it stays so."""
+        """Learn in the first step how many samples a micro-batch has. Ranks without inputs get the
+        number from the first stage. It must be the same in all steps."""
         source = self.plan.stages[0].devices[0]
         count = torch.zeros(1, dtype=torch.int64, device=self._device)
         if self.rank == source:
@@ -116,7 +125,8 @@ class Pipeline(Part):
         most = max(len(stage.devices) for stage in self.plan.stages)
         if self._samples.count < most:
             raise UsageError(
-                f"micro-batches of {self._samples.count} samples cannot be shared out to {most} replicas"
+                f"a micro-batch of {self._samples.count} samples cannot be divided among {most} "
+                "replicas: use larger batches or fewer micro-batches"
             )
         self._exchange = Exchange(
             self.plan, self._samples, self.rank, self._device, self._meeting
@@ -141,7 +151,7 @@ class Pipeline(Part):
         return loss
 
     def _share_parameters(self) -> None:
-        """Replicas start with what the first of them has."""
+        """Give all replicas of a stage the parameters and buffers of its first replica."""
         for number, module in self.stages.items():
             devices = self.plan.stages[number].devices
             if len(devices) > 1:
@@ -150,19 +160,20 @@ class Pipeline(Part):
 
 
 def samples_in(inputs: Sequence[Any], microbatches: int) -> int:
-    """Of a micro-batch."""
+    """The number of samples in a micro-batch."""
     if not inputs:
         raise UsageError("the ranks of the first stage need the inputs: step(inputs, target=...)")
     batch = len(inputs[0])
     if batch == 0 or batch % microbatches:
         raise UsageError(
-            f"a batch of {batch} cannot be cut into {microbatches} equal micro-batches"
+            f"a batch of {batch} samples cannot be cut into {microbatches} equal micro-batches"
         )
     return batch // microbatches
 
 
 class _Batch:
-    """What this rank needs of a batch: its samples of each micro-batch."""
+    """The inputs, targets and loss functions that this rank needs for each micro-batch of a
+    batch."""
 
     def __init__(self, pipeline: Pipeline, inputs: Sequence[Any], target: Any) -> None:
         self._of = pipeline
@@ -173,8 +184,8 @@ class _Batch:
             found = samples_in(inputs, plan.microbatches)
             if found != self._count:
                 raise UsageError(
-                    f"micro-batches have {found} samples, and had {self._count} in the first step: shapes must "
-                    "not change between steps"
+                    f"micro-batches have {found} samples, but had {self._count} in the first "
+                    "step: shapes must not change between steps"
                 )
         if rank in plan.stages[-1].devices and target is None:
             raise UsageError("the ranks of the last stage need the target: step(..., target=...)")
@@ -192,13 +203,13 @@ class _Batch:
 
     def _mine(self, value: Any, stage: int, microbatch: int) -> Any:
         if not isinstance(value, Tensor):
-            raise UsageError(f"inputs and targets are tensors, and not {type(value).__name__}")
+            raise UsageError(f"inputs and targets must be tensors, not {type(value).__name__}")
         plan = self._of.plan
         total = self._count * plan.microbatches
         if value.dim() == 0 or value.shape[0] % total:
             raise UsageError(
-                f"an input or target of shape {tuple(value.shape)} does not have the {total} samples of the batch "
-                "as its first dimension"
+                f"the first dimension of an input or target of shape {tuple(value.shape)} must be "
+                f"the {total} samples of the batch"
             )
         rows = value.view(plan.microbatches, self._count, -1, *value.shape[1:])[microbatch]
         samples = self._of._samples.of(stage, self._of.rank)
@@ -207,8 +218,10 @@ class _Batch:
 
 
 def _check_same(tag: int, device: torch.device) -> None:
-    """All ranks at once, so that none of them waits for messages that will never come."""
+    """Check that all ranks have the same plan. All ranks see an error, so none of them waits for
+    messages that never come."""
+    # One all-reduce gives both the largest tag and, negated, the smallest.
     ends = torch.tensor([tag, -tag], dtype=torch.int64, device=device)
     dist.all_reduce(ends, dist.ReduceOp.MAX)
     if int(ends[0]) != -int(ends[1]):
-        raise UsageError("the ranks have different plans: give the same file to all of them")
+        raise UsageError("ranks have different plans: give the same file to all of them")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples of a micro-batch each replica of a stage has, and which pieces go between replicas.
+"""Divides the samples of a micro-batch among the replicas of each stage, and finds the pieces that
+replicas of neighbouring stages exchange.
 
-Where two neighbours are both replicated, one has blocks of samples and the other every r-th one, so
-that every sender has something for every receiver: all links between them carry a part, as planned.
+If two neighbouring stages are both replicated, the replicas of one have blocks of consecutive
+samples and the replicas of the other every r-th sample. Then every sender has samples for every
+receiver, so all links between them carry a part of the data, as the planner assumes.
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ from .plan import Plan
 
 @dataclass(frozen=True)
 class Piece:
-    """Samples that a device has of one stage and another needs for the next (or gives back for it)."""
+    """The samples that one device of a stage and one device of the next stage have in common."""
 
     lower: int  # device of the earlier stage
-    upper: int
-    lower_part: slice  # where they lie among the samples of either device
-    upper_part: slice
+    upper: int  # device of the later stage
+    lower_part: slice  # position of these samples among those of the lower device
+    upper_part: slice  # position of these samples among those of the upper device
     samples: int
 
 
 class Samples:
-    """Of micro-batches of so many samples, over the stages of a plan."""
+    """How the stages of a plan divide micro-batches of `count` samples."""
 
     def __init__(self, plan: Plan, count: int) -> None:
         self.count = count
@@ -34,6 +36,9 @@ class Samples:
 
     @staticmethod
     def _choose(plan: Plan, count: int) -> list[bool]:
+        """For each stage, whether its replicas have every r-th sample instead of blocks. It changes
+        from stage to stage, unless the next stage has the same devices, which then keep their
+        samples, or there are more pairs of replicas than samples."""
         strided = [False]
         for before, stage in zip(plan.stages, plan.stages[1:]):
             replicas = len(before.devices) * len(stage.devices)
@@ -42,7 +47,7 @@ class Samples:
         return strided
 
     def of(self, stage: int, device: int) -> range:
-        """The samples of a device, as numbers within the micro-batch."""
+        """The samples of a device, as positions within the micro-batch."""
         devices = self._plan.stages[stage].devices
         replica, replicas = devices.index(device), len(devices)
         if self._strided[stage]:
@@ -50,7 +55,8 @@ class Samples:
         return range(self.count * replica // replicas, self.count * (replica + 1) // replicas)
 
     def pieces(self, stage: int) -> list[Piece]:
-        """Between this stage and the next one; both ends list them in the same order."""
+        """The pieces between this stage and the next one. All devices list them in the same
+        order."""
         if stage not in self._pieces:
             self._pieces[stage] = self._find_pieces(stage)
         return self._pieces[stage]
@@ -69,7 +75,8 @@ class Samples:
 
 
 def _part(samples: range, common: list[int]) -> slice:
-    """Both ways to divide samples are regular, so what they have in common is."""
+    """The positions of the common samples within `samples`, as a slice. Both ways to divide samples
+    have a constant stride, so the common samples have one too."""
     first = samples.index(common[0])
     step = samples.index(common[1]) - first if len(common) > 1 else 1
     return slice(first, first + (len(common) - 1) * step + 1, step)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses a cut, as both ends must know it before the first byte: learnt in the first step."""
+"""Describes the values that cross a cut. The receiver must know their shapes and types before it
+can receive them, so in the first step the sender sends a header with this description."""
 
 from __future__ import annotations
 
@@ -13,12 +14,18 @@ from torch import Tensor
 
 from ...errors import UsageError
 
-HEADER = 8192  # bytes of the message that tells the receiver
+HEADER = 8192  # bytes of the header
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One value. Without rows it is the same on both ends; with rows it has so many a sample."""
+    """One value that crosses a cut: a tensor (`dtype` is set) or a constant.
+
+    rows: 0 if both ends have the whole tensor. Otherwise the samples are divided among replicas,
+    and the first dimension of the tensor has this number of rows per sample.
+    gradient: whether the tensor requires a gradient, which then crosses the cut in the other
+    direction.
+    """
 
     shape: tuple[int, ...] = ()
     rows: int = 0
@@ -35,11 +42,13 @@ class Spec:
 
 
 def spec_of(value: Any, samples: int, divided: bool, where: str) -> Spec:
-    """`divided`: the samples lie on several devices on one end or the other."""
+    """The Spec of a value. `divided`: at least one of the two stages is replicated, so the samples
+    are divided among devices. `where`: the value's place in the pipeline, for messages."""
     if not isinstance(value, Tensor):
         if divided or not isinstance(value, (int, float, bool, str, type(None))):
             raise UsageError(
-                f"{where} is {type(value).__name__}: between replicated stages only tensors pass"
+                f"{where} is of type {type(value).__name__}: only tensors can pass between stages, "
+                "and plain constants if neither stage is replicated"
             )
         return Spec(constant=value)
     shape = tuple(value.shape)
@@ -47,26 +56,29 @@ def spec_of(value: Any, samples: int, divided: bool, where: str) -> Spec:
     if divided:
         if not shape or shape[0] % samples:
             raise UsageError(
-                f"{where} has shape {shape} for {samples} samples: replicas share out samples, which must be the "
-                "first dimension"
+                f"{where} has shape {shape} for {samples} samples: replicas divide the samples, so "
+                "samples must be the first dimension"
             )
         rows = shape[0] // samples
     return Spec(shape, rows, value.dtype, value.requires_grad)
 
 
 def check(spec: Spec, value: Any, samples: int, where: str) -> None:
+    """Check that a value still has the shape, or is the constant, of the first step."""
     same = (
         tuple(value.shape) == spec.shape_for(samples) if spec.is_tensor else value == spec.constant
     )
     if not same:
+        first = spec.shape_for(samples) if spec.is_tensor else spec.constant
         found = tuple(value.shape) if isinstance(value, Tensor) else value
         raise UsageError(
-            f"{where} was {spec.shape_for(samples) if spec.is_tensor else spec.constant} in the first step and "
-            f"is {found} now: shapes must not change between steps"
+            f"{where} was {first} in the first step but is {found} now: shapes must not change "
+            "between steps"
         )
 
 
 def pack(specs: Sequence[Spec], device: torch.device) -> Tensor:
+    """The header for these values, as a tensor of HEADER bytes."""
     rows = [
         [s.shape, s.rows, str(s.dtype).removeprefix("torch."), s.gradient]
         if s.is_tensor
@@ -76,12 +88,14 @@ def pack(specs: Sequence[Spec], device: torch.device) -> Tensor:
     text = json.dumps(rows).encode()
     if len(text) > HEADER:
         raise UsageError(
-            f"{len(specs)} values cross one cut of the model: too many to tell the next stage of"
+            f"{len(specs)} values cross one cut of the model, and their description does not fit "
+            f"into {HEADER} bytes: cut the model where fewer values cross"
         )
     return torch.frombuffer(bytearray(text.ljust(HEADER)), dtype=torch.uint8).to(device)
 
 
 def unpack(header: Tensor) -> list[Spec]:
+    """The values that a header describes."""
     rows = json.loads(bytes(header.cpu().numpy()))
     return [
         Spec(constant=row[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device does with one stage: forwards and backwards of its micro-batches."""
+"""Runs one stage on one device: forwards and backwards of its micro-batches, and recomputation."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from .backward import Gradients, SplitBackward, whole
 from .cutting import StageModule
 
 Loss = Callable[[Any], Tensor]
-"""Of the outputs of a micro-batch, weighted with its part of the batch."""
+"""The loss of the outputs of a micro-batch, multiplied by the micro-batch's share of the batch."""
 
 
 @dataclass
 class _Kept:
-    """Of a micro-batch, from its forward to its backward."""
+    """What a stage keeps of a micro-batch from its forward to its backward."""
 
     inputs: list[Any]
-    outputs: list[Any] = field(default_factory=list)
-    differentiable: list[bool] = field(default_factory=list)  # outputs, as they were given on
+    outputs: list[Any] = field(default_factory=list)  # empty if the forward is recomputed
+    differentiable: list[bool] = field(default_factory=list)  # which outputs get gradients
     loss: Loss | None = None
-    random: list[Tensor] = field(default_factory=list)
-    split: SplitBackward | None = None
+    random: list[Tensor] = field(default_factory=list)  # state of random generators, to recompute
+    split: SplitBackward | None = None  # between the halves of a split backward
 
 
 class Stage:
+    """One stage. For every micro-batch: forward(), then backward(), or backward_inputs() and
+    backward_weights()."""
+
     def __init__(self, module: StageModule, recompute: bool, device: torch.device) -> None:
         self.module = module
         self._recompute, self._device = recompute, device
@@ -38,12 +41,15 @@ class Stage:
         self._kept: dict[int, _Kept] = {}
 
     def forward(self, microbatch: int, inputs: Sequence[Any], loss: Loss | None) -> list[Any]:
-        """The values that cross the next cut, or the loss. `inputs` may require gradients."""
+        """Run the forward. Returns the values that cross the next cut, or, in the last stage, the
+        loss. The outputs are detached, so that each stage has an autograd graph of its own."""
         kept = self._kept[microbatch] = _Kept(list(inputs), loss=loss)
         if self._recompute:
             kept.random = self._random_state()
             with torch.no_grad():
                 outputs = self._run(kept)
+            # Without a graph, assume that every floating-point output depends on something that
+            # requires a gradient, if there is anything of that kind.
             wanted = self._trained or any(_wants(value) for value in inputs)
             kept.differentiable = [wanted and _is_real(value) for value in outputs]
         else:
@@ -55,20 +61,23 @@ class Stage:
         ]
 
     def backward(self, microbatch: int, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """From the gradients of all outputs that require one to those of all inputs that do."""
+        """Run the whole backward. Takes the gradients of all outputs that require one, and returns
+        those of all inputs that require one."""
         kept = self._kept.pop(microbatch)
         outputs, given, inputs = self._ends(kept, gradients)
         return _complete(inputs, whole(outputs, given, inputs))
 
     def backward_inputs(self, microbatch: int, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """Run the first half of the backward. Arguments and result as of backward()."""
         kept = self._kept[microbatch]
         outputs, given, inputs = self._ends(kept, gradients)
         kept.split = SplitBackward(outputs, given, inputs, self._parameters)
         return _complete(inputs, kept.split.input_gradients)
 
     def backward_weights(self, microbatch: int) -> None:
+        """Run the second half of the backward."""
         split = self._kept.pop(microbatch).split
-        assert split is not None  # the plan was checked
+        assert split is not None  # read_plan() has checked that I comes before W
         split.weights()
 
     def _run(self, kept: _Kept) -> list[Any]:
@@ -80,7 +89,8 @@ class Stage:
     def _ends(
         self, kept: _Kept, gradients: Sequence[Tensor]
     ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-        """Outputs, their gradients, and inputs: only those that autograd has a way between."""
+        """Where the backward starts and ends: outputs that require gradients, their gradients, and
+        inputs that require gradients. Recomputes the outputs first if the plan says so."""
         if self._recompute:
             with torch.random.fork_rng(self._cuda()), torch.enable_grad():
                 self._set_random_state(kept.random)
@@ -114,5 +124,6 @@ def _is_real(value: Any) -> bool:
 
 
 def _complete(inputs: Sequence[Tensor], gradients: Gradients) -> list[Tensor]:
-    """An input that no output depends on has a gradient of zeros: the stage before waits for it."""
+    """Replace missing gradients by zeros. An input that no output depends on has no gradient, but
+    the stage before waits for one."""
     return [torch.zeros_like(v) if g is None else g for v, g in zip(inputs, gradients)]

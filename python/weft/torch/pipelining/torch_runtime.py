@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans in torch.distributed.pipelining, where it can express them: one device a stage."""
+"""Runs plans with torch.distributed.pipelining, which supports plans with one device per stage."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from .cutting import StageModule
 from .part import Part
 from .plan import Plan
 
-OLDEST = (2, 6)  # before, B had two meanings
-GREETS_ITSELF = (2, 13)  # before, gloo failed where two neighbouring stages share a rank
+OLDEST = (2, 6)  # in older versions of torch, B in a schedule has another meaning
+# Older versions of torch open a connection between neighbouring stages even if both are on one
+# rank, which fails with gloo.
+SKIPS_OWN_RANK = (2, 13)
 
 
 class Recomputed(nn.Module):  # type: ignore[misc]
-    """Keeps its inputs alone from forward to backward."""
+    """A stage that keeps only its inputs from forward to backward, and recomputes the rest."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -38,8 +40,11 @@ def version() -> tuple[int, int]:
 
 
 def rows_of(plan: Plan) -> list[str]:
-    """The orders, one row a rank. torch looks losses up by micro-batch in the list of those that the last
-    stage has run, so micro-batches are numbered in that stage's order."""
+    """The schedule in torch's CSV format, one row per rank.
+
+    torch appends the losses to a list as the last stage computes them, and later looks them up by
+    the number of the micro-batch. So micro-batches are renumbered in the order of the last stage.
+    """
     last = len(plan.stages) - 1
     order = [
         op.microbatch for op in plan.orders[plan.stages[last].devices] if op[:2] == (last, "F")
@@ -52,7 +57,8 @@ def rows_of(plan: Plan) -> list[str]:
 
 
 class TorchPipeline(Part):
-    """`schedule` is torch's own object: its step() can be called as well."""
+    """This rank's stages of a model, run by torch. `schedule` is torch's own schedule object; its
+    step() may be called instead of that of this class."""
 
     def __init__(
         self, plan: Plan, modules: Sequence[StageModule], loss: Any, *, reduction: str,
@@ -67,7 +73,7 @@ class TorchPipeline(Part):
         for number, module in self.stages.items():
             inner = Recomputed(module) if plan.stages[number].recompute else module
             stage = PipelineStage(inner, number, len(plan.stages), device)
-            if version() < GREETS_ITSELF:
+            if version() < SKIPS_OWN_RANK:
                 stage._get_init_p2p_neighbors_ops = list
             stages.append(stage)
         self._mean = reduction == "mean"
@@ -83,19 +89,19 @@ class TorchPipeline(Part):
             self._load(Path(exported))
 
     def _load(self, file: Path) -> None:
-        """What `weft pipeline export` wrote, of either kind."""
+        """Load a schedule that `weft pipeline export` wrote, with or without communication ops."""
         try:
             text = file.read_text()
             kind = "compute_comms" if "SEND_" in text else "compute_only"
             self.schedule._load_csv(str(file), format=kind)
         except (OSError, ValueError, AssertionError, RuntimeError) as error:
             raise UsageError(
-                f"{file}: is no schedule of this plan that torch {torch.__version__} takes ({error}); weft "
-                "pipeline export --to torch-csv writes one"
+                f"{file}: torch {torch.__version__} cannot load this as a schedule of the plan "
+                f"({error}); write one with weft pipeline export --to torch-csv"
             ) from error
 
     def step(self, *inputs: Tensor, target: Any = None) -> Tensor | None:
-        """As that of weft.torch.Pipeline."""
+        """Like weft.torch.Pipeline.step()."""
         last = len(self.plan.stages) - 1
         losses: list[Tensor] = []
         given = {"target": target, "losses": losses} if last in self.stages else {}
@@ -107,20 +113,22 @@ class TorchPipeline(Part):
 
 
 def check(plan: Plan) -> None:
+    """Check that torch.distributed.pipelining can run the plan."""
     if version() < OLDEST:
         raise Unavailable(
-            f"torch {torch.__version__} reads schedules in another way: install 2.6 or later, or leave out "
-            'runtime="torch"'
+            f"torch {torch.__version__} reads schedules differently: install torch 2.6 or later, "
+            'or leave out runtime="torch"'
         )
     for number, stage in enumerate(plan.stages):
         if len(stage.devices) > 1:
             raise Infeasible(
-                f"stage {number} has {len(stage.devices)} devices, which torch.distributed.pipelining cannot "
-                'express: leave out runtime="torch", or plan with --replicas 1'
+                f"stage {number} has {len(stage.devices)} devices, but "
+                "torch.distributed.pipelining supports only one per stage: leave out "
+                'runtime="torch", or plan with --replicas 1'
             )
     idle = set(range(plan.devices)) - {stage.devices[0] for stage in plan.stages}
     if idle:
         raise Infeasible(
-            f"device {min(idle)} has no stage, and torch.distributed.pipelining wants one on every rank: leave out "
-            'runtime="torch"'
+            f"device {min(idle)} has no stage, but torch.distributed.pipelining needs one on every "
+            'rank: leave out runtime="torch"'
         )

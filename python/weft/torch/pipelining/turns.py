@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device does in a step, one thing after the other.
+"""The list of everything that a device does in a step, in order: ops, messages and gradient sums.
 
-Where sends never wait for receives, as with gloo, that is the order of its ops. NCCL's wait for each other,
-on the GPU, which may run all it was given one by one: a device that waits for a message may then keep
-another from sending it. So both ends come to messages in one order that all devices share, that of the
-plan carried out on a clock, on which a message passes when the op that makes it ends. What is first on
-that clock waits for nothing, hence nothing waits for ever.
+If a send never waits for its receive (gloo), the device only runs its ops in order, and the
+exchange sends and receives on its own.
+
+With NCCL, a send and its receive wait for each other on the GPU, and the GPU may run queued
+messages one after the other. So a message that waits could block another one that its peer needs
+first: a deadlock. To prevent that, all devices handle messages in one common order. It comes from a
+simulation of the plan (times_of()), in which a message passes when the op that makes its data ends.
+Of all messages that are not done yet, both ends of the first one in that order are always ready for
+it, so the pipeline never stops.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from .samples import Samples
 
 @dataclass(frozen=True)
 class Pass:
-    """A message to a peer, or from it."""
+    """Send a message to a peer (`outgoing`), or receive it."""
 
     message: Message
     peer: int
@@ -29,7 +33,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Sum:
-    """Of the gradients of a stage, after its last op."""
+    """Start to add up the gradients of a stage over its replicas, after the stage's last op."""
 
     stage: int
 
@@ -38,8 +42,10 @@ Turn = Op | Pass | Sum
 
 
 def turns_of(plan: Plan, samples: Samples, rank: int, meeting: bool) -> list[Turn]:
-    """`meeting`: both ends of a message wait for each other."""
+    """All turns of a device in one step. `meeting`: both ends of a message wait for each other."""
     times = times_of(plan)
+    # The sort key is the time, then 0 for messages, 1 for sums, 2 for ops, then facts about the
+    # message that are the same on both ends.
     order = plan.order_of(rank)
     at: list[tuple[tuple[Any, ...], Turn]] = []
     for op in order:
