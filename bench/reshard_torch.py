@@ -118,13 +118,15 @@ def show(row: dict[str, Any]) -> None:
 
 PAGE = """# Redistribution in PyTorch, measured
 
-`bench/reshard_torch.py --markdown` writes this page: `weft.torch.redistribute` against
-`DTensor.redistribute` of torch {torch}, array in to array out, {world} gloo ranks on one machine of {cores}
-cores, {local} MiB a rank in the larger of both ends, medians of {repeats} runs that take turns.
+`bench/reshard_torch.py --markdown` writes this page. It compares `weft.torch.redistribute` with
+`DTensor.redistribute` of torch {torch}. Times are from the input array to the complete output array,
+on {world} gloo ranks of one machine with {cores} cores, with {local} MiB per rank in the larger of source and target.
+Both take turns, and the medians of {repeats} runs count.
 
 **{count} pairs of placements: {mean:.2f} times as fast in the geometric mean, least {least:.2f}, most
-{most:.2f}.** Rows are sources, columns targets, a letter a dimension of the mesh: R is a copy, 0 and 1 are
-shards of that dimension of the array, P are summands. Nothing has to move where there is no number.
+{most:.2f}.** Rows are sources and columns are targets, with one letter for each dimension of the mesh: R is
+replicated, 0 and 1 shard that dimension of the array, P is partial. A pair without a number moves
+nothing.
 """
 
 
