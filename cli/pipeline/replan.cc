@@ -48,7 +48,7 @@ std::string json_of(const std::string& label, const Replan& replan,
   } else {
     json.begin_object().field("rank", replan.slow_rank).field("replica", replan.slow_replica);
     json.field("stage", replan.slow_stage).field("slowness", replan.slowness);
-    json.field("step_as_the_others_ms", milliseconds(replan.as_the_others)).end_object();
+    json.field("step_as_the_others_ms", milliseconds(replan.step_without_slow_worker)).end_object();
   }
   json.key("heavy_stage");
   if (replan.heavy_stage < 0) {
@@ -87,7 +87,7 @@ std::string text_of(const std::string& label, const Replan& replan, const Termin
   if (replan.slow_rank >= 0) {
     text += fmt::format("slow     rank {} (replica {}, stage {}): {:.2f}x its peers; {} without\n",
                         replan.slow_rank, replan.slow_replica, replan.slow_stage, replan.slowness,
-                        format_time(replan.as_the_others));
+                        format_time(replan.step_without_slow_worker));
   }
   if (replan.heavy_stage >= 0) {
     text += fmt::format("heavy    stage {}: {:.2f}x the usual stage, in all replicas\n",

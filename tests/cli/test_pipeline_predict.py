@@ -121,7 +121,7 @@ def test_steps_of_production_jobs_come_out_within_two_percent(weft: Weft, name: 
 
 def test_stages_of_a_timeline_cannot_be_cut(weft: Weft) -> None:
     done = weft("pipeline", "predict", timeline("ST"), "--schedule", "interleaved")
-    assert done.returncode == 2 and "tells no layers" in done.stderr and done.stdout == ""
+    assert done.returncode == 2 and "does not show layers" in done.stderr and done.stdout == ""
 
 
 def test_replan_goes_around_the_slow_worker(weft: Weft) -> None:
@@ -134,7 +134,7 @@ def test_replan_goes_around_the_slow_worker(weft: Weft) -> None:
     assert best["gain_pct"] > 40
     assert sum(best["microbatches"]) == 4 * 32
     assert sum(best["layers"]) == 64
-    assert "timelines do not tell layers" not in done.stderr
+    assert "the timeline does not show layers" not in done.stderr
 
 
 def test_replan_says_what_it_assumes(weft: Weft) -> None:
@@ -146,14 +146,14 @@ def test_replan_says_what_it_assumes(weft: Weft) -> None:
     (assumed,) = json.loads(done.stdout)["diagnostics"]
     assert assumed["id"] == "replan-layers-assumed"
     done = weft("pipeline", "replan", timeline("ST"), "--strict")
-    assert done.returncode == 3 and "timelines do not tell layers" in done.stderr
+    assert done.returncode == 3 and "the timeline does not show layers" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["replan"], "TIMELINE... is missing"),
-        (["replan", EXAMPLE], "no op timeline"),
+        (["replan", EXAMPLE], "not an op timeline"),
         (["replan", EXAMPLE, "--layers", "0"], "is not between 1"),
     ],
 )

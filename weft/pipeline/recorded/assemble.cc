@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each rank gets a host lane, a compute stream, a stream for messages and a link. An instruction of
+// the program becomes ops on these lanes: a piece becomes a host op and a kernel, a post becomes a
+// host op, an arrival on the message stream and a transfer. After all ranks of a step are written,
+// join_ends() connects the two sides of every message. Steps follow each other without a pause.
 #include "weft/pipeline/recorded/assemble.h"
 
 #include <algorithm>
@@ -18,7 +22,8 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// The first recorded micro-batch of a step pays for the step's beginning, too.
+/// The recorded micro-batch that stands for `micro`. Never repeats number 0 if there are others: it
+/// also contains work from the start of the step.
 Micro recorded_micro(const Recording& recording, Micro micro) {
   if (micro < recording.micro_batches) return micro;
   if (recording.micro_batches == 1) return 0;
@@ -71,20 +76,21 @@ class Assembler {
   struct Rank {
     std::int32_t number = -1;
     LaneId host = 0, stream = 0, messages = 0, link = 0;
-    OpId host_op = kNoId, compute = kNoId, message = kNoId;  ///< the last of each
-    std::vector<OpId> waits;  ///< messages that compute waits for from here on
-    std::vector<OpId> posts;  ///< of the step, by number
-    Nanos leaves = 0;         ///< host time before a post here: the end of the pass before it
+    OpId host_op = kNoId, compute = kNoId, message = kNoId;  ///< the last op of each kind so far
+    std::vector<OpId> waits;  ///< messages that the next compute must wait for
+    std::vector<OpId> posts;  ///< transfers of this step, by number of the post
+    Nanos leaves = 0;         ///< host time that the end of the last pass adds to a post
   };
   struct Posted {
     const Instruction* instruction;
     std::size_t device;
     OpId transfer;
   };
+  /// The two sides of a message.
   struct Ends {
     OpId send = kNoId, receive = kNoId;
     std::size_t sender = 0, receiver = 0;
-    bool send_both = false, receive_both = false;  ///< the other way is in the same batch
+    bool send_both = false, receive_both = false;  ///< its batch also has a message back
   };
 
   void edge(OpId from, OpId to, EdgeKind kind, Nanos delay) {
@@ -129,8 +135,9 @@ class Assembler {
     return builder_.add_op(spec);
   }
 
-  /// The two clocks of a piece as two ops: each ends at the latest of both clocks before plus a
-  /// time. Only the work is a duration, as that is what communication beside it slows down.
+  /// Writes a piece as two ops, one per clock. Each op starts after the latest of both clocks, and
+  /// the four times of the piece are the delays of the four edges. Only `work` becomes a duration,
+  /// because communication that runs at the same time slows down durations but not delays.
   void compute(Rank& rank, const Piece& piece, std::string_view name) {
     const OpId host = add({.kind = OpKind::kLaunch, .lane = rank.host, .name = name});
     edge(rank.host_op, host, EdgeKind::kOrder, piece.host_host);
@@ -150,8 +157,8 @@ class Assembler {
     rank.host_op = host;
   }
 
-  /// A batch is a kernel on the stream of messages: it is there from its arrival to the end of its
-  /// transfer, which join_ends() ties to the other ends.
+  /// Writes a batch of messages: like a kernel, it occupies the message stream from its arrival to
+  /// the end of its transfer. join_ends() connects it to the other sides of its messages.
   void post(std::size_t device, const Instruction& instruction) {
     Rank& rank = ranks_[device];
     const OpId launch = add({.kind = OpKind::kLaunch, .lane = rank.host, .name = "post"});
@@ -187,8 +194,8 @@ class Assembler {
     }
   }
 
-  /// A batch ends when all of its messages have for this side. Its duration is what it takes at
-  /// least; that it started late is due to the others.
+  /// A batch ends when all of its messages have ended on this side. Its duration is the least time
+  /// that it takes; edges from the peers add what it has to wait for them.
   void join_ends(const Posted& post) {
     Nanos least = 0;
     struct Peer {
@@ -218,37 +225,37 @@ class Assembler {
   const Program& program_;
   graph::GraphBuilder builder_;
   std::vector<Rank> ranks_;
-  std::vector<Posted> posted_;        ///< of the step
-  std::map<Message, Ends> arrivals_;  ///< of the step
+  std::vector<Posted> posted_;        ///< in this step
+  std::map<Message, Ends> arrivals_;  ///< of the messages of this step
   std::int32_t step_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<StageLayers>> deal_out(const Recording& recording, std::int32_t stages) {
+Result<std::vector<StageLayers>> divide_layers(const Recording& recording, std::int32_t stages) {
   const auto ranks = static_cast<std::int32_t>(recording.stages.size());
-  std::vector<StageLayers> dealt;
+  std::vector<StageLayers> divided;
   if (stages == ranks) {
     std::int32_t first = 0;
     for (DeviceId d = 0; d < ranks; ++d) {
       const std::int32_t layers = recording.stages[d].layers;
-      dealt.push_back({first, first + layers, d});
+      divided.push_back({first, first + layers, d});
       first += layers;
     }
-    return dealt;
+    return divided;
   }
   const std::int32_t layers = recording.layers();
   if (layers < stages) {
     return fail(ErrorCode::kUsage,
                 std::to_string(stages) + " stages cannot be made of " + std::to_string(layers) +
-                    (layers == ranks ? " pieces: layers cannot be told apart, as no sequence of "
-                                       "kernels repeats on all ranks"
+                    (layers == ranks ? " pieces: no sequence of kernels repeats on all ranks, so "
+                                       "the layers inside a stage cannot be found"
                                      : " layers"));
   }
   for (std::int32_t s = 0; s < stages; ++s) {
-    dealt.push_back({layers * s / stages, layers * (s + 1) / stages, s % ranks});
+    divided.push_back({layers * s / stages, layers * (s + 1) / stages, s % ranks});
   }
-  return dealt;
+  return divided;
 }
 
 Piece forward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,

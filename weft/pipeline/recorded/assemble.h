@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of a job that runs a program made of recorded pieces: what the replay of any recording
-// is done with tells how long its step is.
+// Builds the graph of a job that runs recorded pieces in a new order. It is a graph like that of
+// any recording, so the usual replay computes how long its step is.
 #pragma once
 
 #include "weft/graph/graph.h"
@@ -13,22 +13,24 @@ namespace weft::pipeline::recorded {
 /// stages.
 struct StageLayers {
   std::int32_t first = 0, last = 0;
-  DeviceId device = 0;  ///< position of its rank in Recording::stages
+  DeviceId device = 0;  ///< index of its rank in Recording::stages
 };
 
-/// The recorded layers dealt out evenly: stage s of `stages` runs on rank s modulo their number. As
-/// recorded where every rank keeps one stage. An Error (kUsage) where layers cannot be told apart,
-/// or there are fewer of them than stages.
-Result<std::vector<StageLayers>> deal_out(const Recording& recording, std::int32_t stages);
+/// Divides the recorded layers into `stages` stages: stage s runs on rank s modulo the number of
+/// ranks. With as many stages as ranks, the stages are those of the recording; otherwise all get
+/// equal numbers of layers. Fails with kUsage if there are fewer layers than stages, or if the
+/// layers could not be found.
+Result<std::vector<StageLayers>> divide_layers(const Recording& recording, std::int32_t stages);
 
-/// What a micro-batch of the new pipeline costs its stage in a recorded step. Micro-batches beyond
-/// the recorded ones cost what these do, but for the first of a step.
+/// The forward or backward of one micro-batch on a stage of the new pipeline, made of the layers of
+/// one recorded step. Micro-batches beyond the recorded ones repeat these, except the first one of
+/// a step, which also contains work that only the start of a step has.
 Piece forward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,
                     Micro micro);
 Piece backward_piece(const Recording& recording, const StageLayers& stage, std::size_t step,
                      Micro micro);
 
-/// One graph step for each recorded step.
+/// Builds the graph, with one step for each recorded step. `program` must be for these stages.
 Result<graph::Graph> assemble(const Recording& recording, const std::vector<StageLayers>& stages,
                               const Program& program);
 

@@ -12,12 +12,12 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// A host so fast that only the device counts.
+/// A piece whose host time is so short that only the device matters.
 Piece on_device(Nanos work) {
   return {.host_host = 0, .host_device = work, .device_device = work, .work = work};
 }
 
-/// One step, stages of equal layers.
+/// A recording of one step; all layers of a stage are equal.
 Recording made(const std::vector<Nanos>& forward, const std::vector<Nanos>& backward,
                std::int32_t layers, Micro micros, const MessageCost& message) {
   Recording recording;
@@ -39,7 +39,7 @@ Recording made(const std::vector<Nanos>& forward, const std::vector<Nanos>& back
 
 Nanos makespan(const Recording& recording, const char* name, std::int32_t stages, Micro micros,
                Pipeline* pipeline_out = nullptr) {
-  const auto dealt = deal_out(recording, stages).value();
+  const auto dealt = divide_layers(recording, stages).value();
   Pipeline pipeline;
   pipeline.micro_batches = micros;
   for (const StageLayers& layers : dealt) {
@@ -75,7 +75,7 @@ TEST(Assemble, WithoutHostAndMessagesAStepIsThatOfTheSimulator) {
       Pipeline pipeline;
       const Nanos time = makespan(recording, name, stages, micros, &pipeline);
       const auto simulated = simulate(pipeline, family(name, pipeline).value()).value();
-      // With several stages a rank, a receive that waits holds up the sends behind it.
+      // With several stages per rank, a receive that waits delays the sends after it.
       const bool several = stages > static_cast<std::int32_t>(ranks);
       EXPECT_GE(time, simulated.makespan) << name;
       if (!several) {
@@ -94,7 +94,7 @@ TEST(Assemble, MicroBatchesBeyondTheRecordedOnesCostWhatThoseDo) {
 TEST(Assemble, ASenderGoesOnBeforeTheReceiverHasCome) {
   const MessageCost message{.arrival = 100, .receive = 60, .send = 40, .send_after_receive = -1};
   const Recording recording = made({10, 10}, {20, 20}, 1, 1, message);
-  // F on rank 0, message, F and B on rank 1, message, B on rank 0.
+  // The step: F on rank 0, a message, F and B on rank 1, a message, B on rank 0.
   EXPECT_EQ(makespan(recording, "gpipe", 2, 1), 10 + 100 + 30 + 100 + 20);
 }
 
@@ -106,13 +106,13 @@ TEST(Assemble, AHostThatLaunchesSlowlyBoundsTheStep) {
       pass.front().host_device = 1010;
     }
   }
-  // Both ranks issue four forwards, a thousand each; the last has yet to pass both.
+  // Both ranks issue four forwards, 1000 each; the last one then still has to pass both devices.
   EXPECT_EQ(makespan(recording, "gpipe", 2, 4), 4 * 1000 + 2 * 10 + 4 * 20 + 20);
 }
 
-TEST(DealOut, PutsLayersInModelOrderOnStagesOfTheRanksInTurn) {
+TEST(DivideLayers, PutsLayersInModelOrderOnStagesOfTheRanksInTurn) {
   const Recording recording = made({1, 1}, {1, 1}, 3, 2, {});
-  const auto dealt = deal_out(recording, 4).value();
+  const auto dealt = divide_layers(recording, 4).value();
   EXPECT_EQ(dealt[0].last, 1);
   EXPECT_EQ(dealt[1].last, 3);
   EXPECT_EQ(dealt[3].last, 6);
@@ -120,8 +120,8 @@ TEST(DealOut, PutsLayersInModelOrderOnStagesOfTheRanksInTurn) {
   EXPECT_EQ(dealt[3].device, 1);
 }
 
-TEST(DealOut, RefusesMoreStagesThanLayers) {
-  const auto dealt = deal_out(made({1, 1}, {1, 1}, 1, 2, {}), 4);
+TEST(DivideLayers, RefusesMoreStagesThanLayers) {
+  const auto dealt = divide_layers(made({1, 1}, {1, 1}, 1, 2, {}), 4);
   ASSERT_FALSE(dealt.has_value());
   EXPECT_EQ(dealt.error().code, ErrorCode::kUsage);
 }

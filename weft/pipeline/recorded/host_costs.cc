@@ -10,6 +10,7 @@ namespace weft::pipeline::recorded {
 
 void measure_posts(const std::vector<PostSample>& posts, std::vector<StageRecord>& stages) {
   using Field = Nanos HostCosts::*;
+  // Sets one field of all stages to the median of the samples that `matches` gives a time for.
   const auto fill = [&](Field field, auto matches) {
     std::vector<Nanos> all;
     std::vector<std::vector<Nanos>> own(stages.size());
@@ -28,6 +29,8 @@ void measure_posts(const std::vector<PostSample>& posts, std::vector<StageRecord
   const auto in_calls = [](const PostSample& s) {
     return static_cast<Nanos>(static_cast<double>(s.time) * s.share);
   };
+  // If some posts directly follow other posts, only these are used: they need no guess about where
+  // the pass before them ends.
   const bool behind_posts = std::any_of(posts.begin(), posts.end(), [](const PostSample& s) {
     return s.before == StretchKind::kPost && s.messages == 1;
   });

@@ -10,7 +10,8 @@ namespace {
 using trace::EventKind;
 using trace::kNone;
 
-/// Allocations and frees, by time; of devices where there are any, else of the host.
+/// Allocations and frees, sorted by time: those on devices if there are any, else those on the
+/// host.
 std::vector<std::uint32_t> memory_events(const trace::RankTrace& trace) {
   const bool on_device =
       std::any_of(trace.memory.begin(), trace.memory.end(),
@@ -40,7 +41,8 @@ std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
     pass_end[call.pass] = std::max(pass_end[call.pass], events.end(call.event));
   }
   std::vector<Bytes> kept(layers, 0);
-  std::unordered_map<std::uint64_t, const LayerCall*> owner;  // of memory that is in use
+  // Address to the forward that allocated it, for memory in use.
+  std::unordered_map<std::uint64_t, const LayerCall*> owner;
   for (const std::uint32_t event : memory) {
     const trace::MemoryDetail& detail = trace.memory[events.detail[event]];
     const Nanos at = events.start[event];
@@ -51,6 +53,7 @@ std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
       owner.erase(found);
       continue;
     }
+    // The last call that started before the allocation; the allocation must lie inside it.
     const auto after = std::upper_bound(
         calls.begin(), calls.end(), at,
         [&](Nanos time, const LayerCall& call) { return time < events.start[call.event]; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What micro-batches keep from forward to backward, told by recorded allocations.
+// Measures from recorded allocations how much memory each layer keeps for a micro-batch from its
+// forward to its backward.
 #pragma once
 
 #include <optional>
@@ -9,15 +10,15 @@
 
 namespace weft::pipeline::recorded {
 
-/// A forward of a layer, and the micro-batch it is of.
+/// One forward of a layer. `pass` counts the micro-batches.
 struct LayerCall {
   std::uint32_t event = 0;
   std::size_t layer = 0, pass = 0;
 };
 
-/// By layer, of all passes together: bytes that were allocated in its forward, and not freed before
-/// the last forward of the pass had ended. `calls` in order of start, on one thread. nullopt where
-/// no allocations were recorded.
+/// Per layer, summed over all passes: the bytes that were allocated during its forward and not
+/// freed before the last forward of the pass had ended. `calls` must be sorted by start and be on
+/// one thread. nullopt if no allocations were recorded.
 std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
                                              const std::vector<LayerCall>& calls,
                                              std::size_t layers);

@@ -6,7 +6,9 @@ namespace weft::pipeline::recorded {
 std::optional<Repeat> longest_repeat(std::span<const NameId> names) {
   std::optional<Repeat> best;
   for (std::size_t period = 1; 2 * period <= names.size(); ++period) {
-    std::size_t run = 0;  // names that equal the one a period later, up to here
+    // How many names in a row, up to here, equal the name one period later. A run of n such names
+    // means n / period + 1 copies.
+    std::size_t run = 0;
     for (std::size_t i = 0; i + period <= names.size(); ++i) {
       const bool equal = i + period < names.size() && names[i] == names[i + period];
       if (equal) {
@@ -33,7 +35,8 @@ std::optional<std::vector<std::vector<std::size_t>>> layer_starts(
   }
   const std::optional<Repeat> repeat = longest_repeat(all);
   if (!repeat) return std::nullopt;
-  // The repeat may be found turned round by some names. All parts but the first begin with a layer.
+  // A repetition of "abc" also repeats "bca", so it may be found rotated. Every stage but the first
+  // begins with a layer, so the start of the second stage shows the right rotation.
   const std::size_t period = repeat->period;
   std::size_t begin = repeat->begin;
   std::size_t end = begin + repeat->count * period;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of a model by what repeats: a chain of equal layers launches the same kernels again and
-// again, whatever stands before and behind them.
+// Finds the layers of a model by repetition: a chain of equal layers launches the same sequence of
+// kernels again and again. Whatever comes before and after the repetition (embeddings, a head) does
+// not matter.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +13,21 @@
 
 namespace weft::pipeline::recorded {
 
-/// names[begin, begin + period * count) is `count` times the same `period` names.
+/// names[begin, begin + period * count) consists of `count` copies of the same `period` names.
 struct Repeat {
   std::size_t begin = 0, period = 0, count = 0;
   bool operator==(const Repeat&) const = default;
 };
 
-/// The repeat that covers most, at least twice the same; of those the shortest period, then the
-/// first. O(n^2).
+/// The repetition that covers the most names, with at least two copies. Ties go to the shortest
+/// period, then to the first position. nullopt if nothing repeats. O(n^2).
 std::optional<Repeat> longest_repeat(std::span<const NameId> names);
 
-/// For each part (what one stage launches, in the order in which micro-batches pass) where its
-/// layers begin, by position in the part; the first begins at 0. What comes before the first
-/// repeated layer belongs to it, what comes behind the last to that. nullopt where the parts do not
-/// begin with a layer, or nothing repeats.
+/// `parts` are the kernels that each stage launches for one micro-batch, in the order in which the
+/// micro-batch passes the stages. Returns, for each part, the positions at which its layers begin;
+/// the first is always 0. Kernels before the first layer count to that layer, kernels after the
+/// last layer to the last. nullopt if nothing repeats or if a stage begins in the middle of a
+/// layer.
 std::optional<std::vector<std::vector<std::size_t>>> layer_starts(
     const std::vector<std::vector<NameId>>& parts);
 

@@ -17,7 +17,7 @@ TEST(LongestRepeat, FindsTheShortestPeriodOfWhatCoversMost) {
   EXPECT_EQ(longest_repeat(names("aabaab")), (Repeat{0, 3, 2}));
 }
 
-TEST(LongestRepeat, ThereIsNoneWhereNothingRepeats) {
+TEST(LongestRepeat, ThereIsNoneIfNothingRepeats) {
   EXPECT_FALSE(longest_repeat(names("abcd")));
   EXPECT_FALSE(longest_repeat(names("")));
 }
@@ -47,16 +47,16 @@ TEST(LayerStarts, WhatStandsBeforeAndBehindBelongsToTheLayersAtTheEnds) {
   EXPECT_EQ(layer_starts({names("eabcabc"), names("abcabchl")}), (Starts{{0, 4}, {0, 3}}));
 }
 
-TEST(LayerStarts, StagesOfOneLayerAreToldByTheOthers) {
+TEST(LayerStarts, StagesOfOneLayerAreFoundByTheOthers) {
   EXPECT_EQ(layer_starts({names("eabc"), names("abc"), names("abch")}), (Starts{{0}, {0}, {0}}));
 }
 
-TEST(LayerStarts, ARepeatThatIsFoundTurnedRoundIsTurnedBack) {
+TEST(LayerStarts, ARotatedRepeatIsRotatedBack) {
   // "cab" repeats from the first name on, but the second stage begins with "abc".
   EXPECT_EQ(layer_starts({names("cabcabc"), names("abcabc")}), (Starts{{0, 4}, {0, 3}}));
 }
 
-TEST(LayerStarts, AreUnknownWhereAStageBeginsInsideOfALayer) {
+TEST(LayerStarts, AreUnknownIfAStageBeginsInsideALayer) {
   EXPECT_FALSE(layer_starts({names("abca"), names("xbcabc"), names("abc")}));
   EXPECT_FALSE(layer_starts({names("ab"), names("cd")}));
 }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each cost is a median over the messages that show it. Messages whose receiver was there first
+// show `arrival` and `send`; messages whose data was there first show `receive`. First all messages
+// together give usual costs; then each pair of ranks with enough messages gets its own, with the
+// usual ones for what it does not show.
 #include "weft/pipeline/recorded/messages.h"
 
 #include <algorithm>
@@ -9,10 +13,11 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// A table within this share of what the recording shows is of the recorded network, of which the
-/// recording knows more: messages in a job meet each other and compute.
+/// A table that differs by less than this share is taken to be of the recorded network. The
+/// recording is then the better source: its messages competed with each other and with compute, as
+/// in the job.
 constexpr double kSameNetwork = 0.25;
-/// Fewer messages between two ranks tell less than those of all ranks together.
+/// With fewer messages than this, a pair of ranks gets the costs of all pairs together.
 constexpr std::size_t kEnough = 3;
 
 /// Both ends of a recorded message.
@@ -30,6 +35,7 @@ Sample sample(const trace::Run& run, const trace::Member& from, const trace::Mem
           receiver.end(to.event)};
 }
 
+/// Costs that fit the samples; `usual` fills in what they do not show.
 MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
   std::vector<Nanos> arrival, send;
   for (const Sample& s : samples) {
@@ -51,7 +57,8 @@ MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
     }
   }
   if (arrival.empty() && usual.arrival == 0) {
-    // No receiver ever waited: what it took is all there is to know.
+    // No receiver was ever there first, so the start of a send explains nothing: use the time of
+    // the receives.
     cost.arrival = median(shortest);
     cost.send = cost.arrival;
   }
@@ -79,7 +86,8 @@ std::map<Pair, MessageCost> fit_pairs(const Samples& samples, const MessageCost&
   return costs;
 }
 
-/// A table of more than two ranks was measured with all of them sending at once.
+/// The first table of messages between two ranks. Tables of more ranks do not fit: all of their
+/// ranks sent at the same time.
 const cost::LinkTable* table_of_pairs(const std::vector<cost::LinkTable>& links) {
   const auto found = std::find_if(links.begin(), links.end(), [](const cost::LinkTable& table) {
     return table.collective == graph::CollectiveKind::kSendRecv && table.ranks == 2;
@@ -121,7 +129,7 @@ Result<MessageModel> MessageModel::measure(const predict::Job& job,
   model.bytes_ = median(sizes);
   const cost::LinkTable* table = table_of_pairs(links);
   if (table && model.usual_both_ways_.arrival > 0) {
-    // Both ranks of the table send and receive at once.
+    // weft calibrate lets both ranks send and receive at once, so compare with messages both ways.
     model.table_fits_ = true;
     const double factor = static_cast<double>(table->time(model.bytes_)) /
                           static_cast<double>(model.usual_both_ways_.arrival);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a message between two stages costs its ends, measured on the recorded ones. A library such
-// as NCCL takes a message into buffers of its own, so a sender is mostly done before the receiver
-// has come; the receiver is done some time after the sender began, or, where the data is there
-// already, some time after it came itself.
+// How long a message between two stages occupies its sender and its receiver, measured on recorded
+// messages. Libraries such as NCCL copy a message into buffers of their own, so the sender is
+// usually done before the receiver is ready. The receiver is done a certain time after the send
+// began; or, if the data has already arrived, a certain time after the receive began.
 #pragma once
 
 #include <map>
@@ -16,30 +16,31 @@ namespace weft::pipeline::recorded {
 
 struct MessageCost {
   Nanos arrival = 0;  ///< from the start of the send to the end of the receive
-  Nanos receive = 0;  ///< at least this from the start of the receive to its end
-  Nanos send = 0;     ///< at least this from the start of the send to its end
-  /// From the start of the receive to the end of the send, where senders wait; else -1.
+  Nanos receive = 0;  ///< least time from the start of the receive to its end
+  Nanos send = 0;     ///< least time from the start of the send to its end
+  /// If senders wait for receivers: from the start of the receive to the end of the send. Else -1.
   Nanos send_after_receive = -1;
 };
 
 class MessageModel {
  public:
   MessageModel() = default;
-  /// The same between all ranks.
+  /// For tests: the same costs between all ranks.
   MessageModel(const MessageCost& one_way, const MessageCost& both_ways)
       : usual_one_way_(one_way), usual_both_ways_(both_ways) {}
-  /// `links`: tables of messages, for a network other than the recorded one. An Error (kUsage)
-  /// where no message was recorded on both of its ends.
+  /// Measures the messages of a job. `links` may have tables of another network; the times are then
+  /// scaled to that network. Fails with kUsage if no message was recorded on both of its ranks.
   static Result<MessageModel> measure(const predict::Job& job,
                                       const std::vector<cost::LinkTable>& links);
 
-  /// Of a message from one rank to another; `both_ways` in a batch in which another comes back.
+  /// The cost of a message from one rank to another. `both_ways`: it is in a batch with a message
+  /// back.
   const MessageCost& cost(std::int32_t from, std::int32_t to, bool both_ways) const;
-  Bytes bytes() const { return bytes_; }  ///< of the usual message; -1 unknown
-  /// Whether times come from a table: one of two ranks that differs from the recorded messages by
-  /// more than those tell.
+  Bytes bytes() const { return bytes_; }  ///< median size of a message; -1: unknown
+  /// Whether the times were scaled to a table, because it differs clearly from the recorded
+  /// messages.
   bool from_table() const { return from_table_; }
-  /// Whether there was a table of two ranks at all.
+  /// Whether `links` had a table of messages between two ranks.
   bool table_fits() const { return table_fits_; }
 
  private:

@@ -6,7 +6,7 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// Two ranks that recorded nothing but messages.
+/// Two ranks whose recordings have only messages.
 struct MadeJob {
   predict::Job job;
 
@@ -22,7 +22,7 @@ struct MadeJob {
     events.add(trace::EventKind::kKernel, start, end - start, 0, 0);
     return {rank, static_cast<std::uint32_t>(events.size() - 1)};
   }
-  /// From rank 0 to rank 1; both ways if `back` bytes return.
+  /// A message from rank 0 to rank 1; in a batch with a message back if `back` > 0.
   void message(Nanos send_start, Nanos send_end, Nanos receive_start, Nanos receive_end,
                Bytes back = 0) {
     trace::Match match;
@@ -35,7 +35,7 @@ struct MadeJob {
   }
 };
 
-TEST(MessageModel, TellsWhatWaitsForWhat) {
+TEST(MessageModel, MeasuresWhatWaitsForWhat) {
   MadeJob made;
   for (Nanos at = 0; at < 5000; at += 1000) {
     made.message(at + 100, at + 170, at + 20, at + 240);   // the receiver waited: 140 after
@@ -49,7 +49,7 @@ TEST(MessageModel, TellsWhatWaitsForWhat) {
   EXPECT_EQ(cost.send, 70);
   EXPECT_EQ(cost.send_after_receive, -1);
   EXPECT_EQ(model->bytes(), 1 << 20);
-  // What was not recorded costs what the others do.
+  // A pair of ranks without recorded messages gets the costs of the other pairs.
   EXPECT_EQ(model->cost(1, 0, true).arrival, 140);
 }
 
@@ -75,7 +75,7 @@ TEST(MessageModel, BatchesThatGoBothWaysAreMeasuredApart) {
   EXPECT_EQ(model->cost(1, 0, true).arrival, 200);
 }
 
-TEST(MessageModel, ATableCountsWhereItTellsOfAnotherNetwork) {
+TEST(MessageModel, ATableOfAnotherNetworkScalesTheTimes) {
   MadeJob made;
   for (Nanos at = 0; at < 5000; at += 1000) made.message(at + 100, at + 170, at + 20, at + 240);
   cost::LinkTable table;

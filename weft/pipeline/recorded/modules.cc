@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps: find the calls of modules; choose those that are layers by opening containers; number
+// them within each micro-batch; connect backward ops to layers by autograd's sequence numbers; add
+// up the times of kernels, gradients and activations per layer; divide by the number of
+// micro-batches.
 #include "weft/pipeline/recorded/modules.h"
 
 #include <algorithm>
@@ -22,12 +26,13 @@ using graph::OpKind;
 using trace::EventKind;
 using trace::kNone;
 
-/// Modules that only call others, one after the other.
+/// Modules that only call other modules, one after the other: these are the layers, not the
+/// container.
 constexpr std::array<std::string_view, 5> kOpened = {"Sequential_", "DistributedDataParallel_",
                                                      "FullyShardedDataParallel_", "DataParallel_",
                                                      "OptimizedModule_"};
 
-/// "[[32, 64, 56, 56], [64]]": how many elements the first array has, and all together.
+/// Of a list of shapes, as "[[32, 64, 56, 56], [64]]": the elements of the first array, and of all.
 struct Elements {
   std::int64_t first = 0, all = 0;
 };
@@ -87,6 +92,7 @@ class Modules {
   std::string_view module_name(std::uint32_t event) const {
     return trace_.names.text(events_.name[event]).substr(trace::kModulePrefix.size());
   }
+  /// The innermost module call that contains the event; kNone if there is none.
   std::uint32_t module_around(std::uint32_t event) const {
     std::uint32_t above = launches_.parent[event];
     while (above != kNone && !is_module(above)) above = launches_.parent[above];
@@ -104,7 +110,7 @@ class Modules {
       return events_.start[a] < events_.start[b];
     };
     std::sort(roots_.begin(), roots_.end(), by_start);
-    // Modules that autograd calls run forward once more, for a backward.
+    // Modules that are called on autograd's thread are recomputation during a backward, not layers.
     std::erase_if(roots_, [first = roots_.empty() ? 0 : roots_.front(), this](std::uint32_t root) {
       return events_.lane[root] != events_.lane[first];
     });
@@ -123,7 +129,8 @@ class Modules {
       calls_.push_back(module);
       return;
     }
-    // A wrapper has the model inside.
+    // The outermost module is the model and is always opened. If it is a wrapper such as DDP, the
+    // model is the one module inside it.
     const auto& inside = children_.at(module);
     const bool wraps = is_model && opened(module) && inside.size() == 1;
     for (const std::uint32_t child : inside) add_calls(child, wraps && children_.contains(child));
@@ -142,7 +149,8 @@ class Modules {
            });
   }
 
-  /// A micro-batch passes the layers from the first on; a layer is a place in this order.
+  /// Every micro-batch calls the layers in the same order, so the first layer's name starts a new
+  /// micro-batch and the position after that identifies the layer.
   void number_layers() {
     const NameId first = events_.name[calls_.front()];
     std::size_t place = 0;
@@ -161,7 +169,7 @@ class Modules {
     sums_.resize(layers_.size());
   }
 
-  /// The layer around an event, or the one that was called last before it on its thread.
+  /// The layer that contains an event of the main thread, or else the last layer called before it.
   std::size_t place_of(std::uint32_t event) const {
     for (std::uint32_t above = event; above != kNone; above = launches_.parent[above]) {
       const auto found = place_of_call_.find(above);
@@ -175,7 +183,7 @@ class Modules {
     return place;
   }
 
-  /// Forward ops and the backward ops they cause carry the same number.
+  /// Autograd gives a forward op and the backward ops that it causes the same sequence number.
   void tie_backwards() {
     for (std::uint32_t i = 0; i < events_.size(); ++i) {
       if (events_.kind[i] != EventKind::kHostOp || events_.detail[i] == kNone) continue;
@@ -190,7 +198,8 @@ class Modules {
     bool backward = false;
   };
 
-  /// Of host work on any thread: `last` is what the thread did before.
+  /// The layer and direction of host work on any thread. `last` is the result for the work before
+  /// it, for work on autograd's thread without a sequence number.
   Place place_of_work(std::uint32_t event, const Place& last) const {
     for (std::uint32_t above = event; above != kNone; above = launches_.parent[above]) {
       if (events_.kind[above] != EventKind::kHostOp || events_.detail[above] == kNone) continue;
@@ -204,7 +213,8 @@ class Modules {
     return {place_of(event), false};
   }
 
-  /// What the layers' work is made of: kernels, or, in a job without devices, ops of the host.
+  /// The ops whose durations are the cost of layers: kernels and copies, or host ops if the job has
+  /// no device.
   std::vector<OpId> work() const {
     std::vector<OpId> kernels, host;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -225,7 +235,7 @@ class Modules {
       const std::uint32_t cause = on_host ? event : launches_.launcher[event];
       if (cause == kNone) continue;
       const Place place = place_of_work(cause, last);
-      // What the optimizer does belongs to no micro-batch.
+      // Work of the main thread after a backward and outside of modules is the optimizer's.
       if (!place.backward && last.backward && !in_module(cause)) continue;
       Sums& sums = sums_[place.layer];
       const Nanos time = graph_.ops.duration[op];
@@ -238,6 +248,8 @@ class Modules {
 
   bool in_module(std::uint32_t event) const { return module_around(event) != kNone; }
 
+  /// Counts parameters by their gradients: each parameter's gradient becomes ready once per
+  /// backward.
   void add_parameters() {
     Place last;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -254,7 +266,7 @@ class Modules {
     }
   }
 
-  /// What a layer puts out is what the first op of the next takes first.
+  /// The output of a layer is taken to be the first input of the first op of the next layer.
   void add_activations() {
     std::vector<bool> known(layers_.size());
     for (std::uint32_t i = 0; i < events_.size(); ++i) {
@@ -290,7 +302,7 @@ class Modules {
   struct Sums {
     Nanos forward = 0, backward = 0;
     double weight = 0;
-    bool one_piece = false;  ///< its backward cannot be halved
+    bool one_piece = false;  ///< its backward cannot be split into halves
     Bytes parameters = 0;
   };
 

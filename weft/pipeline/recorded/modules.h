@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of one rank by the modules that it calls.
+// Finds the layers of one rank, and their costs, by the modules that it calls.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@ namespace weft::pipeline::recorded {
 
 struct ModuleLayers {
   std::vector<Layer> layers;        ///< in the order of the calls
-  bool knows_what_is_kept = false;  ///< else `stash` is the output
+  bool knows_what_is_kept = false;  ///< if not, `stash` is taken to be the output of the layer
 };
 
-/// No layers where the rank names no modules. Work outside of all modules counts to the layer
-/// before it; a backward to the layer whose forward it belongs to.
+/// Returns no layers if the recording has no modules. Work outside of all modules counts to the
+/// layer before it; backward work counts to the layer whose forward caused it.
 ModuleLayers module_layers(const trace::RankTrace& trace, const predict::Predictor& predictor);
 
 }  // namespace weft::pipeline::recorded

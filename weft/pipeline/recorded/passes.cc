@@ -23,6 +23,8 @@ Pass cut(PieceMaker& maker, const std::vector<OpId>& ops, const std::vector<std:
   std::vector<OpId> slice;
   std::size_t kernels = 0;
   for (const OpId op : ops) {
+    // A layer begins at the host op that launches its first kernel; ops before that, which launch
+    // nothing, stay with the layer before.
     const std::size_t next = pass.size() + 1;
     if (next < starts.size() && kernels >= starts[next] && !maker.launched(op).empty()) {
       pass.push_back(maker.make(slice));
@@ -38,8 +40,7 @@ Pass cut(PieceMaker& maker, const std::vector<OpId>& ops, const std::vector<std:
 
 namespace {
 
-/// Calls `visit` with every host op of a pass and the layer it belongs to, in the order of the
-/// pass.
+/// Calls `visit` with every host op of a pass and the index of its layer, in the order of the pass.
 template <class Visit>
 void walk_layers(const PieceMaker& maker, const std::vector<OpId>& ops,
                  const std::vector<std::size_t>& starts, const Visit& visit) {

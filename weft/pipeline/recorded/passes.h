@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forwards and backwards of one micro-batch, given as host ops in program order, and their layers,
-// given as the kernels with which they begin (layers.h), in the order in which they run.
+// Divides the forwards and backwards of micro-batches into layers. A pass is given as its host ops
+// in program order. `starts` are the positions, counted in kernels of the pass, at which its layers
+// begin (layers.h), in the order in which the pass runs them.
 #pragma once
 
 #include <vector>
@@ -9,24 +10,24 @@
 
 namespace weft::pipeline::recorded {
 
-/// Of all kernels of a pass, in order of launch.
+/// The names of all kernels of a pass, in the order of their launches.
 std::vector<NameId> kernel_names(const PieceMaker& maker, const std::vector<graph::OpId>& ops);
 
-/// A piece for each layer.
+/// One piece per layer, in the order in which the pass runs them.
 Pass cut(PieceMaker& maker, const std::vector<graph::OpId>& ops,
          const std::vector<std::size_t>& starts);
 
-/// Of a backward: bytes of the gradients that each layer makes, in the order of the model.
+/// For a backward: the bytes of the parameter gradients of each layer, in the order of the model.
 std::vector<Bytes> gradients_of(const PieceMaker& maker, const std::vector<graph::OpId>& ops,
                                 const std::vector<std::size_t>& starts);
 
-/// Of backwards: the kernels of each layer, in the order of the model.
+/// For several backwards: the kernels of each layer, in the order of the model.
 std::vector<std::vector<graph::OpId>> kernels_of(
     const PieceMaker& maker, const std::vector<std::vector<graph::OpId>>& backwards,
     const std::vector<std::size_t>& starts);
 
-/// Host time up to the launch that begins each layer: what the first needs more than the others
-/// is the price of a pass.
+/// The host time that entering a pass costs: the time before the first launch of the first layer,
+/// minus that before the first launch of an inner layer (medians over all passes).
 Nanos entry(PieceMaker& maker, const std::vector<const std::vector<graph::OpId>*>& passes,
             const std::vector<std::size_t>& starts);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// make() replays the ops of a piece in topological order. For each op it computes two times: how
+// long after the host clock, and how long after the device clock, the op ends at the earliest. The
+// maxima over all host ops and over all kernels are the four entries of the piece.
 #include "weft/pipeline/recorded/piece.h"
 
 #include <algorithm>
@@ -15,6 +18,7 @@ using graph::OpKind;
 
 bool is_compute(OpKind kind) { return kind == OpKind::kKernel || kind == OpKind::kCopy; }
 
+/// Addition in which kNever stays kNever.
 Nanos join(Nanos a, Nanos b) { return a <= kNever / 2 || b <= kNever / 2 ? kNever : a + b; }
 
 }  // namespace
@@ -58,11 +62,15 @@ std::span<const OpId> PieceMaker::launched(OpId host_op) const {
           launched_.data() + first_launched_[host_op + 1]};
 }
 
-/// The clocks at which an op may start. What comes from outside the piece came from one of the two
-/// clocks; the edge with the largest delay is the one that explains the op's start.
+/// When an op can start, relative to each of the two clocks. An edge from inside the piece adds its
+/// delay to the clocks of its source. An edge from outside starts at one of the two clocks,
+/// depending on whether its source is on the host or is compute; edges from other ranks are
+/// messages and are left out.
 PieceMaker::Clocks PieceMaker::enter(OpId op) const {
   const graph::Ops& ops = graph_.ops;
   const bool on_host = graph_.lanes[ops.lane[op]].kind == LaneKind::kHost;
+  // A wait for a free place in the launch queue depends on the order that was recorded: leave it
+  // out.
   const bool queue = graph::is_queue_wait(graph_, op);
   Clocks in;
   for (const graph::Edge& edge : graph_.in_edges(op)) {
@@ -106,7 +114,7 @@ Piece PieceMaker::make(std::span<const OpId> host_ops) {
     piece.device_device = std::max(piece.device_device, clocks.device);
     piece.work += graph_.ops.duration[op];
   }
-  piece.work = std::min(piece.work, piece.device_device);  // several streams at once
+  piece.work = std::min(piece.work, piece.device_device);  // kernels of several streams may overlap
   for (const OpId op : members) member_[op] = false;
   return piece;
 }

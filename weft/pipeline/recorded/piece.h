@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stretch of a rank's program, told by what it does to two clocks: when its host thread has
-// issued everything so far, and when its compute stream has run everything so far. The host runs
-// ahead or the device waits for launches; both follow from four times, exactly, since each clock
-// afterwards is the latest of what both were before plus a time (a matrix of max-plus algebra). So
-// pieces can be put into another order, and a job that is bound by launches under the profiler is
-// told apart from the same job without it.
+// A piece describes a part of a rank's program by its effect on two clocks: the host clock says
+// when the host has issued everything so far, the device clock when the compute stream has run
+// everything so far. Each clock after the piece is the maximum of both clocks before it, each plus
+// a time. Four times therefore describe a piece exactly: a 2x2 matrix of max-plus algebra, and
+// pieces in sequence multiply. That lets recorded pieces run in another order, and it shows whether
+// the host (launches) or the device limits the new order.
 #pragma once
 
 #include <span>
@@ -14,33 +14,35 @@
 
 namespace weft::pipeline::recorded {
 
-/// Where one clock does not depend on the other. Sums with real times stay far below zero.
+/// The entry for "does not depend on this clock": minus infinity. Sums with real times stay far
+/// below 0.
 constexpr Nanos kNever = INT64_MIN / 4;
 
 struct Piece {
-  Nanos host_host = 0;         ///< from host clock to host clock: time to issue the piece
+  Nanos host_host = 0;         ///< host before to host after: the time to issue the piece
   Nanos host_device = kNever;  ///< host before to device after: the piece on an idle device
-  Nanos device_host = kNever;  ///< device before to host after: only where the host waits for it
-  Nanos device_device = 0;     ///< device to device: the piece when all of it is queued
-  Nanos work = 0;              ///< of device_device: kernels and copies, which others slow down
+  Nanos device_host =
+      kNever;               ///< device before to host after: only if the host waits for the device
+  Nanos device_device = 0;  ///< device before to device after: the piece if it is fully queued
+  Nanos work = 0;  ///< part of device_device: kernels and copies, which communication can slow down
   bool operator==(const Piece&) const = default;
 };
 
-/// One piece behind the other.
+/// The piece that runs `first` and then `second`.
 Piece then(const Piece& first, const Piece& second);
 
-/// Host work that nothing is launched by.
+/// Host work that launches nothing.
 Piece host_only(Nanos time);
 
-/// Makes pieces of the host ops of one rank and the compute that they launched.
+/// Makes pieces from host ops of a rank and the compute that these launched.
 class PieceMaker {
  public:
   explicit PieceMaker(const graph::Graph& graph);
 
-  /// `host_ops` in program order: a stretch of what one rank issued. Communication that they
-  /// launched is left out, as are waits for a full launch queue.
+  /// `host_ops`: consecutive host ops of one rank, in program order. Leaves out communication that
+  /// they launched, and waits for a full launch queue.
   Piece make(std::span<const graph::OpId> host_ops);
-  /// Kernels and copies of the call, in order of launch; none for calls that launch none.
+  /// The kernels and copies that a host op launched, in order; empty if it launched none.
   std::span<const graph::OpId> launched(graph::OpId host_op) const;
   const graph::Graph& graph() const { return graph_; }
 

@@ -54,7 +54,7 @@ s1: sync cpu 0 after l1, k1+5us:host_sync
   EXPECT_EQ(piece.device_host, 1'000 + 10'000 + 5'000);
 }
 
-/// A rank that launches a kernel a time, with random times; now and then the host waits.
+/// A rank that launches one kernel per host op, with random times; sometimes the host waits for it.
 graph::Graph random_rank(std::mt19937& random, std::vector<OpId>& host_ops) {
   graph::GraphBuilder builder;
   const auto cpu = builder.add_lane(graph::LaneKind::kHost, 0, "cpu");
@@ -84,7 +84,7 @@ graph::Graph random_rank(std::mt19937& random, std::vector<OpId>& host_ops) {
   return graph;
 }
 
-TEST(Piece, PiecesOneBehindTheOtherAreThePieceOfBoth) {
+TEST(Piece, ThePieceOfTwoIsTheProductOfBoth) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     std::vector<OpId> ops;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps: take the recording apart into pieces (recording.h), divide the layers into the stages
+// of the schedule, make the order of ops (families.h), turn it into what torch would do
+// (program.h), build the graph of that (assemble.h), and let the predictor replay it.
 #include "weft/pipeline/recorded/predict.h"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// Only what orders and programs need: where stages are.
+/// A pipeline without times: schedules and programs only need the placement of the stages.
 Pipeline outline(const std::vector<StageLayers>& stages, Micro micro_batches) {
   Pipeline pipeline;
   pipeline.micro_batches = micro_batches;
@@ -23,6 +26,7 @@ Pipeline outline(const std::vector<StageLayers>& stages, Micro micro_batches) {
   return pipeline;
 }
 
+/// Which known schedule the recorded orders are; "" if none.
 std::string recorded_family(const Recording& recording, const std::vector<StageLayers>& stages) {
   const Pipeline pipeline = outline(stages, recording.micro_batches);
   for (const char* name : {"1f1b", "gpipe"}) {
@@ -39,8 +43,9 @@ std::string recorded_family(const Recording& recording, const std::vector<StageL
   return "";
 }
 
+/// Medians over all recorded steps and micro-batches.
 template <class PieceOf>
-void usual_times(const Recording& recording, PieceOf piece_of, Nanos& device, Nanos& host) {
+void median_times(const Recording& recording, PieceOf piece_of, Nanos& device, Nanos& host) {
   std::vector<Nanos> devices, hosts;
   for (std::size_t step = 0; step < recording.steps.size(); ++step) {
     for (Micro micro = 0; micro < recording.micro_batches; ++micro) {
@@ -60,11 +65,11 @@ std::vector<StageAnswer> describe(const Recording& recording,
     StageAnswer answer;
     answer.rank = recording.stages[stage.device].rank;
     answer.layers = stage.last - stage.first;
-    usual_times(
+    median_times(
         recording,
         [&](std::size_t step, Micro m) { return forward_piece(recording, stage, step, m); },
         answer.forward_device, answer.forward_host);
-    usual_times(
+    median_times(
         recording,
         [&](std::size_t step, Micro m) { return backward_piece(recording, stage, step, m); },
         answer.backward_device, answer.backward_host);
@@ -77,7 +82,7 @@ std::vector<StageAnswer> describe(const Recording& recording,
 
 Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQuestion& question) {
   if (question.micro_batches < 0) {
-    return fail(ErrorCode::kUsage, "a step has at least one micro-batch");
+    return fail(ErrorCode::kUsage, "the number of micro-batches must be at least 1");
   }
   WEFT_TRY(check_all_ranks(job.run));
   predict::PredictOptions options;
@@ -87,7 +92,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   const auto ranks = static_cast<std::int32_t>(recording.stages.size());
   const bool interleaved = question.schedule == "interleaved";
   WEFT_ASSIGN(const std::vector<StageLayers> stages,
-              deal_out(recording, interleaved ? 2 * ranks : ranks));
+              divide_layers(recording, interleaved ? 2 * ranks : ranks));
   ScheduleAnswer answer;
   answer.schedule = question.schedule;
   answer.recorded_micro_batches = recording.micro_batches;
@@ -100,7 +105,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   WEFT_ASSIGN(const graph::Graph graph, assemble(recording, stages, program));
   WEFT_ASSIGN(answer.step, predictor.settle(graph));
   answer.stages = describe(recording, stages);
-  WEFT_ASSIGN(const std::vector<StageLayers> as_recorded, deal_out(recording, ranks));
+  WEFT_ASSIGN(const std::vector<StageLayers> as_recorded, divide_layers(recording, ranks));
   answer.recorded_schedule = recorded_family(recording, as_recorded);
   answer.recorded_step = predict::recorded_steps(job.graph).slowest_mean();
   answer.message_bytes = recording.messages.bytes();

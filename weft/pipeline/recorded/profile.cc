@@ -13,7 +13,9 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-Nanos usual(const StageRecord& stage, std::vector<Pass> StageStep::*passes, std::size_t layer) {
+/// Median device time of a layer over all passes.
+Nanos median_time(const StageRecord& stage, std::vector<Pass> StageStep::*passes,
+                  std::size_t layer) {
   std::vector<Nanos> times;
   for (const StageStep& step : stage.steps) {
     for (const Pass& pass : step.*passes) times.push_back(pass[layer].device_device);
@@ -23,13 +25,12 @@ Nanos usual(const StageRecord& stage, std::vector<Pass> StageStep::*passes, std:
 
 constexpr DiagnosticKind kKeptUnknown{
     "pipeline-kept-unknown", Severity::kWarning,
-    "allocations were not recorded, or no modules: what micro-batches keep from forward to "
-    "backward "
-    "is taken to be the output of each layer, and is often more",
-    "record stacks and memory (weft record --stacks --memory; with_stack and profile_memory of "
+    "allocations or modules were not recorded, so the memory that a micro-batch keeps until its "
+    "backward is taken to be the output of each layer; it is often more",
+    "record stacks and memory (weft record --stacks --memory, or with_stack and profile_memory of "
     "torch's profiler), or write stash_bytes into the profile"};
 
-/// Of the kernels of a layer's backwards, by time.
+/// The share of gradients of weights in the kernel time of a layer's backwards.
 double weight_share(const std::vector<graph::OpId>& kernels, const graph::Graph& graph,
                     const WeightWork& weights) {
   double all = 0, of_weights = 0;
@@ -44,7 +45,7 @@ double weight_share(const std::vector<graph::OpId>& kernels, const graph::Graph&
   return all > 0 ? of_weights / all : 0;
 }
 
-/// What repeats, named by its place.
+/// The layers of a stage that were found by repetition. They have no names.
 std::vector<Layer> repeated_layers(const StageRecord& stage, const trace::RankTrace& trace,
                                    const graph::Graph& graph, Bytes message) {
   const trace::Launches launches = trace::resolve_launches(trace);
@@ -53,8 +54,8 @@ std::vector<Layer> repeated_layers(const StageRecord& stage, const trace::RankTr
   for (std::size_t i = 0; i < static_cast<std::size_t>(stage.layers); ++i) {
     Layer& layer = layers.emplace_back();
     layer.name = "layer";
-    layer.forward = usual(stage, &StageStep::forwards, i);
-    layer.backward = usual(stage, &StageStep::backwards, i);
+    layer.forward = median_time(stage, &StageStep::forwards, i);
+    layer.backward = median_time(stage, &StageStep::backwards, i);
     layer.parameters = stage.gradients[i];
     if (layer.parameters > 0) {
       layer.weight = static_cast<Nanos>(static_cast<double>(layer.backward) *
@@ -74,7 +75,8 @@ const trace::RankTrace& trace_of(const predict::Job& job, std::int32_t rank) {
 
 Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnostics) {
   if (job.from_phases) {
-    return fail(ErrorCode::kUsage, "an op timeline tells no layers");
+    return fail(ErrorCode::kUsage,
+                "an op timeline does not show layers, so no profile can be made of it");
   }
   WEFT_TRY(check_peers(job.run));
   WEFT_ASSIGN(const predict::Predictor predictor, predict::Predictor::make(job, {}));
@@ -95,7 +97,7 @@ Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnosti
       if (layers.empty()) {
         layers = repeated_layers(stage, trace, predictor.clean(), pipeline->messages.bytes());
       }
-      // What a stage receives gets a gradient, too, and is no parameter.
+      // The input of a stage gets a gradient too, but it is not a parameter.
       if (!profile.layers.empty() && layers.front().parameters >= pipeline->messages.bytes()) {
         layers.front().parameters -= std::max<Bytes>(0, pipeline->messages.bytes());
       }
@@ -109,8 +111,8 @@ Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnosti
   }
   if (profile.layers.empty()) {
     return fail(ErrorCode::kUsage,
-                "the recording names no modules, and is of no pipeline: record with stacks "
-                "(with_stack=True)");
+                "the recording has no modules and is not one of a pipeline, so it shows no layers; "
+                "record with stacks (with_stack=True)");
   }
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     profile.layers[i].id = std::to_string(i) + "." + profile.layers[i].name;

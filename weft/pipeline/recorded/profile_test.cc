@@ -39,15 +39,15 @@ TEST(RecordedProfile, LayersAreTheModulesThatTheModelCalls) {
   EXPECT_EQ(profile->layers[26].parameters, 4 * (25'088 + 1) * 4'096);
   EXPECT_EQ(profile->layers[0].activation, profile->layers[1].activation);
   for (const Layer& layer : profile->layers) EXPECT_GT(layer.forward, 0) << layer.id;
-  // The first layer needs no gradient of its input; pooling keeps its output and indices of 8
-  // bytes; activations in place keep nothing of their own.
+  // The first layer needs no gradient of its input. Pooling keeps its output and 8-byte indices.
+  // Activations in place keep nothing of their own.
   EXPECT_NEAR(static_cast<double>(profile->layers[0].weight),
               static_cast<double>(profile->layers[0].backward), 1000.0);
   EXPECT_EQ(profile->layers[4].stash, 3 * profile->layers[4].activation);
   EXPECT_EQ(profile->layers[1].stash, 0);
 }
 
-TEST(RecordedProfile, ForwardsThatRunOnceMoreAreNoLayers) {
+TEST(RecordedProfile, RecomputedForwardsAreNoLayers) {
   const fs::path file = kTraces / "AMD-AGI_TraceLens/mi300/resnet_act_checkpoint.json.gz";
   if (!fs::exists(file)) GTEST_SKIP() << file << " is not there";
   const auto profile = profile_of({file});
@@ -69,7 +69,7 @@ TEST(RecordedProfile, APipelineIsOneModel) {
   EXPECT_EQ(profile->layers[0].parameters, kBlock + kEmbedding);
   for (std::size_t i = 1; i < 7; ++i) EXPECT_EQ(profile->layers[i].parameters, kBlock);
   EXPECT_EQ(profile->layers[7].parameters, kBlock + kEmbedding + 4 * 16'384);
-  // Of a block's products half are of weights; attention has none of them.
+  // Half of the matrix products of a block are gradients of weights; those of attention are not.
   for (std::size_t i = 1; i < 7; ++i) {
     const Layer& layer = profile->layers[i];
     const double share = static_cast<double>(layer.weight) / static_cast<double>(layer.backward);
@@ -78,8 +78,8 @@ TEST(RecordedProfile, APipelineIsOneModel) {
   }
 }
 
-/// Steps of a model of two layers on a host without devices: the second takes three times as long,
-/// and a backward, on autograd's thread, twice a forward.
+/// Steps of a model with two layers on a host without devices. The second layer takes three times
+/// as long as the first; a backward, on autograd's thread, takes twice as long as a forward.
 std::string host_trace() {
   std::string events;
   const auto add = [&](const std::string& cat, const std::string& name, int thread, double start,

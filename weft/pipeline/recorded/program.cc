@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Follows torch.distributed.pipelining 2.11: ScheduleGPipe and Schedule1F1B have code of their own,
+// which single_stage() mirrors; classes with several stages per rank run a list of ops that
+// several_stages() makes in the same way (_add_send_recv in schedules.py).
 #include "weft/pipeline/recorded/program.h"
 
 #include <algorithm>
@@ -17,8 +20,8 @@ bool same_device(const Pipeline& pipeline, StageId a, StageId b) {
   return pipeline.stages[a].device == pipeline.stages[b].device;
 }
 
-/// What has to come before the op may run; nullopt at the ends of the pipeline, and where both
-/// stages are on one device.
+/// The message that must arrive before the op can run; nullopt at the ends of the pipeline, and if
+/// both stages are on the same device.
 std::optional<Message> input(const Pipeline& pipeline, const Op& op) {
   const StageId before = is_forward(op) ? op.stage - 1 : op.stage + 1;
   if (before < 0 || before >= static_cast<StageId>(pipeline.stages.size())) return std::nullopt;
@@ -26,6 +29,7 @@ std::optional<Message> input(const Pipeline& pipeline, const Op& op) {
   return Message{std::min(before, op.stage), !is_forward(op), op.micro};
 }
 
+/// The message that the op sends; nullopt in the same cases.
 std::optional<Message> output(const Pipeline& pipeline, const Op& op) {
   const StageId next = is_forward(op) ? op.stage + 1 : op.stage - 1;
   if (next < 0 || next >= static_cast<StageId>(pipeline.stages.size())) return std::nullopt;
@@ -39,7 +43,7 @@ class Writer {
   explicit Writer(std::vector<Instruction>& out) : out_(out) {}
 
   void compute(const Op& op) { out_.push_back({Kind_::kCompute, op, {}, 0}); }
-  /// Its number; nothing is posted, and there is no number, where the batch is empty.
+  /// Posts a batch and returns its number. An empty batch is not posted and has no number.
   std::optional<std::size_t> post(std::vector<End> batch) {
     if (batch.empty()) return std::nullopt;
     out_.push_back({Kind_::kPost, {}, std::move(batch), 0});
@@ -54,9 +58,10 @@ class Writer {
   std::size_t posts_ = 0;
 };
 
-/// One stage a device. Between a forward and a backward the message out and the message in go
-/// together (`fused`), otherwise each alone; then sends are waited for one op later, or, as GPipe
-/// does, when the kind of op changes.
+/// The program of a device with one stage. 1F1B (`fused`): between a forward and a backward, the
+/// message out and the message in are posted as one batch; other messages are posted alone, and a
+/// send is waited for one op later. GPipe: every message is posted alone, and sends are waited for
+/// when the kind of op changes.
 std::vector<Instruction> single_stage(const Pipeline& pipeline, const std::vector<Op>& order,
                                       bool fused) {
   std::vector<Instruction> program;
@@ -89,8 +94,9 @@ std::vector<Instruction> single_stage(const Pipeline& pipeline, const std::vecto
   return program;
 }
 
-/// Several stages a device. A send is posted behind its op, and its receive on the other device at
-/// the same turn: devices take turns, each one op if what it needs has been posted.
+/// The programs of devices with several stages. The devices take turns; in its turn, a device runs
+/// one op if the message that the op needs has been posted. A send is posted right after its op,
+/// and the receive is posted on the other device in the same turn.
 Result<Program> several_stages(const Pipeline& pipeline, const Schedule& schedule) {
   Program program;
   const std::size_t devices = schedule.orders.size();
@@ -122,9 +128,9 @@ Result<Program> several_stages(const Pipeline& pipeline, const Schedule& schedul
   }
   for (std::size_t d = 0; d < devices; ++d) {
     if (next[d] < schedule.orders[d].size()) {
-      return fail(ErrorCode::kInfeasible, "the orders of the devices deadlock: " +
-                                              print(schedule.orders[d][next[d]]) +
-                                              " can never start");
+      return fail(ErrorCode::kInfeasible,
+                  "the orders of the devices deadlock: " + print(schedule.orders[d][next[d]]) +
+                      " can never start");
     }
     for (const auto& send : sends[d]) writers[d].wait(send);
   }
@@ -138,8 +144,8 @@ Result<Program> torch_program(std::string_view family, const Pipeline& pipeline,
   if (family == "interleaved") return several_stages(pipeline, schedule);
   if (family != "gpipe" && family != "1f1b") {
     return fail(ErrorCode::kUsage, "'" + std::string(family) +
-                                       "' cannot be predicted from a recording: gpipe, 1f1b or "
-                                       "interleaved can");
+                                       "' cannot be predicted from a recording; give gpipe, 1f1b "
+                                       "or interleaved");
   }
   Program program;
   for (const auto& order : schedule.orders) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank really does with the order of its ops: when it posts messages, which of them
-// together, and what it waits for. torch.distributed.pipelining posts the messages of a rank on one
-// stream, one batch behind the other, each behind the compute issued so far; compute waits for what
-// it receives. So a batch that waits for its peer holds up all that follow, which no order tells.
+// What a rank actually does to run the order of its ops: when it posts messages, which of them in
+// one batch, and what it waits for. torch.distributed.pipelining posts all messages of a rank on
+// one stream, one batch after the other, and each batch waits for the compute that was issued
+// before it; compute waits for what it receives. A batch that waits for its peer therefore delays
+// all later batches. The order of ops alone does not show that, so predictions need the program.
 #pragma once
 
 #include <compare>
@@ -13,7 +14,7 @@
 
 namespace weft::pipeline::recorded {
 
-/// The result of a forward on its way to the next stage, or the gradient on its way back.
+/// The output of a forward for the next stage, or the gradient for the previous stage.
 struct Message {
   StageId boundary = 0;  ///< between this stage and the next
   bool is_backward = false;
@@ -31,8 +32,8 @@ struct End {
 struct Instruction {
   enum class Kind : std::uint8_t { kCompute, kPost, kWait } kind = Kind::kCompute;
   Op op;                   ///< kCompute
-  std::vector<End> batch;  ///< kPost: what goes at once
-  std::size_t post = 0;    ///< kWait: compute goes on behind this post of the device (its number)
+  std::vector<End> batch;  ///< kPost: messages that are posted together
+  std::size_t post = 0;    ///< kWait: compute waits for this post of the device, by its number
   bool operator==(const Instruction&) const = default;
 };
 
@@ -40,13 +41,13 @@ struct Program {
   std::vector<std::vector<Instruction>> devices;
 };
 
-/// How torch's class of that name (gpipe, 1f1b, interleaved) runs the schedule of that family.
-/// An Error (kUsage) for other names.
+/// The program that torch's class for gpipe, 1f1b or interleaved runs for this schedule. Fails with
+/// kUsage for other names, and with kInfeasible if the orders deadlock.
 Result<Program> torch_program(std::string_view family, const Pipeline& pipeline,
                               const Schedule& schedule);
 
-/// Whether that class takes so many micro-batches: 1F1B wants as many as there are stages, or more,
-/// interleaved 1F1B rounds of equal length.
+/// Whether torch's class accepts this number of micro-batches: 1F1B needs at least as many as
+/// stages, interleaved 1F1B a number that divides into equal rounds.
 bool torch_takes(std::string_view family, const Pipeline& pipeline);
 
 }  // namespace weft::pipeline::recorded

@@ -27,7 +27,8 @@ Program program_of(const char* name, const Pipeline& pipeline) {
   return torch_program(name, pipeline, family(name, pipeline).value()).value();
 }
 
-/// "0F0 [>f0 <b0] w0 ..." where > sends, < receives, f and b are messages of a boundary's micro.
+/// Prints a program: "0F0 [>f0 <b0] w0 ...". Brackets are a post, > sends, < receives; f and b are
+/// forward and backward messages with their micro-batch; w0 waits for post 0.
 std::string print(const std::vector<Instruction>& program) {
   std::string text;
   for (const Instruction& instruction : program) {
@@ -67,8 +68,8 @@ TEST(TorchProgram, GPipeSendsAlone) {
   EXPECT_EQ(print(program.devices[0]), "0F0 [>f0] 0F1 [>f1] w0 w1 [<b0] w2 0B0 [<b1] w3 0B1");
 }
 
-/// What makes a program run to its end: both ends of every message are posted once, and the posts
-/// of two devices meet in the same order.
+/// Checks what a program needs to run to its end: both sides of every message are posted once, and
+/// two devices post their common messages in the same order.
 void expect_sound(const Pipeline& pipeline, const Program& program) {
   std::map<Message, int> ends;
   std::size_t computed = 0;

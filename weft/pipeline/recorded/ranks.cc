@@ -23,11 +23,12 @@ std::string named(const Ranks& ranks) {
 tl::unexpected<Error> missing(const trace::Run& run, const std::string& why) {
   const trace::MissingRanks absent = trace::missing_ranks(run);
   const auto more = absent.count - static_cast<std::int64_t>(absent.first.size());
-  return fail(ErrorCode::kUsage,
-              fmt::format("{}{} of the job {} not recorded, and others {}; give the files of all "
-                          "ranks",
-                          named(absent.first), more > 0 ? fmt::format(" and {} more", more) : "",
-                          absent.count == 1 ? "is" : "are", why));
+  return fail(
+      ErrorCode::kUsage,
+      fmt::format("{}{} of the job {} not recorded, but other ranks {}; give the files of all "
+                  "ranks",
+                  named(absent.first), more > 0 ? fmt::format(" and {} more", more) : "",
+                  absent.count == 1 ? "is" : "are", why));
 }
 
 Status check_messages(const trace::Run& run, const Calls& calls) {

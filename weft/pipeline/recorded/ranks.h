@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Are all ranks of a recorded pipeline there? A pipeline without its end looks like a shorter one.
+// Checks that a recording has all ranks of its pipeline. Without this check, a pipeline whose last
+// ranks are missing would look like a shorter pipeline.
 #pragma once
 
 #include "weft/base/result.h"
@@ -7,11 +8,12 @@
 
 namespace weft::pipeline::recorded {
 
-/// An Error (kUsage) that names the ranks without a recording which recorded ones exchange messages
-/// with. Ranks that nobody talks to, replicas of a data-parallel job, may be missing.
+/// Fails with kUsage if recorded ranks exchange messages with ranks that have no recording, and
+/// names these. Other ranks may be missing: replicas of a data-parallel job, for example.
 Status check_peers(const trace::Run& run);
 
-/// The same, and one where ranks are missing that collectives of the recorded ones may wait for.
+/// The same, and also fails if ranks are missing that collectives of the recorded ranks may wait
+/// for.
 Status check_all_ranks(const trace::Run& run);
 
 }  // namespace weft::pipeline::recorded

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kMessageKernel = "ncclDevKernel_SendRecv(args)";
 
-/// A rank of four that sends to these, and reduces with all others where asked to.
+/// One rank of four that sends to `peers` and, if asked to, takes part in an all-reduce of all
+/// ranks.
 trace::RankTrace talks_to(std::int32_t rank, const std::vector<std::int32_t>& peers,
                           bool reduces = false) {
   trace::MadeRank made(rank, 4);
@@ -36,7 +37,8 @@ std::string why(const Status& status) { return status ? "" : status.error().mess
 TEST(RecordedRanks, PeersOfMessagesMustBeThere) {
   const trace::Run cut = run_of({talks_to(0, {1}), talks_to(1, {0, 2})});
   const std::string says =
-      "ranks 2, 3 of the job are not recorded, and others exchange messages with rank 2; give the "
+      "ranks 2, 3 of the job are not recorded, but other ranks exchange messages with rank 2; give "
+      "the "
       "files of all ranks";
   EXPECT_EQ(why(check_peers(cut)), says);
   EXPECT_EQ(why(check_all_ranks(cut)), says);
@@ -50,9 +52,10 @@ TEST(RecordedRanks, ReplicasMayBeMissingUnlessSomethingWaitsForThem) {
   EXPECT_EQ(why(check_all_ranks(apart)), "");
   const trace::Run together = run_of({talks_to(0, {1}, true), talks_to(1, {0}, true)});
   EXPECT_EQ(why(check_peers(together)), "");
-  EXPECT_EQ(why(check_all_ranks(together)),
-            "ranks 2, 3 of the job are not recorded, and others may wait for them in collectives; "
-            "give the files of all ranks");
+  EXPECT_EQ(
+      why(check_all_ranks(together)),
+      "ranks 2, 3 of the job are not recorded, but other ranks may wait for them in collectives; "
+      "give the files of all ranks");
 }
 
 }  // namespace

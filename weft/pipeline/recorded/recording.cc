@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Host ops of a rank and step are divided into stretches at the posts of messages. Stretches on the
+// thread that posts messages are forwards, those on another thread (autograd's) are backwards, and
+// those after the last backward are the rest of the step. The number of a forward among the
+// forwards is its micro-batch. Passes are then cut into layers by the kernels that repeat.
 #include "weft/pipeline/recorded/recording.h"
 
 #include <algorithm>
@@ -21,18 +25,18 @@ using graph::OpKind;
 
 tl::unexpected<Error> no_pipeline(const std::string& why) {
   return fail(ErrorCode::kUsage,
-              "the recording shows no pipeline that could be scheduled anew: " + why);
+              "the recording shows no pipeline that could run another schedule: " + why);
 }
 
-/// What a rank issues between two posts, on its main thread or on that of autograd.
+/// What a rank issues between two posts, on its main thread or on autograd's thread.
 struct Stretch {
   using Kind = StretchKind;
   Kind kind = Kind::kForward;
   std::vector<OpId> ops;  ///< host ops in program order
 };
 
-/// Peers of a rank, in the order of its messages in a step.
-struct Talk {
+/// One message of a rank: with which peer, and in which direction.
+struct PeerMessage {
   std::int32_t peer;
   bool sends;
 };
@@ -43,7 +47,8 @@ class TakeApart {
       : job_(job), graph_(predictor.clean()), steps_(predictor.steps()), maker_(graph_) {}
 
   Result<Recording> run(const std::vector<cost::LinkTable>& links) {
-    if (job_.from_phases) return no_pipeline("it is an op timeline without hosts and launches");
+    if (job_.from_phases)
+      return no_pipeline("it is an op timeline, which has no host work and no launches");
     Recording recording;
     recording.steps = steps_;
     find_host_ops();
@@ -57,9 +62,9 @@ class TakeApart {
     recording.micro_batches = static_cast<Micro>(passes_.begin()->second.forwards.size());
     for (const auto& [key, passes] : passes_) {
       if (static_cast<Micro>(passes.forwards.size()) == recording.micro_batches) continue;
-      return no_pipeline("rank " + std::to_string(key.first) + " runs " +
-                         std::to_string(passes.forwards.size()) + " forwards in a step, others " +
-                         std::to_string(recording.micro_batches));
+      return no_pipeline(
+          "rank " + std::to_string(key.first) + " runs " + std::to_string(passes.forwards.size()) +
+          " forwards in a step, but other ranks " + std::to_string(recording.micro_batches));
     }
     cut_layers(recording);
     measure_posts(posted_, recording.stages);
@@ -74,7 +79,8 @@ class TakeApart {
     std::vector<std::vector<OpId>> forwards, backwards;
   };
 
-  /// Host ops of every rank and step in program order: threads of a rank take turns.
+  /// Collects the host ops of every rank and step, sorted by recorded start. That is program order
+  /// even across threads, because the main thread and autograd's thread take turns.
   void find_host_ops() {
     for (OpId op = 0; op < graph_.size(); ++op) {
       const graph::Lane& lane = graph_.lanes[graph_.ops.lane[op]];
@@ -102,7 +108,7 @@ class TakeApart {
     }
   }
 
-  /// When calls that communicate start, and posts, on each thread.
+  /// Collects, per thread, the start times of communication calls and of posts.
   void find_communicating_calls() {
     for (const trace::RankTrace& trace : job_.run.ranks) {
       traces_[trace.rank] = &trace;
@@ -128,19 +134,20 @@ class TakeApart {
     for (auto& [lane, starts] : communicating_) std::sort(starts.begin(), starts.end());
   }
 
-  /// Of the launch of a batch.
+  /// The messages of the batch that a host op posts.
   std::vector<trace::Message> messages_of(OpId post) const {
     const OpId arrival = posts_.at(post);
     const auto call = call_of_.find({graph_.rank(arrival), graph_.ops.event[arrival]});
     return call == call_of_.end() ? std::vector<trace::Message>{} : call->second->messages;
   }
 
-  /// The first stage sends before it receives, and each stage sends to the next first.
+  /// The ranks in the order of their stages. The first stage is the only one that sends before it
+  /// receives, and the first send of every stage to a new rank goes to the next stage.
   Result<std::vector<std::int32_t>> stage_order() const {
-    std::map<std::int32_t, std::vector<Talk>> talks;
+    std::map<std::int32_t, std::vector<PeerMessage>> talks;
     for (const auto& [key, ops] : host_ops_) {
       if (key.second != steps_.back()) continue;
-      std::vector<Talk>& talk = talks[key.first];
+      std::vector<PeerMessage>& talk = talks[key.first];
       for (const OpId op : ops) {
         if (!posts_.contains(op)) continue;
         for (const trace::Message& message : messages_of(op)) {
@@ -159,9 +166,10 @@ class TakeApart {
     while (order.size() < talks.size()) {
       const auto talk = talks.find(order.back());
       if (talk == talks.end()) break;
-      const auto next = std::find_if(talk->second.begin(), talk->second.end(), [&](const Talk& t) {
-        return t.sends && std::find(order.begin(), order.end(), t.peer) == order.end();
-      });
+      const auto next =
+          std::find_if(talk->second.begin(), talk->second.end(), [&](const PeerMessage& t) {
+            return t.sends && std::find(order.begin(), order.end(), t.peer) == order.end();
+          });
       if (next == talk->second.end()) break;
       order.push_back(next->peer);
     }
@@ -174,18 +182,19 @@ class TakeApart {
     return order;
   }
 
-  /// The thread that posts messages runs forwards; autograd runs backwards on its own.
+  /// Divides the host ops of a rank and step into stretches. The thread that posts messages runs
+  /// the forwards; autograd runs backwards on a thread of its own.
   Result<std::vector<Stretch>> stretches(const std::vector<OpId>& ops) const {
     graph::LaneId main = graph::kNoId;
     for (const OpId op : ops) {
       if (main == graph::kNoId && posts_.contains(op)) main = graph_.ops.lane[op];
     }
     std::vector<Stretch> list;
-    std::vector<OpId> waiting;  // launches nothing: belongs to what comes next
+    std::vector<OpId> waiting;  // ops that launch nothing: they count to the next stretch
     for (const OpId op : ops) {
       const bool post = posts_.contains(op);
       if (!post && maker_.launched(op).empty()) {
-        // Gradients are ready at marks behind the last launch of a backward: they belong to it.
+        // The marks that a gradient is ready follow the last launch of a backward and belong to it.
         const bool marks = graph_.ops.lane[op] != main && !list.empty() &&
                            list.back().kind == Stretch::Kind::kBackward && waiting.empty();
         (marks ? list.back().ops : waiting).push_back(op);
@@ -213,6 +222,7 @@ class TakeApart {
     return list;
   }
 
+  /// Collects the passes of a rank in all steps.
   Result<StageRecord> take_stage(std::int32_t rank) {
     StageRecord stage;
     stage.rank = rank;
@@ -257,7 +267,8 @@ class TakeApart {
     return stage;
   }
 
-  /// A post at the start of a step tells when the step begins; the others are measured later.
+  /// A post at the start of a step shows how long the host takes before it; measure_posts()
+  /// evaluates the other posts.
   void note_post(std::int32_t rank, StageStep& step, const std::vector<Stretch>& list,
                  std::size_t i) {
     const Nanos time = maker_.make(list[i].ops).host_host;
@@ -270,7 +281,8 @@ class TakeApart {
                        share_in_calls(rank, list[i - 1].ops.back(), post)});
   }
 
-  /// Layers are told by the kernels of one micro-batch, which all others must launch as well.
+  /// Finds layers by the kernels of one micro-batch and cuts all passes at the same positions. If
+  /// forwards and backwards do not show the same number of layers, each stage counts as one layer.
   void cut_layers(Recording& recording) {
     std::vector<std::vector<NameId>> forwards, backwards;
     for (const StageRecord& stage : recording.stages) {
@@ -323,8 +335,8 @@ class TakeApart {
     stage.host.enter_backward = entry(maker_, backwards, backward);
   }
 
-  /// Of the host time from the last op of a pass to the end of a post: the share from the first
-  /// call that communicates on, as recorded.
+  /// The share of the recorded host time from the end of the last op before a post to the end of
+  /// the post that lies after the first communication call.
   double share_in_calls(std::int32_t rank, OpId before, OpId post) const {
     const trace::RankTrace& trace = *traces_.at(rank);
     const std::uint32_t launch = graph_.ops.event[post];
@@ -336,7 +348,8 @@ class TakeApart {
     return to > from ? static_cast<double>(to - first) / static_cast<double>(to - from) : 1;
   }
 
-  /// Of messages that started as compute ended, and compute that started as messages ended.
+  /// Measures how soon messages start after the compute that they waited for, and compute after
+  /// messages.
   void measure_handovers(Recording& recording) const {
     std::vector<Nanos> to_message, to_compute;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -363,7 +376,7 @@ class TakeApart {
   std::map<std::int32_t, const trace::RankTrace*> traces_;
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<Nanos>> communicating_;
   std::vector<PostSample> posted_;
-  std::map<OpId, OpId> posts_;  ///< launches of messages, and one arrival of each
+  std::map<OpId, OpId> posts_;  ///< host op that posts a batch to one of its arrivals
   std::map<RankStep, std::vector<OpId>> host_ops_;
   std::map<RankStep, Passes> passes_;
 };

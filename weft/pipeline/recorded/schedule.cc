@@ -11,7 +11,7 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// Op timelines: means of workers.
+/// For op timelines: stages with the mean times of their workers, under 1F1B.
 Result<RecordedSchedule> of_timeline(const predict::Job& job) {
   WEFT_ASSIGN(const TimedJob timed, timed_job(job));
   RecordedSchedule slowest;
@@ -28,9 +28,9 @@ Result<RecordedSchedule> of_timeline(const predict::Job& job) {
   return slowest;
 }
 
-/// Profiles: the usual pass of each stage, bound by its device or by its host.
+/// For profiler recordings: a pass takes the longer of its median device time and its launch time.
 Result<RecordedSchedule> of_profiles(const predict::Job& job) {
-  WEFT_TRY(MessageModel::measure(job, {}));  // no messages, no pipeline: told at once
+  WEFT_TRY(MessageModel::measure(job, {}));  // fails early if there are no messages
   WEFT_ASSIGN(const ScheduleAnswer answer, predict_schedule(job, {}));
   if (answer.recorded_schedule.empty()) {
     return fail(ErrorCode::kUsage, "the recorded order of micro-batches is neither 1F1B nor GPipe");

@@ -31,7 +31,7 @@ TEST(RecordedSchedule, OfAnOpTimelineIsItsSlowestReplica) {
   const auto recorded = recorded_schedule(*job);
   ASSERT_TRUE(recorded) << recorded.error().text();
   EXPECT_EQ(recorded->name, "1f1b");
-  // Replicas hold every second rank.
+  // Each replica has every second rank.
   EXPECT_EQ(recorded->ranks, (std::vector<std::int32_t>{1, 3, 5, 7}));
   EXPECT_EQ(recorded->pipeline.memory_limits, (std::vector<Bytes>{4, 3, 2, 1}));
   const auto timeline = simulate(recorded->pipeline, recorded->schedule);
@@ -40,7 +40,7 @@ TEST(RecordedSchedule, OfAnOpTimelineIsItsSlowestReplica) {
   EXPECT_EQ(timeline->makespan, *step_of(timed, "1f1b", 8) - timed.rest);
 }
 
-TEST(RecordedSchedule, OfAProfileTakesWhatThePredictorSays) {
+TEST(RecordedSchedule, OfAProfileTakesAboutAsLongAsPredicted) {
   const auto folder = std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/traces/h200-nccl";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   std::vector<std::string> files;
@@ -56,7 +56,7 @@ TEST(RecordedSchedule, OfAProfileTakesWhatThePredictorSays) {
   EXPECT_EQ(recorded->pipeline.micro_batches, 8);
   const auto timeline = simulate(recorded->pipeline, recorded->schedule);
   const auto predicted = predict_schedule(*job, {});
-  // The predictor knows hosts, shared streams and the optimizer, too.
+  // The predictor also counts hosts, shared streams and the optimizer.
   const auto step = static_cast<double>(predicted->step.step);
   EXPECT_NEAR(static_cast<double>(timeline->makespan), step, 0.1 * step);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded pipelines whose step under other schedules was measured without profiler.
+// Recorded pipelines whose steps under other schedules were measured without the profiler.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct Truth {
   double step_ms, within;
 };
 
-/// `pipelined_ms` of the truth files.
+/// Reads `pipelined_ms` of the files with measured steps.
 void expect_truths(const std::string& name, int ranks, const std::vector<Truth>& truths) {
   const std::filesystem::path folder =
       std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/traces/h200-nccl";

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reader collects the mean times of all workers. Model splits the time of a stage into a fixed part
+// and equal layers, and gives each worker a slowness factor; with it, any division of the work can
+// be simulated. replan() then improves the recorded division: micro-batches greedily, layers by
+// local search, or both at once.
 #include "weft/pipeline/recorded/timeline.h"
 
 #include <algorithm>
@@ -20,13 +24,13 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-/// Timelines do not tell layers; so fine can work be moved at least in models of today.
+/// Timelines do not show layers. Eight layers per stage is a cautious guess for large models.
 constexpr std::int32_t kLayersOfAStage = 8;
 constexpr DiagnosticKind kLayersAssumed{
     "replan-layers-assumed", Severity::kWarning,
-    "timelines do not tell layers: stages were taken to have eight each",
-    "--layers N says how many the model has"};
-/// What takes less than this many times as long as the others is as they are.
+    "the timeline does not show layers; every stage is taken to have eight",
+    "give the number of layers of the model with --layers N"};
+/// A worker or stage is reported as slow only from this factor on.
 constexpr double kNoticeable = 1.03;
 constexpr std::string_view kForward = "forward-compute", kBackward = "backward-compute";
 constexpr std::string_view kForwardSend = "forward-send", kBackwardSend = "backward-send";
@@ -41,7 +45,7 @@ struct Mean {
   Nanos value() const { return count > 0 ? sum / count : 0; }
 };
 
-/// The pause that nothing explains before an op started.
+/// The pause before an op that no dependency explains: the longest delay of its edges.
 Nanos pause_before(const graph::Graph& graph, OpId op) {
   Nanos pause = 0;
   for (const graph::Edge& edge : graph.in_edges(op)) pause = std::max(pause, edge.delay);
@@ -52,17 +56,18 @@ class Reader {
  public:
   explicit Reader(const predict::Job& job) : graph_(job.graph) {
     for (const graph::Worker& worker : job.workers) {
-      seat_[worker.rank] = {worker.replica, worker.stage};
+      place_[worker.rank] = {worker.replica, worker.stage};
       replicas_ = std::max(replicas_, worker.replica + 1);
       stages_ = std::max(stages_, worker.stage + 1);
     }
   }
 
   Result<TimedJob> run() {
-    if (stages_ < 2 || static_cast<std::size_t>(replicas_ * stages_) != seat_.size()) {
-      return fail(ErrorCode::kUsage,
-                  "the timeline is of no pipeline: its workers are not replicas of at least two "
-                  "stages");
+    if (stages_ < 2 || static_cast<std::size_t>(replicas_ * stages_) != place_.size()) {
+      return fail(
+          ErrorCode::kUsage,
+          "the timeline is not one of a pipeline: its workers are not replicas of at least two "
+          "stages");
     }
     collect();
     TimedJob job;
@@ -75,8 +80,8 @@ class Reader {
                            backward_[{replica, stage}].value()});
         if (stage + 1 == stages_) continue;
         Boundary& boundary = boundaries.emplace_back();
-        boundary.forward.time = usual(forward_send_[{replica, stage}]);
-        boundary.backward.time = usual(backward_send_[{replica, stage + 1}]);
+        boundary.forward.time = median_transfer(forward_send_[{replica, stage}]);
+        boundary.backward.time = median_transfer(backward_send_[{replica, stage + 1}]);
         boundary.forward.links = {2 * stage};
         boundary.backward.links = {2 * stage + 1};
       }
@@ -89,31 +94,31 @@ class Reader {
   }
 
  private:
-  using Seat = std::pair<std::int32_t, std::int32_t>;  // replica, stage
+  using Place = std::pair<std::int32_t, std::int32_t>;  // replica, stage
 
   std::int32_t rank_of(std::int32_t replica, std::int32_t stage) const {
-    const auto found = std::find_if(seat_.begin(), seat_.end(), [&](const auto& item) {
-      return item.second == Seat{replica, stage};
+    const auto found = std::find_if(place_.begin(), place_.end(), [&](const auto& item) {
+      return item.second == Place{replica, stage};
     });
-    return found == seat_.end() ? -1 : found->first;
+    return found == place_.end() ? -1 : found->first;
   }
 
-  /// A few transfers take ten times as long as the others; steps are not made of those.
-  static Nanos usual(const std::vector<Nanos>& transfers) {
+  /// A median, because a few recorded transfers take ten times as long as the others.
+  static Nanos median_transfer(const std::vector<Nanos>& transfers) {
     return transfers.empty() ? 0 : median(transfers);
   }
 
   void collect() {
     for (OpId op = 0; op < graph_.size(); ++op) {
       if (graph_.ops.step[op] < 0 || graph_.rank(op) < 0) continue;
-      const Seat seat = seat_.at(graph_.rank(op));
+      const Place place = place_.at(graph_.rank(op));
       const std::string_view name = graph_.name(op);
       const Nanos start = graph_.ops.recorded_start[op];
       const Nanos pause = pause_before(graph_, op);
       if (name == kForward || name == kBackward) {
         const Nanos time = graph_.ops.duration[op];
-        (name == kForward ? forward_ : backward_)[seat].add(time + pause);
-        ++passes_[{graph_.ops.step[op], seat}].at(name == kForward ? 0 : 1);
+        (name == kForward ? forward_ : backward_)[place].add(time + pause);
+        ++passes_[{graph_.ops.step[op], place}].at(name == kForward ? 0 : 1);
         auto& span = spans_.try_emplace(graph_.ops.step[op], start, start).first->second;
         span.first = std::min(span.first, start);
         span.second = std::max(span.second, start + time);
@@ -122,7 +127,7 @@ class Reader {
         if (message == graph::kNoId || graph_.collectives[message].transfer == graph::kNoId)
           continue;
         const Nanos time = graph_.ops.duration[graph_.collectives[message].transfer];
-        (name == kForwardSend ? forward_send_ : backward_send_)[seat].push_back(time);
+        (name == kForwardSend ? forward_send_ : backward_send_)[place].push_back(time);
       }
     }
   }
@@ -132,23 +137,25 @@ class Reader {
     for (const auto& [key, counts] : passes_) {
       if (!micro_batches) micro_batches = counts[0];
       if (counts[0] == *micro_batches && counts[1] == *micro_batches) continue;
-      return fail(ErrorCode::kUsage,
-                  "workers of the timeline run different numbers of forwards and backwards in a "
-                  "step, so its micro-batches cannot be told");
+      return fail(
+          ErrorCode::kUsage,
+          "the workers of the timeline run different numbers of forwards and backwards in a "
+          "step, so the number of micro-batches is unknown");
     }
     if (!micro_batches) {
-      return fail(ErrorCode::kUsage, "the timeline shows no forward-compute and backward-compute");
+      return fail(ErrorCode::kUsage,
+                  "the timeline has no ops called forward-compute and backward-compute");
     }
     return static_cast<Micro>(*micro_batches);
   }
 
   const graph::Graph& graph_;
   std::int32_t replicas_ = 0, stages_ = 0;
-  std::map<std::int32_t, Seat> seat_;
-  std::map<Seat, Mean> forward_, backward_;
-  std::map<Seat, std::vector<Nanos>> forward_send_, backward_send_;
-  std::map<std::pair<std::int32_t, Seat>, std::array<std::int64_t, 2>> passes_;
-  std::map<std::int32_t, std::pair<Nanos, Nanos>> spans_;  ///< of the compute of each step
+  std::map<std::int32_t, Place> place_;
+  std::map<Place, Mean> forward_, backward_;
+  std::map<Place, std::vector<Nanos>> forward_send_, backward_send_;
+  std::map<std::pair<std::int32_t, Place>, std::array<std::int64_t, 2>> passes_;
+  std::map<std::int32_t, std::pair<Nanos, Nanos>> spans_;  ///< per step: start and end of compute
 };
 
 Pipeline pipeline_of(const std::vector<WorkerTimes>& workers, std::vector<Boundary> boundaries,
@@ -167,7 +174,7 @@ Pipeline pipeline_of(const std::vector<WorkerTimes>& workers, std::vector<Bounda
   return pipeline;
 }
 
-/// One replica with its share of the micro-batches.
+/// The simulated time of one replica with its share of the micro-batches.
 Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std::size_t replica,
                            const std::vector<WorkerTimes>& workers, Micro micro_batches) {
   const Pipeline pipeline = pipeline_of(workers, job.boundaries[replica], micro_batches);
@@ -176,7 +183,8 @@ Result<Nanos> replica_time(const TimedJob& job, const std::string& schedule, std
   return timeline.makespan;
 }
 
-/// What stages and workers are made of: time = slowness (fixed + layers x a layer's time).
+/// The cost model: time of a worker = slowness x (fixed time of the stage + layers x time per
+/// layer).
 class Model {
  public:
   Model(const TimedJob& job, std::int32_t layers) : job_(job) {
@@ -197,7 +205,7 @@ class Model {
     const WorkerTimes& worker = job_.workers[replica][stage];
     return static_cast<double>(worker.forward + worker.backward) / work(stage);
   }
-  void set_as_the_others(std::size_t replica, std::size_t stage) {
+  void remove_slowness(std::size_t replica, std::size_t stage) {
     forward_.slowness[replica][stage] = backward_.slowness[replica][stage] = 1;
   }
 
@@ -224,7 +232,7 @@ class Model {
  private:
   struct Part {
     double layer = 0;
-    std::vector<double> base, fixed;            ///< by stage, of the fastest replica
+    std::vector<double> base, fixed;  ///< by stage, on the fastest replica; base: as recorded
     std::vector<std::vector<double>> slowness;  ///< by replica and stage
     Nanos time(std::size_t replica, std::size_t stage, std::int32_t layers) const {
       return std::llround(slowness[replica][stage] * (fixed[stage] + layer * layers));
@@ -235,6 +243,9 @@ class Model {
     return static_cast<std::int32_t>(static_cast<std::size_t>(layers) * stage / stages);
   }
 
+  /// Derives the three parts of the model from the recorded times. The stage with the least time
+  /// per layer sets the time of a layer; whatever other stages take beyond that is their fixed
+  /// time.
   void split(Part& part, Nanos WorkerTimes::*time) const {
     const std::size_t stages = recorded_.size();
     part.layer = std::numeric_limits<double>::infinity();
@@ -260,8 +271,8 @@ class Model {
   Part forward_, backward_;
 };
 
-/// One micro-batch after the other to the replica that is done with it first: a replica's time
-/// grows with each, so no other way is done earlier.
+/// Gives one micro-batch after the other to the replica that would finish first with it. That is
+/// optimal, since the time of a replica grows with each micro-batch.
 Result<Division> move_micro_batches(const Model& model, Division division) {
   std::vector<Micro>& share = division.micro_batches;
   const Micro total = std::accumulate(share.begin(), share.end(), Micro{0});
@@ -280,11 +291,13 @@ Result<Division> move_micro_batches(const Model& model, Division division) {
   return division;
 }
 
-/// Each round moves a layer from one stage to another, by the pair that helps most. Stages in
-/// between may have to pass theirs on, so any two count. `settle` has the last word on every try.
-template <class Settle>
-Result<Division> move_layers(const Model& model, Division division, Settle settle) {
-  WEFT_ASSIGN(division, settle(std::move(division)));
+/// Local search: each round moves one layer from one stage to another, by the pair of stages that
+/// shortens the step most. Any pair counts, since only the numbers of layers matter: stages in
+/// between pass layers on. `complete` adjusts every trial division, for example by dividing the
+/// micro-batches again.
+template <class Complete>
+Result<Division> move_layers(const Model& model, Division division, Complete complete) {
+  WEFT_ASSIGN(division, complete(std::move(division)));
   WEFT_ASSIGN(Nanos best, model.step(division));
   for (bool better = true; better;) {
     better = false;
@@ -296,7 +309,7 @@ Result<Division> move_layers(const Model& model, Division division, Settle settl
         Division tried = division;
         --tried.layers[from];
         ++tried.layers[to];
-        WEFT_ASSIGN(tried, settle(std::move(tried)));
+        WEFT_ASSIGN(tried, complete(std::move(tried)));
         WEFT_ASSIGN(const Nanos step, model.step(tried));
         if (step >= best) continue;
         best = step;
@@ -309,7 +322,7 @@ Result<Division> move_layers(const Model& model, Division division, Settle settl
   return division;
 }
 
-/// Who stands out: a worker beside its stage, or a stage beside the others.
+/// Finds the slowest worker compared to its peers, and the heaviest stage compared to the others.
 void find_slow(const TimedJob& job, const Model& model, Replan& result) {
   const std::size_t stages = job.workers.front().size();
   std::vector<Nanos> work;
@@ -335,7 +348,7 @@ void find_slow(const TimedJob& job, const Model& model, Replan& result) {
 
 Result<TimedJob> timed_job(const predict::Job& job) {
   if (!job.from_phases) {
-    return fail(ErrorCode::kUsage, "the recording is no op timeline of a pipeline");
+    return fail(ErrorCode::kUsage, "the recording is not an op timeline of a pipeline");
   }
   return Reader(job).run();
 }
@@ -347,8 +360,8 @@ Pipeline replica_pipeline(const TimedJob& job, std::size_t replica) {
 Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro micro_batches) {
   if (schedule != "1f1b" && schedule != "gpipe") {
     return fail(ErrorCode::kUsage,
-                "an op timeline tells no layers, so its stages cannot be cut for '" + schedule +
-                    "'; 1f1b and gpipe can be predicted");
+                "an op timeline does not show layers, so its stages cannot be divided for '" +
+                    schedule + "'; give 1f1b or gpipe");
   }
   Nanos longest = 0;
   for (std::size_t r = 0; r < job.workers.size(); ++r) {
@@ -365,8 +378,8 @@ Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& dia
     diagnostics.add(kLayersAssumed);
   }
   if (layers < stages) {
-    return fail(ErrorCode::kUsage, std::to_string(layers) + " layers do not make the " +
-                                       std::to_string(stages) + " stages that were recorded");
+    return fail(ErrorCode::kUsage, std::to_string(layers) + " layers are fewer than the " +
+                                       std::to_string(stages) + " recorded stages");
   }
   Model model(job, layers);
   Replan result;
@@ -392,11 +405,11 @@ Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& dia
   }
   std::stable_sort(result.ways.begin(), result.ways.end(),
                    [](const Way& a, const Way& b) { return a.step < b.step; });
-  result.as_the_others = result.predicted_step;
+  result.step_without_slow_worker = result.predicted_step;
   if (result.slow_rank >= 0) {
-    model.set_as_the_others(static_cast<std::size_t>(result.slow_replica),
-                            static_cast<std::size_t>(result.slow_stage));
-    WEFT_ASSIGN(result.as_the_others, model.step(result.recorded));
+    model.remove_slowness(static_cast<std::size_t>(result.slow_replica),
+                          static_cast<std::size_t>(result.slow_stage));
+    WEFT_ASSIGN(result.step_without_slow_worker, model.step(result.recorded));
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Op timelines of production jobs (who computed which micro-batch when), as pipelines that can be
-// simulated and planned anew: around a worker that is slower than the others, say.
+// Turns op timelines of production jobs (which worker computed which micro-batch when) into
+// pipelines that can be simulated, and finds better divisions of work: around a slow worker, for
+// example.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +14,31 @@
 
 namespace weft::pipeline::recorded {
 
-/// What one worker needs for a micro-batch: means over all steps, with the usual pause before it.
+/// Mean times of a worker per micro-batch over all steps, each including the pause before the op.
 struct WorkerTimes {
   std::int32_t rank = -1;
   Nanos forward = 0, backward = 0;
 };
 
-/// Replicas of one pipeline that meet at the end of every step.
+/// Replicas of one pipeline that synchronize at the end of every step.
 struct TimedJob {
   std::vector<std::vector<WorkerTimes>> workers;  ///< by replica and stage
-  std::vector<std::vector<Boundary>> boundaries;  ///< by replica; links of their own
-  Micro micro_batches = 0;                        ///< of a replica in a step
-  Nanos rest = 0;           ///< of a step: before its first forward and behind its last backward
-  Nanos measured_step = 0;  ///< mean
+  std::vector<std::vector<Boundary>> boundaries;  ///< by replica; replicas share no links
+  Micro micro_batches = 0;                        ///< per replica and step
+  Nanos rest = 0;           ///< time of a step before its first forward and after its last backward
+  Nanos measured_step = 0;  ///< mean over the steps
 };
 
-/// An Error (kUsage) where the job is no op timeline of a pipeline with one chunk a worker.
+/// Fails with kUsage if the job is not an op timeline of a pipeline with one stage per worker.
 Result<TimedJob> timed_job(const predict::Job& job);
 
-/// One replica as it was, for simulate().
+/// One replica as recorded, for simulate().
 Pipeline replica_pipeline(const TimedJob& job, std::size_t replica);
 
-/// The step with so many micro-batches a replica, under gpipe or 1f1b.
+/// The simulated step under gpipe or 1f1b, with this number of micro-batches per replica.
 Result<Nanos> step_of(const TimedJob& job, const std::string& schedule, Micro micro_batches);
 
-/// Who does how much: layers of each stage, equal for all replicas, and micro-batches of each
+/// A division of the work: layers per stage, the same in all replicas, and micro-batches per
 /// replica.
 struct Division {
   std::vector<std::int32_t> layers;
@@ -45,7 +46,7 @@ struct Division {
   bool operator==(const Division&) const = default;
 };
 
-/// A way around slow workers and heavy stages.
+/// A better division of the work, and the step that it gives.
 struct Way {
   std::string name;  ///< "layers", "micro-batches", "both"
   Division division;
@@ -55,19 +56,22 @@ struct Way {
 struct Replan {
   Nanos measured_step = 0, predicted_step = 0;
   Division recorded;
-  /// The worker that takes longest beside those of its stage in other replicas; -1: none does.
+  /// The worker that is slowest compared to the workers of the same stage in other replicas; -1:
+  /// none is noticeably slower.
   std::int32_t slow_rank = -1, slow_replica = -1, slow_stage = -1;
   double slowness = 1;
-  Nanos as_the_others = 0;        ///< the step if it took what they do
-  std::int32_t heavy_stage = -1;  ///< that takes longest in all replicas; -1: none does
-  double heaviness = 1;           ///< its work over that of the usual stage
-  std::vector<Way> ways;          ///< fastest first, each faster than what was recorded
+  Nanos step_without_slow_worker = 0;  ///< the step if that worker were as fast as its peers
+  std::int32_t heavy_stage = -1;  ///< takes longest in all replicas; -1: none is noticeably longer
+  double heaviness = 1;           ///< its time divided by the median over stages
+  std::vector<Way> ways;  ///< shortest step first; each is shorter than the recorded division's
 };
 
-/// Divides layers and micro-batches anew for workers as fast as they were, under 1F1B. `layers`: of
-/// the whole model; 0: eight a stage, as timelines do not tell, which is told. All layers are taken
-/// to be equal: what a stage has more than the lightest stays where it is (embeddings, a head), and
-/// what a worker takes more than those of its stage elsewhere grows with all it does.
+/// Looks for better divisions of layers and micro-batches under 1F1B, for workers with the recorded
+/// speeds. `layers`: layers of the whole model; 0: eight per stage, with a note, since timelines do
+/// not show layers. All layers count as equal. Time that a stage takes beyond the lightest stage in
+/// all replicas is fixed and stays with the stage (embeddings, a head). If a worker is slower than
+/// its peers in other replicas, all of its work takes longer by the same factor. Fails with kUsage
+/// if there are fewer layers than stages.
 Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& diagnostics);
 
 }  // namespace weft::pipeline::recorded

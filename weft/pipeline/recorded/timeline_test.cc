@@ -33,7 +33,7 @@ made::Pipeline four_stages() {
   return pipeline;
 }
 
-/// Everything on one worker takes that many times as long.
+/// Makes everything on one worker take `factor` times as long.
 void slow_down(made::Pipeline& pipeline, std::int32_t slow, double factor) {
   pipeline.vary = [=](std::string_view name, const trace::RankTrace& rank, std::int32_t,
                       std::int32_t, Nanos usual) {
@@ -42,7 +42,7 @@ void slow_down(made::Pipeline& pipeline, std::int32_t slow, double factor) {
   };
 }
 
-TEST(TimedJob, TellsTimesOfWorkersAndMessages) {
+TEST(TimedJob, HasTheTimesOfWorkersAndMessages) {
   const TimedJob job = timed(four_stages());
   EXPECT_EQ(job.micro_batches, 8);
   ASSERT_EQ(job.workers.size(), 2u);
@@ -81,11 +81,11 @@ TEST(Replan, FindsTheSlowWorkerAndMovesWorkAwayFromIt) {
   EXPECT_EQ(result.slow_replica, 0);
   EXPECT_EQ(result.slow_stage, 1);
   EXPECT_NEAR(result.slowness, 2, 0.01);
-  EXPECT_LT(result.as_the_others, result.predicted_step);
+  EXPECT_LT(result.step_without_slow_worker, result.predicted_step);
   ASSERT_FALSE(result.ways.empty());
   for (const Way& way : result.ways) {
     EXPECT_LT(way.step, result.predicted_step);
-    EXPECT_GE(way.step, result.as_the_others);
+    EXPECT_GE(way.step, result.step_without_slow_worker);
     std::int32_t layers = 0, micro_batches = 0;
     for (const std::int32_t count : way.division.layers) layers += count;
     for (const Micro count : way.division.micro_batches) micro_batches += count;
@@ -95,7 +95,7 @@ TEST(Replan, FindsTheSlowWorkerAndMovesWorkAwayFromIt) {
   }
 }
 
-TEST(Replan, WhatAStageHasMoreInAllReplicasIsNoSlownessAndStays) {
+TEST(Replan, TimeThatAStageHasInAllReplicasIsFixed) {
   Diagnostics diagnostics;
   made::Pipeline pipeline = four_stages();
   pipeline.vary = [](std::string_view name, const trace::RankTrace& rank, std::int32_t,
@@ -119,7 +119,7 @@ TEST(Replan, NothingIsMovedInAnEvenJob) {
   }
 }
 
-TEST(Replan, TellsWhatItAssumesAboutLayers) {
+TEST(Replan, NotesWhatItAssumesAboutLayers) {
   Diagnostics diagnostics;
   const TimedJob job = timed(four_stages());
   EXPECT_EQ(replan(job, 32, diagnostics)->recorded.layers, std::vector<std::int32_t>(4, 8));

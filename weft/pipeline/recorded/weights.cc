@@ -12,7 +12,7 @@ namespace {
 using trace::EventKind;
 using trace::kNone;
 
-constexpr double kUntold = -1;
+constexpr double kUnknown = -1;
 
 template <std::size_t N>
 bool holds_any(std::string_view text, const std::array<std::string_view, N>& words) {
@@ -21,14 +21,14 @@ bool holds_any(std::string_view text, const std::array<std::string_view, N>& wor
   });
 }
 
-/// cuDNN and CUTLASS, MIOpen, PyTorch's own kernels.
-double told_by_kernel(std::string_view name) {
+/// The share that the name of a kernel shows: names of cuDNN, CUTLASS, MIOpen and PyTorch.
+double share_by_kernel(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWeights = {"wgrad",      "WrW",       "wrw",
                                                         "bwd_weight", "BwdWeight", "GammaBeta"};
   constexpr std::array<std::string_view, 5> kInputs = {"dgrad", "bwd_data", "BwdData", "grad_input",
                                                        "_bwd_gtc"};
   if (holds_any(name, kWeights)) return 1;
-  return holds_any(name, kInputs) ? 0 : kUntold;
+  return holds_any(name, kInputs) ? 0 : kUnknown;
 }
 
 bool is_host(EventKind kind) {
@@ -63,7 +63,8 @@ bool WeightWork::is_inside(std::uint32_t event, std::string_view node) const {
   return false;
 }
 
-/// Of "[[1024, 4096], [4096, 64]]": 1024 and 4096; none where shapes were not recorded.
+/// The first shape of an op: 1024 and 4096 of "[[1024, 4096], [4096, 64]]". Empty if shapes were
+/// not recorded.
 std::vector<std::int64_t> WeightWork::first_dims(std::uint32_t event) const {
   const std::uint32_t detail = trace_.events.detail[event];
   if (detail == kNone) return {};
@@ -78,8 +79,9 @@ std::vector<std::int64_t> WeightWork::first_dims(std::uint32_t event) const {
   return dims;
 }
 
-/// The gradient of a linear layer has a row a sample, n. That of its input is n rows times
-/// weights, that of the weights sums over n.
+/// The output gradient of a linear layer has one row per sample, n rows. The gradient of the input
+/// is a product with n rows; the gradient of the weights is a product that sums over n, so n is the
+/// inner dimension.
 double WeightWork::share_of_product(std::uint32_t event) const {
   const std::uint32_t node = launches_.parent[event];
   std::vector<std::uint32_t> products;
@@ -95,10 +97,10 @@ double WeightWork::share_of_product(std::uint32_t event) const {
   return product[1] == gradient[0] && product[0] != gradient[0] ? 1 : 0;
 }
 
-double WeightWork::told_by_op(std::uint32_t event) const {
+double WeightWork::share_by_op(std::uint32_t event) const {
   constexpr std::array<std::string_view, 4> kAll = {
       "AccumulateGrad", "EmbeddingBackward", "EmbeddingDenseBackward", "EmbeddingBagBackward"};
-  if (trace_.events.kind[event] != EventKind::kHostOp) return kUntold;
+  if (trace_.events.kind[event] != EventKind::kHostOp) return kUnknown;
   const std::string_view op = name(event);
   if (holds_any(op, kAll)) return 1;
   const std::uint32_t node = launches_.parent[event];
@@ -111,12 +113,12 @@ double WeightWork::told_by_op(std::uint32_t event) const {
     return 1;
   }
   if (op == "aten::convolution_backward") return 0.5;
-  return kUntold;
+  return kUnknown;
 }
 
 double WeightWork::share_of_host(std::uint32_t event) const {
-  const double told = told_by_op(event);
-  if (told != kUntold) return told;
+  const double known = share_by_op(event);
+  if (known != kUnknown) return known;
   double weights = 0;
   for (const std::uint32_t child : children_[event]) {
     weights += share_of_host(child) * static_cast<double>(trace_.events.duration[child]);
@@ -125,7 +127,7 @@ double WeightWork::share_of_host(std::uint32_t event) const {
   return all > 0 ? std::min(1.0, weights / all) : 0;
 }
 
-/// PyTorch numbers the nodes of its own: AddmmBackward0.
+/// PyTorch's own autograd nodes end in a number (AddmmBackward0); those of user functions do not.
 bool WeightWork::is_one_piece(std::uint32_t event) const {
   const bool on_host = is_host(trace_.events.kind[event]);
   for (std::uint32_t above = on_host ? event : launches_.launcher[event]; above != kNone;
@@ -137,12 +139,12 @@ bool WeightWork::is_one_piece(std::uint32_t event) const {
 
 double WeightWork::share(std::uint32_t event) const {
   if (is_host(trace_.events.kind[event])) return share_of_host(event);
-  const double told = told_by_kernel(name(event));
-  if (told != kUntold) return told;
+  const double known = share_by_kernel(name(event));
+  if (known != kUnknown) return known;
   for (std::uint32_t above = launches_.launcher[event]; above != kNone;
        above = launches_.parent[above]) {
-    const double by_op = told_by_op(above);
-    if (by_op != kUntold) return by_op;
+    const double by_op = share_by_op(above);
+    if (by_op != kUnknown) return by_op;
   }
   return 0;
 }

@@ -8,7 +8,7 @@
 namespace weft::pipeline::recorded {
 namespace {
 
-/// Ops of autograd's thread, one inside the other, and kernels that they launch.
+/// Nested ops on autograd's thread, and the kernels that they launch.
 struct Backward {
   trace::MadeRank rank{0, 1};
   std::uint32_t correlation = 1;
@@ -32,8 +32,8 @@ struct Backward {
   }
 };
 
-/// Where the products cannot be told apart by shape, their order tells.
-TEST(WeightWork, OfTwoProductsTheOneOfTheWeightsIsTold) {
+/// If the shapes of the two products are equal, their order decides.
+TEST(WeightWork, OfTwoProductsTheOneOfTheWeightsIsFound) {
   Backward made;
   made.op("autograd::engine::evaluate_function: AddmmBackward0", 0, 100);
   made.op("AddmmBackward0", 10, 60, "[[64, 64]]");
@@ -56,7 +56,7 @@ TEST(WeightWork, OfTwoProductsTheOneOfTheWeightsIsTold) {
   EXPECT_EQ(made.share(second), 0);
 }
 
-TEST(WeightWork, OneProductAloneIsToldByItsShape) {
+TEST(WeightWork, TheShapeOfASingleProductDecides) {
   const auto share = [](const char* dims, const char* gradient) {
     Backward made;
     made.op("AddmmBackward0", 0, 60, gradient);
@@ -69,7 +69,7 @@ TEST(WeightWork, OneProductAloneIsToldByItsShape) {
   EXPECT_EQ(share("", ""), 0);
 }
 
-TEST(WeightWork, KernelsAreToldByTheirNames) {
+TEST(WeightWork, NamesOfKernelsDecide) {
   Backward made;
   made.op("ConvolutionBackward0", 0, 100);
   made.op("aten::convolution_backward", 5, 90);
@@ -86,7 +86,7 @@ TEST(WeightWork, KernelsAreToldByTheirNames) {
   EXPECT_EQ(made.share(made.kernel("vectorized_elementwise_kernel", 610)), 0);
 }
 
-TEST(WeightWork, OpsOfTheHostAreTheSumOfWhatIsInThem) {
+TEST(WeightWork, OpsOfTheHostSumUpTheOpsInsideThem) {
   Backward made;
   const std::uint32_t all = made.op("autograd::engine::evaluate_function: AddmmBackward0", 0, 200);
   made.op("AddmmBackward0", 10, 160);
@@ -97,7 +97,7 @@ TEST(WeightWork, OpsOfTheHostAreTheSumOfWhatIsInThem) {
   EXPECT_EQ(made.share(made.op("aten::convolution_backward", 300, 50)), 0.5);
 }
 
-TEST(WeightWork, FunctionsOfTheProgramAreOnePiece) {
+TEST(WeightWork, FunctionsOfTheUserCannotBeSplit) {
   Backward made;
   made.op("autograd::engine::evaluate_function: FusedBlockBackward", 0, 100);
   made.op("FusedBlockBackward", 10, 80);

@@ -347,8 +347,8 @@ class Search {
       Stage stage;
       stage.whole.later = later_.back() > 0 ? times.weight : 0;
       stage.whole.path = all - stage.whole.later;
-      // The simulator rounds the sum of forward and backward, here both are rounded: at most 1
-      // less.
+      // The backward of a stage that recomputes contains a forward and is rounded once. It can be 1
+      // ns shorter than the sum of its parts, each of which is rounded.
       stage.again.path = all + std::max<Nanos>(times.forward - 1, 0);
       set_fits(taken.first, taken.last, nodes_[taken.node], stage.whole, stage.again);
       bound = std::max(bound, heads[s] + times.reduce + stage.least([&](const StageMode& mode) {
