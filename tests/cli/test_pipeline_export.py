@@ -80,7 +80,7 @@ def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> Non
     assert weft("pipeline", *asked, "-o", path).returncode == 0
     done = weft("pipeline", "export", path, "--to", "megatron")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert "stage 4 comes back to device 3 where the turn is that of 0" in done.stderr
+    assert "this plan has stage 4 on device 3 instead of 0" in done.stderr
     for advice in (["--chunks", "1", "--replicas", "1"],
                    ["--schedule", "interleaved", "--replicas", "1"]):  # fmt: skip
         assert " ".join(advice) in done.stderr
@@ -96,10 +96,10 @@ def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> Non
         ([EXAMPLES / "plan.json", "--to", "megatron"], 1, "weft.torch.pipeline"),
         ([EXAMPLES / "plan.json"], 2, "--to is missing"),
         ([EXAMPLES / "plan.json", "--to", "json", "--schedule", "1f1b"], 2, "--schedule is for"),
-        ([EXAMPLES / "gpt8l.json", "--to", "json"], 3, "this is no plan"),
+        ([EXAMPLES / "gpt8l.json", "--to", "json"], 3, "this is not a plan"),
         ([EXAMPLES / "gone.json", "--to", "json"], 3, "No such file"),
         ([STAGES, "--to", "torch-csv"], 2, "--instance"),
-        ([STAGES, "--to", "megatron", "--instance", "even"], 2, "about layers"),
+        ([STAGES, "--to", "megatron", "--instance", "even"], 2, "lists layers"),
         ([STAGES, "--to", "torch-csv", "--instance", "even", "--torch", "2.5"], 2, "2.6"),
         ([STAGES, "--to", "torch-csv", "--instance", "even", "--torch", "new"], 2, "no version"),
         ([STAGES, "--to", "torch-csv", "--instance", "even", "--schedule", "zb-v"], 2, "V"),

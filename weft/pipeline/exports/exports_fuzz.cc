@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or a plan that every export tells or refuses.
+// Any bytes must give an Error, or a plan that every export writes or refuses; never a crash.
 #include <cstdint>
 
 #include "weft/base/check.h"

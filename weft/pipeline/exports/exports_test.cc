@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exports hold what their readers need: messages in one order on both sides, gradients reduced
-// once, no plan that the reader would take for another.
+// Exports have what their readers need: messages in the same order on both sides, gradients reduced
+// once, and no plan that the reader would misunderstand.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -50,8 +50,8 @@ std::string compute_only_of(const Scheduled& scheduled) {
   return torch_csv(scheduled, TorchFormat::kComputeOnly, {})->text;
 }
 
-/// Runs the rows as torch does: sends never wait, receives are waited for by the op that needs
-/// them; messages of a pair of ranks must come in one order.
+/// Runs the rows as torch does: sends never wait, and an op waits for the receives that it needs.
+/// Two ranks must have their messages in the same order.
 void run(const Scheduled& scheduled, const std::string& csv) {
   const auto rows = cells(csv);
   const auto& stages = scheduled.pipeline.stages;
@@ -151,7 +151,7 @@ TEST(TorchCsv, GradientsAreReducedByActionsFromTwoTenOn) {
   EXPECT_EQ(compute_only_of(scheduled), "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
 }
 
-TEST(TorchCsv, GreetingsToOneselfAreToldOfWhereTheyFail) {
+TEST(TorchCsv, NeighbouringStagesOnOneRankAreNotedForOldVersions) {
   const Scheduled v = scheduled_as(make_chain({1, 1}, {1, 1}, {1, 1}, 0, 2), "gpipe");
   EXPECT_TRUE(torch_csv(v, TorchFormat::kComputeOnly, {2, 11})->notes.empty());
   Pipeline one = v.pipeline;
@@ -179,7 +179,7 @@ TEST(TorchCsv, RowsAreInTheOrderOfTheDevices) {
   const auto exported = torch_csv(scheduled, TorchFormat::kComputeOnly, {});
   EXPECT_EQ(exported->text, "1F0,1B0\n0F0,0B0\n");
   EXPECT_EQ(exported->notes.at(0),
-            "the pipeline runs 2 times, data-parallel; its ranks on devices 2, 4; 7, 9");
+            "the pipeline runs as 2 data-parallel replicas; its ranks run on devices 2, 4; 7, 9");
 }
 
 TEST(TorchCsv, UnequalReplicasAreRefusedWithWhatRunsThem) {
@@ -241,29 +241,29 @@ TEST(MegatronLayout, TheFirstAndTheLastLayerMayHoldEmbeddingAndHead) {
   EXPECT_EQ(layout->text, "Et|tttL\n");
 }
 
-TEST(MegatronLayout, WhatItCannotSayIsRefused) {
+TEST(MegatronLayout, PlansThatItCannotExpressAreRefused) {
   const auto why = [](const Scheduled& scheduled) {
     const auto layout = megatron_layout(scheduled);
     return layout ? layout->text : layout.error().message;
   };
   const Scheduled unlike =
       with_layers({{"node1", 9}, {"node2", 5}, {"node3", 0}, {"node4", 5}}, {1, 4});
-  EXPECT_NE(why(unlike).find("are not alike"), std::string::npos) << why(unlike);
+  EXPECT_NE(why(unlike).find("differ, but"), std::string::npos) << why(unlike);
   const Scheduled cut = with_layers({{"wte", 9}, {"wpe", 5}, {"h.0", 5}, {"h.1", 5}}, {1, 4});
-  EXPECT_NE(why(cut).find("cuts the embedding"), std::string::npos) << why(cut);
+  EXPECT_NE(why(cut).find("is inside the embedding"), std::string::npos) << why(cut);
   Scheduled v = with_layers({{"h.0", 5}, {"h.1", 5}, {"h.2", 5}, {"h.3", 5}}, {1, 2, 3, 4});
   v.pipeline.stages[2].device = 1;
   v.pipeline.stages[3].device = 0;
   v.devices.resize(2);
-  EXPECT_EQ(why(v),
-            "Megatron's layout cannot express this plan: Megatron deals stages out to 2 ranks in "
-            "turn, and stage 2 comes back to device 1 where the turn is that of 0; plan with "
-            "--chunks 1 --replicas 1, or --schedule interleaved --replicas 1; weft.torch.pipeline "
-            "runs any");
+  EXPECT_EQ(
+      why(v),
+      "Megatron's layout cannot express this plan: Megatron assigns stages to 2 ranks in turn, "
+      "but this plan has stage 2 on device 1 instead of 0; plan with --chunks 1 --replicas 1, "
+      "or --schedule interleaved --replicas 1; weft.torch.pipeline runs any plan");
   Scheduled odd = with_layers({{"h.0", 5}, {"h.1", 5}, {"h.2", 5}}, {1, 2, 3});
   odd.pipeline.stages[2].device = 0;
   odd.devices.resize(2);
-  EXPECT_NE(why(odd).find("gives each of 2 ranks as many stages, and there are 3"),
+  EXPECT_NE(why(odd).find("gives 2 ranks equal numbers of stages, but there are 3 stages"),
             std::string::npos)
       << why(odd);
   Scheduled unequal = with_layers({{"h.0", 5}, {"h.1", 5}}, {1, 2});

@@ -58,6 +58,7 @@ Exported json_schedule(const Scheduled& scheduled) {
   json.field("schedule", scheduled.schedule_name);
   json.field("microbatches", scheduled.pipeline.micro_batches);
   const int decimals = scheduled.pipeline.decimals;
+  // Times of instances have no unit; the reader of the file multiplied them by a power of ten.
   const std::string unit = decimals > 0 ? "1e-" + std::to_string(decimals) : std::string();
   json.field("unit", scheduled.has_times ? "ns" : unit).field("step", scheduled.timeline.makespan);
   write_stages(json, scheduled);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule as plain JSON: who runs what, and when (docs/formats/pipeline.md). Any plan can be
-// told in it.
+// A schedule as plain JSON: which devices run which op, and when (docs/formats/pipeline.md). The
+// format can express any plan.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Profiles do not say which layers are the embedding, transformer layers or the head, so
+// blocks_of() goes by the names of the layers.
 #include "weft/pipeline/exports/megatron.h"
 
 #include <fmt/format.h>
@@ -15,11 +17,12 @@ tl::unexpected<Error> no_layout(const std::string& why) {
   return fail(
       ErrorCode::kInfeasible,
       fmt::format("Megatron's layout cannot express this plan: {}; weft.torch.pipeline runs "
-                  "any",
+                  "any plan",
                   why));
 }
 
-/// In small letters and without digits: what layers of a kind share.
+/// The name of a layer in lower case and without digits, which is equal for layers of the same
+/// kind.
 std::string kind_of(const std::string& id) {
   std::string kind;
   for (const char c : id) {
@@ -36,7 +39,8 @@ bool names_one_of(const Layer& layer, const std::array<std::string_view, N>& wor
                      [&](std::string_view word) { return kind.find(word) != kind.npos; });
 }
 
-/// Layers [first, last) are transformer layers; those before embed, those behind end the model.
+/// Layers [first, last) are transformer layers. Those before are the embedding, those after the
+/// head.
 struct Blocks {
   std::int32_t first = 0, last = 0;
 };
@@ -48,16 +52,15 @@ Result<Blocks> blocks_of(const std::vector<Layer>& layers) {
   Blocks blocks{0, static_cast<std::int32_t>(layers.size())};
   while (blocks.first < blocks.last && names_one_of(layers[blocks.first], kEmbeds)) ++blocks.first;
   while (blocks.first < blocks.last && names_one_of(layers[blocks.last - 1], kEnds)) --blocks.last;
-  if (blocks.first == blocks.last) return no_layout("no layer stands between embedding and head");
-  // The first and the last one may hold what embeds and ends.
+  if (blocks.first == blocks.last) return no_layout("it has no layer between embedding and head");
+  // The first and the last layer may include the embedding or the head, so their sizes may differ.
   const Layer& usual = layers[blocks.first + (blocks.last - blocks.first) / 2];
   for (std::int32_t i = blocks.first; i < blocks.last; ++i) {
     const bool inner = i > blocks.first && i + 1 < blocks.last;
     const bool other_size = inner && layers[i].parameters != usual.parameters;
     if (other_size || kind_of(layers[i].id) != kind_of(usual.id)) {
       return no_layout(
-          fmt::format("layers '{}' and '{}' are not alike, and it knows equal "
-                      "transformer layers only",
+          fmt::format("layers '{}' and '{}' differ, but it only has equal transformer layers",
                       usual.id, layers[i].id));
     }
   }
@@ -67,7 +70,7 @@ Result<Blocks> blocks_of(const std::vector<Layer>& layers) {
 constexpr const char* kPlanInTurn =
     "plan with --chunks 1 --replicas 1, or --schedule interleaved --replicas 1";
 
-/// Stage s on rank s modulo the number of ranks: as Megatron deals them out.
+/// Megatron puts stage s on rank s modulo the number of ranks.
 Status check_placement(const Scheduled& scheduled) {
   const std::size_t ranks = scheduled.devices.size();
   const auto& stages = scheduled.pipeline.stages;
@@ -75,15 +78,16 @@ Status check_placement(const Scheduled& scheduled) {
     const auto group = static_cast<std::size_t>(stages[s].device);
     if (group == s % ranks) continue;
     return no_layout(fmt::format(
-        "Megatron deals stages out to {} in turn, and stage {} comes back to {} {} "
-        "where the turn is that of {}; {}",
+        "Megatron assigns stages to {} in turn, but this plan has stage {} on {} {} instead of {}; "
+        "{}",
         counted(ranks, "rank"), s, scheduled.devices[group].size() > 1 ? "devices" : "device",
         fmt::join(scheduled.devices[group], ", "), fmt::join(scheduled.devices[s % ranks], ", "),
         kPlanInTurn));
   }
   if (stages.size() % ranks == 0) return {};
-  return no_layout(fmt::format("Megatron gives each of {} as many stages, and there are {}; {}",
-                               counted(ranks, "rank"), stages.size(), kPlanInTurn));
+  return no_layout(
+      fmt::format("Megatron gives {} equal numbers of stages, but there are {} stages; {}",
+                  counted(ranks, "rank"), stages.size(), kPlanInTurn));
 }
 
 std::string letters(std::int32_t count) {
@@ -95,14 +99,14 @@ std::string letters(std::int32_t count) {
 Result<Exported> megatron_layout(const Scheduled& scheduled) {
   if (scheduled.stages.empty()) {
     return fail(ErrorCode::kUsage,
-                "Megatron's layout is about layers, and this file has none: export a plan");
+                "Megatron's layout lists layers, but this file has none; export a plan instead");
   }
   WEFT_ASSIGN(const EqualRanks ranks, equal_ranks(scheduled, "Megatron's layout"));
   WEFT_TRY(check_placement(scheduled));
   WEFT_ASSIGN(const Blocks blocks, blocks_of(scheduled.layers));
   const auto& stages = scheduled.stages;
   if (stages.front().last < blocks.first || stages.back().first > blocks.last) {
-    return no_layout("it cuts the embedding or the head in two");
+    return no_layout("a stage boundary is inside the embedding or the head");
   }
   Exported exported;
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -113,8 +117,8 @@ Result<Exported> megatron_layout(const Scheduled& scheduled) {
   exported.text += "L\n";
   const std::size_t chunks = stages.size() / scheduled.devices.size();
   exported.notes.push_back(fmt::format(
-      "for --pipeline-model-parallel-layout, with --pipeline-model-parallel-size {} and "
-      "--num-layers {}; micro-batches pass in Megatron's own order, {}",
+      "give this to --pipeline-model-parallel-layout, with --pipeline-model-parallel-size {} and "
+      "--num-layers {}; Megatron runs micro-batches in its own order, {}",
       scheduled.devices.size(), blocks.last - blocks.first,
       chunks > 1 ? "interleaved 1F1B" : "1F1B"));
   note_ranks(scheduled, ranks, exported.notes);

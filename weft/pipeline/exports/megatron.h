@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cuts of a plan as Megatron-LM takes them: --pipeline-model-parallel-layout "Et*3|t*4|tL", E
-// for the embedding, t for a transformer layer, L for the head and loss, a bar between stages. The
-// order of micro-batches is Megatron's own.
+// The stages of a plan in the form that Megatron-LM takes: --pipeline-model-parallel-layout
+// "Et*3|t*4|tL". E is the embedding, t a transformer layer, L the head and loss, and a bar
+// separates stages. The format has no order of micro-batches; Megatron uses its own.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"
 
 namespace weft::pipeline::exports {
 
-/// Infeasible where stages have unequal replicas, several stages of a device are not dealt out in
-/// turn, layers between embedding and head are not alike, or embedding or head are cut.
+/// Fails with kInfeasible if stages have unequal numbers of replicas, if stage s is not on rank s
+/// modulo the number of ranks, if the layers between embedding and head are not equal, or if a
+/// stage boundary is inside the embedding or the head. Fails with kUsage if the schedule has no
+/// layers.
 Result<Exported> megatron_layout(const Scheduled& scheduled);
 
 }  // namespace weft::pipeline::exports

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Merges the orders of all devices by the simulated end of their ops. An op is written to the line
+// of its rank when it is its turn and its input has been sent; its message is then written to both
+// lines at once, which keeps messages of two ranks in the same order on both sides.
 #include "weft/pipeline/exports/messages.h"
 
 #include <fmt/format.h>
@@ -10,9 +13,10 @@
 namespace weft::pipeline::exports {
 namespace {
 
-constexpr std::size_t kMostGathered = 3;  ///< stages of a rank at a time, as torch does
+constexpr std::size_t kMostGathered =
+    3;  ///< stages of a rank at a time, as in torch (max_active_stages)
 
-/// The actions of one rank, op by op.
+/// The line of one rank.
 class Row {
  public:
   Row(const std::vector<Op>& order, Micro micros, bool reduce_grad)
@@ -23,8 +27,8 @@ class Row {
     }
   }
 
-  /// For the ops from `position` on: drops parameters that no longer count, gathers those of the
-  /// stages that come next.
+  /// Prepares for the ops from `position` on: frees the parameters of stages that do not run soon,
+  /// and gathers those of the stages that run next.
   void make_ready(std::size_t position) {
     std::vector<Local*> next;
     for (Local& local : locals_) {
@@ -51,7 +55,7 @@ class Row {
     text_ += fmt::format(pattern, std::forward<Parts>(parts)...);
   }
 
-  /// Behind the last gradient of its parameters a stage reduces them.
+  /// Adds REDUCE_GRAD after the last gradient of the parameters of a stage.
   void reduce(const Op& op) {
     if (op.kind != Kind::kWeight && op.kind != Kind::kBackward) return;
     if (++of(op.stage).gradients == micros_ && reduce_grad_) add("{}REDUCE_GRAD", op.stage);
@@ -62,8 +66,8 @@ class Row {
  private:
   struct Local {
     StageId stage = 0;
-    std::vector<std::size_t> uses = {};  ///< positions of its ops
-    std::size_t used = 0;                ///< of them
+    std::vector<std::size_t> uses = {};  ///< positions of its ops in the order
+    std::size_t used = 0;                ///< how many of them have run
     Micro gradients = 0;
     bool gathered = false;
   };
@@ -81,7 +85,7 @@ class Row {
   std::string text_;
 };
 
-/// Goes through all ops as they end, none before what it needs.
+/// Goes through all ops in the order of their ends, and takes none before its input has been sent.
 class Lowering {
  public:
   Lowering(const Pipeline& pipeline, const Schedule& schedule, const Timeline& timeline,
@@ -112,7 +116,7 @@ class Lowering {
   }
 
  private:
-  /// Into the queue by the end of its next op, or to wait for what that needs.
+  /// Puts a device into the queue by the end of its next op, or marks it as waiting for a message.
   void offer(std::size_t device) {
     const std::size_t position = position_[device];
     if (position == schedule_.orders[device].size()) return;
@@ -145,7 +149,7 @@ class Lowering {
   void send(std::size_t device, const Op& op, StageId to, char direction) {
     if (to < 0 || to == static_cast<StageId>(pipeline_.stages.size())) return;
     const auto other = static_cast<std::size_t>(pipeline_.stages[to].device);
-    if (other == device) return;  // torch hands it over
+    if (other == device) return;  // torch passes it on without a message
     rows_[device].add("{}SEND_{}{}", op.stage, direction, op.micro);
     rows_[other].add("{}RECV_{}{}", to, direction, op.micro);
     if (waits_[other]) offer(other);
@@ -161,7 +165,7 @@ class Lowering {
   const Timeline& timeline_;
   std::vector<Row> rows_;
   std::vector<std::size_t> position_;
-  std::vector<bool> waits_;  ///< of each device: for a message
+  std::vector<bool> waits_;  ///< per device: its next op waits for a message
   std::vector<bool> forward_done_, gradient_done_;
   std::priority_queue<Next, std::vector<Next>, std::greater<>> ready_;
 };

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule with its messages and what fully sharded stages need, as torch runs it.
+// A schedule with all actions that torch runs: ops, messages, and what fully sharded stages (FSDP)
+// need.
 #pragma once
 
 #include "weft/pipeline/exports/scheduled.h"
 
 namespace weft::pipeline::exports {
 
-/// A line a rank, actions between commas. Every send stands behind its op; the receive stands where
-/// its rank has got to by then, so any two ranks see their messages in one order and none waits for
-/// a message that is not under way. Parameters of a stage are gathered before it runs, of three
-/// stages at a time.
+/// One line per rank, with commas between actions. A send directly follows its op. The receive is
+/// put at the position that its rank has reached at that time. So any two ranks have their messages
+/// in the same order, and no rank waits for a message that has not been sent. The parameters of a
+/// stage are gathered before it runs, at most three stages of a rank at a time. `reduce_grad`: add
+/// REDUCE_GRAD actions.
 std::string compute_comms(const Pipeline& pipeline, const Schedule& schedule,
                           const Timeline& timeline, const EqualRanks& ranks, bool reduce_grad);
 

@@ -9,7 +9,7 @@
 namespace weft::pipeline::exports {
 namespace {
 
-/// "3", "1,4", "0-7", "0,2.. (9)".
+/// Names a group of devices in a few characters: "3", "1,4", "0-7", "0,2.. (9)" for nine devices.
 std::string short_list(const std::vector<std::int32_t>& devices) {
   const auto count = static_cast<std::int32_t>(devices.size());
   if (count > 2 && devices.back() - devices.front() == count - 1) {
@@ -97,11 +97,12 @@ void note_ranks(const Scheduled& scheduled, const EqualRanks& ranks,
     list += fmt::format("{}{}", rank > 0 ? "; " : "", fmt::join(devices, ", "));
   }
   if (plain) return;
-  notes.push_back(ranks.replicas == 1
-                      ? fmt::format("ranks of the pipeline run on devices {}", list)
-                      : fmt::format("the pipeline runs {} times, data-parallel; its ranks on "
-                                    "devices {}",
-                                    ranks.replicas, list));
+  notes.push_back(
+      ranks.replicas == 1
+          ? fmt::format("the ranks of the pipeline run on devices {}, in this order", list)
+          : fmt::format("the pipeline runs as {} data-parallel replicas; its ranks run on "
+                        "devices {}",
+                        ranks.replicas, list));
 }
 
 void note_recomputation(const Scheduled& scheduled, std::vector<std::string>& notes) {
@@ -110,10 +111,10 @@ void note_recomputation(const Scheduled& scheduled, std::vector<std::string>& no
     if (scheduled.stages[s].recompute) stages.push_back(s);
   }
   if (stages.empty()) return;
-  notes.push_back(
-      fmt::format("the plan recomputes activations of stages {}: checkpoint their "
-                  "modules, no schedule says so",
-                  fmt::join(stages, ", ")));
+  notes.push_back(fmt::format(
+      "the plan recomputes the activations of stages {}; the exported file cannot say so, "
+      "so wrap their modules in activation checkpointing",
+      fmt::join(stages, ", ")));
 }
 
 }  // namespace weft::pipeline::exports

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every export starts from: a pipeline, the order of its ops, when each runs, and which
-// devices of the cluster and layers of the model it is about.
+// The input of every export: a pipeline, its schedule, the times of all ops, and the devices of the
+// cluster and layers of the model that belong to it.
 #pragma once
 
 #include <string>
@@ -13,47 +13,50 @@
 namespace weft::pipeline::exports {
 
 struct Scheduled {
-  std::string name;           ///< of the model or instance
+  std::string name;           ///< name of the model or instance
   std::string schedule_name;  ///< "1f1b"
-  bool has_times = false;     ///< nanoseconds; else times are of any unit
+  bool has_times = false;     ///< times are nanoseconds; if not, they have no unit
   Pipeline pipeline;
   Schedule schedule;
   Timeline timeline;
-  /// Devices of the cluster, by device of the pipeline: several are replicas of its stages.
+  /// Per device of the pipeline: its devices of the cluster. Several are replicas of the same
+  /// stages.
   std::vector<std::vector<std::int32_t>> devices;
-  std::vector<PlannedStage> stages;  ///< empty where nothing is known of layers
+  std::vector<PlannedStage> stages;  ///< empty if the layers are unknown
   std::vector<Layer> layers;         ///< in the order of the stages
 };
 
-/// Something for another program, and what whoever runs it should know.
+/// A text for another program, and notes for the person who runs that program.
 struct Exported {
   std::string text;
   std::vector<std::string> notes;
 };
 
-/// Fails where the orders of the plan are none of its stages.
+/// Fails if the orders of the plan do not fit its stages, with the name of the plan file.
 Result<Scheduled> scheduled_plan(const ReadPlan& plan);
-/// Any schedule of any pipeline; its devices are those of a cluster in their order.
+/// Any schedule of any pipeline. Device i of the pipeline is device i of the cluster.
 Result<Scheduled> scheduled_pipeline(const Pipeline& pipeline, const Schedule& schedule,
                                      std::string schedule_name);
 
-/// For pictures; keeps pointers.
+/// For gantt_text() and gantt_svg(). Keeps pointers into `scheduled`.
 Drawn drawn(const Scheduled& scheduled);
 
-/// Ranks of frameworks that give every stage equally many devices: one device of the pipeline each,
-/// in the order of their devices, so that rank i is device i where all are used.
+/// The ranks of a framework that needs equally many devices for every stage. Each rank is one
+/// device of the pipeline. Ranks are sorted by their devices of the cluster, so that rank i is
+/// device i if all devices are used once.
 struct EqualRanks {
-  std::vector<DeviceId> of_rank;   ///< device of the pipeline
-  std::vector<std::int32_t> rank;  ///< by device of the pipeline
-  std::int32_t replicas = 1;       ///< of the whole pipeline
+  std::vector<DeviceId> of_rank;   ///< per rank: its device of the pipeline
+  std::vector<std::int32_t> rank;  ///< per device of the pipeline: its rank
+  std::int32_t replicas = 1;       ///< how many times the whole pipeline runs
 };
-/// Infeasible where stages differ in their replicas; `framework` is who cannot express that.
+/// Fails with kInfeasible if stages have different numbers of replicas; the message says that
+/// `framework` cannot express this.
 Result<EqualRanks> equal_ranks(const Scheduled& scheduled, const std::string& framework);
-/// Which devices the ranks are, where that is not plain, and how replicas are set up.
+/// Adds a note on which devices the ranks run, unless rank i is device i, and on replicas.
 void note_ranks(const Scheduled& scheduled, const EqualRanks& ranks,
                 std::vector<std::string>& notes);
 
-/// Stages that keep their inputs only: no format says so, the model has to do it.
+/// Adds a note on stages that recompute: no format expresses that, so the model must do it.
 void note_recomputation(const Scheduled& scheduled, std::vector<std::string>& notes);
 
 }  // namespace weft::pipeline::exports

@@ -11,10 +11,12 @@
 namespace weft::pipeline::exports {
 namespace {
 
-constexpr TorchVersion kClearLetters{2, 6}, kReduceGrad{2, 10}, kNoGreeting{2, 13};
+/// The first versions in which: B has one meaning; REDUCE_GRAD exists; ranks no longer exchange a
+/// first message with their neighbours.
+constexpr TorchVersion kOneMeaningOfB{2, 6}, kReduceGrad{2, 10}, kNoFirstMessage{2, 13};
 
-/// Micro-batches are alike, so they may change names: the last stage runs them from 0 on. True
-/// where any did.
+/// Renumbers micro-batches so that the last stage runs them from 0 on. They are equal, so any
+/// numbering is valid. Returns whether any number changed.
 bool rename_micro_batches(const Pipeline& pipeline, Schedule& schedule) {
   const auto last = static_cast<StageId>(pipeline.stages.size()) - 1;
   std::vector<Micro> name(pipeline.micro_batches);
@@ -32,15 +34,16 @@ bool rename_micro_batches(const Pipeline& pipeline, Schedule& schedule) {
   return true;
 }
 
+/// Adds notes on what this version of torch cannot do.
 void note_traps(const Pipeline& pipeline, const Schedule& schedule, TorchVersion version,
                 std::vector<std::string>& notes) {
-  for (std::size_t s = 1; s < pipeline.stages.size() && version < kNoGreeting; ++s) {
+  for (std::size_t s = 1; s < pipeline.stages.size() && version < kNoFirstMessage; ++s) {
     if (pipeline.stages[s].device != pipeline.stages[s - 1].device) continue;
-    notes.push_back(
-        fmt::format("stages {} and {} share a rank: torch {}.{} greets neighbours at the start, "
-                    "which gloo refuses to itself; let _get_init_p2p_neighbors_ops of each "
-                    "stage return [], or use weft.torch.pipeline",
-                    s - 1, s, version.major, version.minor));
+    notes.push_back(fmt::format(
+        "stages {} and {} share a rank: torch {}.{} sends a first message between them, "
+        "and gloo refuses messages from a rank to itself; let "
+        "_get_init_p2p_neighbors_ops of each stage return [], or use weft.torch.pipeline",
+        s - 1, s, version.major, version.minor));
     break;
   }
   for (const auto& order : schedule.orders) {
@@ -48,8 +51,8 @@ void note_traps(const Pipeline& pipeline, const Schedule& schedule, TorchVersion
                                     [](const Op& op) { return op.kind == Kind::kInput; });
     if (!halves) continue;
     notes.push_back(
-        "backwards are halved (I and W), which torch.compile does not support, and activation "
-        "checkpoints make slow");
+        "backwards are split into halves (I and W): torch.compile does not support that, and "
+        "activation checkpointing makes it slow");
     return;
   }
 }
@@ -73,14 +76,15 @@ Result<TorchVersion> parse_torch_version(std::string_view text) {
   const auto minor = parse_int(rest.substr(0, rest.find_first_not_of("0123456789")));
   if (!major || !minor || *major > 99 || *minor > 999) {
     return fail(ErrorCode::kUsage,
-                fmt::format("'{}' is no version of torch; write 2.11 or 2.13", text));
+                fmt::format("'{}' is no version of torch; write it as 2.11 or 2.13", text));
   }
   const TorchVersion version{static_cast<std::int32_t>(*major), static_cast<std::int32_t>(*minor)};
-  if (version < kClearLetters) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("torch {} reads B in two ways; the first version with clear schedules "
-                            "is 2.6",
-                            text));
+  if (version < kOneMeaningOfB) {
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("torch {} reads B differently in different schedules; the first version "
+                    "that can be exported to is 2.6",
+                    text));
   }
   return version;
 }
@@ -92,7 +96,8 @@ Result<Exported> torch_csv(const Scheduled& scheduled, TorchFormat format, Torch
   Schedule schedule = scheduled.schedule;
   if (rename_micro_batches(scheduled.pipeline, schedule)) {
     exported.notes.push_back(
-        "micro-batches are numbered as the last stage runs them, since torch finds losses by that");
+        "micro-batches are renumbered in the order in which the last stage runs them, since torch "
+        "looks up losses by their number");
   }
   note_traps(scheduled.pipeline, schedule, version, exported.notes);
   note_recomputation(scheduled, exported.notes);

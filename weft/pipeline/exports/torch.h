@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules for torch.distributed.pipelining: the CSV files that _PipelineScheduleRuntime loads. A
-// row a rank, a cell an action. "compute_only" has the ops, and torch adds messages;
-// "compute_comms" has everything, in the order in which our simulator says it happens.
+// Schedules for torch.distributed.pipelining: the CSV files that _PipelineScheduleRuntime loads,
+// with one row per rank and one cell per action. "compute_only" has the ops, and torch adds the
+// messages. "compute_comms" has all actions, in the order in which simulate() says that they
+// happen.
 //
-// What differs between versions of torch, or would go wrong without a word:
-// - Before 2.6 B was the gradient of the input in some schedules and the whole backward in others.
-// - From 2.10 on gradients are scaled and reduced by actions, REDUCE_GRAD, without which they are
-//   not; before, that action is refused.
-// - Until 2.12 ranks greet the neighbours of their stages, and gloo refuses a greeting to oneself,
-//   so two stages next to each other on one rank do not start.
-// - Losses are kept in the order of the last stage's forwards and found by micro-batch: these must
-//   ascend.
+// Differences between versions of torch, and cases in which torch would fail silently:
+// - Before 2.6, B means the gradient of the input in some schedules and the whole backward in
+// others.
+// - From 2.10 on, REDUCE_GRAD actions scale and reduce gradients; without these actions that does
+// not
+//   happen at all. Earlier versions refuse the action.
+// - Until 2.12, every rank exchanges a first message with the ranks of neighbouring stages. gloo
+// refuses
+//   messages from a rank to itself, so a job with two neighbouring stages on one rank does not
+//   start.
+// - torch stores losses in the order of the last stage's forwards but looks them up by micro-batch,
+// so
+//   that stage must run micro-batches in ascending order.
 #pragma once
 
 #include <string_view>
@@ -23,12 +29,13 @@ struct TorchVersion {
   std::int32_t major = 2, minor = 13;
   auto operator<=>(const TorchVersion&) const = default;
 };
-/// "2.11", "2.13.0+cpu". kUsage where it is no version, or one whose files mean something else.
+/// Reads "2.11" or "2.13.0+cpu". Fails with kUsage if the text is not a version, or if the version
+/// is before 2.6, whose files mean something else.
 Result<TorchVersion> parse_torch_version(std::string_view text);
 
 enum class TorchFormat { kComputeOnly, kComputeComms };
 
-/// Infeasible where replicas are unequal, which torch cannot express.
+/// Fails with kInfeasible if stages have unequal numbers of replicas, which torch cannot express.
 Result<Exported> torch_csv(const Scheduled& scheduled, TorchFormat format, TorchVersion version);
 
 }  // namespace weft::pipeline::exports
