@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first of the variables that holds a number, else -1. */
+/* The value of the first of these variables that is a number; -1 if none is. */
 static int32_t number_in(const char* const* names) {
   for (; *names != NULL; ++names) {
     const char* text = getenv(*names);
@@ -26,8 +26,10 @@ static void set_role(struct weft_identity* who, const char* role, size_t length)
   who->role[length] = '\0';
 }
 
-/* TF_CONFIG is JSON: {"cluster": {...}, "task": {"type": "worker", "index": 0}}. A chief is worker
- * 0, the others count on behind it. */
+/* TF_CONFIG is JSON: {"cluster": {...}, "task": {"type": "worker", "index": 0}}. If the cluster has
+ * a chief, the chief is rank 0 and the workers are ranks 1, 2 ... The text is searched, not parsed:
+ * a probe should not contain a JSON parser, and a TF_CONFIG in an unexpected form only leaves the
+ * rank unknown. */
 static void identify_tensorflow(struct weft_identity* who) {
   const char* config = getenv("TF_CONFIG");
   const char* task = config == NULL ? NULL : strstr(config, "\"task\"");
@@ -61,7 +63,7 @@ struct weft_identity weft_identify(void) {
     set_role(&who, role, strlen(role));
     if (who.world < 0) who.world = number_in(worker_counts);
     if (who.rank < 0 && strcmp(role, "worker") == 0) who.rank = number_in(workers);
-    /* Launchers count servers and schedulers too; they are no ranks of the job. */
+    /* Launchers number servers and schedulers too, but these are not ranks of the job. */
     if (strcmp(role, "worker") != 0) who.rank = -1;
   }
   identify_tensorflow(&who);

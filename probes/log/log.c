@@ -1,4 +1,11 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The file is a header and chunks of 16 KiB. A thread takes a whole chunk under the mutex and then
+ * appends records to it without any lock, because no other thread writes to that chunk. When the
+ * thread ends, its chunk goes to a list of free chunks, and another thread continues it.
+ *
+ * The whole file is mapped once, up to the size limit; disk space is reserved in steps of 16 chunks
+ * as it is needed. A record counts as written when `used` of its chunk covers it, so a killed
+ * process never leaves half a record. */
 #define _GNU_SOURCE
 #include "probes/log/log.h"
 
@@ -21,15 +28,15 @@ enum {
   kVersion = 1,
   kHeaderBytes = 4096,
   kChunkBytes = 16384,
-  kChunksReserved = 16, /* at a time: 256 KiB */
-  kFreeKept = 1024,
+  kChunksReserved = 16, /* chunks per reservation: 256 KiB */
+  kFreeKept = 1024,     /* free chunks that are remembered; further ones stay partly empty */
 };
 enum state { kRecording = 0, kClosed = 1, kNoSpace = 2, kLimit = 3 };
 
 static const int64_t kDefaultLimit = (int64_t)256 << 20;
 static const uint32_t kChunkMagic = 0x4b4e4357; /* "WCNK" */
 
-/* As docs/formats/log.md has it; all little endian. */
+/* The layout of docs/formats/log.md; all numbers are little-endian. */
 struct header {
   char magic[8];
   uint32_t version;
@@ -52,12 +59,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "logs are little endia
 
 struct chunk {
   _Atomic uint32_t magic; /* 0 until a thread takes the chunk */
-  _Atomic uint32_t used;  /* bytes of whole records behind this head */
-  int64_t base;           /* the time that the first record counts from */
+  _Atomic uint32_t used;  /* bytes of complete records after this struct */
+  int64_t base;           /* base time of the first record */
 };
 enum { kRoom = kChunkBytes - (int)sizeof(struct chunk) };
 
-/* A chunk that a thread left behind when it ended. */
+/* A free chunk: its thread has ended. `last` is the time of its last record. */
 struct leftover {
   uint32_t number;
   int64_t last;
@@ -66,23 +73,25 @@ struct leftover {
 static struct {
   enum weft_log_kind kind;
   bool configured;
-  bool failed; /* no file could be made, or no more of it */
+  bool failed; /* the file could not be created or extended: record nothing more */
   char folder[PATH_MAX];
   char path[PATH_MAX + 400];
   int64_t limit;
   struct weft_identity who;
-  pthread_mutex_t mutex; /* of everything below */
+  pthread_mutex_t mutex; /* protects everything below */
   pthread_key_t thread_end;
   struct header* _Atomic header; /* NULL until the first record */
-  size_t mapped;
+  size_t mapped;                 /* bytes */
   dev_t device;
   ino_t inode;
-  uint32_t chunks, reserved, most;
-  uint32_t generation; /* counts forks: chunks of a thread are those of its process */
+  uint32_t chunks, reserved, most; /* chunks in use, reserved on disk, allowed by the limit */
+  uint32_t generation;             /* counts forks; a chunk of an older one is the parent's */
   struct leftover free[kFreeKept];
   uint32_t free_count;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* The chunk of this thread. `busy` is true during an append, so that a signal handler that
+ * interrupts the append does not corrupt it. */
 static __thread struct {
   struct chunk* chunk;
   uint32_t number;
@@ -122,7 +131,8 @@ static int64_t clock_ns(clockid_t clock) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The file, if it is still the one that was made: a job may have moved it or put another there. */
+/* Opens the log file again, to reserve or truncate it. Returns -1 if the path is no longer the file
+ * that open_file() created: the job may have moved it or put another file there. */
 static int reopen(void) {
   const int fd = open(state.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   struct stat now;
@@ -132,7 +142,8 @@ static int reopen(void) {
   return -1;
 }
 
-/* Reserves `size` bytes in all. Beyond the limit on file sizes a signal would end the job. */
+/* Reserves disk space up to `size` bytes. Checks the limit on file sizes first, because exceeding
+ * it raises SIGXFSZ, which would end the job. */
 static bool reserve_bytes(int fd, int64_t size) {
   struct rlimit most;
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
@@ -148,12 +159,15 @@ static bool reserve_bytes(int fd, int64_t size) {
 
 static int64_t bytes_of(uint32_t chunks) { return kHeaderBytes + (int64_t)chunks * kChunkBytes; }
 
+/* Stops recording for good and notes the reason in the header. */
 static void stop(enum state why) {
   struct header* header = atomic_load(&state.header);
   state.failed = true;
   if (header != NULL) atomic_store(&header->state, why);
 }
 
+/* Reports errno on stderr and stops recording. The only message that a probe prints about the log.
+ */
 static bool give_up(const char* what) {
   const int error = errno;
   state.failed = true;
@@ -162,7 +176,10 @@ static bool give_up(const char* what) {
   return false;
 }
 
-/* By rank where it is known; a process that is no rank, or a second one of it, by host and pid. */
+/* Creates the file and sets state.path. The file is named by rank. If the rank is unknown, or
+ * another process of the same rank has that file, it is named by host and pid; if that file exists
+ * too (a pid was reused), by host, pid and time. Logs of sockets are always named by host and pid,
+ * because any helper process of a rank may write one. */
 static int create(const char* host) {
   const int pid = (int)getpid();
   const bool by_rank = state.kind != WEFT_LOG_WIRE && state.who.rank >= 0;
@@ -178,6 +195,8 @@ static int create(const char* host) {
   return -1;
 }
 
+/* Creates, reserves and maps the file, and writes the header. The caller holds the mutex. The magic
+ * is written last: a reader never sees an incomplete header. */
 static bool open_file(void) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -224,6 +243,7 @@ static bool open_file(void) {
   return true;
 }
 
+/* Reserves the next chunks. The caller holds the mutex. */
 static bool reserve_more(void) {
   uint32_t wanted = state.reserved + kChunksReserved;
   if (wanted > state.most) wanted = state.most;
@@ -254,7 +274,8 @@ static uint32_t put_varint(uint8_t* at, uint64_t value) {
   return size;
 }
 
-/* Into the thread's chunk, which has room. The record exists once `used` covers it. */
+/* Appends a record to the thread's chunk, which must have room. The release store of `used` comes
+ * last: the record counts only when it is complete. */
 static void put_record(enum weft_record_type type, int64_t now, const uint8_t* fields,
                        uint32_t size) {
   uint8_t head[11];
@@ -270,13 +291,15 @@ static void put_record(enum weft_record_type type, int64_t now, const uint8_t* f
   atomic_store_explicit(&mine.chunk->used, used, memory_order_release);
 }
 
-/* Length, type and time take at most 13 bytes. */
+/* Whether the thread has a chunk of this process with room for `size` bytes of fields. Length, type
+ * and time take at most 13 bytes. */
 static bool has_room(uint32_t size) {
   return mine.chunk != NULL && mine.generation == state.generation &&
          atomic_load_explicit(&mine.chunk->used, memory_order_relaxed) + 13 + size <= kRoom;
 }
 
-/* A chunk of this thread's own with room for `size` bytes of fields, and who writes into it. */
+/* Gives this thread a chunk with room for `size` bytes of fields: a free one if it has room, else a
+ * new one. The first record that the thread writes to it is its own id. */
 static bool take_chunk(int64_t now, uint32_t size) {
   enum { kThreadRecord = 32 };
   bool taken = false;
@@ -307,12 +330,14 @@ static bool take_chunk(int64_t now, uint32_t size) {
     mine.chunk = NULL;
     return false;
   }
+  /* Any value except NULL makes end_thread() run when this thread ends. */
   pthread_setspecific(state.thread_end, &state);
   uint8_t thread[10];
   put_record(WEFT_RECORD_THREAD, now, thread, put_varint(thread, (uint64_t)syscall(SYS_gettid)));
   return true;
 }
 
+/* Runs when a thread ends: frees its chunk for other threads. */
 static void end_thread(void* ignored) {
   (void)ignored;
   pthread_mutex_lock(&state.mutex);
@@ -345,7 +370,8 @@ void weft_log_append(enum weft_record_type type, int64_t now, const struct weft_
 static void before_fork(void) { pthread_mutex_lock(&state.mutex); }
 static void after_fork_parent(void) { pthread_mutex_unlock(&state.mutex); }
 
-/* The child shares the parent's pages; it gets a file of its own with its first record. */
+/* A forked child must not write to the parent's file, whose pages it shares. It creates its own
+ * file with its first record. The mutex is made anew, because the copy in the child is locked. */
 static void after_fork_child(void) {
   struct header* header = atomic_load(&state.header);
   if (header != NULL) munmap(header, state.mapped);
@@ -393,7 +419,8 @@ void weft_log_record(bool on) {
   weft_log_append(WEFT_RECORD_WINDOW, weft_now(), &fields);
 }
 
-/* Threads may still run and write into chunks they have: those stay, whole. */
+/* Runs when the process exits. Other threads may still run and write to their chunks, so the file
+ * stays mapped and is only truncated behind the last used chunk. */
 __attribute__((destructor)) static void close_log(void) {
   atomic_store(&weft_log_open_window, false);
   pthread_mutex_lock(&state.mutex);
@@ -404,7 +431,7 @@ __attribute__((destructor)) static void close_log(void) {
     uint32_t recording = kRecording;
     atomic_compare_exchange_strong(&header->state, &recording, kClosed);
     const int fd = reopen();
-    /* A failure costs some empty space at the end of the file. */
+    /* If this fails, the file only keeps some empty space at its end. */
     if (fd >= 0 && ftruncate(fd, bytes_of(state.chunks)) == 0) state.reserved = state.chunks;
     if (fd >= 0) close(fd);
   }

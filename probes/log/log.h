@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The writer that all probes share: records of one process, appended to one mapped file. The format
- * is docs/formats/log.md. A probe never stops its job: what cannot be recorded is counted as lost.
+ * The log writer that all probes share. It appends the records of one process to one memory-mapped
+ * file, whose format is in docs/formats/log.md. It never stops the job: records that cannot be
+ * written are counted as lost.
  *
- * The file needs no closing: a killed process leaves all records it had appended. Every byte of it
- * is reserved on disk before it is touched, so a full disk ends the recording and cannot raise
- * SIGBUS. No descriptor is held open, for jobs that close all of theirs. */
+ * The file need not be closed: if the process is killed, all appended records are in the file.
+ * Every byte is reserved on disk before it is written. So a full disk ends the recording but cannot
+ * raise SIGBUS. No file descriptor stays open, because some jobs close all descriptors that they
+ * find. */
 #ifndef WEFT_PROBES_LOG_H
 #define WEFT_PROBES_LOG_H
 
@@ -16,7 +18,7 @@
 
 enum weft_log_kind { WEFT_LOG_WIRE = 1, WEFT_LOG_MPI = 2, WEFT_LOG_NCCL = 3 };
 
-/* Types of records. 1 to 15 are in logs of every kind. */
+/* Types of records. Types 1 to 15 may occur in logs of every kind. */
 enum weft_record_type {
   WEFT_RECORD_THREAD = 1,
   WEFT_RECORD_WINDOW = 2,
@@ -32,8 +34,8 @@ enum weft_record_type {
   WEFT_RECORD_NCCL_STOP = 51,
 };
 
-/* A record while its fields are put together. Fields that do not fit are not added, and the record
- * is counted as lost. */
+/* The fields of a record while it is built. If a field does not fit, it is not added, and
+ * weft_log_append() counts the record as lost. */
 enum { WEFT_FIELDS_MAX = 4096 };
 struct weft_fields {
   uint32_t size;
@@ -58,6 +60,7 @@ static inline void weft_put(struct weft_fields* f, uint64_t value) {
   f->bytes[f->size++] = (uint8_t)value;
 }
 
+/* Maps 0, -1, 1, -2 ... to 0, 1, 2, 3 ..., so that small negative numbers have short varints. */
 static inline uint64_t weft_zigzag(int64_t value) {
   return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
 }
@@ -67,39 +70,39 @@ static inline void weft_put_signed(struct weft_fields* f, int64_t value) {
 }
 
 void weft_put_bytes(struct weft_fields* f, const void* bytes, size_t size);
-/* Length and characters; at most 255 of them. NULL is the empty text. */
+/* Adds the length and the characters of a text, at most 255 characters. NULL is an empty text. */
 void weft_put_text(struct weft_fields* f, const char* text);
 
-/* The profilers' clock, so that records lie on the timelines of the same process. Whoever shifts
- * it for a process (libfaketime) shifts both. */
+/* Nanoseconds of CLOCK_REALTIME. Profilers use this clock too, so records and profile of a process
+ * agree, even if libfaketime shifts the clock of the process. */
 static inline int64_t weft_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Once, from the constructor of the probe. Reads WEFT_RECORD, WEFT_RECORD_LIMIT and
- * WEFT_RECORD_WAIT; makes no file: the first record does. */
+/* Call it once, from the constructor of the probe. Reads WEFT_RECORD, WEFT_RECORD_LIMIT and
+ * WEFT_RECORD_WAIT. Creates no file: the first record does. */
 void weft_log_setup(enum weft_log_kind kind);
-/* Whether WEFT_RECORD names a folder: without it a probe stays idle. */
+/* Whether WEFT_RECORD names a folder. If it does not, the probe must do nothing. */
 bool weft_log_configured(void);
-/* For probes that learn the rank later than the environment tells it. Only before the first record.
- */
+/* Sets rank and world size if the environment does not tell them. Call it before the first record:
+ * the file is named by rank. */
 void weft_log_set_rank(int32_t rank, int32_t world);
 
 extern _Atomic bool weft_log_open_window;
-/* Whether records are wanted now. */
+/* Whether the process is recording now. Probes check this before they build a record. */
 static inline bool weft_log_recording(void) {
   return atomic_load_explicit(&weft_log_open_window, memory_order_relaxed);
 }
-/* Opens or closes the window. */
+/* Starts or stops recording. */
 void weft_log_record(bool on);
 
-/* Appends a record of the time `now`. Any thread; at most one a thread at a time: a signal handler
- * that interrupts an append loses its record. */
+/* Appends a record with the time `now`. Any thread may call it. If a signal handler interrupts an
+ * append and appends a record itself, that record is lost. Keeps errno. */
 void weft_log_append(enum weft_record_type type, int64_t now, const struct weft_fields* fields);
 
-/* Called in a forked child, after the log has left the parent's file alone. */
+/* Called in a forked child, after the log has let go of the parent's file. */
 extern void (*weft_log_after_fork)(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a call of MPI becomes in the log. */
+ * How the wrappers of MPI functions (mpi.c, completion.c) record calls. Communicators and the
+ * records themselves are in communicators.c, non-blocking calls in requests.c. */
 #ifndef WEFT_PROBES_MPI_CALLS_H
 #define WEFT_PROBES_MPI_CALLS_H
 
@@ -22,9 +23,9 @@ enum mpi_kind {
   kScan = 12,
 };
 
-/* A call from its beginning on. */
+/* A call that has begun. */
 struct mpi_call {
-  int64_t start; /* 0: not recorded */
+  int64_t start; /* 0 if the call is not recorded */
   enum mpi_kind kind;
   bool in_background;
   uint32_t communicator;
@@ -35,34 +36,43 @@ struct mpi_call {
   int peer;
 };
 
-/* A collective: counts in the sequence of its communicator whether it is recorded or not. */
+/* Begins a collective. Counts it in the sequence of its communicator even if it is not recorded, so
+ * that sequence numbers agree between ranks that start recording at different times. */
 struct mpi_call weft_mpi_collective(enum mpi_kind kind, MPI_Comm comm, int64_t elements,
                                     MPI_Datatype type);
+/* Begins a send or receive. */
 struct mpi_call weft_mpi_message(enum mpi_kind kind, MPI_Comm comm, int count, MPI_Datatype type,
                                  int peer);
-/* The call is over. */
+/* Writes the record of a call that has ended. */
 void weft_mpi_end(const struct mpi_call* call, int64_t end);
-/* How much a receive really got, and from whom. */
+/* Replaces the size and the peer of a receive by the actual ones: the call names only the size of
+ * the buffer, and possibly MPI_ANY_SOURCE. Does nothing for other calls. */
 void weft_mpi_received(struct mpi_call* call, const MPI_Status* status);
+/* Writes the record of a call that waited for `requests` requests. */
 void weft_mpi_waited(int64_t start, int64_t end, int requests);
 
 int weft_mpi_size(MPI_Comm comm);
 int weft_mpi_rank(MPI_Comm comm);
 
-/* -- communicators: a number that ranks agree on ---------------------------------------------- */
+/* -- communicators: an id that all members agree on -------------------------------------------- */
 
-/* Made by a call that all its members make, so that they number those of equal members alike. */
+/* Registers a new communicator. Call it in the function that creates the communicator, which all
+ * members call in the same order. Then all members count communicators with the same members in the
+ * same order, and compute the same id. */
 void weft_mpi_new_communicator(MPI_Comm comm);
+/* Call it once, after MPI_Init. */
 void weft_mpi_start(void);
 
 /* -- requests -------------------------------------------------------------------------------- */
 
-/* The call goes on until the request is done. */
+/* Remembers a non-blocking call until its request is complete. */
 void weft_mpi_pending(MPI_Request request, const struct mpi_call* call);
-/* Whether any call goes on at all. */
+/* Whether there is any pending call. Cheap: completion functions return early if there is none. */
 bool weft_mpi_any_pending(void);
-/* The request, as it was before the call that completed it, is done. */
+/* Ends the call of a complete request. `request` is the handle before completion, which MPI has set
+ * to MPI_REQUEST_NULL meanwhile. Does nothing if the request is unknown. */
 void weft_mpi_done(MPI_Request request, const MPI_Status* status, int64_t end);
+/* Drops the call of a request that the program frees. */
 void weft_mpi_forget(MPI_Request request);
 
 #endif

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Each communicator gets an id that all of its members compute without communicating: a hash of the
+ * members' ranks in the job and of how many communicators with the same members were created
+ * before. The data of a communicator is attached to it as an MPI attribute. Its record is written
+ * before its first call. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,20 +13,21 @@
 
 enum { kMembersWritten = 1500, kSetsKept = 4096 };
 
-/* Hangs on the communicator as an attribute; never freed, calls in the background may use it. */
+/* Attached to the communicator as an attribute. Never freed, because non-blocking calls may still
+ * use it when the program frees the communicator. */
 struct communicator {
   uint32_t number;
   uint64_t id;
   int size, rank;
-  int* members; /* ranks of the job */
-  _Atomic uint64_t sequence;
-  _Atomic bool told;
+  int* members;              /* ranks in the job; NULL if memory ran out */
+  _Atomic uint64_t sequence; /* collectives so far */
+  _Atomic bool recorded;     /* the record of the communicator was written */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t count;
 static int keyval = MPI_KEYVAL_INVALID;
-/* How many communicators of the same members there were. */
+/* For each set of members (by hash), how many communicators were created. */
 static struct {
   uint64_t members;
   uint64_t made;
@@ -38,12 +43,14 @@ void weft_mpi_start(void) {
   weft_mpi_new_communicator(MPI_COMM_WORLD);
 }
 
+/* One step of the FNV-1a hash per byte of `value`. */
 static uint64_t mix(uint64_t hash, uint64_t value) {
   for (int i = 0; i < 8; ++i) hash = (hash ^ ((value >> (8 * i)) & 0xff)) * 0x100000001b3u;
   return hash;
 }
 
-/* Members as ranks of the job; MPI_UNDEFINED for those that joined it later. */
+/* The members as ranks of MPI_COMM_WORLD; MPI_UNDEFINED for processes that are not part of it, for
+ * example because the job spawned them later. */
 static int* members_of(MPI_Comm comm, int size) {
   MPI_Group ours, all;
   int* places = malloc(2 * (size_t)size * sizeof(int));
@@ -57,6 +64,7 @@ static int* members_of(MPI_Comm comm, int size) {
   return places;
 }
 
+/* Creates the data of a communicator and attaches it. The caller holds the mutex. */
 static struct communicator* make(MPI_Comm comm) {
   struct communicator* c = calloc(1, sizeof *c);
   if (c == NULL) return NULL;
@@ -83,6 +91,9 @@ static struct communicator* make(MPI_Comm comm) {
   return c;
 }
 
+/* The data of a communicator; made if it has none, as for communicators from functions that are not
+ * wrapped. The attribute is looked up again under the mutex, since another thread may have made it.
+ */
 static struct communicator* find(MPI_Comm comm) {
   struct communicator* c = NULL;
   int there = 0;
@@ -110,9 +121,11 @@ int weft_mpi_rank(MPI_Comm comm) {
   return rank;
 }
 
-static void tell(struct communicator* c, int64_t now) {
-  if (atomic_load(&c->told) || atomic_exchange(&c->told, true)) return;
-  /* Larger ones do not fit into a record; their calls are matched by name and sequence. */
+/* Writes the record of a communicator, once. */
+static void record_communicator(struct communicator* c, int64_t now) {
+  if (atomic_load(&c->recorded) || atomic_exchange(&c->recorded, true)) return;
+  /* The members of larger communicators do not fit into a record. Their calls are matched by id and
+   * sequence. */
   const int listed = c->members != NULL && c->size <= kMembersWritten ? c->size : 0;
   struct weft_fields fields;
   weft_fields_init(&fields);
@@ -130,7 +143,8 @@ static void tell(struct communicator* c, int64_t now) {
   weft_log_append(WEFT_RECORD_MPI_COMMUNICATOR, now, &fields);
 }
 
-/* Types by code, as the reader has them; others are counted in bytes. */
+/* The code of an element type in the log (docs/formats/log.md). 0 means that elements are bytes,
+ * which is used for all other types. */
 static uint32_t type_code(MPI_Datatype type) {
   if (type == MPI_FLOAT) return 4;
   if (type == MPI_DOUBLE) return 5;
@@ -141,6 +155,7 @@ static uint32_t type_code(MPI_Datatype type) {
   return 0;
 }
 
+/* `elements` is the number of elements of the whole array. Type 0 counts bytes, so it is scaled. */
 static struct mpi_call begin(enum mpi_kind kind, struct communicator* c, int64_t elements,
                              MPI_Datatype type, int peer) {
   struct mpi_call call = {.kind = kind, .peer = peer, .element_bytes = 1};
@@ -154,7 +169,7 @@ static struct mpi_call begin(enum mpi_kind kind, struct communicator* c, int64_t
   }
   call.communicator = c->number;
   call.start = weft_now();
-  tell(c, call.start);
+  record_communicator(c, call.start);
   return call;
 }
 
@@ -169,6 +184,7 @@ struct mpi_call weft_mpi_collective(enum mpi_kind kind, MPI_Comm comm, int64_t e
 
 struct mpi_call weft_mpi_message(enum mpi_kind kind, MPI_Comm comm, int count_of, MPI_Datatype type,
                                  int peer) {
+  /* MPI_PROC_NULL means that no message is sent; without communicator the call is not recorded. */
   return begin(kind, peer == MPI_PROC_NULL ? NULL : find(comm), count_of, type, peer);
 }
 

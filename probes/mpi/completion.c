@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that complete requests. MPI takes the handle away with the completion, so it is kept
- * from before. */
+ * Wraps the functions that complete requests. MPI overwrites the handle of a complete request with
+ * MPI_REQUEST_NULL, so the wrappers copy the handles before the call. If no recorded call is
+ * pending, they only call the MPI function. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Handles before the call, and room for statuses where the caller wants none. Small sets need no
- * memory. `kept` is NULL where nothing is to be followed. */
+/* Copies of the handles, and room for statuses if the caller passes MPI_STATUSES_IGNORE. Up to
+ * kSmall requests need no allocation. If no request needs to be followed, or memory runs out,
+ * `kept` is NULL and the call is not recorded. */
 enum { kSmall = 64 };
 struct watch {
   MPI_Request* kept;
-  MPI_Status* statuses;
+  MPI_Status* statuses; /* to pass to the MPI function */
   MPI_Request few[kSmall];
   MPI_Status few_statuses[kSmall];
 };
@@ -33,6 +35,7 @@ static void begin(struct watch* w, int count, const MPI_Request* requests, MPI_S
   if (w->statuses == NULL) w->statuses = statuses;
 }
 
+/* Frees what begin() allocated. `asked` are the statuses of the caller. */
 static void finish(struct watch* w, MPI_Status* asked) {
   if (w->statuses != asked && w->statuses != w->few_statuses) free(w->statuses);
   if (w->kept != NULL && w->kept != w->few) free(w->kept);
@@ -162,7 +165,7 @@ EXPORT int MPI_Request_free(MPI_Request* request) {
   return PMPI_Request_free(request);
 }
 
-/* -- communicators, while all their members make them ----------------------------------------- */
+/* -- functions that create communicators: all members call them in the same order -------------- */
 
 static int made(int result, const MPI_Comm* comm) {
   if (result == MPI_SUCCESS && *comm != MPI_COMM_NULL) weft_mpi_new_communicator(*comm);

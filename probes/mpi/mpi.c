@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libweft-mpi.so, for LD_PRELOAD: what a process asks of MPI, by the profiling interface of the
- * standard. Fortran programs, persistent requests and one-sided communication are not seen. */
+ * libweft-mpi.so, for LD_PRELOAD. It records the MPI calls of a process through MPI's profiling
+ * interface: each function here wraps MPI_NAME and calls PMPI_NAME exactly once. It does not see
+ * Fortran programs, persistent requests and one-sided communication. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +29,15 @@ EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 
 /* -- collectives ---------------------------------------------------------------------------- */
 
-/* Runs `real` as the call `kind`. */
+/* The body of a wrapper: records the call `real` as a collective `kind` over `elements` elements of
+ * `type` in all. */
 #define BLOCKING(kind, comm, elements, type, real)                        \
   struct mpi_call call = weft_mpi_collective(kind, comm, elements, type); \
   const int result = real;                                                \
   if (call.start != 0) weft_mpi_end(&call, weft_now());                   \
   return result
 
+/* The same for a non-blocking call, which lasts until its `request` is complete. */
 #define BACKGROUND(kind, comm, elements, type, real)                      \
   struct mpi_call call = weft_mpi_collective(kind, comm, elements, type); \
   const int result = real;                                                \
@@ -138,7 +141,8 @@ EXPORT int MPI_Iallgatherv(const void* from, int count, MPI_Datatype type, void*
              PMPI_Iallgatherv(from, count, type, to, counts, places, got_type, comm, request));
 }
 
-/* What the root does not tell the others is taken to be equal on all ranks. */
+/* Gathers and scatters: only the root knows the sizes of all ranks. On other ranks, all sizes are
+ * assumed to equal their own. */
 EXPORT int MPI_Gather(const void* from, int count, MPI_Datatype type, void* to, int got,
                       MPI_Datatype got_type, int root, MPI_Comm comm) {
   const bool receives = is(root, comm);
@@ -254,7 +258,8 @@ EXPORT int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int t
   return sending(&call, PMPI_Irecv(buffer, count, type, from, tag, comm, request), request);
 }
 
-/* Both ways at once: lanes of a thread do not overlap, so the receive is one of the background. */
+/* A Sendrecv is a send and a receive at the same time. Events of one lane must not overlap, so the
+ * receive is recorded as a background call, which the reader puts on another lane. */
 static void end_exchange(struct mpi_call* send, struct mpi_call* receive,
                          const MPI_Status* status) {
   const int64_t end = weft_now();

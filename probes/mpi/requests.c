@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that go on in the background, by their requests. */
+ * A hash table from requests to the non-blocking calls that they belong to. Entries that are no
+ * longer needed are kept for reuse, so a steady state allocates nothing. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,10 +20,11 @@ struct pending {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pending* buckets[kBuckets];
-static struct pending* unused;
-static _Atomic uint32_t count;
+static struct pending* unused; /* list of entries for reuse */
+static _Atomic uint32_t count; /* of pending calls */
 
-/* A request is a pointer or a number, by implementation. */
+/* MPI_Request is a pointer in some implementations and a number in others, so its bytes are hashed.
+ */
 static uint32_t bucket_of(MPI_Request request) {
   uint64_t bits = 0;
   memcpy(&bits, &request, sizeof request < sizeof bits ? sizeof request : sizeof bits);
@@ -52,6 +54,7 @@ void weft_mpi_pending(MPI_Request request, const struct mpi_call* call) {
   pthread_mutex_unlock(&mutex);
 }
 
+/* Removes the call of a request; false if there is none. */
 static bool take(MPI_Request request, struct mpi_call* call) {
   if (request == MPI_REQUEST_NULL || !weft_mpi_any_pending()) return false;
   bool found = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interface between NCCL and a profiler plug-in, as far as this one uses it: layouts that NCCL
- * hands over, version by version. NCCL looks for the newest table it knows and takes the first it
- * finds: 2.26 v3, 2.27 v4, 2.28 v5, 2.29 and later v6. */
+ * The interface between NCCL and a profiler plug-in, as far as this plug-in uses it: the layouts of
+ * the data that NCCL passes, for each version of the interface. NCCL looks for the table of the
+ * newest version that it knows, then for older ones: NCCL 2.26 takes v3, 2.27 v4, 2.28 v5, and 2.29
+ * and later v6. */
 #ifndef WEFT_PROBES_NCCL_ABI_H
 #define WEFT_PROBES_NCCL_ABI_H
 
@@ -10,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Kinds of events; in masks as 1 << kind. */
+/* Kinds of events. NCCL writes a kind as the mask 1 << kind. */
 enum nccl_kind {
   kGroup = 0,
   kColl = 1,
@@ -30,7 +31,8 @@ enum nccl_kind {
   kKinds = 15,
 };
 
-/* States whose argument is of use. */
+/* States of events that this plug-in records. Proxy operations have the states up to 7 (before NCCL
+ * 2.27), proxy steps those from 8 to 12, and kPeerWait; kernel channels have kKernelChStop. */
 enum nccl_state {
   kLastProxyOpState = 7,
   kFirstStepState = 8,
@@ -88,7 +90,7 @@ struct nccl_p2p_v3 {
   int peer;
 };
 
-/* v5 and later add the group behind it. */
+/* v4. Later versions append the group, which is not used here. */
 struct nccl_coll {
   uint64_t sequence;
   const char* function;
@@ -112,7 +114,7 @@ struct nccl_p2p {
 };
 
 struct nccl_event_v3 {
-  uint8_t kind; /* as a mask */
+  uint8_t kind; /* a mask with one bit */
   void* parent;
   int rank;
   union {
@@ -139,7 +141,7 @@ struct nccl_event_v4 {
   };
 };
 
-/* v6 adds copy-engine collectives, whose head is that of a collective. */
+/* v6 adds collectives by copy engines. Their descriptor begins like that of a collective. */
 struct nccl_event_v5 {
   uint64_t kind;
   void* parent;
@@ -176,7 +178,8 @@ struct nccl_event_v5 {
   };
 };
 
-/* With a change of state: bytes moved by a step (v3: by an operation so far), or the GPU's time. */
+/* The argument of a state change: the bytes that a step moves (in v3 the bytes that an operation
+ * has moved so far), or the GPU's time. */
 union nccl_state_argument {
   size_t bytes;
   uint64_t gpu_time;

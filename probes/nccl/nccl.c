@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It keeps no state of events: a handle is a
- * number, every call becomes a record, and the reader puts them together. So a handle stays good
- * for as long as a late child may name it as its parent. */
+ * libnccl-profiler-weft.so, for NCCL_PROFILER_PLUGIN. It keeps no data about events: the handle
+ * that NCCL gets for an event is a number, every call of NCCL becomes one record, and the reader
+ * connects the records. So nothing is allocated per event, and a handle stays valid even if NCCL
+ * names it as the parent of another event long after the event has stopped. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +17,17 @@
 struct communicator {
   uint32_t number;
   uint64_t id;
-  int nodes, ranks, rank; /* -1: unknown */
+  int nodes, ranks, rank; /* -1 if unknown */
   char name[64];
-  _Atomic bool told;
+  _Atomic bool recorded; /* the record of the communicator was written */
 };
 
 enum { kMasks = 8 };
-static int wanted;
+static int wanted; /* mask of the kinds of events to record */
 static _Atomic uint32_t communicators;
 static _Atomic uint64_t events;
-/* NCCL's own switches; each copy of the library has one. */
+/* NCCL's activation masks: NCCL reports only events whose bit is set. Each copy of NCCL in the
+ * process has one mask; its address is kept, so that recording can be switched on and off later. */
 static int* _Atomic masks[kMasks];
 
 /* -- what to record ------------------------------------------------------------------------- */
@@ -43,8 +45,8 @@ static const struct {
     {"group", 1 << kGroup},
 };
 
-/* Kernel channels are left out unless asked for: NCCL then runs its proxy thread for every
- * collective, which a small one feels. */
+/* The kinds that WEFT_NCCL_EVENTS lists. Kernel channels are not in the default: to report them,
+ * NCCL runs its proxy thread for every collective, which makes small collectives slower. */
 static int read_wanted(void) {
   const char* list = getenv("WEFT_NCCL_EVENTS");
   if (list == NULL || *list == '\0') list = "coll,p2p,launch,proxy";
@@ -61,16 +63,18 @@ static int read_wanted(void) {
     } else if (length == 3 && strncmp(list, "all", 3) == 0) {
       for (size_t k = 0; k < sets; ++k) kinds |= kSets[k].kinds;
     } else {
-      dprintf(STDERR_FILENO,
-              "weft: WEFT_NCCL_EVENTS: \"%.*s\" is none of all, coll, p2p, launch, proxy, kernel, "
-              "api, group\n",
-              (int)length, list);
+      dprintf(
+          STDERR_FILENO,
+          "weft: WEFT_NCCL_EVENTS: unknown value \"%.*s\" was ignored; known are all, coll, p2p, "
+          "launch, proxy, kernel, api, group\n",
+          (int)length, list);
     }
     list += length + (list[length] == ',' ? 1 : 0);
   }
   return kinds;
 }
 
+/* An atomic store, because NCCL's threads read the mask at the same time. */
 static void switch_on(int* mask, bool on) {
   __atomic_store_n(mask, on ? wanted : 0, __ATOMIC_RELAXED);
 }
@@ -90,6 +94,8 @@ __attribute__((constructor)) static void set_up(void) {
 
 /* -- communicators -------------------------------------------------------------------------- */
 
+/* NCCL calls this for every new communicator. Always returns 0 (success), also if memory runs out:
+ * then the context is NULL and the events of the communicator are not recorded. */
 static int begin(void** context, int* mask, uint64_t id, const char* name, int nodes, int ranks,
                  int rank) {
   struct communicator* c = calloc(1, sizeof *c);
@@ -111,14 +117,16 @@ static int begin(void** context, int* mask, uint64_t id, const char* name, int n
   return 0;
 }
 
-/* Its proxy thread may still have events of it: a communicator is never freed. */
+/* Frees nothing: NCCL's proxy thread may still report events of the communicator. */
 static int finalize(void* context) {
   (void)context;
   return 0;
 }
 
-static void tell(struct communicator* c, int64_t now) {
-  if (atomic_load_explicit(&c->told, memory_order_relaxed) || atomic_exchange(&c->told, true))
+/* Writes the record of a communicator, once. */
+static void record_communicator(struct communicator* c, int64_t now) {
+  if (atomic_load_explicit(&c->recorded, memory_order_relaxed) ||
+      atomic_exchange(&c->recorded, true))
     return;
   struct weft_fields fields;
   weft_fields_init(&fields);
@@ -135,7 +143,8 @@ static void tell(struct communicator* c, int64_t now) {
 
 static uint64_t number_of(const void* handle) { return (uint64_t)(uintptr_t)handle; }
 
-/* Begins the record of an event. False where none is wanted; the handle is set all the same. */
+/* Begins the record of an event and sets its handle. Returns false, and sets the handle to NULL, if
+ * the event is not recorded. */
 static bool open_event(struct weft_fields* fields, struct communicator* c, void** handle,
                        uint64_t mask, const void* parent) {
   *handle = NULL;
@@ -150,13 +159,16 @@ static bool open_event(struct weft_fields* fields, struct communicator* c, void*
   return true;
 }
 
+/* Writes the record that open_event() began. */
 static int close_event(struct weft_fields* fields, struct communicator* c) {
   const int64_t now = weft_now();
-  tell(c, now);
+  record_communicator(c, now);
   weft_log_append(WEFT_RECORD_NCCL_START, now, fields);
   return 0;
 }
 
+/* `by_copies` means that copy engines execute the collective. Its descriptor lacks channels,
+ * algorithm and protocol, so these members must not be read. */
 static void put_coll(struct weft_fields* fields, const struct nccl_coll* coll, bool by_copies) {
   weft_put_text(fields, coll->function);
   weft_put_text(fields, coll->type);
@@ -186,7 +198,8 @@ static void put_proxy_op(struct weft_fields* fields, const struct nccl_proxy_op*
   weft_put(fields, op->is_send ? 1 : 0);
 }
 
-/* The proxy of another process may work for us, or ours for it: then the parent is its number. */
+/* NCCL's proxy thread may work for another process of the node. Then the parent handle is a number
+ * of that process, which means nothing in this log. */
 static const void* parent_of_op(const void* parent, const struct nccl_proxy_op* op) {
   return op->process == getpid() ? parent : NULL;
 }
@@ -210,10 +223,11 @@ static int start_v3(void* context, void** handle, struct nccl_event_v3* e) {
   const bool is_op = e->kind == 1 << kProxyOp;
   const void* parent = is_op ? parent_of_op(e->parent, &e->proxy_op) : e->parent;
   if (!open_event(&fields, c, handle, e->kind, parent)) return 0;
-  /* Communicators come without their size, and with events instead of init(). */
+  /* In v3, init() gets no data about the communicator. Its id and our rank in it come with the
+   * events of collectives and messages; its size stays unknown. */
   const bool coll = e->kind == 1 << kColl;
   if (coll || e->kind == 1 << kP2p) {
-    if (!atomic_load(&c->told)) {
+    if (!atomic_load(&c->recorded)) {
       c->id = coll ? e->coll.communicator : e->p2p.communicator;
       c->rank = e->rank;
     }
@@ -315,6 +329,7 @@ static int stop(void* handle) {
   return 0;
 }
 
+/* NCCL reports a change of an event's state. Only states that the reader uses are recorded. */
 static int state(void* handle, int what, union nccl_state_argument* argument) {
   const bool of_step = (what >= kFirstStepState && what <= kLastStepState) || what == kPeerWait;
   const bool of_operation = what >= 0 && what <= kLastProxyOpState;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Both tables are static arrays, so the probe needs no memory allocation and no locks. A descriptor
+ * is examined with system calls once, at its first use; its slot then holds the answer until the
+ * descriptor is closed. Numbers of connections are never reused. */
 #define _GNU_SOURCE
 #include "probes/wire/connections.h"
 
@@ -11,16 +14,19 @@
 
 #include "probes/log/log.h"
 
-/* Never freed: another thread may be inside a call on a connection that is being closed. */
+/* Entries are never freed, because another thread may still be inside a call on a connection that
+ * is being closed. */
 struct connection weft_connections[kConnections];
 _Atomic uint32_t weft_slots[kDescriptors];
 static _Atomic uint32_t connection_count;
 static bool active;
 static pid_t self;
-/* Connections from before a fork: parent and child both may use them. */
+/* True in a forked child. Parent and child may both use connections that existed before the fork,
+ * so the child cannot know their offsets and marks all its connections as partial. */
 static bool forked;
 
-/* Addresses of IPv4 that a socket of IPv6 shows are those of IPv4: the peer may see them so. */
+/* Reads an address. An IPv4 address that an IPv6 socket shows as mapped is written as IPv4, because
+ * the peer may see it as IPv4, and both ends must write the same address. */
 static bool read_address(const struct sockaddr_storage* from, uint8_t* family, uint8_t* address,
                          uint16_t* port) {
   if (from->ss_family == AF_INET) {
@@ -49,6 +55,7 @@ static bool connected(int fd, struct ends* ends) {
          getsockname(fd, (struct sockaddr*)&ends->local, &local_size) == 0;
 }
 
+/* NULL if the table is full or the addresses are not usable. */
 static struct connection* new_connection(const struct ends* ends) {
   if (atomic_load(&connection_count) >= kConnections) return NULL;
   const uint32_t number = atomic_fetch_add(&connection_count, 1);
@@ -78,11 +85,12 @@ struct connection* weft_classify(int fd) {
     struct ends ends;
     const bool now = connected(fd, &ends);
     if (now) c = new_connection(&ends);
-    /* Not connected yet: ask again. */
+    /* If the socket is not connected yet, examine it again at its next use. */
     if (!now) slot = kUnknown;
     if (c != NULL) slot = (uint32_t)(c - weft_connections) + kFirst;
   }
-  /* Two threads may meet a descriptor at once; the first one's connection is the right one. */
+  /* Two threads may examine a descriptor at the same time. The connection that is stored first
+   * counts for both. */
   uint32_t known = kUnknown;
   if (!atomic_compare_exchange_strong(&weft_slots[fd], &known, slot) && known >= kFirst) {
     c = &weft_connections[known - kFirst];
@@ -91,7 +99,8 @@ struct connection* weft_classify(int fd) {
   return c;
 }
 
-/* Between vfork() and exec a child closes descriptors of its own with our memory. */
+/* False in the child of vfork(), which shares our memory until it calls exec(). It closes its own
+ * descriptors, and this must not change our table. */
 static bool ours(void) { return getpid() == self; }
 
 void weft_forget(int fd) {
@@ -109,12 +118,13 @@ void weft_forget_range(unsigned first, unsigned last) {
 void weft_copy(int fd, int copy) {
   if ((uint32_t)copy >= kDescriptors || !ours()) return;
   const bool known = (uint32_t)fd < kDescriptors;
-  /* Looked at later, each would count for itself. */
+  /* Examine `fd` now: if both descriptors were examined later, each would get a connection of its
+   * own, with its own count of bytes. */
   if (known) weft_connection(fd);
   atomic_store(&weft_slots[copy], known ? atomic_load(&weft_slots[fd]) : (uint32_t)kUnknown);
 }
 
-static void tell(const struct connection* c, int64_t now) {
+static void record_connection(const struct connection* c, int64_t now) {
   const size_t size = c->family == 4 ? 4 : 16;
   struct weft_fields fields;
   weft_fields_init(&fields);
@@ -132,8 +142,9 @@ void weft_transfer(struct connection* c, bool outgoing, int64_t start, uint64_t 
   const uint64_t offset = atomic_fetch_add(outgoing ? &c->sent : &c->received, bytes);
   if (start == 0 || !weft_log_recording()) return;
   const int64_t end = weft_now();
-  if (!atomic_load_explicit(&c->told, memory_order_relaxed) && !atomic_exchange(&c->told, true)) {
-    tell(c, start);
+  if (!atomic_load_explicit(&c->recorded, memory_order_relaxed) &&
+      !atomic_exchange(&c->recorded, true)) {
+    record_connection(c, start);
   }
   struct weft_fields fields;
   weft_fields_init(&fields);
@@ -144,6 +155,8 @@ void weft_transfer(struct connection* c, bool outgoing, int64_t start, uint64_t 
   weft_log_append(outgoing ? WEFT_RECORD_SEND : WEFT_RECORD_RECEIVE, start, &fields);
 }
 
+/* Forgets all connections of the parent: the child examines them again and gives them new numbers
+ * in its own log. */
 static void after_fork(void) {
   self = getpid();
   forked = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which descriptors are TCP connections, and how many bytes went each way. Bytes are counted from
- * the first one on, recorded or not, so that both ends of a connection agree on the offset of
- * every byte. */
+ * Keeps track of which file descriptors are TCP connections, and of how many bytes each connection
+ * transferred in each direction. Bytes count from the first one, whether they are recorded or not.
+ * So both ends of a connection give every byte the same offset, and the reader can match transfers
+ * exactly. */
 #ifndef WEFT_PROBES_CONNECTIONS_H
 #define WEFT_PROBES_CONNECTIONS_H
 
@@ -13,22 +14,24 @@ enum { kDescriptors = 65536, kConnections = 65536 };
 
 struct connection {
   _Atomic uint64_t sent, received;
-  _Atomic bool told; /* its record was written */
-  bool partial;      /* bytes went through it before we saw it: offsets say nothing */
-  uint8_t family;    /* 4 or 6 */
+  _Atomic bool recorded; /* the record of the connection was written */
+  bool partial;          /* bytes may have passed before we saw it, so offsets cannot be compared */
+  uint8_t family;        /* 4 or 6 */
   uint8_t local[16], peer[16];
   uint16_t local_port, peer_port;
 };
 
-/* What is known of a descriptor: nothing, that it is no connection, or which (number + 2). */
+/* The slot of a descriptor: not examined yet, not a TCP connection, or the number of its connection
+ * + kFirst. */
 enum { kUnknown = 0, kOther = 1, kFirst = 2 };
 extern _Atomic uint32_t weft_slots[kDescriptors];
 extern struct connection weft_connections[kConnections];
 
-/* Looks at a descriptor for the first time; NULL unless it is a connection. Keeps errno. */
+/* Examines a descriptor that is not known yet. NULL if it is not a connection. Keeps errno. */
 struct connection* weft_classify(int fd);
 
-/* NULL for everything that is no TCP connection: one load and a comparison. */
+/* The connection of a descriptor; NULL if it is not a TCP connection. For a known descriptor this
+ * costs one load and a comparison, because every read() and write() of the job runs through it. */
 static inline struct connection* weft_connection(int fd) {
   if ((uint32_t)fd >= kDescriptors) return (struct connection*)0;
   const uint32_t slot = atomic_load_explicit(&weft_slots[fd], memory_order_relaxed);
@@ -36,17 +39,19 @@ static inline struct connection* weft_connection(int fd) {
   return slot >= kFirst ? &weft_connections[slot - kFirst] : weft_classify(fd);
 }
 
-/* The descriptor was closed or is about to be something else. */
+/* The descriptor is closed, or will refer to something else. */
 void weft_forget(int fd);
-/* The same for [first, last]. */
+/* The same for the descriptors [first, last]. */
 void weft_forget_range(unsigned first, unsigned last);
-/* `copy` is now what `fd` is. */
+/* `copy` now refers to the same connection as `fd` (after dup()). */
 void weft_copy(int fd, int copy);
 
-/* Counts and, while the window is open, records `bytes` that a call moved since `start`; 0 means
- * that the window was closed then. */
+/* Counts the `bytes` that a call transferred, and records the call if the process is recording now
+ * and was recording at its start. `start` is the time at which the call began; 0 means that the
+ * process was not recording then. */
 void weft_transfer(struct connection* c, bool outgoing, int64_t start, uint64_t bytes);
 
+/* Call it once, after weft_log_setup(). */
 void weft_connections_setup(void);
 
 #endif

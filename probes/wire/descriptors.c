@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls after which a descriptor is something else. Those that libc makes inside itself, as
- * fclose() does, are not seen; a socket that gets the number next is looked at anew all the same.
- */
+ * Wraps the functions after which a descriptor number refers to something else. Calls that libc
+ * makes internally, for example the close() in fclose(), are not seen. This does no harm: a new
+ * socket with the same number passes through socket() or accept() here, and is examined again. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include "probes/wire/connections.h"
 #include "probes/wire/next.h"
 
+/* The descriptor is new: forget what its number referred to before. */
 static int fresh(int fd) {
   if (fd >= 0) weft_forget(fd);
   return fd;
@@ -31,7 +32,8 @@ WEFT_EXPORT int accept4(int fd, struct sockaddr* address, socklen_t* length, int
   return fresh(next(fd, address, length, flags));
 }
 
-/* Before the call: once it is done another thread may have the number again. */
+/* Forgets the descriptor before the call, because after the call another thread may already have a
+ * new connection with the same number. */
 WEFT_EXPORT int close(int fd) {
   WEFT_NEXT(close);
   weft_forget(fd);
@@ -40,7 +42,7 @@ WEFT_EXPORT int close(int fd) {
 
 WEFT_EXPORT int close_range(unsigned first, unsigned last, int flags) {
   WEFT_NEXT(close_range);
-  /* With CLOSE_RANGE_CLOEXEC they are closed by the program that comes next. */
+  /* CLOSE_RANGE_CLOEXEC (4) only marks the descriptors to be closed at exec(). */
   if (!(flags & 4)) weft_forget_range(first, last);
   return next(first, last, flags);
 }
@@ -72,7 +74,8 @@ WEFT_EXPORT int dup3(int fd, int wanted, int flags) {
   return copy;
 }
 
-/* Every command takes a word or nothing, so a word can always be handed on. */
+/* Every command of fcntl() takes one argument of at most pointer size, or none. So passing on one
+ * pointer is always correct. */
 #define FCNTL(name)                                                      \
   WEFT_EXPORT int name(int fd, int command, ...) {                       \
     WEFT_NEXT(name);                                                     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For functions that stand before those of libc. */
+ * For functions that replace those of libc and then call them. */
 #ifndef WEFT_PROBES_NEXT_H
 #define WEFT_PROBES_NEXT_H
 
@@ -10,7 +10,8 @@
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
 
-/* Not from a constructor: those of other libraries may call us before ours has run. */
+/* Finds the next definition of a function at its first use. This cannot be done in our constructor:
+ * constructors of other libraries may call our functions before it has run. */
 static inline void* weft_find_next(void* _Atomic* function, const char* name) {
   void* found = atomic_load_explicit(function, memory_order_relaxed);
   if (found == NULL) {
@@ -22,7 +23,7 @@ static inline void* weft_find_next(void* _Atomic* function, const char* name) {
   return found;
 }
 
-/* Declares `next`, the definition of a function behind ours. */
+/* Declares `next`: the definition of function `name` that ours replaces, usually that of libc. */
 #define WEFT_NEXT(name)              \
   static void* _Atomic found_##name; \
   __typeof__(&name) next = (__typeof__(&name))weft_find_next(&found_##name, #name)

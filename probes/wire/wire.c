@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libweft-wire.so, for LD_PRELOAD: every call that moves bytes through a TCP connection. Transfers
- * through io_uring, or by bare system calls, are not seen. */
+ * libweft-wire.so, for LD_PRELOAD. It wraps every libc function that transfers bytes through a TCP
+ * connection. It does not see transfers through io_uring or through direct system calls.
+ * _FORTIFY_SOURCE is off here, because its inline versions of read() and recv() would conflict with
+ * the definitions in this file. */
 #undef _FORTIFY_SOURCE
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -14,12 +16,14 @@
 #include "probes/wire/connections.h"
 #include "probes/wire/next.h"
 
+/* The start time of a call; 0 if the process is not recording. */
 static int64_t begin(void) { return weft_log_recording() ? weft_now() : 0; }
 
-/* Data out of line and looks ahead move no stream offset. */
-static const int kAside = MSG_PEEK | MSG_OOB | MSG_ERRQUEUE;
+/* Receives with these flags do not advance the offset in the stream: MSG_PEEK leaves the data in
+ * the queue, the others read data that is not part of the stream. */
+static const int kOutsideStream = MSG_PEEK | MSG_OOB | MSG_ERRQUEUE;
 
-/* Around a call that moves its result in bytes. */
+/* The body of a wrapper around a call whose result is the number of bytes that it transferred. */
 #define MOVE(fd, outgoing, call)                                       \
   do {                                                                 \
     struct connection* c = weft_connection(fd);                        \
@@ -78,6 +82,7 @@ WEFT_EXPORT ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) {
   MOVE(out, true, next(out, in, offset, count));
 }
 
+/* Bytes of the messages that a call transferred. */
 static uint64_t sum(const struct mmsghdr* messages, int count) {
   uint64_t bytes = 0;
   for (int i = 0; i < count; ++i) bytes += messages[i].msg_len;
@@ -107,34 +112,34 @@ WEFT_EXPORT ssize_t readv(int fd, const struct iovec* parts, int count) {
 
 WEFT_EXPORT ssize_t recv(int fd, void* buffer, size_t size, int flags) {
   WEFT_NEXT(recv);
-  if (flags & kAside) return next(fd, buffer, size, flags);
+  if (flags & kOutsideStream) return next(fd, buffer, size, flags);
   MOVE(fd, false, next(fd, buffer, size, flags));
 }
 
 WEFT_EXPORT ssize_t recvfrom(int fd, void* buffer, size_t size, int flags, struct sockaddr* from,
                              socklen_t* length) {
   WEFT_NEXT(recvfrom);
-  if (flags & kAside) return next(fd, buffer, size, flags, from, length);
+  if (flags & kOutsideStream) return next(fd, buffer, size, flags, from, length);
   MOVE(fd, false, next(fd, buffer, size, flags, from, length));
 }
 
 WEFT_EXPORT ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
   WEFT_NEXT(recvmsg);
-  if (flags & kAside) return next(fd, message, flags);
+  if (flags & kOutsideStream) return next(fd, message, flags);
   MOVE(fd, false, next(fd, message, flags));
 }
 
 WEFT_EXPORT int recvmmsg(int fd, struct mmsghdr* messages, unsigned count, int flags,
                          struct timespec* timeout) {
   WEFT_NEXT(recvmmsg);
-  struct connection* c = flags & kAside ? NULL : weft_connection(fd);
+  struct connection* c = flags & kOutsideStream ? NULL : weft_connection(fd);
   const int64_t start = c == NULL ? 0 : begin();
   const int done = next(fd, messages, count, flags, timeout);
   if (c != NULL && done > 0) weft_transfer(c, false, start, sum(messages, done));
   return done;
 }
 
-/* What programs built with _FORTIFY_SOURCE call instead. */
+/* Programs that were built with _FORTIFY_SOURCE call these functions instead. */
 ssize_t __read_chk(int fd, void* buffer, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void* buffer, size_t size, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void* buffer, size_t size, size_t room, int flags,
@@ -147,18 +152,18 @@ WEFT_EXPORT ssize_t __read_chk(int fd, void* buffer, size_t size, size_t room) {
 
 WEFT_EXPORT ssize_t __recv_chk(int fd, void* buffer, size_t size, size_t room, int flags) {
   WEFT_NEXT(__recv_chk);
-  if (flags & kAside) return next(fd, buffer, size, room, flags);
+  if (flags & kOutsideStream) return next(fd, buffer, size, room, flags);
   MOVE(fd, false, next(fd, buffer, size, room, flags));
 }
 
 WEFT_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t size, size_t room, int flags,
                                    struct sockaddr* from, socklen_t* length) {
   WEFT_NEXT(__recvfrom_chk);
-  if (flags & kAside) return next(fd, buffer, size, room, flags, from, length);
+  if (flags & kOutsideStream) return next(fd, buffer, size, room, flags, from, length);
   MOVE(fd, false, next(fd, buffer, size, room, flags, from, length));
 }
 
-/* -- both ------------------------------------------------------------------------------------ */
+/* -- sending and receiving -------------------------------------------------------------------- */
 
 WEFT_EXPORT ssize_t splice(int in, off64_t* in_at, int out, off64_t* out_at, size_t size,
                            unsigned flags) {
