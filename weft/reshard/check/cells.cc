@@ -9,6 +9,7 @@
 namespace weft::reshard {
 namespace {
 
+/// Marks an unused place of the hash table; no position of an array is this low.
 constexpr std::int64_t kFree = std::numeric_limits<std::int64_t>::min();
 
 }  // namespace
@@ -82,7 +83,8 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
     edges.assign_numbers();
     count *= edges.size() > 0 ? edges.size() - 1 : 0;
   }
-  // Counted, summed up, and put behind each other.
+  // Counting sort of events by cell: count, compute where each cell begins, then fill in. Boxes are
+  // visited twice instead of storing (cell, event) pairs, which would take most of the memory.
   first_.assign(count + 1, 0);
   for (const Round* stage : stages) {
     for (std::size_t i = 0; i < stage->size(); ++i) {
@@ -102,7 +104,7 @@ CellEvents::CellEvents(std::size_t rank, std::span<const Round* const> stages) :
       for_each_cell(stage->box(i), [&](std::size_t cell) { events_[first_[cell]++] = event; });
     }
   }
-  // Each is now where the next one begins.
+  // Filling in moved each start to the start of the next cell; shift them back by one.
   std::move_backward(first_.begin(), first_.end() - 1, first_.end());
   first_.front() = 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array divided at every edge of every box that matters, so that a cell is inside of a box or
-// outside of it, and what happens to each cell.
+// Divides an array into cells, at every edge of every given box. A cell is then entirely inside or
+// entirely outside of each box, so all its elements have the same history, and one check per cell
+// is enough (coordinate compression).
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace weft::reshard {
 
-/// Places along one dimension, numbered from low to high.
+/// A set of positions along one dimension, numbered in increasing order.
 class Edges {
  public:
   void add(std::int64_t position);
-  /// Numbers them. Nothing is added after that.
+  /// Numbers the positions. add() must not be called afterwards.
   void assign_numbers();
-  /// Of a position that was added.
+  /// The number of a position that was added.
   std::uint32_t index(std::int64_t position) const { return number_[find(position)]; }
   std::size_t size() const { return count_; }
 
@@ -26,30 +27,31 @@ class Edges {
   std::size_t find(std::int64_t position) const;
   void grow();
 
-  std::vector<std::int64_t> table_;    ///< positions by hash, the next free place where it is taken
-  std::vector<std::uint32_t> number_;  ///< beside table_
+  std::vector<std::int64_t> table_;    ///< hash table of positions, with linear probing
+  std::vector<std::uint32_t> number_;  ///< by place in table_
   std::size_t count_ = 0;
 };
 
-/// What happens to each cell. Stages are lists of boxes: `stages[s]->box(i)` covers some cells, and
-/// that is an event of each of them. Linear in what it lists.
+/// The events of each cell. A stage is a list of boxes; each box is one event of every cell that it
+/// covers. Linear in the number of (box, cell) pairs.
 class CellEvents {
  public:
   CellEvents(std::size_t rank, std::span<const Round* const> stages);
 
   std::size_t cells() const { return first_.size() - 1; }
-  /// Of one cell, in order. Events are numbered through all stages.
+  /// The events of one cell, in order. Event numbers count the boxes of all stages: box i of stage
+  /// s has the number of boxes in earlier stages plus i.
   std::span<const std::uint32_t> of(std::size_t cell) const {
     return {events_.data() + first_[cell], events_.data() + first_[cell + 1]};
   }
 
  private:
-  /// take(cell) for every cell of a box.
+  /// Calls take(cell) for every cell of a box.
   template <class Take>
   void for_each_cell(std::span<const Interval> box, const Take& take) const;
 
-  std::vector<Edges> edges_;          ///< one a dimension
-  std::vector<std::uint64_t> first_;  ///< by cell, of its events
+  std::vector<Edges> edges_;          ///< one per dimension
+  std::vector<std::uint64_t> first_;  ///< by cell: where its events begin in events_
   std::vector<std::uint32_t> events_;
 };
 

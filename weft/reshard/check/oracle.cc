@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise half of replay.h. Written as plainly as possible: every device has an array of
-// the global shape.
+// The element-wise check of replay.h. It is written as plainly as possible, because other code is
+// checked against it: every device has an array of the whole shape, transfers copy or add numbers
+// one by one, and the result is compared with the expected sum.
 #include <numeric>
 #include <string>
 
@@ -9,9 +10,10 @@
 namespace weft::reshard {
 namespace {
 
-using Numbers = std::vector<std::uint64_t>;  ///< sums wrap around, which loses nothing
+using Numbers = std::vector<std::uint64_t>;  ///< sums may wrap around; that is still exact
 
-/// A number that says which summand of which element it is.
+/// A pseudo-random number for a summand of an element: sums of other summands or elements differ
+/// from the right one, except with negligible probability.
 std::uint64_t number_of(std::uint64_t summand, std::uint64_t element) {
   std::uint64_t mixed = (summand + 1) * 0x9E3779B97F4A7C15u ^ (element + 1) * 0xC2B2AE3D27D4EB4Fu;
   mixed = (mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9u;
@@ -70,7 +72,7 @@ Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, cons
   Numbers expected(count, 0);
   std::vector<Numbers> arrays(source.devices(), Numbers(count));
   for (Device device = 0; device < source.devices(); ++device) {
-    for (std::size_t i = 0; i < count; ++i) {  // rubbish where nothing is held
+    for (std::size_t i = 0; i < count; ++i) {  // garbage where the device holds nothing
       arrays[device][i] = number_of(1u << 20, i + static_cast<std::size_t>(device) * count);
     }
   }
@@ -99,10 +101,11 @@ Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, cons
                        [&](std::size_t i) { sum[i] += arrays[other][i]; });
     }
     bool right = true;
-    for_each_element(target, device, [&](std::size_t i) { right = right && sum[i] == expected[i]; });
+    for_each_element(target, device,
+                     [&](std::size_t i) { right = right && sum[i] == expected[i]; });
     if (!right) {
-      return fail(ErrorCode::kInfeasible,
-                  "device " + std::to_string(device) + " ends with wrong numbers");
+      return fail(ErrorCode::kInfeasible, "device " + std::to_string(device) +
+                                              " ends with wrong values in its part of the target");
     }
   }
   return {};

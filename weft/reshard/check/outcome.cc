@@ -16,7 +16,8 @@ void write_box(JsonWriter& json, const Box& box) {
   json.end_array();
 }
 
-/// How far a figure is above its bound: null where nothing but 0 is known, and the figure is more.
+/// Writes how far a value is above its lower bound, in per cent of the bound. 0 if it meets the
+/// bound; null if the bound is 0 and the value is not, since no percentage exists then.
 void write_gap(JsonWriter& json, std::string_view name, std::int64_t value, std::int64_t bound) {
   json.key(name);
   if (value <= bound) {
@@ -35,7 +36,8 @@ Status check(const Problem& problem, const Outcome& outcome) {
   WEFT_TRY(replay(problem, outcome.rounds, last));
   if (small_enough(problem)) WEFT_TRY(run_oracle(problem, outcome.rounds, last));
   if (peak_bytes(problem, outcome.plan) > least_peak_bytes(problem)) {
-    return fail(ErrorCode::kInfeasible, "a part on the way is larger than both ends");
+    return fail(ErrorCode::kInfeasible,
+                "a part of an intermediate layout is larger than those of source and target");
   }
   return {};
 }
@@ -136,7 +138,8 @@ void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome) {
   json.end_object();
 }
 
-JointSummary summarize_jointly(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes) {
+JointSummary summarize_jointly(const std::vector<Case>& cases,
+                               const std::vector<Outcome>& outcomes) {
   std::vector<ArrayRoute> routes;
   JointPieces apart;
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -180,7 +183,8 @@ std::string plan_line(const Problem& problem, const Outcome& outcome) {
     json.end_array();
   }
   json.end_array();
-  // Axes of size 1 hold one summand, which is all of the sum.
+  // A target with partial axes of size 1 has one summand, the whole sum. It is not partial() but
+  // the user asked for a partial target, so `keeps` is written all the same.
   const bool summands = problem.target_type && !problem.target_type->partial.empty();
   if (problem.target.partial() || summands) {
     const Layout& last = outcome.plan.last(problem);

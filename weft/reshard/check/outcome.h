@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A case, planned and checked: what `weft reshard` tells about it.
+// Plans a case and checks the plan: the result that `weft reshard` reports.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ namespace weft::reshard {
 struct Outcome {
   enum class Status {
     kOk,
-    kRefused,  ///< the case makes no sense; `reason` says why
-    kWrong,    ///< the plan does not do what it should; never seen, and a bug if it is
+    kRefused,  ///< the case is invalid or has no plan; `reason` says why
+    kWrong,    ///< the plan failed a check: a bug in the planner
   };
 
   Status status = Status::kRefused;
   std::string reason;
-  Link link;             ///< that it was priced with
-  Picos least_time = 0;  ///< what no plan can beat
+  Link link;             ///< the link that the plan was priced with
+  Picos least_time = 0;  ///< lower bound on the time of every plan
   Plan plan;
   std::vector<Round> rounds;
 };
@@ -29,38 +29,40 @@ std::string_view status_name(Outcome::Status status);
 
 using Planner = std::function<Result<Plan>(const Problem&, const PlannerOptions&)>;
 
-/// Plans, replays by box algebra and, where that is affordable, runs it element by element.
-/// `scale_local`: prices as if the largest part of the array on any device had that size; 0: as it
-/// is.
+/// Plans a case, replays the plan by box algebra and, if the array is small enough, also element by
+/// element. If `scale_local` is not 0, prices are those of an array whose largest part on any
+/// device has that many bytes.
 Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_local,
                        const Planner& planner = make_plan);
 
-/// The same for a plan that is there already.
+/// Checks a plan that exists already.
 Outcome check_plan(const Problem& problem, const Link& link, Plan plan);
 
-/// Prices the plan again as it runs within a budget, see Link::window.
+/// Prices the plan again for a run within a memory budget, see Link::window.
 void set_window(const Problem& problem, Bytes window, Outcome& outcome);
 
-/// Largest received volume of a device, added up over the steps, in elements.
+/// The elements received by the busiest device of each step, summed over the steps.
 std::int64_t received(const Plan& plan);
 
-/// An object: id, status, reason, itemsize, recv_max, peak, time_us, each with its bound and the
-/// gap to it, and steps.
+/// Writes an object with id, status, reason, itemsize, recv_max, peak, time_us (the last three with
+/// their bounds and the gaps to them), and steps.
 void write_outcome(JsonWriter& json, const Case& item, const Outcome& outcome);
-/// Arrays that share their devices, moved at once: joint_loads() of those that are ok.
+/// The load of arrays that move at the same time on shared devices: joint_loads() of all outcomes
+/// that are ok.
 struct JointSummary {
   std::int64_t arrays = 0;
   Bytes sent_total = 0, sent_max = 0, received_max = 0;
-  Bytes sent_mean = 0;   ///< by a device that sends anything
-  Bytes sent_apart = 0;  ///< sent_max, were senders chosen for each array alone
+  Bytes sent_mean = 0;   ///< mean over the devices that send anything
+  Bytes sent_apart = 0;  ///< sent_max if senders were chosen for each array separately
 };
-JointSummary summarize_jointly(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes);
-/// An object with the fields of JointSummary.
+JointSummary summarize_jointly(const std::vector<Case>& cases,
+                               const std::vector<Outcome>& outcomes);
+/// Writes an object with the fields of JointSummary.
 void write_joint_summary(JsonWriter& json, const JointSummary& together);
 
-/// One line: id, rounds of [from, to, box] with "add" behind where the receiver reduces; of a
-/// partial target also `keeps`, the boxes of its summand that each device holds, the rest being
-/// neutral.
+/// One line of a file that --plans writes (docs/formats/reshard.md): id, and rounds of
+/// [from, to, box], followed by "add" if the receiver reduces. If the target is partial, also
+/// `keeps`: the boxes of its summand that each device holds; the rest is the neutral element.
 std::string plan_line(const Problem& problem, const Outcome& outcome);
 
 }  // namespace weft::reshard

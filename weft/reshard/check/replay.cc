@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells have nothing to do with each other: each is replayed alone, with the few devices that ever
-// hold it, so that what is kept at a time is small and the whole is linear in cells moved.
+// Cells are independent of each other, so each is replayed alone, through all stages:
+//   1. the source gives devices their groups of summands,
+//   2. each round of the plan moves or adds sets of groups,
+//   3. if the target is partial, the sets of the devices of each team are added up,
+//   4. the target expects full sets.
+// Only events of the cell are visited, and only the sets of one cell are kept at a time. So the
+// whole replay takes time linear in the cells that move, and little memory.
 #include "weft/reshard/check/replay.h"
 
 #include <algorithm>
@@ -14,7 +19,8 @@
 namespace weft::reshard {
 namespace {
 
-/// Boxes of parts as transfers, so that all that happens to a cell is of one form.
+/// Appends the boxes of all parts of a layout to a stage, as transfers, so that all events of a
+/// cell have the same form. from(part) and to(part) are the ends of the transfer.
 template <class From, class To>
 void add_parts(const Layout& layout, Round& stage, const From& from, const To& to) {
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -25,7 +31,8 @@ void add_parts(const Layout& layout, Round& stage, const From& from, const To& t
   }
 }
 
-/// The boxes of what devices have of their parts of the target, in `last`: from device to team.
+/// Stage 3: what each device holds in `last` of its part of a partial target, as transfers from the
+/// device to its team.
 Round contributions(const Layout& target, const Layout& last) {
   std::vector<std::vector<Part>> held(last.devices());
   for (Part part = 0; part < last.parts(); ++part) {
@@ -54,13 +61,21 @@ std::size_t teams(const Layout& target) {
   return static_cast<std::size_t>(count);
 }
 
-/// What is wrong. The first in the order of rounds is told.
+/// A fault. Cells find faults in any order; the one that is reported is the first in the order of
+/// stages, so that the message does not depend on how the array is divided.
 struct Fault {
-  enum Kind : std::size_t { kSendsMissing, kAddsToMissing, kAddsTwice, kTargetTwice, kTargetLacks } kind;
-  std::size_t stage, item;  ///< of targets: the team
+  enum Kind : std::size_t {
+    kSendsMissing,
+    kAddsToMissing,
+    kAddsTwice,
+    kTargetTwice,
+    kTargetLacks
+  } kind;
+  std::size_t stage, item;  ///< `item` is a transfer of the stage; for target faults, the team
 
   bool of_target() const { return kind >= kTargetTwice; }
-  /// Within a round everything is sent before anything is put in place; teams come one by one.
+  /// The key to sort faults by. Within a round, all sends come before all stores and additions; for
+  /// the target, teams come one after the other.
   std::array<std::size_t, 3> order() const {
     return {stage, of_target() ? item : kind, of_target() ? kind : item};
   }
@@ -101,11 +116,11 @@ class Replay {
   }
 
  private:
-  /// What happens to a cell in one stage.
+  /// The events of one cell in one stage.
   struct Items {
     const Round& list;
     std::size_t stage;
-    std::size_t first;  ///< event of the stage
+    std::size_t first;  ///< number of the stage's first event
     std::span<const std::uint32_t> events;
 
     std::size_t size() const { return events.size(); }
@@ -125,7 +140,7 @@ class Replay {
     }
   }
 
-  /// False where something is wrong.
+  /// Returns false if there is a fault; the rest of the cell's history means nothing then.
   bool run_stage(const Items& items) {
     if (&items.list == &source_) return start(items);
     if (&items.list == &contributions_) return sum_teams(items);
@@ -135,14 +150,16 @@ class Replay {
 
   bool start(const Items& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      // Parts of a device may share a cell: what is there already is no fault.
+      // Several parts of a device may contain the same cell, so adding a group twice is no fault.
       held_.add(parts[i].to, SummandSets::single(parts[i].from));
     }
     return true;
   }
 
   bool move(const Items& transfers) {
-    sent_.clear();  // as it was before the round
+    // All transfers of a round send what was there before it, so take snapshots first. Then boxes
+    // that replace are stored, and after them the others are added.
+    sent_.clear();
     held_.clear_snapshots();
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       if (held_.empty(transfers[i].from)) {
@@ -200,9 +217,11 @@ class Replay {
         device = part.from;
         break;
       }
-      return "device " + std::to_string(device) + " and those it adds up with " +
-             (fault.kind == Fault::kTargetTwice ? "count a summand twice"
-                                                : "lack a part of the target");
+      const std::string who = problem_.target.partial()
+                                  ? "the team of device " + std::to_string(device)
+                                  : "device " + std::to_string(device);
+      return who + (fault.kind == Fault::kTargetTwice ? " counts a summand twice"
+                                                      : " lacks a part of the target");
     }
     const Transfer transfer = (*stages_[fault.stage])[fault.item];
     std::string box;
@@ -212,16 +231,16 @@ class Replay {
     const bool sends = fault.kind == Fault::kSendsMissing;
     return "round " + std::to_string(fault.stage - 1) + ": device " +
            std::to_string(sends ? transfer.from : transfer.to) +
-           (sends                          ? " sends [" + box + "], which it does not hold"
+           (sends                                 ? " sends [" + box + "], which it does not hold"
             : fault.kind == Fault::kAddsToMissing ? " adds to [" + box + "], which it does not hold"
-                                           : " adds a summand of [" + box + "] twice");
+                                                  : " adds a summand of [" + box + "] twice");
   }
 
   const Problem& problem_;
-  SummandSets held_, sums_;  ///< of devices, of teams
-  Round source_;             ///< its parts, from group to device
-  Round contributions_;            ///< of a partial target: see contributions()
-  Round wanted_;             ///< parts of the target, from device to team
+  SummandSets held_, sums_;  ///< of the current cell: by device, and by team
+  Round source_;             ///< stage 1: parts of the source, from group to device
+  Round contributions_;      ///< stage 3, only for a partial target: see contributions()
+  Round wanted_;             ///< stage 4: parts of the target, from device to team
   std::vector<const Round*> stages_;
   std::vector<SummandSets::Snapshot> sent_;
   std::optional<Fault> fault_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a plan without trusting the planner: who has which summands of which elements, round after
-// round. Two ways that share nothing but the rounds: by box algebra, for arrays of any size, and
-// element by element with numbers, for small ones.
+// Checks a plan without trusting the planner, by tracking which device holds which summands of
+// which elements after each round. There are two independent checks: by box algebra, for arrays of
+// any size, and element by element with numbers, for small arrays.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,18 @@
 
 namespace weft::reshard {
 
-/// Symbolic: the array is divided at every edge of every box, so that a cell moves as a whole, and
-/// each device has a set of summands of each cell. `last` is Plan::last(). An Error (kInfeasible)
-/// tells the first thing that is wrong: something is sent or added to that is not there, a summand
-/// is added twice, or the target lacks something.
+/// The symbolic check. The array is divided into cells at every edge of every box, so that a cell
+/// moves as a whole, and each device has a set of summands of each cell. `last` is Plan::last(). An
+/// Error (kInfeasible) names the first fault: a device sends a box that it does not hold, a device
+/// adds to a box that it does not hold, a summand is added twice, or a part of the target is
+/// missing.
 Status replay(const Problem& problem, const std::vector<Round>& rounds, const Layout& last);
 
-/// Element-wise: summands are random integers, transfers are copies and additions, the result is
-/// compared number by number. Costs devices x elements; see kMostOracleNumbers.
+/// The element-wise check. Summands are pseudo-random integers, transfers copy or add them, and the
+/// result is compared number by number. Time and memory are devices x elements; see small_enough().
 Status run_oracle(const Problem& problem, const std::vector<Round>& rounds, const Layout& last);
 constexpr std::int64_t kMostOracleNumbers = 1 << 22;
-/// Whether the oracle is affordable.
+/// Whether devices x elements is at most kMostOracleNumbers.
 bool small_enough(const Problem& problem);
 
 }  // namespace weft::reshard

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check is worth what it finds: plans that are right pass both checks, plans that were damaged
-// fail both.
+// Tests of the two checks themselves: both accept correct plans and both reject damaged ones.
 #include "weft/reshard/check/replay.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +10,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Replay, BothChecksFindEveryTransferThatIsLeftOut) {
+TEST(Replay, BothChecksFindAMissingTransfer) {
   int damaged = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const Problem problem = random_problem(seed, {.partial = seed % 2 == 0});
@@ -37,7 +36,7 @@ TEST(Replay, BothChecksFindEveryTransferThatIsLeftOut) {
   EXPECT_GT(damaged, 50);
 }
 
-TEST(Replay, NothingIsSentThatIsNotThere) {
+TEST(Replay, ADeviceCannotSendWhatItDoesNotHold) {
   const Problem problem = parsed("x=2", "4", "x", "-");
   const std::vector<Round> rounds{{{1, 0, {{0, 4}}}, {0, 1, {{0, 2}}}}};
   const auto done = replay(problem, rounds, problem.target);
@@ -46,7 +45,7 @@ TEST(Replay, NothingIsSentThatIsNotThere) {
   EXPECT_FALSE(run_oracle(problem, rounds, problem.target));
 }
 
-TEST(Replay, NoSummandCountsTwice) {
+TEST(Replay, ASummandCannotBeAddedTwice) {
   const Problem problem = parsed("x=2", "4", "-", "-", "x");
   const Round once{{0, 1, {{0, 4}}, true}, {1, 0, {{0, 4}}, true}};
   EXPECT_TRUE(replay(problem, {once}, problem.target));
@@ -56,38 +55,38 @@ TEST(Replay, NoSummandCountsTwice) {
   EXPECT_FALSE(run_oracle(problem, twice, problem.target));
 }
 
-TEST(Replay, ARoundSendsWhatWasThereBeforeIt) {
+TEST(Replay, ARoundSendsWhatDevicesHeldBeforeIt) {
   const Problem problem = parsed("x=2,y=2", "4,4", "x,-", "y,-");
-  // 1 and 2 swap halves: neither may send on what it just got.
+  // Devices 1 and 2 swap halves: each sends its old half, not the one it just received.
   const std::vector<Round> swap{{{1, 2, {{0, 2}, {0, 4}}}, {2, 1, {{2, 4}, {0, 4}}}}};
   EXPECT_TRUE(replay(problem, swap, problem.target));
   EXPECT_TRUE(run_oracle(problem, swap, problem.target));
 }
 
-/// Summands on devices 0 and 1, their sum wanted by device 2, which has neither.
+/// Devices 0 and 1 hold summands. Device 2 holds none and wants their sum.
 Problem sum_elsewhere() {
   const auto from_mesh = parse_mesh("x=2", "0,1"), to_mesh = parse_mesh("z=1", "2");
   const auto from = parse_sharding(*from_mesh, "-", "x"), to = parse_sharding(*to_mesh, "-", "");
   return *make_problem({4}, 4, *from, *to, SplitRule::kCeilFlat);
 }
 
-TEST(Replay, WhatReplacesIsPutInPlaceBeforeWhatAdds) {
+TEST(Replay, TransfersThatReplaceAreStoredBeforeOthersAreAdded) {
   const Problem problem = sum_elsewhere();
   const Transfer base{0, 2, {{0, 4}}, false}, addend{1, 2, {{0, 4}}, true};
-  // The addend covers two bases, and comes before, between or behind them.
+  // The addend covers two boxes that replace; it comes before, between or after them in the list.
   const Transfer low{0, 2, {{0, 1}}, false}, high{0, 2, {{1, 4}}, false};
   for (const Round& round : {Round{base, addend}, Round{addend, base}, Round{addend, low, high},
                              Round{low, addend, high}, Round{high, low, addend}}) {
     EXPECT_TRUE(replay(problem, {round}, problem.target));
     EXPECT_TRUE(run_oracle(problem, {round}, problem.target));
   }
-  // Where both replace, one of them is lost.
+  // If both transfers replace, one summand is lost.
   const Round lost{base, {1, 2, {{0, 4}}, false}};
   EXPECT_FALSE(replay(problem, {lost}, problem.target));
   EXPECT_FALSE(run_oracle(problem, {lost}, problem.target));
 }
 
-TEST(Replay, NothingIsAddedToWhatIsNotThere) {
+TEST(Replay, ADeviceCannotAddToWhatItDoesNotHold) {
   const Problem problem = sum_elsewhere();
   const Round both{{0, 2, {{0, 4}}, true}, {1, 2, {{0, 4}}, true}};
   const Round rest{{0, 2, {{0, 2}}, false}, {1, 2, {{0, 4}}, true}, {0, 2, {{2, 4}}, true}};
@@ -123,7 +122,8 @@ TEST(Replay, TransfersOfARoundMayComeInAnyOrder) {
   EXPECT_GT(mixed, 30);
 }
 
-/// One transfer from or to another device, of another box, or added instead of put in place.
+/// The round with one transfer changed: another sender, another receiver, another box, or added
+/// instead of stored.
 Round damaged(const Round& round, Device devices, std::mt19937& random) {
   const std::size_t which = random() % round.size();
   Round other;
@@ -150,7 +150,7 @@ Round damaged(const Round& round, Device devices, std::mt19937& random) {
   return other;
 }
 
-TEST(Replay, NeverAcceptsWhatNumbersRefute) {
+TEST(Replay, NeverAcceptsAPlanThatTheElementwiseCheckRejects) {
   int refuted = 0, accepted = 0;
   for (unsigned seed = 0; seed < 800; ++seed) {
     const Problem problem = random_problem(seed, {.partial = true, .other_mesh = seed % 3 == 0});

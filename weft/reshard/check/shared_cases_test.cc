@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems from the tests of other projects, where they lie beside this checkout.
+// Problems from the tests of other projects. Skipped unless the case file lies in the folder
+// `shared` beside this checkout.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,8 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 const fs::path kCases = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "reshard" / "cases.json";
 
-TEST(SharedCases, EachIsPlannedAndRightOrRefusedForAKnownReason) {
-  if (!fs::exists(kCases)) GTEST_SKIP() << "the shared cases are not beside this checkout";
+TEST(SharedCases, EachHasACorrectPlanOrIsRefusedForAKnownReason) {
+  if (!fs::exists(kCases))
+    GTEST_SKIP() << "there is no case file in the folder 'shared' beside this checkout";
   const auto cases = read_cases(kCases.string());
   ASSERT_TRUE(cases) << cases.error().text();
   for (const Case& item : *cases) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which groups of summands somebody has of a cell. Most sets that occur are one group, or all of
-// them, or neighbours: those are a run of numbers. Others are bits, until they are all.
+// Sets of groups of summands that devices (or teams) have of a cell. Most sets that occur are one
+// group, all groups, or neighbouring groups: these are stored as a run of numbers. Other sets are
+// stored as bits until they contain all groups.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace weft::reshard {
 
-/// Sets of numbers below `groups`, by holder, of one cell at a time.
+/// One set of numbers below `groups` per holder, for one cell at a time.
 class SummandSets {
  public:
   SummandSets(std::size_t holders, std::size_t groups)
@@ -18,17 +19,17 @@ class SummandSets {
         sets_(holders),
         bits_(groups > 1 ? holders * words_ : 0) {}
 
-  /// All are empty at the start of a cell.
+  /// Makes all sets empty, without touching them: a set of another cell counts as empty.
   void start(std::size_t cell) { cell_ = cell; }
 
   bool empty(std::size_t holder) { return of(holder).count == 0; }
   bool all(std::size_t holder) { return of(holder).count == groups_; }
 
-  /// A set as it was, whatever becomes of it. Lives until clear_snapshots().
+  /// A copy of a set, which later changes do not affect. Valid until clear_snapshots().
   struct Snapshot {
     std::uint32_t low = 0, count = 0;
     bool run = true;
-    std::size_t words = 0;  ///< where its bits are, if it is no run
+    std::size_t words = 0;  ///< where its bits begin, if it is not a run
   };
   Snapshot snapshot(std::size_t holder) {
     const Set& set = of(holder);
@@ -39,12 +40,14 @@ class SummandSets {
     }
     return snapshot;
   }
-  static Snapshot single(std::size_t group) { return {static_cast<std::uint32_t>(group), 1, true, 0}; }
+  static Snapshot single(std::size_t group) {
+    return {static_cast<std::uint32_t>(group), 1, true, 0};
+  }
   void clear_snapshots() { snapshot_bits_.clear(); }
 
   void replace(std::size_t holder, const Snapshot& by) { replace(holder, by, bits_of(by)); }
 
-  /// Both return false where one of them is there already.
+  /// Adds a set to that of a holder. Returns false if they have a group in common.
   bool add(std::size_t holder, const Snapshot& more) { return add(holder, more, bits_of(more)); }
   bool add(std::size_t holder, SummandSets& others, std::size_t whose) {
     const Set& set = others.of(whose);
@@ -54,7 +57,7 @@ class SummandSets {
 
  private:
   struct Set {
-    std::size_t cell = ~std::size_t{0};  ///< that it is of
+    std::size_t cell = ~std::size_t{0};  ///< the cell that it belongs to
     std::uint32_t low = 0, count = 0;
     bool run = true;
   };
@@ -112,7 +115,7 @@ class SummandSets {
     return true;
   }
 
-  /// Both add numbers to bits; false where one of them is there already.
+  /// Both set bits; false if one of them is set already.
   bool put(std::uint64_t* bits, std::uint32_t low, std::uint32_t count) const {
     for (std::uint32_t end = low + count; low < end;) {
       const std::uint32_t in_word = std::min(end - low, 64 - low % 64);
@@ -134,7 +137,7 @@ class SummandSets {
   std::uint32_t groups_;
   std::size_t words_, cell_ = ~std::size_t{0} - 1;
   std::vector<Set> sets_;
-  std::vector<std::uint64_t> bits_;  ///< of holders whose set is no run
+  std::vector<std::uint64_t> bits_;  ///< by holder, for sets that are not runs
   std::vector<std::uint64_t> snapshot_bits_;
 };
 

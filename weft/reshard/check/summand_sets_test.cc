@@ -11,7 +11,7 @@ namespace {
 
 using Plain = std::set<std::size_t>;
 
-/// Union of sets that share nothing; false where they do.
+/// Adds `more` to `into`; false if they have an element in common.
 bool add(Plain& into, const Plain& more) {
   for (const std::size_t group : more) {
     if (into.count(group) > 0) return false;
@@ -20,7 +20,7 @@ bool add(Plain& into, const Plain& more) {
   return true;
 }
 
-TEST(SummandSets, DoWhatSetsDo) {
+TEST(SummandSets, BehaveLikeStdSet) {
   std::mt19937 random(7);
   int collisions = 0, whole = 0;
   for (int trial = 0; trial < 3000; ++trial) {
@@ -47,7 +47,7 @@ TEST(SummandSets, DoWhatSetsDo) {
         ASSERT_EQ(sets.add(to, kept), apart);
         collisions += apart ? 0 : 1;
       }
-      if (!apart) break;  // what is left of the set is of no interest
+      if (!apart) break;  // a set is unspecified after a failed add()
       for (std::size_t i = 0; i < holders; ++i) {
         ASSERT_EQ(sets.empty(i), plain[i].empty());
         ASSERT_EQ(sets.all(i), plain[i].size() == groups);

@@ -8,10 +8,12 @@ namespace weft::reshard {
 SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over) {
   const LayoutPtr reduced = layouts_.layout(whole);
   SearchEdge best;
-  const auto consider = [&](SearchEdge way) {
-    if (!best.layout || way.traffic.recv_max < best.traffic.recv_max) best = std::move(way);
+  const auto consider = [&](SearchEdge edge) {
+    if (!best.layout || edge.traffic.recv_max < best.traffic.recv_max) best = std::move(edge);
   };
   const std::int64_t ranks = divisor(factored_.factors, over);
+  // A dimension that divides evenly gives the ideal volume: each device receives (ranks - 1) shares
+  // of a part for the reduce-scatter and again for the gather. Then no other dimension is tried.
   const std::int64_t ideal = 2 * (ranks - 1) * reduced->largest() / ranks;
   for (std::size_t dim = 0; dim < whole.dims.size(); ++dim) {
     if (best.layout && best.traffic.recv_max <= ideal) break;
@@ -21,16 +23,17 @@ SearchEdge AllReduces::cheapest(const LayoutPtr& from, const Type& whole, const 
     consider(through(from, layouts_.layout(scattered), reduced));
   }
   if (!best.layout || best.traffic.recv_max > ideal) {
-    if (auto way = flat(from, reduced, whole, over)) consider(std::move(*way));
+    if (auto edge = flat(from, reduced, whole, over)) consider(std::move(*edge));
   }
   return best;
 }
 
-/// Through equal shares of the flattened parts. Where there are no nodes these are not made, of
-/// which there are many: what comes follows from their sizes, and senders are as many as ranks,
-/// or a few more where copies share the sending. nullopt where parts cannot be flattened.
-std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
-                                    const FactorList& over) {
+/// An all-reduce through equal shares of the flattened parts; nullopt if parts are strided and
+/// cannot be flattened. A flattened layout has many boxes, so it is not built if nodes do not
+/// matter: what a device receives follows from the sizes of the shares, and it has `ranks - 1`
+/// senders per round (a few more if copies share the sending; make_flat() counts those).
+std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPtr& to,
+                                           const Type& whole, const FactorList& over) {
   if (!problem_.node_of.empty()) {
     const LayoutPtr between = layouts_.flattened(whole, over);
     if (!between) return std::nullopt;
@@ -53,11 +56,12 @@ std::optional<SearchEdge> AllReduces::flat(const LayoutPtr& from, const LayoutPt
   return SearchEdge{to, nullptr, sum, true};
 }
 
-SearchEdge AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to) {
+SearchEdge AllReduces::through(const LayoutPtr& from, const LayoutPtr& between,
+                               const LayoutPtr& to) {
   const Traffic down = traffic(*from, *between, overlaps_, &received_down_);
   const Traffic up = traffic(*between, *to, overlaps_, &received_up_);
   priced_ += 2;
-  // Where devices differ in both, it may not be the same one that receives most.
+  // The device that receives most may differ between the two rounds, so sums are per device.
   std::int64_t most = 0;
   for (std::size_t i = 0; i < received_up_.size(); ++i) {
     most = std::max(most, received_down_[i] + received_up_[i]);
@@ -70,10 +74,10 @@ SearchEdge AllReduces::through(const LayoutPtr& from, const LayoutPtr& between, 
 }
 
 void AllReduces::make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over,
-                           bool copies, SearchEdge& way) {
-  way.between = layouts_.flattened(whole, over);
-  way.flat = false;
-  if (copies) way.traffic = through(from, way.between, way.layout).traffic;
+                           bool copies, SearchEdge& edge) {
+  edge.between = layouts_.flattened(whole, over);
+  edge.flat = false;
+  if (copies) edge.traffic = through(from, edge.between, edge.layout).traffic;
 }
 
 }  // namespace weft::reshard

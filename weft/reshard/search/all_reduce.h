@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces of types: a reduce-scatter and a gather, along the dimension that suits best, or
-// along all of them flattened where none divides.
+// All-reduces between types. An all-reduce is a reduce-scatter and then an all-gather. It scatters
+// along the dimension that gives the least traffic, or along the flattened array if no dimension
+// divides evenly.
 #pragma once
 
 #include <optional>
@@ -10,34 +11,37 @@
 
 namespace weft::reshard {
 
-/// One step from a type to another.
+/// One step of a plan, as an edge of the search: it leads from a known layout to `layout`.
 struct SearchEdge {
-  LayoutPtr layout;
-  LayoutPtr between;  ///< of an all-reduce: where its first round leads
-  Traffic traffic;
-  bool flat = false;  ///< likewise, and that is a flattened layout, which is not made yet
+  LayoutPtr layout;   ///< where the step ends; null: there is no such step
+  LayoutPtr between;  ///< only for an all-reduce: the layout after its first round
+  Traffic traffic;    ///< summed over the rounds of the step
+  /// An all-reduce through a flattened layout that is not built yet; see AllReduces::make_flat().
+  bool flat = false;
 };
 
 class AllReduces {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive this object.
   AllReduces(const Problem& problem, const FactoredProblem& factored, TypeLayouts& layouts,
              OverlapCache& overlaps)
       : problem_(problem), factored_(factored), layouts_(layouts), overlaps_(overlaps) {}
 
-  /// From a layout to that of `whole`, which lacks the partial factors `over`. No layout: there is
-  /// no way.
+  /// The all-reduce with the least received elements from `from` to the layout of `whole`. `over`
+  /// are the partial factors of `from` that `whole` does not have. The edge has no layout if no
+  /// all-reduce is possible.
   SearchEdge cheapest(const LayoutPtr& from, const Type& whole, const FactorList& over);
-  /// Makes what a flat way left out. `copies`: `from` has some, which share the sending.
+  /// Builds the intermediate layout of a flat edge, which cheapest() leaves out to save time. If
+  /// `from` has copies, these share the sending, and the traffic is counted again.
   void make_flat(const LayoutPtr& from, const Type& whole, const FactorList& over, bool copies,
-                 SearchEdge& way);
-  /// Rounds that were priced.
+                 SearchEdge& edge);
+  /// The number of rounds that were priced so far.
   std::int64_t priced() const { return priced_; }
 
  private:
   SearchEdge through(const LayoutPtr& from, const LayoutPtr& between, const LayoutPtr& to);
   std::optional<SearchEdge> flat(const LayoutPtr& from, const LayoutPtr& to, const Type& whole,
-                          const FactorList& over);
+                                 const FactorList& over);
 
   const Problem& problem_;
   const FactoredProblem& factored_;

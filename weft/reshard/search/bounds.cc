@@ -10,9 +10,10 @@ namespace weft::reshard {
 
 std::vector<std::int64_t> lacking(const Layout& from, const Layout& to) {
   std::vector<std::int64_t> lacks(to.devices(), 0);
-  // Of a partial target a device may hold as little as nothing: others can hold its summand.
+  // A device may hold nothing of a partial target, because other devices can hold its summand.
   if (to.partial()) return lacks;
-  // Of a partial source it has one group at best; the sum of the others must come from elsewhere.
+  // Of a partial source a device has at most one group. The sum of the other groups must come from
+  // other devices and has as many elements as the part itself, so nothing it holds counts.
   if (!from.partial()) lacks = kept(from, to);
   for (std::int64_t& own : lacks) own = -own;
   for (Part part = 0; part < to.parts(); ++part) {
@@ -26,7 +27,7 @@ std::int64_t least_received(const Layout& from, const Layout& to) {
   const std::int64_t most = lacks.empty() ? 0 : *std::max_element(lacks.begin(), lacks.end());
   if (!from.partial() || to.partial()) return most;
   const std::int64_t count = elements(to.shape);
-  std::int64_t wanted = 0;  // by all devices together
+  std::int64_t wanted = 0;  // elements that all devices together want
   for (const std::int64_t lack : lacks) wanted += lack;
   const std::int64_t total = (from.groups - 1) * count + std::max<std::int64_t>(0, wanted - count);
   const std::int64_t devices = std::max(1, to.devices());

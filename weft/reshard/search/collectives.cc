@@ -6,16 +6,17 @@
 namespace weft::reshard {
 namespace {
 
-/// How many factors both lists begin with.
+/// The length of the longest common prefix.
 std::size_t common_start(const FactorList& a, const FactorList& b) {
   const auto [end, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return static_cast<std::size_t>(end - a.begin());
 }
 
-/// Popped somewhere and pushed somewhere else, nothing reordered below.
+/// The factors that are popped from any dimension and those that are pushed onto any dimension,
+/// both sorted. What is below them stays in place.
 struct StackChange {
   FactorList popped, pushed;
-  bool moved = true;  ///< nothing comes back to the dimension it left
+  bool moved = true;  ///< no popped factor is pushed onto the dimension it came from
 };
 
 StackChange stack_change(const Type& from, const Type& to) {

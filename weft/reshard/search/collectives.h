@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of the theory and their typing rules: to which type each leads, if it may be used
-// at all. Factors of a dimension are a stack with the least significant on top: a gather pops, a
-// slice pushes, an all-to-all pops here and pushes there, a permute is any change that keeps the
-// size of every part.
+// The collectives and their typing rules: whether a collective can be applied to a type, and which
+// type results. The factors of a dimension are a stack whose top is the least significant factor:
+// an all-gather pops one, a dynamic slice pushes an unused one, an all-to-all pops from one
+// dimension and pushes onto another. A permute is any change that keeps the size of every part.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace weft::reshard {
 
-/// nullopt: the rule does not apply.
+/// The resulting type; nullopt if the rule cannot be applied.
 std::optional<Type> all_gather(const Type& type, std::size_t dim);
 std::optional<Type> dynamic_slice(const Factors& factors, const Type& type, std::size_t dim,
                                   Factor factor);
 std::optional<Type> all_to_all(const Type& type, std::size_t from, std::size_t to);
 std::optional<Type> reduce_scatter(const Type& type, Factor factor, std::size_t dim);
 std::optional<Type> all_reduce(const Type& type, Factor factor);
-/// Whether a permute leads from one to the other.
+/// Whether a permute leads from one type to the other.
 bool all_permute(const Factors& factors, const Type& from, const Type& to);
 
-/// The name of what one exchange between the two types is.
+/// The name of the exchange between the two types: a collective, or kExchange if none fits.
 Op recognise(const Factors& factors, const Type& from, const Type& to, const Traffic& traffic);
 
 }  // namespace weft::reshard

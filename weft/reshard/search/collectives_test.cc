@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typing rules: what a collective leads to is what devices hold after it.
+// Typing rules: the type that a rule predicts is what devices hold after the collective.
 #include "weft/reshard/search/collectives.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Collectives, MeshesOfTheSameDevicesShareTheirDigits) {
   EXPECT_EQ(factored->to.dims[0], (FactorList{1, 2, 0}));
 }
 
-TEST(Collectives, AGatherGrowsPartsAndLosesNothing) {
+TEST(Collectives, AGatherMakesPartsLargerAndKeepsTheirElements) {
   Fixture it(parsed("x=2,y=3", "12,12", "x+y,-", "x,-"));
   const auto gathered = all_gather(it.factored.from, 0);
   ASSERT_TRUE(gathered);
@@ -89,7 +89,7 @@ TEST(Collectives, AReduceScatterAddsAndDivides) {
   EXPECT_FALSE(all_reduce(*scattered, 0)) << "nothing is left to reduce";
 }
 
-TEST(Collectives, StridedPartsLetTheMinorDigitGoFirst) {
+TEST(Collectives, StridedPartsLetTheLessSignificantDigitMoveFirst) {
   Fixture it(parsed("x=2,y=2", "4,4", "x+y,-", "-,x+y"));
   Type between = it.factored.from;
   between.dims = {{0}, {1}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few factors, in place: a search makes and drops thousands of lists.
+// A list of a few factors, stored inline: a search creates and destroys thousands of lists.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,11 @@ namespace weft::reshard {
 /// Index into Factors::radix.
 using Factor = std::uint8_t;
 
-/// As much of a std::vector<Factor> as types need.
+/// The part of std::vector<Factor> that types need.
 class FactorList {
  public:
-  /// A mesh has at most 2^20 devices, each factor at least two values.
+  /// A mesh has at most 2^20 devices and each factor at least two values, so a type uses at most 20
+  /// factors.
   static constexpr std::size_t kCapacity = 23;
   using value_type = Factor;
   using iterator = Factor*;
@@ -49,7 +50,7 @@ class FactorList {
   void append(const_iterator first, const_iterator last) {
     for (; first != last; ++first) push_back(*first);
   }
-  /// Whether it was there.
+  /// Returns whether the factor was in the list.
   bool remove(Factor factor) {
     const iterator left = std::remove(begin(), end(), factor);
     const bool found = left != end();

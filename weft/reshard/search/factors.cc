@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// An axis occupies a range of strides of the position: from its stride to stride * radix. Each
+// boundary of such a range, of any axis or sub-axis, must be a boundary between digits. So factor()
+//   1. collects the boundaries of both ends, jointly if both meshes list the same devices,
+//   2. divides each interval between neighbouring boundaries into prime digits,
+//   3. gives digits with equal values on all devices the same number, also across the two meshes,
+//   4. rewrites both shardings in these numbers.
 #include "weft/reshard/search/factors.h"
 
 #include <algorithm>
@@ -7,9 +13,11 @@
 namespace weft::reshard {
 namespace {
 
+/// Most factors of both sides together. Two meshes of 2^20 devices have at most 40.
 constexpr std::size_t kMostFactors = 64;
 
-/// Strides at which a mesh and a sharding tell digits apart, from 1 up to the number of devices.
+/// The boundaries between digits that a mesh and a sharding need, as strides from 1 to the number
+/// of devices.
 std::set<std::int64_t> boundaries(const Sharding& sharding) {
   std::set<std::int64_t> strides{1, sharding.mesh.size()};
   const auto add = [&](const Axis& axis) {
@@ -33,7 +41,7 @@ bool each_divides_the_next(const std::set<std::int64_t>& strides) {
   return true;
 }
 
-/// Digits with prime radix between the boundaries, most significant first.
+/// The prime digits between the boundaries, most significant first.
 std::vector<Axis> prime_digits(const std::set<std::int64_t>& strides) {
   std::vector<Axis> digits;
   for (auto at = strides.begin(); std::next(at) != strides.end(); ++at) {
@@ -49,7 +57,7 @@ std::vector<Axis> prime_digits(const std::set<std::int64_t>& strides) {
   return digits;
 }
 
-/// A mesh as it is factored: its digits, and the number of each among all factors.
+/// One mesh: its prime digits, and the factor number of each.
 struct Side {
   std::vector<Axis> digits;
   FactorList number;
@@ -75,7 +83,7 @@ struct Side {
   }
 };
 
-/// Whether devices of a mesh that differ in nothing but this digit share a node.
+/// Whether devices of a mesh that differ only in this digit are on one node.
 bool within_node(const Axis& axis, const std::vector<Device>& devices,
                  const std::vector<std::int32_t>& node_of) {
   for (std::size_t position = 0; position < devices.size(); ++position) {
@@ -86,6 +94,7 @@ bool within_node(const Axis& axis, const std::vector<Device>& devices,
   return true;
 }
 
+/// By device: its value of the digit; kAbsent for devices that are not in the mesh.
 std::vector<std::int32_t> digit_of_devices(const Axis& axis, const std::vector<Device>& devices,
                                            std::size_t universe) {
   std::vector<std::int32_t> digit(universe, Layout::kAbsent);
@@ -127,6 +136,8 @@ std::optional<FactoredProblem> factor(const Problem& problem) {
   if (!problem.source_type || !problem.target_type) return std::nullopt;
   const Sharding* ends[2] = {&*problem.source_type, &*problem.target_type};
   std::set<std::int64_t> strides[2] = {boundaries(*ends[0]), boundaries(*ends[1])};
+  // Joint boundaries let the two ends share factors even if their axes differ. If joint boundaries
+  // do not divide each other (2 x 3 beside 3 x 2), each end keeps its own.
   if (ends[0]->mesh.devices == ends[1]->mesh.devices) {
     std::set<std::int64_t> both = strides[0];
     both.insert(strides[1].begin(), strides[1].end());

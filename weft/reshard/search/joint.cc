@@ -21,7 +21,7 @@ Device devices_of(const std::vector<ArrayRoute>& routes) {
   return routes.empty() ? 0 : routes.front().problem->source.devices();
 }
 
-/// Who holds what each part of a layout holds.
+/// By part of a layout: all devices that hold an equal part.
 class Holders {
  public:
   explicit Holders(const Layout& layout) : shard_of_(layout.parts(), -1) {
@@ -49,14 +49,15 @@ class Holders {
   std::vector<std::vector<Device>> devices_;
 };
 
-/// A piece that several devices could send.
+/// A piece that several devices can send.
 struct Choice {
   Piece* piece;
   Bytes bytes;
   std::vector<Device> holders;
 };
 
-/// The device that has least to send, of the receiver's node if there is any.
+/// The holder that has the least to send, preferring the receiver's node. Ties go to the lowest
+/// device, so that all devices agree.
 Device least_loaded(const Choice& choice, const std::vector<std::int32_t>& node_of,
                     const std::vector<Bytes>& sent) {
   const auto cost = [&](Device device) {
@@ -67,7 +68,7 @@ Device least_loaded(const Choice& choice, const std::vector<std::int32_t>& node_
                            [&](Device a, Device b) { return cost(a) < cost(b); });
 }
 
-/// take(array, way) for every way on which something moves.
+/// Calls take(array, hop) for every hop in which something moves.
 template <class Take>
 void for_each_hop(const std::vector<ArrayRoute>& routes, const Take& take) {
   for (std::size_t array = 0; array < routes.size(); ++array) {
@@ -77,7 +78,8 @@ void for_each_hop(const std::vector<ArrayRoute>& routes, const Take& take) {
   }
 }
 
-/// The layout with its devices numbered anew among more of them. `number`: by old device.
+/// The same layout among more devices. `number` is the new number of each old device; the other
+/// devices hold nothing. Parts after the first parts of all devices stay at the end.
 Layout renumbered(const Layout& layout, const std::vector<Device>& number, Device universe) {
   Layout wide = layout;
   const auto more = static_cast<std::size_t>(universe - layout.devices());
@@ -186,7 +188,7 @@ JointLoads joint_loads(const std::vector<ArrayRoute>& routes, const JointPieces&
       for (const Piece& piece : pieces[array][hop]) {
         const Bytes bytes =
             route.problem->item_size * common_elements(*route.layouts[hop], piece.from_part,
-                                                         *route.layouts[hop + 1], piece.to_part);
+                                                       *route.layouts[hop + 1], piece.to_part);
         sent[piece.from] += bytes;
         received[piece.to] += bytes;
       }

@@ -32,7 +32,7 @@ Planned planned(std::vector<Problem> problems) {
   return all;
 }
 
-/// What rounds() tells, with other senders.
+/// The rounds of a plan, as rounds() returns them, with the jointly chosen senders.
 std::vector<Round> rounds_of(const ArrayRoute& route,
                              const std::vector<std::vector<Piece>>& pieces) {
   std::vector<Round> rounds;
@@ -54,9 +54,9 @@ std::vector<Round> rounds_of(const ArrayRoute& route,
   return rounds;
 }
 
-/// Each of four copies could send; one array alone keeps one sender busy, since there is one
-/// receiver. Large and small arrays alternate, so taking turns would not do.
-TEST(Joint, ArraysShareTheWorkAmongCopies) {
+/// Four devices hold copies, and there is one receiver, so each array alone has one sender. Large
+/// and small arrays alternate, so choosing senders in turn would not balance the bytes.
+TEST(Joint, SendersAreBalancedOverArrays) {
   std::vector<Problem> problems;
   const auto from_mesh = parse_mesh("x=4", "0,1,2,3"), to_mesh = parse_mesh("z=1", "7");
   for (int i = 0; i < 8; ++i) {
@@ -72,8 +72,8 @@ TEST(Joint, ArraysShareTheWorkAmongCopies) {
   EXPECT_EQ(loads.received_max, 4 * 4040);
 }
 
-/// Device 0 alone has the first array; of the second, which both have, device 1 sends all.
-TEST(Joint, WhoMustSendOneArraySendsLessOfOthers) {
+/// Only device 0 holds the first array. Both devices hold the second array, so device 1 sends it.
+TEST(Joint, ADeviceThatMustSendOneArraySendsLessOfOthers) {
   const auto both = parse_mesh("x=2", "0,1"), first = parse_mesh("y=1", "0"),
              last = parse_mesh("z=1", "2");
   const auto copies = parse_sharding(*both, "-", ""), alone = parse_sharding(*first, "-", ""),
@@ -87,7 +87,7 @@ TEST(Joint, WhoMustSendOneArraySendsLessOfOthers) {
             (std::vector<Bytes>{400, 400, 0}));
 }
 
-TEST(Joint, PlansStayRightWhoeverSends) {
+TEST(Joint, PlansStayCorrectWithJointlyChosenSenders) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::vector<Problem> problems;
     for (unsigned i = 0; i < 4; ++i) {
@@ -115,7 +115,7 @@ TEST(Joint, PlansStayRightWhoeverSends) {
   }
 }
 
-TEST(Joint, NothingToChooseWithoutCopies) {
+TEST(Joint, WithoutCopiesThereIsNoSenderToChoose) {
   const Planned all = planned({parsed("x=4", "16,16", "x,-", "-,x")});
   EXPECT_FALSE(has_sender_choice(all.routes));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of all kinds that there are, mixed at random: whatever the two ends are, plans are right
-// by both checks, fit, and the direct one meets the receive bound.
+// Random problems whose source and target are of any two kinds (meshes, boxes, ranges, ...). Every
+// plan must pass both checks and fit into memory, and the direct plan must meet the receive bound.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -59,7 +59,7 @@ class RandomEnds {
     return end;
   }
 
-  /// Any devices in any order.
+  /// Random devices in random order.
   std::vector<std::int64_t> some_devices(std::int64_t count) {
     std::vector<std::int64_t> ids(kDevices);
     std::iota(ids.begin(), ids.end(), 0);
@@ -68,7 +68,7 @@ class RandomEnds {
     return ids;
   }
 
-  /// Axes, their sub-axes, copies, and summands where they may be.
+  /// A random sharding with axes, sub-axes, copies, and summands if these are allowed.
   Sharding sharding(bool partial) {
     const std::vector<std::vector<std::int64_t>> sizes = {{2, 2},    {4},    {2, 3}, {8}, {2, 4},
                                                           {2, 2, 2}, {3, 4}, {12},   {5}, {1}};
@@ -83,7 +83,7 @@ class RandomEnds {
         *make_mesh(named, below(2) == 0 ? std::vector<std::int64_t>{} : some_devices(count));
     Sharding sharding = random_sharding(random_, mesh, shape_.size(), partial);
     if (shape_.empty() || below(3) > 0) return sharding;
-    // A half of an axis that is not used elsewhere.
+    // Add a half of an axis that is not used elsewhere.
     for (const auto& [name, size] : named) {
       if (size % 2 != 0 || size == 2) continue;
       const auto used = [&](const std::vector<Axis>& axes) {
@@ -103,7 +103,7 @@ class RandomEnds {
     return box;
   }
 
-  /// The array, cut in two again and again.
+  /// Boxes from bisecting the array repeatedly.
   std::vector<Box> divided() {
     std::vector<Box> boxes{whole()};
     for (std::int64_t cuts = shape_.empty() ? 0 : below(9); cuts > 0; --cuts) {
@@ -124,14 +124,14 @@ class RandomEnds {
     return pieces;
   }
 
-  /// To one device, or to a few as copies; others may get several or none.
+  /// Gives a part to one device, or to several as copies. A device may get several parts or none.
   void hand_out(const Box& box, End& end) {
     for (const std::int64_t device : some_devices(1 + (below(3) == 0 ? below(3) : 0))) {
       end.parts[device].push_back(pieces_of(box));
     }
   }
 
-  /// Runs of the flattened array, some of them empty.
+  /// Ranges of the flattened array, some of them empty.
   void ragged(End& end) {
     const std::int64_t count = volume(whole());
     std::vector<std::int64_t> edges{0, count};
@@ -163,7 +163,7 @@ class RandomEnds {
     }
   }
 
-  /// Whatever a few devices want, also of each other's.
+  /// Random boxes for a few devices; they may overlap, which a target allows.
   void free_boxes(End& end) {
     for (const std::int64_t device : some_devices(1 + below(6))) {
       Box box;
@@ -179,8 +179,8 @@ class RandomEnds {
   Shape shape_;
 };
 
-/// What a step says that moves is what does.
-void expect_told(const Problem& problem, const Plan& plan) {
+/// Expects that the traffic of every step agrees with its transfers.
+void expect_traffic(const Problem& problem, const Plan& plan) {
   OverlapCache overlaps(problem.node_of);
   const Layout* at = &problem.source;
   for (const Step& step : plan.steps) {
@@ -204,7 +204,7 @@ void expect_told(const Problem& problem, const Plan& plan) {
   }
 }
 
-/// By both checks, and within memory.
+/// Expects that a plan passes both checks and stays within memory.
 void expect_right(const Problem& problem, const Plan& plan) {
   const std::vector<Round> moves = rounds(problem, plan);
   const Status replayed = replay(problem, moves, plan.last(problem));
@@ -213,7 +213,7 @@ void expect_right(const Problem& problem, const Plan& plan) {
   EXPECT_TRUE(numbers) << numbers.error().message;
   EXPECT_LE(peak_bytes(problem, plan), least_peak_bytes(problem));
   EXPECT_LE(plan.peak, bounds(problem).memory);
-  expect_told(problem, plan);
+  expect_traffic(problem, plan);
 }
 
 TEST(Kinds, EveryEndBecomesEveryOther) {
@@ -227,7 +227,7 @@ TEST(Kinds, EveryEndBecomesEveryOther) {
     if (!problem.node_of.empty()) options.link.node_bandwidth = 5'000'000'000;
     const auto plan = make_plan(problem, options);
     if (!plan) {
-      // Who holds which summand is told by digits of meshes alone.
+      // Only ends over meshes can say which device holds which summand.
       EXPECT_TRUE(problem.target.partial()) << plan.error().message;
       ++refused;
       continue;

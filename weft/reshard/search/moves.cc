@@ -6,7 +6,7 @@
 namespace weft::reshard {
 namespace {
 
-/// The list in the order of `order`, which has all of it.
+/// The factors of `list` in the order of `order`, which must contain all of them.
 FactorList sorted_like(const FactorList& order, const FactorList& list) {
   FactorList sorted;
   for (const Factor factor : order) {
@@ -15,11 +15,13 @@ FactorList sorted_like(const FactorList& order, const FactorList& list) {
   return sorted;
 }
 
-bool within(const FactorList& list, const FactorList& whole) {
+/// Whether `whole` contains all factors of `list`.
+bool is_subset(const FactorList& list, const FactorList& whole) {
   return std::all_of(list.begin(), list.end(), [&](Factor factor) { return whole.has(factor); });
 }
 
-/// Puts a dimension into the frame of an end; plain where that is the same.
+/// Puts a dimension into the frame of an end. If the list is a prefix of the end's factors, both
+/// frames mean the same, and the plain one is used, so that equal types compare equal.
 void set_frame(Type& type, std::size_t dim, Frame frame, const FactorList& order) {
   FactorList& list = type.dims[dim];
   list = sorted_like(order, list);
@@ -40,7 +42,7 @@ FactorList joined(FactorList first, const FactorList& second) {
   return first;
 }
 
-/// Types without repetition.
+/// Collects types and drops duplicates.
 class Collector {
  public:
   Collector(TypeNumber start, TypeNumbers& numbers) : numbers_(numbers), seen_(numbers.size()) {
@@ -61,7 +63,9 @@ class Collector {
   std::vector<TypeNumber> list_;
 };
 
-/// What a type becomes without a factor: the rest cuts anew, or stays in the frame of an end.
+/// The types that remain if a factor is removed. The remaining factors of its dimension either cut
+/// the dimension into equal parts, or stay in the frame of an end, so that parts are strided and
+/// fewer elements move.
 std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Factor factor) {
   Type rest = type;
   rest.partial.remove(factor);
@@ -72,7 +76,7 @@ std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Fa
          {std::pair{Frame::kSource, &factored.from}, std::pair{Frame::kTarget, &factored.to}}) {
       const FactorList& order = end->dims[dim];
       const bool framed = type.frames[dim] == frame ||
-                          (type.frames[dim] == Frame::kPlain && within(type.dims[dim], order) &&
+                          (type.frames[dim] == Frame::kPlain && is_subset(type.dims[dim], order) &&
                            sorted_like(order, type.dims[dim]) == type.dims[dim]);
       if (end->side != type.side || !framed) continue;
       Type strided = rest;
@@ -86,7 +90,7 @@ std::vector<Type> removals(const FactoredProblem& factored, const Type& type, Fa
   return {rest};
 }
 
-/// One factor to every other place: gathers, slices, all-to-alls, reduce-scatters.
+/// Moves one factor to every other place: gathers, slices, all-to-alls, reduce-scatters.
 void move_one(const FactoredProblem& factored, const Type& type, Factor factor, Collector& found) {
   for (const Type& rest : removals(factored, type, factor)) {
     found.add(rest);
@@ -99,7 +103,7 @@ void move_one(const FactoredProblem& factored, const Type& type, Factor factor, 
       }
       const FactorList& order = factored.to.dims[dim];
       if (rest.side == factored.to.side && rest.frames[dim] != Frame::kSource &&
-          order.has(factor) && within(rest.dims[dim], order)) {
+          order.has(factor) && is_subset(rest.dims[dim], order)) {
         Type next = rest;
         next.dims[dim].push_back(factor);
         set_frame(next, dim, Frame::kTarget, order);
@@ -109,7 +113,7 @@ void move_one(const FactoredProblem& factored, const Type& type, Factor factor, 
   }
 }
 
-/// Permutes of two factors, of which one may be unused.
+/// Swaps two factors, one of which may be unused: a permute.
 void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
   Type next = type;
   bool cuts = false;
@@ -124,7 +128,8 @@ void swap_two(const Type& type, Factor a, Factor b, Collector& found) {
   if (cuts) found.add(next);
 }
 
-/// The target, and with some of its copies still cut: by one factor, and by the first few.
+/// Adds the target, and the target with some of its copies still cut: by one unused factor, or by
+/// the first few of them.
 void arrive(const FactoredProblem& factored, const Type& target, Collector& found) {
   found.add(target);
   const FactorList free = unused(factored.factors, target);
@@ -141,7 +146,7 @@ void arrive(const FactoredProblem& factored, const Type& target, Collector& foun
   for (const Type& place : node_waypoints(factored)) found.add(place);
 }
 
-/// Summands scattered over a dimension: those of all factors, or of those within nodes.
+/// Scatters the summands of the factors `over` over one dimension: reduce-scatters.
 void scatter(const Type& type, const FactorList& over, Collector& found) {
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
     if (type.frames[dim] != Frame::kPlain) continue;
@@ -154,14 +159,15 @@ void scatter(const Type& type, const FactorList& over, Collector& found) {
   }
 }
 
-/// Everything that can be sliced off towards the target at once, for nothing.
+/// Slices every dimension by all unused factors that the target cuts it by. Slicing moves nothing,
+/// so doing it one factor at a time would only waste states.
 void slice_all(const FactoredProblem& factored, const Type& type, Collector& found) {
   if (type.side != factored.to.side) return;
   const FactorList free = unused(factored.factors, type);
   Type next = type;
   for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
     const FactorList& order = factored.to.dims[dim];
-    if (type.frames[dim] == Frame::kSource || !within(type.dims[dim], order)) continue;
+    if (type.frames[dim] == Frame::kSource || !is_subset(type.dims[dim], order)) continue;
     for (const Factor factor : order) {
       if (free.has(factor)) next.dims[dim].push_back(factor);
     }
@@ -175,7 +181,7 @@ void slice_all(const FactoredProblem& factored, const Type& type, Collector& fou
 std::vector<TypeNumber> moves(const FactoredProblem& factored, TypeNumber from,
                               TypeNumbers& numbers) {
   const Factors& factors = factored.factors;
-  const Type type = numbers[from];  // a copy: new ones are coming
+  const Type type = numbers[from];  // a copy, since adding types invalidates references
   Collector found(from, numbers);
   Type target = factored.to;
   target.partial.clear();

@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// The construction looks only at sizes first: for each prime, how often it cuts each dimension at
+// both ends.
+//   1. A dimension that has a prime too often is paired with one that lacks it: an all-to-all. What
+//      remains of a prime is either too much (all-gathers) or lacking (slices), never both.
+//   2. Slices are applied from the front. All-gathers are undone from the back, starting at the
+//      target. Now the types at the front and at the back have parts of the same size.
+//   3. All-to-alls are undone from the back as long as the right prime is on top of the stack, then
+//      applied from the front.
+//   4. One step connects the two types that remain: a permute if all all-to-alls were used,
+//      otherwise a general exchange.
+// docs/design/reshard.md has the proof that this always works.
 #include "weft/reshard/search/normal_form.h"
 
 #include <algorithm>
@@ -9,20 +20,20 @@
 namespace weft::reshard {
 namespace {
 
-/// A prime that has to go from one dimension to another.
+/// A prime that must move from one dimension to another.
 struct Move {
   std::size_t from, to;
   std::int32_t prime;
 };
 
-/// What has to change, by sizes alone: whose factors they are is settled afterwards.
+/// What has to change, in terms of primes. Which factor of that size is used is decided later.
 struct Changes {
   std::vector<Move> moves;
   std::vector<std::pair<std::size_t, std::int32_t>> slices, gathers;  ///< dimension and prime
 };
 
 Changes changes(const FactoredProblem& factored) {
-  // By prime: dimensions that have one too many, dimensions that lack one.
+  // By prime: the dimensions that have it too often and those that lack it, once per occurrence.
   std::map<std::int32_t, std::vector<std::size_t>> surplus, deficit;
   for (std::size_t dim = 0; dim < factored.from.dims.size(); ++dim) {
     std::map<std::int32_t, int> more;
@@ -49,7 +60,7 @@ Changes changes(const FactoredProblem& factored) {
   return found;
 }
 
-/// An unused factor of that size; of several, one that `wanted` names.
+/// An unused factor of that size; if there are several, preferably one of `wanted`.
 Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
             const FactorList& wanted) {
   Factor picked = 0;
@@ -61,8 +72,9 @@ Factor pick(const Factors& factors, const Type& type, std::int32_t prime,
   return picked;
 }
 
-/// Takes moves that can be made (the prime lies on top of where it leaves), until none can.
-/// `backward` undoes them instead, from the other end.
+/// Applies every move whose prime is on top of the stack that it leaves, until no move can be
+/// applied, and removes those from `moves`. With `backward`, undoes moves from the target instead.
+/// Starts over after each move, because it may have uncovered the prime of an earlier one.
 std::vector<TypedStep> make_moves(const Factors& factors, Type& type, std::vector<Move>& moves,
                                   bool backward) {
   std::vector<TypedStep> steps;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of collectives in normal form: slices, then what keeps the size of parts, then gathers.
-// Parts first shrink and then grow, so none is ever larger than the larger end; among what keeps
-// the size there is at most one all-permute.
+// Sequences of collectives in normal form: first dynamic slices, then all-to-alls and at most one
+// permute, which keep the size of parts, then all-gathers. Parts first shrink and then grow, so no
+// part is ever larger than the larger of source and target.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,21 @@
 
 namespace weft::reshard {
 
-/// A collective, and the type it leads to.
+/// A collective and the type that it leads to.
 struct TypedStep {
   Op op = Op::kDynamicSlice;
   Type type;
 };
 
-/// For types over the same factors without summands; nullopt for others. Where axes of different
-/// primes lie on top of each other on both ends, the permute may have to be a general exchange that
-/// keeps sizes; never are there two such steps.
+/// The normal form of a problem whose types are over the same factors and have no summands; nullopt
+/// for other problems. If factors of different primes block each other at both ends, a general
+/// exchange that keeps the size of parts takes the place of the permute. There is never more than
+/// one such step.
 std::optional<std::vector<TypedStep>> normal_form(const FactoredProblem& factored);
 
-/// The same as a plan. Steps of one digit each: few messages, many steps. nullopt also where parts
-/// do not divide and one on the way is larger than the larger end.
+/// The same as a plan. Each step moves one factor, so there are few messages and many steps.
+/// Returns nullopt also if dimensions do not divide evenly and an intermediate part is larger than
+/// the larger end.
 std::optional<Plan> normal_plan(const Problem& problem, const FactoredProblem& factored,
                                 TypeLayouts& layouts, const Link& link, OverlapCache& overlaps);
 

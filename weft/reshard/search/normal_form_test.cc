@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements of the theory, on random even problems.
+// The properties of normal forms (docs/design/reshard.md), on random problems that divide evenly.
 #include "weft/reshard/search/normal_form.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace weft::reshard {
 namespace {
 
-/// Into how many parts the array is cut: the fewer, the larger they are.
+/// The number of parts that the array is cut into; fewer parts are larger.
 std::int64_t parts(const FactoredProblem& factored, const Type& type) {
   std::int64_t product = 1;
   for (const FactorList& list : type.dims) product *= divisor(factored.factors, list);
@@ -78,8 +78,8 @@ TEST(NormalForm, EveryStepFollowsItsTypingRule) {
   }
 }
 
-TEST(NormalForm, ThePaperSmallestExample) {
-  // 6 elements, halves over x to thirds over y: a slice, a permute, a gather.
+TEST(NormalForm, HalvesBecomeThirdsByASliceAPermuteAndAGather) {
+  // 6 elements, cut into halves by x and then into thirds by y.
   const auto factored = factor(parsed("x=2,y=3", "6", "x", "y"));
   const auto steps = normal_form(*factored);
   ASSERT_TRUE(steps);

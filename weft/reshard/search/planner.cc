@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Several planners offer plans, and the cheapest one wins:
+//   1. the direct plan; if it meets the lower bound, or no search is wanted, that is the answer;
+//   2. the normal form, which has few messages;
+//   3. if bandwidth between nodes is limited, two searches through the most promising waypoint;
+//   4. A* over types, with the rest of the budget of rounds;
+//   5. relay plans, if messages cost something.
+// The time of the best plan so far is an upper bound for all later ones, so searches prune early.
 #include "weft/reshard/search/planner.h"
 
 #include <algorithm>
@@ -13,23 +20,27 @@
 namespace weft::reshard {
 namespace {
 
+/// A search prices at least this many rounds, however many devices there are.
 constexpr std::int64_t kLeastRounds = 60;
 
-/// About a millisecond at 64 devices. The fewer devices, the smaller their parts and the more there
-/// is to gain from fewer messages, and the more rounds can be looked at.
+/// The number of rounds that take about a millisecond at 64 devices. It falls with the square of
+/// the number of devices: pricing a round is linear in devices, and on few devices messages weigh
+/// more, so a longer search gains more there.
 std::int64_t affordable_rounds(const Problem& problem, const TypeLayouts& layouts) {
   constexpr std::int64_t kMost = 20'000, kWork = 2'000'000;
   const auto devices = static_cast<std::int64_t>(problem.devices.size());
   std::int64_t work = kWork;
   if (!problem.node_of.empty()) {
-    // What comes into nodes takes about as long again, and longer where nodes are no grids.
+    // Counting the traffic between nodes about doubles the cost of a round, and costs more if nodes
+    // are not grids. These factors keep bench/reshard_planning within its limits.
     const bool grids = layouts.node_grid(0) && layouts.node_grid(1);
     work = grids ? kWork * 2 / 5 : kWork / 6;
   }
   return std::clamp(work / std::max<std::int64_t>(1, devices * devices), kLeastRounds, kMost);
 }
 
-/// Whether the array may rest wherever it does between two rounds of the plan.
+/// Whether all intermediate layouts of the plan are allowed. The last layout is the target and is
+/// not asked about.
 bool layouts_allowed(const Plan& plan, const PlannerOptions& options) {
   if (!options.layout_allowed) return true;
   const Layout* before = nullptr;
@@ -42,8 +53,8 @@ bool layouts_allowed(const Plan& plan, const PlannerOptions& options) {
   return true;
 }
 
-/// The one that is cheapest to go to and on from in a step each. Others hardly ever lead to the
-/// cheapest plan.
+/// The waypoint with the cheapest pair of direct exchanges, source to waypoint to target. Other
+/// waypoints hardly ever lead to the cheapest plan, so only this one is searched.
 std::optional<Type> best_waypoint(const Problem& problem, const FactoredProblem& factored,
                                   TypeLayouts& layouts, const Link& link, OverlapCache& overlaps) {
   const LayoutPtr from = layouts.layout(factored.from);
@@ -74,7 +85,8 @@ Picos least_time(const Problem& problem, const Link& link) {
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
   OverlapCache overlaps(problem.node_of);
   const Bounds least = bounds(problem);
-  // What is between may be wider than the larger end: summands are, if their sum is to be cast.
+  // Intermediate elements may be wider than those of the larger end, if summands are cast only
+  // after they are added up. Then fewer of them fit into the same bytes.
   const std::int64_t memory =
       std::min(least.memory, least_peak_bytes(problem) / std::max<Bytes>(1, problem.item_size));
   std::optional<Plan> best;
@@ -99,6 +111,8 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     const bool summands = problem.source.partial() || problem.target.partial();
     if (options.link.node_bandwidth > 0 && !summands) {
       if (const auto place = best_waypoint(problem, *factored, layouts, options.link, overlaps)) {
+        // Two fifths of the rounds go to the search through the waypoint; what it does not use
+        // goes to the search from the source.
         SearchLimits part = limits;
         part.rounds = std::max(kLeastRounds, limits.rounds * 2 / 5);
         limits.rounds -= part.rounds;
@@ -113,8 +127,10 @@ Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options) {
     offer(relay_plan(problem, options.link, memory, best->time, overlaps));
   }
   if (!best) {
-    return fail(ErrorCode::kInfeasible,
-                "no way to a partial target: the axes of the meshes share no factors");
+    return fail(
+        ErrorCode::kInfeasible,
+        "no plan leads to the partial target: the meshes of source and target have no common "
+        "factors; use the same devices and axis sizes for both");
   }
   return *best;
 }

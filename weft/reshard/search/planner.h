@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cheapest plan for a problem.
+// Finds the cheapest plan for a problem.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,23 @@ namespace weft::reshard {
 
 struct PlannerOptions {
   Link link;
-  /// Only the direct plan, where there is one (a partial target needs a search).
+  /// Use the direct plan without a search, if there is one (a partial target needs a search).
   bool direct = false;
-  /// Rounds that a search may price, at most; 0: as many as take about a millisecond.
+  /// The most rounds that a search may price; 0: as many as take about a millisecond (more on many
+  /// devices, see docs/design/reshard.md).
   std::int64_t search_rounds = 0;
-  /// Whether an array may rest in a layout between two rounds; plans through others are left out.
-  /// Empty: in any.
+  /// Whether a layout may be an intermediate layout of the plan. Plans through other layouts are
+  /// left out. Empty: every layout may.
   std::function<bool(const Layout&)> layout_allowed;
 };
 
-/// What no plan can beat: one step that brings the busiest device what it lacks, as far as that is
-/// known; 0 where nothing has to move.
+/// A lower bound on the time of every plan: one step that brings the busiest device what it lacks.
+/// 0 if nothing has to move, or if nothing is known.
 Picos least_time(const Problem& problem, const Link& link);
 
-/// An Error (kInfeasible) with the reason where there is none. The plan's peak is at most the
-/// larger of both ends.
+/// The cheapest plan that was found. Its peak is at most the larger of source and target.
+/// Deterministic: the same problem and options give the same plan. An Error (kInfeasible) with the
+/// reason if there is no plan.
 Result<Plan> make_plan(const Problem& problem, const PlannerOptions& options);
 
 }  // namespace weft::reshard

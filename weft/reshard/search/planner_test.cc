@@ -40,7 +40,7 @@ Plan planned(const Problem& problem, const Link& link) {
   return *plan;
 }
 
-TEST(Planner, RandomProblemsAreRightAndFitWhateverThePrice) {
+TEST(Planner, PlansOfRandomProblemsAreCorrectAndFitAtEveryPrice) {
   for (unsigned seed = 0; seed < 250; ++seed) {
     const RandomShape kind{
         .even = seed % 5 == 0, .partial = seed % 2 == 1, .other_mesh = seed % 3 == 0};
@@ -52,14 +52,14 @@ TEST(Planner, RandomProblemsAreRightAndFitWhateverThePrice) {
   }
 }
 
-TEST(Planner, VolumeAloneMeetsTheReceiveBound) {
+TEST(Planner, PlansMeetTheReceiveBoundIfOnlyVolumeCosts) {
   for (unsigned seed = 0; seed < 250; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
     EXPECT_EQ(received(planned(problem, volume_alone())), bounds(problem).recv_max) << seed;
   }
 }
 
-TEST(Planner, NeverDearerThanTheDirectPlan) {
+TEST(Planner, PlansAreNeverSlowerThanTheDirectPlan) {
   for (unsigned seed = 0; seed < 250; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
     OverlapCache overlaps;
@@ -69,8 +69,8 @@ TEST(Planner, NeverDearerThanTheDirectPlan) {
   }
 }
 
-TEST(Planner, WhereMessagesCountItHalvesAndHalvesAgain) {
-  // Eight devices that want everything: three rounds of one message instead of seven messages.
+TEST(Planner, IfMessagesCostItUsesLogarithmicallyMany) {
+  // Eight devices want everything: three rounds of one message instead of seven messages.
   const Plan gather = planned(parsed("x=8", "64", "x", "-"), messages_too());
   EXPECT_EQ(gather.steps.size(), 3u);
   EXPECT_EQ(received(gather), 56);
@@ -90,8 +90,9 @@ TEST(Planner, SummandsAreScatteredBeforeTheyAreGathered) {
   EXPECT_EQ(plan.steps[0].traffic.peers_max, 6);
 }
 
-TEST(Planner, WhatDoesNotDivideIsReducedInEqualSharesOfAllElements) {
-  // Two rows of five for the first devices, or seven of all 25 elements and six for the others.
+TEST(Planner, AnUnevenArrayIsReducedInEqualSharesOfTheFlattenedArray) {
+  // By rows, the busiest devices would get two rows of five. Of the flattened 25 elements, one
+  // device gets seven and the others six.
   for (const char* mesh : {"x=4", "x=4,y=2"}) {
     const Plan plan = planned(parsed(mesh, "5,5", "-,-", "-,-", "x"), Link{});
     ASSERT_EQ(plan.steps.size(), 1u);
@@ -101,16 +102,16 @@ TEST(Planner, WhatDoesNotDivideIsReducedInEqualSharesOfAllElements) {
   }
 }
 
-TEST(Planner, ShardsBecomeSummandsForNothing) {
+TEST(Planner, ShardsBecomeSummandsWithoutTransfers) {
   const Plan plan = planned(parsed("x=4", "16,2", "x,-", "-,-", "", "x"), Link{});
   EXPECT_EQ(plan.time, 0);
   EXPECT_EQ(plan.steps.back().op, Op::kMakePartial);
-  // Copies too, even of what cannot be divided.
+  // So do copies, even of an array that cannot be divided.
   EXPECT_EQ(planned(parsed("x=4", "-", "", "", "", "x"), Link{}).time, 0);
 }
 
-TEST(Planner, SumsThatAreCastFitIntoTheLargerEnd) {
-  // Summands travel as f64, so what lies between has four times the bytes of the target.
+TEST(Planner, CastSumsFitIntoTheLargerEnd) {
+  // Summands are sent as f64, so intermediate parts have four times the bytes of the target.
   Problem problem = parsed("x=2,y=2", "8,8", "x,-", "-,-", "y");
   ASSERT_TRUE(set_types(problem, "f64", "bf16"));
   for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
@@ -118,15 +119,15 @@ TEST(Planner, SumsThatAreCastFitIntoTheLargerEnd) {
   }
 }
 
-TEST(Planner, UnevenNestedGathersAreRight) {
-  // 5 rows over 2 x 2, where a known framework gives wrong numbers.
+TEST(Planner, GathersOfUnevenNestedSplitsAreCorrect) {
+  // 5 rows over 2 x 2 devices, a case in which a known framework gives wrong numbers.
   planned(parsed("m0=2,m1=2", "5,3", "m0+m1,-", "-,-", "", "", SplitRule::kCeilNested),
           messages_too());
 }
 
-TEST(Planner, NothingIsGatheredBeyondWhatTheTargetLacks) {
-  // A known pass gathers axes that the target still cuts, where a dimension loses its minor axes
-  // and others stay or come: received volume and peak are those of what is wanted.
+TEST(Planner, NothingIsGatheredThatTheTargetDoesNotNeed) {
+  // If a dimension loses its less significant axes and keeps or gains others, a known compiler pass
+  // also gathers axes that still cut the target. Here received volume and peak must be minimal.
   const char* targets[] = {"x+y,-", "x,-", "x,z", "x+z,-", "-,x", "x,y"};
   for (const char* target : targets) {
     SCOPED_TRACE(target);
@@ -139,7 +140,7 @@ TEST(Planner, NothingIsGatheredBeyondWhatTheTargetLacks) {
   }
 }
 
-TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
+TEST(Planner, NodesPullOnceAndFanOutInsideIfBandwidthBetweenNodesIsLow) {
   Problem problem = parsed("n=2,d=4", "64,64", "n,-", "-,-");
   set_nodes(problem, 4);
   Link link = volume_alone();
@@ -149,12 +150,12 @@ TEST(Planner, NodesPullOnceAndFanOutWhereTheWayInIsNarrow) {
   for (const Step& step : plan.steps) into_node += step.traffic.node_recv_max;
   EXPECT_EQ(into_node, bounds(problem).node_recv_max);
   EXPECT_EQ(into_node, 32 * 64);
-  // A direct exchange would bring the same half to each of the four.
+  // A direct exchange would bring the same half into the node four times, once per device.
   OverlapCache overlaps(problem.node_of);
   EXPECT_EQ(traffic(problem.source, problem.target, overlaps).node_recv_max, 4 * 32 * 64);
 }
 
-/// Every way to let whole axes of the mesh cut two dimensions.
+/// All shardings of two dimensions by whole axes of the mesh.
 std::vector<Sharding> all_types(const Mesh& mesh) {
   std::vector<Sharding> types(1);
   types[0].mesh = mesh;
@@ -171,7 +172,8 @@ std::vector<Sharding> all_types(const Mesh& mesh) {
   return types;
 }
 
-/// Plans between all pairs of types, each against all chains of two of them that fit.
+/// Plans between all pairs of types. Each is compared with all chains of two plans through a third
+/// type that fits.
 void expect_no_chain_is_faster(const char* axes, std::int64_t node_size, const Link& link) {
   SCOPED_TRACE(axes);
   const std::vector<Sharding> types = all_types(*parse_mesh(axes, ""));
@@ -218,7 +220,7 @@ TEST(Planner, WithNodesNoChainOfTwoPlansIsFaster) {
   }
 }
 
-TEST(Planner, CopiesOfTheOwnNodeAreAskedFirst) {
+TEST(Planner, CopiesOnTheReceiversNodeSendFirst) {
   Problem problem = parsed("n=2,d=4", "8,8", "d,-", "-,-");
   set_nodes(problem, 4);
   OverlapCache overlaps(problem.node_of);
@@ -232,7 +234,7 @@ Problem along_x(const std::string& axes, const std::string& from, const std::str
                        *parse_sharding(mesh, to, summands), SplitRule::kCeilNested);
 }
 
-TEST(Planner, SummandsThatStayCostNothing) {
+TEST(Planner, SummandsThatStayPartialMoveNothing) {
   const std::vector<std::string> ends = {"x,-", "-,x", "-,-"};
   for (const Link& link : {volume_alone(), messages_too(), Link{}}) {
     for (const std::string& from : ends) {

@@ -7,10 +7,10 @@
 namespace weft::reshard {
 namespace {
 
-/// Bytes, doubled so that a tie can be broken by less than one.
+/// By device d, then device e: twice the bytes that d keeps if it takes the part of e. Doubled, so
+/// that a tie can be broken by adding 1.
 using Gains = std::vector<std::vector<std::int64_t>>;
 
-/// gains[d][e]: what d holds of what e shall hold.
 Gains gains_of(const std::vector<Problem>& problems) {
   const auto devices = static_cast<std::size_t>(problems.front().source.devices());
   Gains gains(devices, std::vector<std::int64_t>(devices, 0));
@@ -29,12 +29,13 @@ Gains gains_of(const std::vector<Problem>& problems) {
   return gains;
 }
 
-/// The assignment with the largest sum: shortest augmenting paths with potentials, one row at a
-/// time.
+/// The assignment with the largest sum, by the Hungarian algorithm: rows (devices) are added one at
+/// a time, and each is matched along a shortest augmenting path. Potentials keep reduced costs
+/// non-negative, so that the path can be found as in Dijkstra's algorithm.
 std::vector<Device> assign(const Gains& gains) {
   const std::size_t size = gains.size();
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;
-  // Column 0 and row 0 stand for "none yet".
+  // Rows and columns count from 1. Row 0 is "not matched yet"; column 0 holds the row being added.
   std::vector<std::int64_t> row_potential(size + 1, 0), column_potential(size + 1, 0);
   std::vector<std::size_t> row_of(size + 1, 0), came_from(size + 1, 0);
   for (std::size_t row = 1; row <= size; ++row) {
@@ -88,7 +89,7 @@ std::vector<Device> best_labels(const std::vector<Problem>& problems) {
 Problem relabelled(const Problem& problem, const std::vector<Device>& labels) {
   Problem next = problem;
   const Layout& target = problem.target;
-  // Who takes the part of each device.
+  // By device: the device that takes over its part.
   std::vector<Device> taker(labels.size());
   for (std::size_t device = 0; device < labels.size(); ++device) {
     taker[labels[device]] = static_cast<Device>(device);

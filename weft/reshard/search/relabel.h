@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device shall play which part of the target, where that is free to choose: after a restart,
-// or for a new set of workers.
+// Assigns the parts of the target to devices, for callers that do not care which device gets which
+// part, such as after a restart or for a new set of workers.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace weft::reshard {
 
-/// For each device the one whose part of the target it takes, so that the devices that have a part
-/// of the target keep as many elements as possible, over all arrays together: a linear assignment
-/// on what each holds of what each shall hold, O(devices^3). All problems have the same devices;
-/// none has summands. Ties go to the device itself.
+/// By device: the device whose part of the target it takes over. The assignment maximizes the bytes
+/// that devices keep, summed over all arrays: a linear assignment problem, O(devices^3). All
+/// problems must have the same devices and no summands. Among equally good devices, a device takes
+/// its own part.
 std::vector<Device> best_labels(const std::vector<Problem>& problems);
 
-/// The problem with the parts of its target dealt out anew. Its target no longer has a type over a
-/// mesh: devices are not in the order of positions.
+/// The problem with its target assigned to devices by `labels`. If the target has a type, the mesh
+/// of the type lists the devices in the new order.
 Problem relabelled(const Problem& problem, const std::vector<Device>& labels);
 
 }  // namespace weft::reshard

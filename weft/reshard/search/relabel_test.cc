@@ -14,7 +14,7 @@
 namespace weft::reshard {
 namespace {
 
-TEST(Relabel, NoOtherOrderOfDevicesReceivesLess) {
+TEST(Relabel, NoOtherAssignmentOfDevicesReceivesLess) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     const Problem problem = random_problem(seed, {.other_mesh = seed % 2 == 0});
     const std::size_t devices = problem.devices.size();
@@ -47,7 +47,7 @@ TEST(Relabel, GridsOfTwoByFourAndFourByTwoSaveAThird) {
   EXPECT_TRUE(run_oracle(better, rounds(better, *plan), plan->last(better)));
 }
 
-TEST(Relabel, WhoCannotGainStaysWhoTheyAre) {
+TEST(Relabel, DevicesThatCannotGainKeepTheirParts) {
   const Problem problem = parsed("x=4", "8", "-", "x");
   EXPECT_EQ(best_labels({problem}), (std::vector<Device>{0, 1, 2, 3}));
 }

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// A relay says for every round and device from which device it receives (or from itself: nothing).
+// A device has then "heard of" the source data of other devices: in each round it adds all that its
+// sender has heard of. So after r rounds it has heard of at most 2^r devices. The plan uses the
+// smallest r with which the device that needs most sources can hear of all of them.
+//
+// Given a relay, the route of each demand (elements that one device has and another wants) follows
+// by going back from its end: it stays on a device as long as this device had heard of the source
+// before, and otherwise comes from the device's sender of that round. From the routes follows what
+// each device holds after each round. The local search in improve() changes senders until every
+// demand arrives and everything fits.
 #include "weft/reshard/search/relay.h"
 
 #include <algorithm>
@@ -10,15 +20,16 @@ namespace weft::reshard {
 namespace {
 
 constexpr Device kMostDevices = 16;
-constexpr int kMostRounds = 4;  ///< in which one can hear of that many
+constexpr int kMostRounds = 4;  ///< log2(kMostDevices): a device can hear of all of them
 
-/// What one device has of what another shall have.
+/// The elements that one device holds in the source and another wants in the target.
 struct Demand {
   Device from = 0, to = 0;
   std::int64_t elements = 0;
   std::vector<Box> boxes;
 };
 
+/// Whether every element is held by exactly one device.
 bool single_copies(const Layout& layout) {
   std::int64_t held = 0;
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -44,46 +55,50 @@ std::vector<Demand> demands_of(const Layout& from, const Layout& to) {
   return demands;
 }
 
-/// Who listens to whom, round by round, and what that makes each device hold.
+/// Which device receives from which in each round, and what each device holds as a result.
 struct Relay {
   using Row = std::array<Device, kMostDevices>;
   Device devices = 0;
   int rounds = 0;
-  std::array<Row, kMostRounds> listens_to{};
-  /// Bit s: has heard of device s before the round.
+  std::array<Row, kMostRounds> receives_from{};  ///< by round, then receiver; itself: nothing
+  /// By round, then device: bit s is set if the device has heard of device s before the round.
   std::array<std::array<std::uint32_t, kMostDevices>, kMostRounds + 1> heard{};
+  /// By round, then device: elements held before the round.
   std::array<std::array<std::int64_t, kMostDevices>, kMostRounds> load{};
 
-  void listen() {
+  /// Computes `heard` from `receives_from`.
+  void propagate() {
     for (Device d = 0; d < devices; ++d) heard[0][d] = 1u << d;
     for (int round = 0; round < rounds; ++round) {
       for (Device d = 0; d < devices; ++d) {
-        heard[round + 1][d] = heard[round][d] | heard[round][listens_to[round][d]];
+        heard[round + 1][d] = heard[round][d] | heard[round][receives_from[round][d]];
       }
     }
   }
 
-  /// Where an demand is before each round, by going back from its end; false: nobody tells it.
+  /// Calls at(round, device) with the device that has the demand's elements before each round,
+  /// going back from the last. Returns false if they cannot arrive.
   template <class At>
   bool trace(const Demand& demand, const At& at) const {
     Device place = demand.to;
     if ((heard[rounds][place] >> demand.from & 1) == 0) return false;
     for (int round = rounds; round-- > 0;) {
-      if ((heard[round][place] >> demand.from & 1) == 0) place = listens_to[round][place];
+      if ((heard[round][place] >> demand.from & 1) == 0) place = receives_from[round][place];
       at(round, place);
     }
     return true;
   }
 
-  /// Elements that do not arrive, and those that do not fit; 0: this is a plan.
+  /// The cost that the local search minimizes: elements that do not arrive (counted twice) plus
+  /// elements that exceed the memory of a device. 0 means that the relay is a valid plan.
   std::int64_t faults(const std::vector<Demand>& demands, std::int64_t memory) {
-    listen();
+    propagate();
     for (auto& row : load) row.fill(0);
     std::int64_t sum = 0;
     for (const Demand& demand : demands) {
-      const bool told =
+      const bool arrives =
           trace(demand, [&](int round, Device place) { load[round][place] += demand.elements; });
-      if (!told) sum += 2 * demand.elements;
+      if (!arrives) sum += 2 * demand.elements;
     }
     for (int round = 1; round < rounds; ++round) {
       for (Device d = 0; d < devices; ++d) {
@@ -94,11 +109,13 @@ struct Relay {
   }
 };
 
-/// Threshold accepting: starts from everybody listening to whom is 1, 2, 4, ... away, changes one
-/// at a time, and takes a change for the worse the less easily the longer it tries.
+/// A local search by threshold accepting. It starts from the hypercube pattern, in which devices
+/// receive from those 1, 2, 4, ... away, and changes one sender at a time. It accepts a change that
+/// makes faults worse by less than a threshold, which falls to 0 over a period; then it starts
+/// again. Returns whether it found a relay without faults.
 bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memory) {
   constexpr int kTrials = 60'000, kPeriod = 5'000;
-  constexpr std::uint32_t kWorse = 5;  // shares of the largest demand's elements, at first
+  constexpr std::uint32_t kWorse = 5;  // initial threshold, in thirds of the largest demand
   std::int64_t largest = 1;
   for (const Demand& demand : demands) largest = std::max(largest, demand.elements);
   std::mt19937 random(1);
@@ -111,7 +128,7 @@ bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memo
       for (int round = 0; round < relay.rounds; ++round) {
         for (Device d = 0; d < relay.devices; ++d) {
           const Device other = d ^ (1 << round);
-          relay.listens_to[round][d] = other < relay.devices ? other : d;
+          relay.receives_from[round][d] = other < relay.devices ? other : d;
         }
       }
       faults = relay.faults(demands, memory);
@@ -119,16 +136,17 @@ bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memo
     if (faults == 0) return true;
     const auto round = static_cast<int>(below(relay.rounds));
     const auto who = static_cast<Device>(below(relay.devices));
-    // Of three, the one that knows most of what is new.
-    Device& listens_to = relay.listens_to[round][who];
-    const Device before = listens_to;
+    // Of three random candidates, take the sender that has heard of most devices that are new to
+    // the receiver: it can deliver most.
+    Device& receives_from = relay.receives_from[round][who];
+    const Device before = receives_from;
     int most = -1;
     for (int i = 0; i < 3; ++i) {
       const auto other = static_cast<Device>(below(relay.devices));
       const int known = std::popcount(relay.heard[round][who] | relay.heard[round][other]);
       if (known > most) {
         most = known;
-        listens_to = other;
+        receives_from = other;
       }
     }
     const std::int64_t worse =
@@ -137,8 +155,8 @@ bool improve(Relay& relay, const std::vector<Demand>& demands, std::int64_t memo
     if (now <= faults + worse) {
       faults = now;
     } else {
-      listens_to = before;
-      relay.listen();
+      receives_from = before;
+      relay.propagate();
     }
   }
   return false;
@@ -181,7 +199,8 @@ std::optional<Plan> relay_plan(const Problem& problem, const Link& link, std::in
   Relay relay;
   relay.devices = devices;
   relay.rounds = std::bit_width(static_cast<unsigned>(sources - 1));
-  if (relay.rounds < 2 || price(link, relay.rounds, relay.rounds, 0) >= upper_bound) return std::nullopt;
+  if (relay.rounds < 2 || price(link, relay.rounds, relay.rounds, 0) >= upper_bound)
+    return std::nullopt;
   if (!improve(relay, demands, memory)) return std::nullopt;
   Plan plan = plan_of(relay, demands, problem, link, overlaps);
   if (plan.time >= upper_bound || plan.peak > memory) return std::nullopt;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of as few messages as there can be: every device hears from one other a round, and what it
-// is told may be for third parties. Where an array divides, the search over types finds such plans
-// as digits moved one by one. Where it does not, some device would then hold more than its share;
-// here it is chosen freely who listens to whom, until everything fits.
+// Relay plans have as few messages as possible: in every round each device receives from one other
+// device, and what it receives may be meant for third devices. If an array divides evenly, the
+// search over types finds such plans: it moves one digit at a time. If it does not divide evenly,
+// some device would hold too much on the way. A relay plan chooses freely which device receives
+// from which, until everything fits into memory.
 #pragma once
 
 #include <optional>
@@ -11,9 +12,10 @@
 
 namespace weft::reshard {
 
-/// For arrays without copies and summands on few devices, all alike; nullopt for others, and where
-/// no plan was found that is faster than `upper_bound` and holds no more than `memory` elements on any
-/// device. Deterministic: a search with a seed of its own and a limit in trials.
+/// A relay plan that is faster than `upper_bound` and in which no device holds more than `memory`
+/// elements; nullopt if none was found. Only for arrays without copies and summands, on at most 16
+/// devices and without nodes. Takes a few milliseconds. Deterministic: the random search has a
+/// fixed seed and a fixed number of trials.
 std::optional<Plan> relay_plan(const Problem& problem, const Link& link, std::int64_t memory,
                                Picos upper_bound, OverlapCache& overlaps);
 

@@ -19,9 +19,9 @@ Link costly_messages() {
   return link;
 }
 
-/// 17 rows and 5 columns divide by nothing. With one digit moved a message, some device would hold
-/// 9 rows of two columns, and 18 elements are more than the 17 of the larger end.
-TEST(Relay, ThreeMessagesWithinTheLargerEndWhereDigitsNeedFour) {
+/// 17 rows and 5 columns are not divisible. If each message moved one digit, some device would hold
+/// 9 rows of two columns: 18 elements, more than the 17 of the larger end.
+TEST(Relay, NeedsThreeMessagesIfMovingDigitsNeedsFour) {
   for (const auto& [from, to] : {std::pair{"x+y+z,-", "-,x+y+z"}, std::pair{"y+x+z,-", "-,y+x+z"},
                                  std::pair{"z+y+x,-", "-,z+y+x"}}) {
     const Problem problem = parsed("x=2,y=2,z=2", "17,5", from, to, "", "", SplitRule::kCeilNested);
@@ -37,7 +37,7 @@ TEST(Relay, ThreeMessagesWithinTheLargerEndWhereDigitsNeedFour) {
   }
 }
 
-TEST(Relay, WhatIsFoundIsRightAndFits) {
+TEST(Relay, RelayPlansAreCorrectAndFit) {
   int found = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     const Problem problem = random_problem(seed, {false, false, seed % 2 == 1});
@@ -55,7 +55,7 @@ TEST(Relay, WhatIsFoundIsRightAndFits) {
   EXPECT_GT(found, 20);
 }
 
-TEST(Relay, NotForCopiesNorForSummands) {
+TEST(Relay, IsNotUsedForCopiesOrSummands) {
   OverlapCache overlaps;
   const Link link = costly_messages();
   const Problem copies = parsed("x=2,y=4", "8,8", "y,-", "-,y");

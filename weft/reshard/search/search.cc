@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// A* over types. A state is a type with the cheapest known path from the source to it; an edge is
+// one step: a single round, or an all-reduce of two rounds.
+//   * When a state is added, the direct exchange from it to the target is priced exactly. So every
+//     state gives a complete plan, and a search that runs out of rounds returns the best of them.
+//   * The same exchange gives a lower bound on the rest of the path (docs/design/reshard.md,
+//     "Search"): receiving v elements reduces what a device lacks by at most v; a device needs at
+//     least log2(peers + 1) messages to hear of all peers; and at least one step is needed.
+//   * Types with a part that does not fit into memory are left out, so every plan stays within it.
+// A partial target has no direct exchange, because its summands may be chosen. There, a path ends
+// in a type that becomes the target by filling in neutral elements, which moves nothing.
 #include "weft/reshard/search/search.h"
 
 #include <algorithm>
@@ -17,20 +27,22 @@ namespace {
 
 struct State {
   TypeNumber type = 0;
-  SearchEdge way;          ///< from the parent
-  Picos cost = 0;   ///< of the whole way here
-  Picos bound = 0;  ///< on the way from here
-  std::int32_t parent = -1;
-  bool done = false;
+  SearchEdge edge;           ///< from the parent to this state
+  Picos cost = 0;            ///< of the path from the source to this state
+  Picos bound = 0;           ///< lower bound on the path from this state to the target
+  std::int32_t parent = -1;  ///< index of the state before it; -1: this is the source
+  bool done = false;         ///< expanded since its cost last changed
 };
 
-/// Messages one after the other that it takes at least to hear from `peers` others: each round that
-/// brings m messages multiplies by m + 1 of whom a device can have heard.
+/// A lower bound on the messages that a device must receive one after the other to get data of
+/// `peers` others. A round that brings m messages multiplies the number of devices whose data can
+/// have reached it by at most m + 1, which is at most 2^m.
 std::int64_t messages_at_least(std::int64_t peers) {
   return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(peers)));
 }
 
-/// What any rounds cost that bring devices what they lack, out of the parts of so many others.
+/// A lower bound on the price of any rounds that bring devices what they lack, if the data comes
+/// from `lacks.peers_max` other devices, possibly through third ones.
 Picos least_to_come(const Link& link, Traffic lacks, Bytes item_size) {
   lacks.peers_max = messages_at_least(lacks.peers_max);
   return least_price(link, lacks, item_size);
@@ -50,16 +62,19 @@ class Search {
         all_reduces_(problem, factored, layouts, overlaps),
         best_(limits.upper_bound) {}
 
+  /// The search itself: expands states in the order of estimated total cost, until the estimate of
+  /// the next one is no better than the best plan, or until all rounds are used.
   std::optional<Plan> run() {
     if (!layouts_.consistent()) return std::nullopt;
     State start;
     start.type = types_.of(factored_.from);
-    start.way.layout = layouts_.layout(start.type);
+    start.edge.layout = layouts_.layout(start.type);
     add(std::move(start));
     while (!open_.empty() && limits_.rounds > priced()) {
       const auto [estimate, left, index] = open_.top();
       open_.pop();
       if (estimate >= best_) break;
+      // The queue keeps outdated entries of states that have become cheaper since; skip those.
       if (states_[index].done || estimate != states_[index].cost + states_[index].bound) continue;
       states_[index].done = true;
       expand(index);
@@ -70,13 +85,14 @@ class Search {
   std::int64_t priced() const { return priced_ + all_reduces_.priced(); }
 
  private:
-  /// Prices the way from a new state to the end, both exactly (in one round) and from below.
+  /// Adds a new state: prices the direct exchange from it to the target, derives the lower bound
+  /// from it, and queues the state unless the bound rules it out.
   void add(State state) {
     const auto index = static_cast<std::int32_t>(states_.size());
     if (problem_.target.partial()) {
       if (fits_target(state)) offer(state.cost, index, {});
     } else {
-      const Traffic rest = traffic(*state.way.layout, problem_.target, overlaps_);
+      const Traffic rest = traffic(*state.edge.layout, problem_.target, overlaps_);
       ++priced_;
       state.bound = lower_bound(state, rest);
       offer(state.cost + price(link_, rest, problem_.item_size), index, rest);
@@ -91,15 +107,16 @@ class Search {
   Picos lower_bound(const State& state, const Traffic& rest) {
     if (rest.recv_max == 0) return 0;
     const std::int64_t least =
-        state.way.layout->partial() ? least_of_sums(*state.way.layout) : rest.recv_max;
+        state.edge.layout->partial() ? least_of_sums(*state.edge.layout) : rest.recv_max;
     std::int64_t into_node = 0;
     if (link_.node_bandwidth > 0) {
-      into_node = node_deficit_max(*state.way.layout, *layouts_.layout(factored_.to), overlaps_);
+      into_node = node_deficit_max(*state.edge.layout, *layouts_.layout(factored_.to), overlaps_);
     }
     return least_to_come(link_, {least, 0, rest.peers_max, into_node}, problem_.item_size);
   }
 
-  /// least_received() of a partial layout, for which nothing but its number of groups matters.
+  /// least_received() of a partial layout. It depends only on the number of groups, so it is
+  /// remembered by that.
   std::int64_t least_of_sums(const Layout& layout) {
     for (const auto& [groups, least] : least_of_sums_) {
       if (groups == layout.groups) return least;
@@ -108,13 +125,14 @@ class Search {
     return least_of_sums_.back().second;
   }
 
-  /// Whether what every device holds lies within its part of the partial target.
+  /// Whether a state can become the partial target by filling in neutral elements: every device
+  /// must hold only elements that are in its part of the target.
   bool fits_target(const State& state) const {
     if (!arrived(factored_, types_[state.type])) return false;
     for (std::size_t dim = 0; dim < problem_.shape.size(); ++dim) {
       for (Device device = 0; device < problem_.target.devices(); ++device) {
         if (!covers(problem_.target.cuts[dim]->piece(device),
-                    state.way.layout->cuts[dim]->piece(device))) {
+                    state.edge.layout->cuts[dim]->piece(device))) {
           return false;
         }
       }
@@ -122,7 +140,8 @@ class Search {
     return true;
   }
 
-  /// The way through a state and from there straight to the target.
+  /// Takes the path to state `from` and from there directly to the target, if it is the cheapest
+  /// plan so far. `rest` is the traffic of the last exchange.
   void offer(Picos cost, std::int32_t from, const Traffic& rest) {
     if (cost >= best_) return;
     best_ = cost;
@@ -130,27 +149,30 @@ class Search {
     best_rest_ = rest;
   }
 
-  /// In one round from a state to a type.
-  void go(std::int32_t index, TypeNumber next) {
+  /// Tries the edge from a state to a type in one round.
+  void try_round(std::int32_t index, TypeNumber next) {
+    // A round costs something, so a type that is already reached more cheaply cannot improve. This
+    // is checked before the layout is built.
     const std::int32_t before = known(next).state;
     if (before >= 0 && states_[before].cost <= states_[index].cost) return;
     if (!fits(next)) return;
     const LayoutPtr layout = layouts_.layout(next);
-    const Traffic round = traffic(*states_[index].way.layout, *layout, overlaps_);
+    const Traffic round = traffic(*states_[index].edge.layout, *layout, overlaps_);
     ++priced_;
     relax(index, next, {layout, nullptr, round, false});
   }
 
   void expand(std::int32_t index) {
     if (problem_.target.partial()) {
-      // Straight there, with the summands that stay such; others are added on the way.
+      // Directly to the target's dimensions. Factors that hold summands in this state and in the
+      // target stay partial; other summands are added up by the exchange.
       Type end = factored_.to;
       end.partial = common(types_[states_[index].type].partial, end.partial);
-      go(index, types_.of(end));
+      try_round(index, types_.of(end));
     }
     for (const TypeNumber next : moves(factored_, states_[index].type, types_)) {
       if (priced() >= limits_.rounds) return;
-      go(index, next);
+      try_round(index, next);
     }
     const FactorList all = types_[states_[index].type].partial;
     for (const Factor factor : all) reduce(index, {factor});
@@ -159,7 +181,7 @@ class Search {
     if (all.size() > 1) reduce(index, all);
   }
 
-  /// What is known of a type.
+  /// What the search knows about a type.
   struct Known {
     std::int32_t state = -1;
     enum class Fits : std::int8_t { kUnknown, kNo, kYes } fits = Fits::kUnknown;
@@ -169,7 +191,8 @@ class Search {
     return known_[type];
   }
 
-  /// Whether the array may rest there.
+  /// Whether the layout of a type may be an intermediate layout: it fits into memory and the caller
+  /// allows it. The first test is cheap and avoids building layouts that are too large.
   bool fits(TypeNumber type) {
     Known::Fits& fits = known(type).fits;
     if (fits == Known::Fits::kUnknown) {
@@ -181,7 +204,8 @@ class Search {
     return fits == Known::Fits::kYes;
   }
 
-  /// The largest part has at least this many elements: one of n cut by k has n / k.
+  /// A lower bound on the largest part of a type: if n elements are cut into k pieces, one of them
+  /// has at least n / k.
   std::int64_t least_part(const Type& type) const {
     std::int64_t part = 1;
     for (std::size_t dim = 0; dim < type.dims.size(); ++dim) {
@@ -191,43 +215,46 @@ class Search {
     return part;
   }
 
+  /// Tries an all-reduce over the given partial factors.
   void reduce(std::int32_t index, const FactorList& over) {
     Type whole = types_[states_[index].type];
     for (const Factor factor : over) whole.partial.remove(factor);
-    SearchEdge way = all_reduces_.cheapest(states_[index].way.layout, whole, over);
-    if (way.layout) relax(index, types_.of(whole), std::move(way));
+    SearchEdge edge = all_reduces_.cheapest(states_[index].edge.layout, whole, over);
+    if (edge.layout) relax(index, types_.of(whole), std::move(edge));
   }
 
-  /// Takes the way to a type if it is better than what is known.
-  void relax(std::int32_t parent, TypeNumber type, SearchEdge way) {
-    const Picos cost = states_[parent].cost + price(link_, way.traffic, problem_.item_size);
+  /// Takes an edge to a type if it makes the path to this type cheaper. An expanded state that
+  /// becomes cheaper is expanded again, because the lower bound need not be consistent.
+  void relax(std::int32_t parent, TypeNumber type, SearchEdge edge) {
+    const Picos cost = states_[parent].cost + price(link_, edge.traffic, problem_.item_size);
     const std::int32_t index = known(type).state;
     if (cost >= best_ || (index >= 0 && cost >= states_[index].cost)) return;
     State fresh;
     State& state = index < 0 ? fresh : states_[index];
     const Picos less = state.cost - cost;
     state.type = type;
-    state.way = std::move(way);
+    state.edge = std::move(edge);
     state.cost = cost;
     state.parent = parent;
     state.done = false;
     if (index < 0) return add(std::move(fresh));
-    // The best way through it, if it is that, gets cheaper as well.
+    // If the best plan goes through this state, it has become cheaper by the same amount.
     if (best_from_ == index) best_ -= less;
     open_.emplace(cost + state.bound, state.bound, index);
   }
 
+  /// The best plan, read from its last state back to the source.
   Plan plan() {
     const Factors& factors = factored_.factors;
     Plan plan;
     for (std::int32_t at = best_from_; states_[at].parent >= 0; at = states_[at].parent) {
       State& state = states_[at];
       const State& parent = states_[state.parent];
-      if (state.way.flat) make_flat(parent, state);
-      Step step{Op::kAllReduce, {state.way.between, state.way.layout}, state.way.traffic};
-      if (!state.way.between) {
-        step.op = recognise(factors, types_[parent.type], types_[state.type], state.way.traffic);
-        step.layouts = {state.way.layout};
+      if (state.edge.flat) make_flat(parent, state);
+      Step step{Op::kAllReduce, {state.edge.between, state.edge.layout}, state.edge.traffic};
+      if (!state.edge.between) {
+        step.op = recognise(factors, types_[parent.type], types_[state.type], state.edge.traffic);
+        step.layouts = {state.edge.layout};
       }
       plan.steps.push_back(std::move(step));
     }
@@ -235,11 +262,11 @@ class Search {
     const State& end = states_[best_from_];
     if (problem_.target.partial()) {
       Step step = make_partial();
-      // Where all is there as it shall be, there is nothing to fill in.
-      const bool filled = same_distribution(*step.layouts[0], *end.way.layout) &&
-                          same_regions(*end.way.layout, problem_.target);
+      // If every device already holds exactly its part of the target, there is nothing to fill in.
+      const bool filled = same_distribution(*step.layouts[0], *end.edge.layout) &&
+                          same_regions(*end.edge.layout, problem_.target);
       if (!filled) plan.steps.push_back(std::move(step));
-    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.way.layout, problem_.target)) {
+    } else if (best_rest_.recv_max > 0 || !same_distribution(*end.edge.layout, problem_.target)) {
       const Op op = recognise(factors, types_[end.type], factored_.to, best_rest_);
       plan.steps.push_back({op, {std::make_shared<Layout>(problem_.target)}, best_rest_});
     }
@@ -254,20 +281,20 @@ class Search {
     return a.parts() == b.parts();
   }
 
-  /// What the search did without.
+  /// Builds the intermediate layout that the search left out, see SearchEdge::flat.
   void make_flat(const State& parent, State& state) {
     FactorList over = types_[parent.type].partial;
     for (const Factor factor : types_[state.type].partial) over.remove(factor);
     const bool copies = !unused(factored_.factors, types_[parent.type]).empty();
     const Type whole = types_[state.type];
-    all_reduces_.make_flat(parent.way.layout, whole, over, copies, state.way);
+    all_reduces_.make_flat(parent.edge.layout, whole, over, copies, state.edge);
   }
 
-  /// Copies along a partial axis of the target are one summand and zeros: the first device keeps
-  /// it.
+  /// The last step to a partial target. If devices hold copies along a partial axis of the target,
+  /// the first of them keeps its copy as the summand, and the others hold zeros.
   Step make_partial() const {
     const State& end = states_[best_from_];
-    auto layout = std::make_shared<Layout>(*end.way.layout);
+    auto layout = std::make_shared<Layout>(*end.edge.layout);
     layout->node_grid = false;
     const FactorList free = unused(factored_.factors, types_[end.type]);
     for (const Factor factor : factored_.to.partial) {
@@ -291,14 +318,15 @@ class Search {
   std::vector<State> states_;
   std::vector<Known> known_;                                          ///< by type
   std::vector<std::pair<std::int32_t, std::int64_t>> least_of_sums_;  ///< by number of groups
-  /// Estimate, how much of it is still ahead, state: of equal ones, the nearest to the end.
+  /// (estimated total cost, lower bound of the rest, state). Among equal estimates the state with
+  /// the smallest rest comes first.
   using Open = std::tuple<Picos, Picos, std::int32_t>;
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
   std::int64_t priced_ = 0;
 
-  Picos best_;
-  std::int32_t best_from_ = -1;
-  Traffic best_rest_;  ///< from there to the target
+  Picos best_;                   ///< time of the best plan, or the upper bound of the caller
+  std::int32_t best_from_ = -1;  ///< last state of the best plan; -1: there is no plan yet
+  Traffic best_rest_;            ///< of the exchange from that state to the target
 };
 
 }  // namespace
@@ -312,15 +340,17 @@ std::optional<Plan> search(const Problem& problem, const FactoredProblem& factor
   return plan;
 }
 
-std::optional<Plan> search_via(const Type& place, const Problem& problem,
-                                   const FactoredProblem& factored, TypeLayouts& layouts,
-                                   const Link& link, SearchLimits& limits, OverlapCache& overlaps) {
-  const LayoutPtr layout = layouts.layout(place);
+std::optional<Plan> search_via(const Type& waypoint, const Problem& problem,
+                               const FactoredProblem& factored, TypeLayouts& layouts,
+                               const Link& link, SearchLimits& limits, OverlapCache& overlaps) {
+  const LayoutPtr layout = layouts.layout(waypoint);
   if (problem.source.partial() || problem.target.partial() || !layouts.consistent() ||
-      layout->largest() > limits.memory || (limits.layout_allowed && !limits.layout_allowed(*layout))) {
+      layout->largest() > limits.memory ||
+      (limits.layout_allowed && !limits.layout_allowed(*layout))) {
     return std::nullopt;
   }
   const LayoutPtr stops[3] = {layouts.layout(factored.from), layout, layouts.layout(factored.to)};
+  // Lower bounds on both halves: the first half must leave enough time for the second.
   Picos least[2];
   for (int i = 0; i < 2; ++i) {
     const Layout &from = *stops[i], &to = *stops[i + 1];
@@ -328,19 +358,19 @@ std::optional<Plan> search_via(const Type& place, const Problem& problem,
     lacks.node_recv_max = node_deficit_max(from, to, overlaps);
     least[i] = least_to_come(link, lacks, problem.item_size);
   }
-  Problem ways[2] = {problem, problem};
+  Problem halves[2] = {problem, problem};
   FactoredProblem types[2] = {factored, factored};
-  ways[0].target = ways[1].source = *layout;
-  types[0].to = types[1].from = place;
+  halves[0].target = halves[1].source = *layout;
+  types[0].to = types[1].from = waypoint;
   Plan whole;
   for (int i = 0; i < 2; ++i) {
     SearchLimits rest = limits;
     if (i == 0) rest.rounds /= 2;
     rest.upper_bound = limits.upper_bound - (i == 0 ? least[1] : whole.time);
     if (least[i] >= rest.upper_bound) return std::nullopt;
-    TypeLayouts own(ways[i], types[i], &layouts);
+    TypeLayouts own(halves[i], types[i], &layouts);
     limits.rounds -= rest.rounds;
-    const auto plan = search(ways[i], types[i], own, link, rest, overlaps);
+    const auto plan = search(halves[i], types[i], own, link, rest, overlaps);
     limits.rounds += rest.rounds;
     if (!plan) return std::nullopt;
     whole.time += plan->time;

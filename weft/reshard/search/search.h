@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cheapest way from one type to another through types whose parts fit, each a single round away
-// from the one before.
+// Finds the cheapest path from one type to another. Every edge of the path is one round, and every
+// type on it has parts that fit into memory.
 #pragma once
 
 #include <functional>
@@ -13,25 +13,27 @@
 namespace weft::reshard {
 
 struct SearchLimits {
-  std::int64_t memory = 0;  ///< elements that any device may hold at once
-  /// Rounds to price, at most, less those that were. The best plan found until then is returned.
+  std::int64_t memory = 0;  ///< most elements that any device may hold in a layout
+  /// The most rounds to price. search() subtracts those that it priced, so that the next search
+  /// continues with the rest. When none are left, the best plan so far is returned.
   std::int64_t rounds = 0;
-  /// What others have found: only what is cheaper is of interest.
+  /// The time of the best known plan: only cheaper plans are returned.
   Picos upper_bound = std::numeric_limits<Picos>::max();
-  /// See PlannerOptions.
+  /// See PlannerOptions::layout_allowed.
   std::function<bool(const Layout&)> layout_allowed;
 };
 
-/// A* over types. nullopt where nothing cheaper than the upper_bound was found, or where types do not tell
-/// the layouts of the problem. Deterministic.
+/// A* over types. Returns nullopt if no plan below the upper bound was found, or if types do not
+/// determine the layouts of the problem (see TypeLayouts::consistent()). Deterministic.
 std::optional<Plan> search(const Problem& problem, const FactoredProblem& factored,
                            TypeLayouts& layouts, const Link& link, SearchLimits& limits,
                            OverlapCache& overlaps);
 
-/// The same in two searches, with the waypoint given where the first ends and the second begins: a
-/// search that is cut short goes further from there. For a source without summands.
+/// The same in two searches: from the source to `waypoint`, and from there to the target. A search
+/// with few rounds gets further this way than one search from the source. nullopt also if an end is
+/// partial.
 std::optional<Plan> search_via(const Type& waypoint, const Problem& problem,
-                                   const FactoredProblem& factored, TypeLayouts& layouts,
-                                   const Link& link, SearchLimits& limits, OverlapCache& overlaps);
+                               const FactoredProblem& factored, TypeLayouts& layouts,
+                               const Link& link, SearchLimits& limits, OverlapCache& overlaps);
 
 }  // namespace weft::reshard

@@ -24,8 +24,8 @@ bool TypeLayouts::nodes_are_grids(std::uint8_t side) const {
     nodes += seen[node] ? 0 : 1;
     seen[node] = true;
   }
-  // Devices that differ in nothing but such factors share a node: as many nodes as there are such
-  // sets of devices have one each.
+  // Devices that differ only in factors within nodes share a node, so each node consists of whole
+  // sets of such devices. If there are as many nodes as sets, each node is one set.
   return nodes * divisor(factors_, common(all, factors_.intra_node)) == divisor(factors_, all);
 }
 
@@ -52,7 +52,7 @@ const TypeLayouts::End* TypeLayouts::frame_of(const Type& type, std::size_t dim)
   const End* frame = nullptr;
   for (const End& end : ends_) {
     if (end.type->side != type.side) continue;
-    if (end.type->dims[dim] == type.dims[dim]) return &end;  // an end is what it is
+    if (end.type->dims[dim] == type.dims[dim]) return &end;  // exactly the layout of the problem
     if (!frame && end.type->dims[dim].begins_with(type.dims[dim])) frame = &end;
   }
   return frame;
@@ -89,7 +89,9 @@ TypeLayouts::CutPtr TypeLayouts::make_cut(const Type& type, std::size_t dim) {
   const FactorList& list = type.dims[dim];
   const End* frame = frame_of(type, dim);
   const Layout& present = frame ? *frame->layout : present_on(type.side);
-  // Devices with the same digits have the same piece: one is made for each number they spell.
+  // Devices with the same digits hold the same piece. index_ is the number that a device's digits
+  // spell; one slot is made for each number that occurs. Devices without a part share the extra
+  // number `numbers`, whose slot is empty.
   auto made = std::make_shared<Cut>();
   const auto numbers = static_cast<std::int32_t>(divisor(factors_, list));
   index_.assign(present.devices(), 0);
@@ -131,7 +133,8 @@ TypeLayouts::CutPtr TypeLayouts::make_cut(const Type& type, std::size_t dim) {
 }
 
 void TypeLayouts::join(const Cut& end, Cut& made) {
-  // Each piece of the end once, to the slot of the first device that has it.
+  // Each piece of the end goes into one slot of the joined cut only, because devices that hold it
+  // have equal digits. So it is enough to look at the first device with each piece.
   std::vector<bool> taken(end.slots.size(), false);
   for (std::size_t device = 0; device < made.slot_of.size(); ++device) {
     const auto slot = static_cast<std::size_t>(end.slot_of[device]);
@@ -190,8 +193,9 @@ LayoutPtr TypeLayouts::make(const Type& type) {
   layout->node_grid = node_grid_[type.side];
   layout->group = groups(type, type.partial);
   layout->groups = static_cast<std::int32_t>(divisor(factors_, type.partial));
-  // Summands are numbered by the digits of all partial factors of the source; a type that has only
-  // some of them left has joined those that differ in the others.
+  // A summand's number is spelled by the digits of all partial factors of the source. A type with
+  // only some of these factors left has merged the summands that differ only in the others, so the
+  // group of a summand is spelled by the remaining digits.
   const FactorList& all = ends_[1].type->partial;
   const std::int64_t summands = divisor(factors_, all);
   layout->group_of_summand.assign(static_cast<std::size_t>(summands), 0);
@@ -199,7 +203,8 @@ LayoutPtr TypeLayouts::make(const Type& type) {
     const auto at = std::find(all.begin(), all.end(), factor) - all.begin();
     const std::int64_t stride = divisor(factors_, all, static_cast<std::size_t>(at) + 1);
     const std::int32_t radix = factors_.radix[factor];
-    // Digits count up and start again, each for as long as the less significant ones take.
+    // The digit of summand 0, 1, 2, ... counts up every `stride` summands and starts again at
+    // radix.
     std::int32_t digit = 0;
     std::int64_t left = stride;
     for (std::int32_t& group : layout->group_of_summand) {

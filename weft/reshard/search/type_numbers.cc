@@ -14,7 +14,7 @@ std::uint64_t hash_of(const Type& type) {
   NumberHash hash;
   const auto add_list = [&](const FactorList& list) {
     for (const Factor factor : list) hash.add(factor);
-    hash.add(0xff);
+    hash.add(0xff);  // the end of a list; no factor has this number
   };
   hash.add(static_cast<std::uint64_t>(type.side));
   for (const FactorList& list : type.dims) add_list(list);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types as small numbers: a search meets the same ones over and over, and keeps what it knows of
-// each in lists.
+// Numbers types 0, 1, 2, ... A search visits the same types many times and keeps what it knows of
+// each in arrays indexed by that number.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ using TypeNumber = std::int32_t;
 
 class TypeNumbers {
  public:
-  /// New or known. They count up from 0.
+  /// The number of a type. A type that is new gets the next number.
   TypeNumber of(const Type& type);
-  /// Valid until a new type comes.
+  /// The reference is valid until a new type is added.
   const Type& operator[](TypeNumber number) const { return types_[number]; }
   std::size_t size() const { return types_.size(); }
 
@@ -25,7 +25,7 @@ class TypeNumbers {
 
   std::vector<Type> types_;
   std::vector<std::uint64_t> hashes_;  ///< by number
-  std::vector<TypeNumber> table_;      ///< by hash, the next free place where that is taken
+  std::vector<TypeNumber> table_;      ///< hash table with linear probing
 };
 
 }  // namespace weft::reshard
