@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipeline plans against others' and against all there are, and how long planning takes. Bars:
-//   PipeDream's values on its graphs within 1e-6 s, in 1/50 of its time (its seconds were measured
-//   on a machine of two cores); vgg-19 in four stages as all splits tried one by one; never worse
-//   than SPP's order and bottleneck plans; on up to eight devices no worse than the best of all
-//   orders of the devices; 64 layers on 16 devices planned again in 100 ms; 1,000 layers on 1,024
-//   devices in 60 s and 2 GB.
-// Processor time, since the machine may be busy. Exit status: 0 the bars hold, 1 they do not.
+// Compares pipeline plans with those of other planners and with exhaustive search, and measures how
+// long planning takes. Bars:
+//   * PipeDream's values on its own graphs: equal within 1e-6 s, in at most 1/50 of PipeDream's
+//   time
+//     (its times were measured on a machine with two cores).
+//   * vgg-19 in four stages: equal to the best of all splits.
+//   * Other clusters: never worse than SPP's device order and bottleneck plans.
+//   * Up to eight devices: no worse than SPP's plans along the best of all orders of the devices.
+//   * Speed: 64 layers on 16 devices in 100 ms; 1,000 layers on 1,024 devices in 60 s and 2 GB.
+// Times are processor times, because the machine may be busy. Exit status: 0 if the bars hold,
+// else 1.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,7 +43,7 @@ double now_ms() {
 
 double ms(weft::Nanos time) { return static_cast<double>(time) * 1e-6; }
 
-/// Prints the verdict of a line and remembers whether all were good.
+/// Ends each line of the report with its verdict and remembers whether all bars held.
 struct Bars {
   bool held = true;
   void line(bool good) {
@@ -50,7 +54,7 @@ struct Bars {
 
 struct Anchor {
   const char* graph;
-  double value[4], seconds[4];  ///< of PipeDream; 0: it did not end in 300 s
+  double value[4], seconds[4];  ///< PipeDream's; value 0: it did not finish within 300 s
 };
 
 constexpr Anchor kAnchors[] = {
@@ -93,8 +97,8 @@ void pipedream(Bars& bars) {
   }
 }
 
-/// A graph of the shape of Inception v3, with its second head: branches that can be cut in many
-/// ways. Times and sizes are made up.
+/// A graph with the shape of Inception v3 and its auxiliary head. Its branches can be cut in many
+/// ways. Times and sizes are random.
 class InceptionShape {
  public:
   Profile made() {
@@ -132,7 +136,7 @@ class InceptionShape {
     return next;
   }
   std::int32_t pool(std::int32_t from) { return joined({from}); }
-  /// Each with its normalisation and what follows.
+  /// Each convolution is followed by its normalization and activation.
   std::int32_t convolutions(std::int32_t at, int count) {
     for (int i = 0; i < 3 * count; ++i) at = joined({at});
     return at;
@@ -147,7 +151,7 @@ class InceptionShape {
   Profile profile_;
 };
 
-/// Graphs that can be cut in more ways than PipeDream, or a table of pairs, comes to an end with.
+/// A graph with so many cuts that neither PipeDream nor a table over pairs of cuts finishes.
 void pipedream_branches(Bars& bars) {
   const Profile profile = InceptionShape().made();
   for (const std::int32_t machines : {4, 16}) {
@@ -168,6 +172,7 @@ Task task_of(const Profile& profile, Cluster cluster, Micro micro_batches) {
   return task;
 }
 
+/// The best step over all splits into stages with one device each, under 1F1B.
 weft::Nanos all_splits(const Task& task, std::int32_t stages) {
   Evaluator evaluator(task, {"1f1b"});
   weft::Nanos best = kNoStep;
@@ -216,7 +221,7 @@ void splits(Bars& bars) {
   }
 }
 
-/// SPP's plans along every order of the devices, each timed with all schedules.
+/// The best step of SPP's plans along every order of the devices, timed with all schedules.
 weft::Nanos all_orders(const Task& task) {
   Evaluator evaluator(task, plan_schedules());
   std::vector<std::int32_t> order(task.cluster.devices);
@@ -232,12 +237,14 @@ weft::Nanos all_orders(const Task& task) {
   return best;
 }
 
-/// Gaps of one kind of cluster.
+/// Sums of the gaps to the lower bound over one kind of cluster, in per cent.
 struct Gaps {
   double one_stage = 0, all = 0;
   int count = 0;
 };
 
+/// One line of the table: one-stage-per-device plans and shared plans against SPP, and with
+/// `orders` against all orders of the devices.
 void links(Bars& bars, Gaps& gaps, const std::string& name, const Task& task, bool orders) {
   PlannerOptions one_stage;
   one_stage.chunks = 1;
@@ -268,7 +275,7 @@ void links(Bars& bars, Gaps& gaps, const std::string& name, const Task& task, bo
 
 void print(const char* name, const Gaps& gaps) {
   if (gaps.count == 0) return;
-  std::printf("%-36s mean gap %.2f%% with one stage a device, %.2f%% with several\n", name,
+  std::printf("%-36s mean gap %.2f%% with one stage per device, %.2f%% with several\n", name,
               gaps.one_stage / gaps.count, gaps.all / gaps.count);
 }
 
@@ -333,14 +340,14 @@ void speed(Bars& bars) {
 
 }  // namespace
 
-/// With arguments: only these parts.
+/// Arguments select parts: pipedream, splits, clusters, speed. Without arguments all parts run.
 int main(int argc, char** argv) {
   const auto wanted = [&](const std::string& part) {
     return argc < 2 || std::find(argv + 1, argv + argc, part) != argv + argc;
   };
   Bars bars;
   if (!fs::exists(kShared)) {
-    std::printf("left out: profiles and clusters are not in ../shared/pipelines\n");
+    std::printf("skipped: there are no profiles and clusters in ../shared/pipelines\n");
   } else {
     if (wanted("pipedream")) {
       pipedream(bars);

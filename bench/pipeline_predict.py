@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted against measured steps of recorded pipelines under other schedules.
+"""Compares predicted with measured steps of recorded pipelines under other schedules.
 
 Usage: pipeline_predict.py [FOLDER] [--weft COMMAND] [--links]
 
-FOLDER holds NAME.truth.json and NAME-rR.json.gz, one a rank, as recordings of
-torch.distributed.pipelining do: the job is recorded once with 1F1B and timed without profiler under
-each variant. A prediction is held to `pipelined_ms`, steps back to back. Ends with 1 where one is
-further off than its bar.
+FOLDER holds NAME.truth.json and one recording NAME-rR.json.gz per rank R of a job with
+torch.distributed.pipelining. Each job was recorded once with 1F1B and timed without profiler under
+each variant. Predictions are compared with `pipelined_ms`, the time of steps that run back to back.
+Exit status: 1 if an error exceeds the bar of its variant, else 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIANTS = {
-    # variant: schedule, micro-batches, bar (None: shown only; its truth differs by more from itself)
+    # variant: schedule, micro-batches, bar. None: no bar, because repeated measurements of this
+    # variant differ by more than the errors of the others.
     "base": ("1f1b", 8, None),
     "base_again": ("1f1b", 8, None),
     "gpipe": ("gpipe", 8, 0.06),
@@ -42,7 +43,7 @@ def main() -> int:
     default = ROOT.parent / "shared/traces/h200-nccl"
     parser.add_argument("folder", nargs="?", type=Path, default=default)
     parser.add_argument("--weft", default=str(ROOT / "build/weft"))
-    parser.add_argument("--links", action="store_true", help="with send_recv-wN.json of the folder")
+    parser.add_argument("--links", action="store_true", help="use send_recv-wN.json of the folder")
     options = parser.parse_args()
     truths = sorted(options.folder.glob("pp-*.truth.json"))
     if not truths:

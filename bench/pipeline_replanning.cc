@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long it takes to plan 64 layers on 16 devices again, over everything that may be asked: kinds
-// of profiles, kinds of clusters, numbers of micro-batches and limits of memory, all with each
-// other. Bars: 100 ms each, and no plan worse than SPP's. Processor time, the least of three where
-// the first is above the bar, since the machine may be busy.
+// Measures how long it takes to replan 64 layers on 16 devices, over all combinations of profiles,
+// clusters, numbers of micro-batches and memory limits. Bars: 100 ms per planning, and no plan
+// worse than SPP's. Times are processor times. If the first one is above the bar, the least of
+// three counts, because the machine may be busy.
 //   pipeline_replanning [every=N] [only=TEXT] [list=FILE]
-// every=N takes each N-th input, only=TEXT those whose names have it; list=FILE writes a line an
-// input (name, ms, step, bound, order, stages), so that two builds can be compared. Exit status: 0
-// the bars hold, 1 they do not.
+// every=N takes each N-th input. only=TEXT takes the inputs whose names contain TEXT. list=FILE
+// writes one line per input (name, ms, step, bound, schedule, stages), so that two builds can be
+// compared. Exit status: 0 if the bars hold, else 1.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ using namespace weft::pipeline;
 namespace fs = std::filesystem;
 
 constexpr std::int32_t kLayers = 64, kDevices = 16;
-constexpr double kBar = 100;
+constexpr double kBar = 100;  ///< milliseconds
 const fs::path kShared = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "pipelines";
 
 double now_ms() {
@@ -52,8 +52,9 @@ Profile chain_of(std::vector<Layer> layers) {
   return profile;
 }
 
-/// Layers cut into equal parts, the longest first, or neighbours joined, the shortest first, until
-/// there are 64. What a cut of a graph carries becomes the output of the layer before it.
+/// Turns a profile into a chain of 64 layers: halves the longest layer, or merges the pair of
+/// neighbours that takes the least time, until there are 64. The output of each layer is what a cut
+/// of the original graph behind it would send.
 Profile with_64_layers(const Profile& real) {
   const LayerChain chain = layer_chain(real);
   std::vector<Layer> layers;
@@ -92,6 +93,7 @@ Profile with_64_layers(const Profile& real) {
   return chain_of(std::move(layers));
 }
 
+/// Random layers, each modified by `change`.
 Profile changed(unsigned seed, const std::function<void(Layer&, std::mt19937&)>& change) {
   std::mt19937 random(seed);
   Profile profile = random_layers(random, kLayers);
@@ -99,7 +101,7 @@ Profile changed(unsigned seed, const std::function<void(Layer&, std::mt19937&)>&
   return profile;
 }
 
-/// Equal blocks between a light first and a heavy last layer.
+/// A transformer: equal blocks between a light embedding and a heavy head.
 Profile transformer() {
   std::vector<Layer> layers(kLayers);
   for (Layer& layer : layers) {
@@ -162,7 +164,7 @@ std::vector<Named<Profile>> profiles() {
   return all;
 }
 
-/// A grid of four by four with links between neighbours only.
+/// A four-by-four grid of devices with links between neighbours only.
 Cluster grid() {
   Cluster cluster = uniform_cluster(kDevices, 0);
   for (std::int32_t i = 0; i < kDevices; ++i) {
@@ -197,8 +199,8 @@ std::vector<Named<Cluster>> clusters() {
   return all;
 }
 
-/// Of one device, in parts of what an even share of the model takes: its state, and so many
-/// micro-batches of what they keep.
+/// A memory limit. A device gets `state` times an even share of the model's parameter state, plus
+/// `kept` times an even share of the activations of one micro-batch.
 struct Memory {
   const char* name;
   double state = 0, kept = 0;
@@ -303,7 +305,9 @@ int main(int argc, char** argv) {
     if (argument.starts_with("only=")) only = argument.substr(5);
     if (argument.starts_with("list=")) list = std::fopen(argument.c_str() + 5, "w");
   }
-  if (!fs::exists(kShared)) std::printf("left out: profiles and clusters of ../shared/pipelines\n");
+  if (!fs::exists(kShared)) {
+    std::printf("skipped: the profiles and clusters of ../shared/pipelines\n");
+  }
   Bench bench(list);
   std::size_t number = 0;
   const auto all_clusters = clusters();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans on devices that have hardly the memory for them: from the least that any plan with one
-// stage a device fits into to twice as much. Each plan is held to what else there is: plans of all
-// rivals, plans for one order of micro-batches alone, and a planning with many times the effort.
+// Measures the quality of plans under tight memory limits: from the least memory into which some
+// plan with one stage per device fits, up to twice as much. Each plan is compared with the plans of
+// all rivals, with plans made for a single schedule, and with a plan made with far more effort.
 //   pipeline_tight [tasks=N] [only=TEXT] [list=FILE]
-// only=TEXT takes inputs whose names have it; list=FILE writes a line an input.
-// Bar: no plan takes longer than that of a rival, or one planned for one order alone. Processor
-// time. Exit status: 0 the bar holds, 1 it does not.
+// only=TEXT takes the inputs whose names contain TEXT. list=FILE writes one line per input.
+// Bar: no plan is longer than that of a rival or one made for a single schedule. Times are
+// processor times. Exit status: 0 if the bar holds, else 1.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,8 +25,9 @@ using namespace weft::pipeline;
 using weft::Bytes;
 using weft::Nanos;
 
+/// Memory as a multiple of the least that fits.
 constexpr double kSlacks[] = {1.0, 1.05, 1.15, 1.3, 1.6, 2.0};
-constexpr std::int64_t kManyOps = 40'000'000;
+constexpr std::int64_t kManyOps = 40'000'000;  ///< effort of the long planning
 
 double now_ms() {
   timespec time{};
@@ -34,7 +35,7 @@ double now_ms() {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
-/// Layers of any kind on 8 or 16 devices, alike or not.
+/// Random layers on 8 or 16 devices with equal or unequal links, speeds and memories.
 Task random_tight_task(std::mt19937& random) {
   const std::int32_t devices = number_in(random, 0, 2) == 0 ? 8 : 16;
   Profile profile =
@@ -57,6 +58,7 @@ Task random_tight_task(std::mt19937& random) {
   return task;
 }
 
+/// The task with its relative memory sizes multiplied by `unit` bytes.
 Task with_memory(const Task& task, double unit) {
   Task scaled = task;
   for (Bytes& memory : scaled.cluster.memory) {
@@ -65,7 +67,8 @@ Task with_memory(const Task& task, double unit) {
   return scaled;
 }
 
-/// The least unit of memory that a plan is known for, but for a thousandth.
+/// The least unit of memory for which a plan is found, to within a thousandth. Bisects on a
+/// logarithmic scale.
 double least_unit(const Task& task) {
   double low = 0, high = 1e12;
   while (high > low * 1.001 + 1) {
@@ -76,6 +79,7 @@ double least_unit(const Task& task) {
   return high;
 }
 
+/// The best of the plans to compare with, and where it comes from.
 struct Found {
   Nanos step = kNoStep;
   std::string name;
@@ -89,7 +93,8 @@ weft::Result<Evaluated> planned(const Task& task, const PlannerOptions& options)
   return std::move(plan.plan);
 }
 
-/// Mean and worst of how much longer plans take than others, for one slack.
+/// Statistics for one slack: sums of logarithms (for geometric means) and maxima of the ratio of
+/// the planned step to the best other step, to the best step with more effort, and gaps to bounds.
 struct Row {
   double logs = 0, most = 1, more_logs = 0, most_more = 1, gaps = 0, one_stage_gaps = 0;
   double longest_ms = 0;
@@ -168,8 +173,8 @@ int main(int argc, char** argv) {
     }
   }
   std::printf(
-      "%d tasks; how much longer plans take than the best of rivals and single orders, and "
-      "than that with more effort; gaps to bounds\n",
+      "%d tasks; ratio of the planned step to the best of rivals and single schedules, and to the "
+      "best found with more effort; gaps to bounds\n",
       tasks);
   std::printf(
       "slack  plans  none  worse   mean    most  | effort: mean  most  | gap  one stage  "

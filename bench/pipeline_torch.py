@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of `weft pipeline`, run by weft.torch.pipeline on hosts with unequal links, against torch's own.
+"""Compares plans of `weft pipeline` with torch's own schedules on hosts with unequal links.
 
     .venv/bin/python bench/pipeline_torch.py [WEFT] [--repeats 9] [--only TEXT]
         [--markdown docs/reference/pipeline-torch.md]
 
-The whole way, for each model and each set of links: `weft record` and `weft pipeline profile` tell the
-layers, `weft pipeline` plans, and four gloo ranks run the plan, torch's GPipe, 1F1B and interleaved 1F1B
-with even cuts, and even cuts in Weft's runtime. They take turns within one set of processes; a time is
-that of the slowest rank, and the median of repeats counts. Layers hold instead of computing, as four
-ranks have two cores here. Exit status: 0 the bars hold, 1 they do not, 4 there is no .venvs/torch. Without
-root there are no hosts with links of their own, and all ranks talk over loopback.
+For each model and each set of links the benchmark goes the whole way from recording to running:
+`weft record` and `weft pipeline profile` measure the layers, `weft pipeline` makes a plan, and four gloo
+ranks run the plan (in weft.torch.pipeline), torch's GPipe, 1F1B and interleaved 1F1B with even cuts, and
+even cuts in Weft's runtime. All of them run in turn in the same processes. A time is that of the slowest
+rank; the median over the repeats counts. The four ranks share two cores, so layers sleep instead of
+computing.
+Exit status: 0 if the bars hold, 1 if not, 4 if there is no .venvs/torch. Creating hosts with links of
+their own needs root; without root all ranks communicate over loopback.
 """
 
 from __future__ import annotations
@@ -33,17 +35,17 @@ sys.path.insert(0, str(ROOT))
 
 MODELS = ("transformer", "convolutions")
 MICROBATCHES = 8
-# Mbit/s of each host's link to the switch.
+# Mbit/s of the link between each host and the switch.
 LINKS: dict[str, tuple[int, ...]] = {
     "one slow host": (1000, 1000, 200, 1000),
     "four speeds": (400, 1000, 150, 600),
 }
 LOOPBACK: dict[str, tuple[int, ...]] = {"loopback": (8000, 8000, 8000, 8000)}
-PAYLOAD = 1448 / 1514  # of an Ethernet frame
-LATENCY_US = 200  # gloo's, from ready to ready
-BAR = 10.0  # per cent between measured and predicted
+PAYLOAD = 1448 / 1514  # share of the payload in an Ethernet frame
+LATENCY_US = 200  # of gloo, from the sender being ready to the receiver being ready
+BAR = 10.0  # largest difference between measured and predicted step, in per cent
 RIVALS = ("gpipe", "1f1b", "interleaved")
-EVEN = ("gpipe", "1f1b")  # run by Weft as well
+EVEN = ("gpipe", "1f1b")  # schedules that also run in Weft's runtime, with even cuts
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Row:
 
 
 def cluster(name: str, megabits: tuple[int, ...]) -> dict[str, Any]:
-    """As the planner takes it: whatever a host sends to all others shares its link."""
+    """The cluster as the planner reads it. All messages of a host share its link to the switch."""
     rates = [m * 1e6 / 8 * PAYLOAD for m in megabits]
     all_of = range(len(rates))
     return {
@@ -88,7 +90,7 @@ def cluster(name: str, megabits: tuple[int, ...]) -> dict[str, Any]:
 
 
 def even(plan: dict[str, Any], schedule: str) -> dict[str, Any]:
-    """The same model on the same devices, with as many layers a stage and a usual order."""
+    """The same model on the same devices, with equally many layers per stage and a standard schedule."""
     devices, layers = plan["cluster"]["devices"], [layer["id"] for layer in plan["layers"]]
     ends = [len(layers) * (stage + 1) // devices for stage in range(devices)]
     stage = {
@@ -133,7 +135,7 @@ class Bench:
         self.path = str(weft_alone(folder / "path"))
 
     def profile(self, model: str) -> Path:
-        """From a recording on one device."""
+        """Makes the profile of a model from a recording on one device."""
         recording, profile = self.folder / model, self.folder / f"{model}.json"
         if not profile.exists():
             run([self.weft, "record", "-o", recording, "--stacks", "--steps", "8..12", "-q", "--",
@@ -163,7 +165,7 @@ class Bench:
         return Row(model, links, stages, predicted, found["ms"], found["torch"])
 
     def simulated(self, plan: Path) -> float:
-        """Its step, in ms, whatever the file itself says."""
+        """The simulated step in ms. `export` simulates anew and ignores the step in the file."""
         words = [self.weft, "pipeline", "export", plan, "--to", "json"]
         return float(json.loads(run(words))["step"]) / 1e6
 
@@ -210,21 +212,21 @@ def show(row: Row) -> None:
 PAGE = """# Pipelines in PyTorch, measured
 
 `bench/pipeline_torch.py --markdown` writes this page: steps of {microbatches} micro-batches on four gloo ranks, torch {torch},
-{where}, medians of {repeats} steps that take turns, in ms. Layers come from `weft record` and `weft pipeline
-profile`, plans from `weft pipeline`; [weft.torch.pipeline](../guide/pipeline-torch.md) runs them. GPipe, 1F1B and interleaved are
-torch's own classes with as many layers in every stage. As four ranks have {cores} cores, layers hold for their time
-instead of computing; messages, gradients and all-reduces are real.
+{where}, medians over {repeats} steps, in ms; all variants run in turn. The layers were measured by `weft record` and `weft
+pipeline profile`, and planned by `weft pipeline`; [weft.torch.pipeline](../guide/pipeline-torch.md) runs the plans. GPipe, 1F1B
+and interleaved are torch's own classes with equally many layers in every stage. The four ranks share {cores} cores, so
+layers sleep for their time instead of computing; messages, gradients and all-reduces are real.
 
-**{holds} of {count}: within {bar:g} % of the prediction and faster than all three. Off by {off:.1f} % at most; the fastest of the
-three takes {least:.2f} to {most:.2f} times as long.**
+**{holds} of {count} plans are within {bar:g} % of the prediction and faster than all three. The largest error is {off:.1f} %. The
+fastest of the three takes {least:.2f} to {most:.2f} times as long as the plan.**
 
-| model | links, Mbit/s | stages: layers on devices | predicted | plan | off | GPipe | 1F1B | interleaved |
+| model | links, Mbit/s | stages: layers on devices | predicted | plan | error | GPipe | 1F1B | interleaved |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 AFTER = """
-How much of that is the runtime? The same even cuts and orders, run by torch and by Weft, whose messages never hold up
-compute, with the step that is predicted for them:
+How much of that does the runtime contribute? The table shows the same even cuts and schedules, run by torch and by
+Weft, together with their predicted steps. In Weft's runtime messages never block compute.
 
 | model | links | GPipe: torch | Weft | predicted | 1F1B: torch | Weft | predicted |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -258,11 +260,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("weft", nargs="?", type=Path, default=ROOT / "build" / "weft")
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--only", default="", help='cases with this in them, as "transformer, one"')
-    parser.add_argument("--markdown", type=Path, help="file for the page of figures")
+    parser.add_argument("--only", default="", help='only cases that contain this text, e.g. "transformer, one"')
+    parser.add_argument("--markdown", type=Path, help="write the page of figures to this file")
     options = parser.parse_args()
     if not PYTHON.exists():
-        print("left out: no .venvs/torch, see tools/frameworks.sh torch", file=sys.stderr)
+        print("skipped: there is no .venvs/torch; run tools/frameworks.sh torch", file=sys.stderr)
         return 4
     testbed = os.geteuid() == 0
     links = LINKS if testbed else LOOPBACK

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of bench/pipeline_torch.py run: models whose layers take time instead of computing.
+"""The program that each rank of bench/pipeline_torch.py runs: models whose layers sleep.
 
-Four ranks share two cores here, so each layer holds for as long as it would compute, puts out as many
-bytes, and has parameters with gradients of their real sizes. Everything else is real: autograd, messages,
-gradients. A replica with half of the samples holds for half of the time.
+Four ranks share two cores, so a layer sleeps for as long as it would compute. It returns an output of
+the real size and has parameters and gradients of the real sizes. Everything else is real: autograd,
+messages, gradients. A replica with half of the samples sleeps for half of the time.
 
-    pipeline_torch_job.py record MODEL                 trains it on one device, for `weft record`
-    pipeline_torch_job.py MODEL REPEATS NAME=PLAN...   times plans and torch's schedules, on all ranks
+    pipeline_torch_job.py record MODEL                 trains MODEL on one device, for `weft record`
+    pipeline_torch_job.py MODEL REPEATS NAME=PLAN...   times plans and torch's schedules on all ranks
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-SAMPLES = 12  # of a micro-batch: divided by 2, 3 and 4 replicas alike
+SAMPLES = 12  # per micro-batch; divisible by 2, 3 and 4 replicas
 MICROBATCHES = 8
 WARM_UP = 2
 
-# Forward and backward in ms, KiB put out, KiB of parameters.
+# Per layer: forward in ms, backward in ms, output in KiB, parameters in KiB.
 MODELS: dict[str, list[tuple[float, float, int, int]]] = {
-    # Equal blocks between an embedding that is light and a head that is not.
+    # Equal blocks between a light embedding and a heavy head.
     "transformer": [(2, 3, 768, 3072), *[(9, 18, 768, 1024)] * 10, (24, 48, 12, 3072)],
-    # Early layers put out much, late ones hold most parameters.
+    # Early layers have large outputs; late layers have most of the parameters.
     "convolutions": [
         (12, 24, 2400, 12), (18, 36, 2400, 48), (10, 20, 1200, 96), (14, 28, 1200, 192), (8, 16, 600, 384),
         (12, 24, 600, 768), (8, 16, 300, 768), (8, 16, 300, 1536), (5, 10, 96, 1536), (4, 8, 12, 4096),
@@ -45,9 +45,9 @@ def ones(rows: int, columns: int) -> Tensor:
     return torch.ones(rows, columns)
 
 
-class Hold(torch.autograd.Function):  # type: ignore[misc]
-    """Time passes, an output of the right size is there, and every parameter gets a gradient. What is put
-    out is always the same memory: filling it anew would be work, which does not halve with the samples."""
+class Sleep(torch.autograd.Function):  # type: ignore[misc]
+    """Sleeps for the time of a layer, returns an output of the right size and gives every parameter a
+    gradient. All outputs share one buffer, because filling a new buffer would take compute time."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, layer: Layer) -> Tensor:
@@ -69,8 +69,8 @@ class Layer(nn.Module):  # type: ignore[misc]
         self.weight = nn.Parameter(torch.zeros(kib * 1024 // 4))
 
     def forward(self, x: Tensor) -> Tensor:
-        held: Tensor = Hold.apply(x, self.weight, self)
-        return held
+        output: Tensor = Sleep.apply(x, self.weight, self)
+        return output
 
 
 def model_of(name: str) -> nn.Sequential:
@@ -92,13 +92,13 @@ def record(name: str) -> None:
 
 
 def even_cuts(layers: list[nn.Module], stages: int) -> list[nn.Sequential]:
-    """As many layers a stage."""
+    """Cuts the layers into stages with equally many layers."""
     ends = [len(layers) * (stage + 1) // stages for stage in range(stages)]
     return [nn.Sequential(*layers[begin:end]) for begin, end in zip([0, *ends], ends)]
 
 
 def torch_schedule(name: str, model: str, rounds: int) -> Any:
-    """One of torch's own, with even cuts: stages r, r + world ... on rank r."""
+    """A schedule class of torch with even cuts. Rank r has the stages r, r + world, ..."""
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.schedules import get_schedule_class
 
@@ -114,10 +114,10 @@ def torch_schedule(name: str, model: str, rounds: int) -> Any:
     return made, [p for stage in stages for p in stage.submod.parameters()]
 
 
-def ways(
+def variants(
     model: str, plans: dict[str, str]
 ) -> dict[str, tuple[Callable[[], object], list[nn.Parameter]]]:
-    """What takes a step, and the parameters it gives gradients to."""
+    """For each variant: a function that runs one step, and the parameters that get gradients."""
     import weft.torch
 
     rank, world = dist.get_rank(), dist.get_world_size()
@@ -145,7 +145,7 @@ def ways(
 
 def compare(model: str, repeats: int, plans: dict[str, str]) -> None:
     dist.init_process_group("gloo")
-    found = ways(model, plans)
+    found = variants(model, plans)
     times: dict[str, list[float]] = {name: [] for name in found}
     for turn in range(WARM_UP + repeats):
         for name, (step, parameters) in found.items():
@@ -165,8 +165,9 @@ def compare(model: str, repeats: int, plans: dict[str, str]) -> None:
 
 
 def keep_time() -> None:
-    """Devices of a real cluster do not wait for other programs of this machine: a hold ends in time.
-    Ranks sleep most of the time, so nobody else is kept from working."""
+    """Gives the rank real-time priority, so that a sleep ends on time although other programs run.
+    Devices of a real cluster would not wait for those programs either. Ranks sleep most of the time,
+    so they hardly slow other programs down."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:

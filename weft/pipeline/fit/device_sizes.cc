@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts per size for the search (Left), and the devices behind the counts for the result (Taker).
+// Both take devices by the same rule, so the devices of a finished plan can be assigned at the end.
 #include "weft/pipeline/fit/device_sizes.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace weft::pipeline {
 DeviceSizes::DeviceSizes(const Cluster& cluster) {
   std::map<Bytes, std::vector<std::int32_t>> sizes;
   const std::vector<Bytes> memory = memory_limits(cluster);
-  // The last ones are taken first.
+  // Taker pops devices from the back, so they are listed in descending order.
   for (std::int32_t d = cluster.devices; d-- > 0;) sizes[memory[d]].push_back(d);
   for (auto& [size, devices] : sizes) {
     memory_.push_back(size);
@@ -46,6 +48,7 @@ Bytes DeviceSizes::largest(const Left& left) const {
   return 0;
 }
 
+// A double, because the memory of a device without limit is the largest integer.
 double DeviceSizes::room(const Left& left, Bytes least) const {
   double sum = 0;
   for (std::size_t i = left.size(); i-- > 0 && memory_[i] >= least;) {

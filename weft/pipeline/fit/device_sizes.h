@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices by the memory they have, for plans that only have to fit: how many are left of each size.
+// Counts devices by the size of their memory. Searches for plans that only have to fit need not
+// distinguish devices of equal memory, so their state is the number of devices left of each size.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace weft::pipeline {
 
 class DeviceSizes {
  public:
-  using Left = std::u16string;  ///< by size, the smallest first
+  /// Devices left per size, the smallest size first. A string, because it serves as a hash key.
+  using Left = std::u16string;
 
   explicit DeviceSizes(const Cluster& cluster);
 
@@ -19,15 +21,16 @@ class DeviceSizes {
   Bytes memory(std::int32_t size) const { return memory_[size]; }
   Left all() const;
 
-  /// Devices of this size and larger ones.
+  /// The number of devices left of this size or larger.
   static std::int32_t from(const Left& left, std::int32_t size);
-  /// The smallest ones from a size on: whoever has one of that size needs no larger others.
+  /// Takes the smallest devices left that have at least this size. The smallest device of a group
+  /// limits the group, so larger ones would be wasted.
   static void take(Left& left, std::int32_t size, std::int32_t devices);
-  Bytes largest(const Left& left) const;  ///< 0 where none is left
-  /// Of all that hold `least`, together.
+  Bytes largest(const Left& left) const;  ///< memory of the largest device left; 0 if none is left
+  /// Total memory of the devices left that have at least `least`.
   double room(const Left& left, Bytes least) const;
 
-  /// The devices themselves, in the order in which sizes are taken.
+  /// Repeats the same calls of take() and returns the actual devices.
   class Taker {
    public:
     explicit Taker(const DeviceSizes& sizes) : devices_(sizes.devices_) {}
@@ -38,8 +41,8 @@ class DeviceSizes {
   };
 
  private:
-  std::vector<Bytes> memory_;                       ///< rising
-  std::vector<std::vector<std::int32_t>> devices_;  ///< of each size
+  std::vector<Bytes> memory_;                       ///< the sizes in increasing order
+  std::vector<std::vector<std::int32_t>> devices_;  ///< the devices of each size
 };
 
 }  // namespace weft::pipeline

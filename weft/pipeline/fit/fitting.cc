@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Beam search over stages, for plans with one stage per device. Each level appends one stage to the
+// partial plans of the previous level and keeps at most `width` of the results, those with the most
+// memory to spare. If the search finds no plan but has dropped partial plans, it starts again with
+// eight times the width. Dominance keeps levels small: of partial plans with the same devices left,
+// only the one that has placed the most layers can be of use.
 #include "weft/pipeline/fit/fitting.h"
 
 #include <algorithm>
@@ -11,8 +16,8 @@
 namespace weft::pipeline {
 namespace {
 
-/// Micro-batches that stage `s` of `count` keeps at once, in an order that looks at no limits; 1
-/// where it does.
+/// How many micro-batches stage `s` of `count` must hold at once under a schedule. A schedule that
+/// adapts to memory limits can pass micro-batches one by one, so it needs room for one only.
 Micro alive_in(const std::string& schedule, std::int32_t s, std::int32_t count, Micro micros) {
   if (schedule == "gpipe") return micros;
   if (schedule == "zb-h1") return std::min(count, micros);
@@ -20,17 +25,19 @@ Micro alive_in(const std::string& schedule, std::int32_t s, std::int32_t count, 
   return 1;
 }
 
-bool looks_at_memory(const std::string& schedule) {
+/// Whether the schedule adapts to memory limits. The others follow a fixed pattern.
+bool adapts_to_memory(const std::string& schedule) {
   return schedule != "gpipe" && schedule != "zb-h1" && schedule != "interleaved" &&
          schedule != "zb-v" && schedule != "dualpipe-v";
 }
 
-constexpr double kRounding = 1e-9;  ///< of sums of bytes
+constexpr double kRounding = 1e-9;  ///< relative rounding error allowed for sums of bytes
 
-/// Stage by stage from the first layer on, each as long as its devices can hold it.
+/// Builds plans from the first layer on; each stage is as long as its devices can hold it.
 class Search {
  public:
-  /// `schedule`: its order; empty: any. Orders that look at no limits need the number of stages.
+  /// With an empty `schedule` any order of micro-batches is allowed. For a fixed pattern the number
+  /// of stages must be given, because the memory that a stage needs depends on it.
   Search(const Task& task, const FittingLimits& limits, std::int32_t stages, std::string schedule)
       : task_(task),
         sizes_(task.cluster),
@@ -44,6 +51,7 @@ class Search {
       const StageNeed whole = stage_need(task, i, i + 1, 1);
       const StageNeed least = stage_need(task, i, i + 1, replicas_);
       for (std::int32_t size = 0; size < sizes_.count(); ++size) {
+        // Whether the layer fits only on devices of this size or larger.
         const bool needs = size == 0 || least.state + least.kept > sizes_.memory(size - 1);
         rest_[at(i, size)] =
             rest_[at(i + 1, size)] + (needs ? static_cast<double>(whole.state + whole.kept) : 0);
@@ -51,7 +59,7 @@ class Search {
     }
   }
 
-  /// Ever more parts of plans side by side, until all are there or the effort is spent.
+  /// Widens the beam until a plan is found, nothing was dropped, or the effort is spent.
   Fitting run() {
     Fitting fitting;
     for (std::size_t width = 1;; width *= 8) {
@@ -69,16 +77,16 @@ class Search {
  private:
   struct Part {
     DeviceSizes::Left left;
-    std::int32_t reached = 0;  ///< layers
-    double slack = 0;          ///< memory left beyond what the layers left need
+    std::int32_t reached = 0;  ///< number of layers placed
+    double slack = 0;          ///< memory of the devices left, less what the layers left need
     std::int32_t parent = -1, size = 0, replicas = 0;
   };
   std::size_t at(std::int32_t layer, std::int32_t size) const {
     return static_cast<std::size_t>(layer) * sizes_.count() + size;
   }
 
-  /// Layers that only devices of some size and larger ones hold need the room of these. False: they
-  /// have less.
+  /// For each size: the layers left that fit only on devices of that size or larger must find
+  /// enough memory on such devices. Returns false if they do not. Sets the slack of the part.
   bool has_room(Part& part) const {
     double room = 0;
     for (std::int32_t size = sizes_.count(); size-- > 0;) {
@@ -87,14 +95,17 @@ class Search {
       if (need == 0) continue;
       if (room < (1 - kRounding) * need) return false;
       part.slack = room - need;
-      if (need == rest_[at(part.reached, 0)]) break;  // smaller ones hold no layer
+      // All layers left are counted already, so no layer fits on smaller devices.
+      if (need == rest_[at(part.reached, 0)]) break;
     }
     return true;
   }
 
-  /// Longer is better only where what a stage keeps does not depend on where it starts.
-  bool is_exact() const { return schedule_.empty() || looks_at_memory(schedule_); }
+  /// Whether an exhausted search is a proof. The dominance rule assumes that the memory need of a
+  /// stage does not depend on its position, which does not hold for fixed patterns.
+  bool is_exact() const { return schedule_.empty() || adapts_to_memory(schedule_); }
 
+  /// One beam search. Returns the part that is a complete plan, or -1.
   std::int32_t go(std::size_t width) {
     parts_.clear();
     best_.clear();
@@ -113,7 +124,7 @@ class Search {
         all_ = false;
         return -1;
       }
-      // Another with the same devices may have reached more since.
+      // Drop parts that a later part with the same devices left has overtaken.
       std::erase_if(next_, [&](std::int32_t p) { return best_.at(parts_[p].left).second != p; });
       if (next_.size() > width) {
         all_ = false;
@@ -128,14 +139,16 @@ class Search {
     return -1;
   }
 
-  /// All ways to go on; the part that has all layers, if one does.
+  /// Appends one stage to a part in all useful ways. Returns the part that places all layers, or
+  /// -1.
   std::int32_t extend(std::int32_t parent) {
     const Part part = parts_[parent];
     const std::int32_t layers = task_.chain.size();
     const std::int32_t end = stages_ > 0 ? layers - (stages_ - stage_ - 1) : layers;
-    // Whoever gets as far with as many devices of a smaller size leaves more to others.
-    std::vector<std::pair<std::int32_t, std::int32_t>> tried;  // devices, layers
-    std::int32_t from = DeviceSizes::from(part.left, 0);       // of the size and larger ones
+    // A stage on larger or more devices is useful only if it gets further than the stages tried
+    // before, which use smaller devices and leave larger ones to other stages.
+    std::vector<std::pair<std::int32_t, std::int32_t>> tried;  // number of devices, layers placed
+    std::int32_t from = DeviceSizes::from(part.left, 0);  // devices left of this size or larger
     for (std::int32_t size = 0; size < sizes_.count(); ++size) {
       if (part.left[size] == 0) continue;
       const std::int32_t most = std::min(replicas_, from);
@@ -160,7 +173,7 @@ class Search {
     return -1;
   }
 
-  /// More than `few` and no more than `most` that hold these layers together.
+  /// The least number of devices, more than `few` and at most `most`, that hold these layers.
   std::int32_t least_devices(std::int32_t first, std::int32_t last, std::int32_t size,
                              std::int32_t few, std::int32_t most) const {
     std::int32_t low = few + 1, high = most;
@@ -174,13 +187,15 @@ class Search {
     return low;
   }
 
+  /// Whether r devices of this size hold the layers as one stage.
   bool fits(std::int32_t first, std::int32_t last, std::int32_t size, std::int32_t r) const {
     const Micro alive =
         schedule_.empty() ? 1 : alive_in(schedule_, stage_, stages_, task_.micro_batches);
     return least_need(stage_need(task_, first, last, r), alive) <= sizes_.memory(size);
   }
 
-  /// The last layer up to `end` that they hold; `sure` is one.
+  /// The furthest end, at most `end`, of a stage that r devices of this size hold. The end `sure`
+  /// is known to fit.
   std::int32_t reach(std::int32_t first, std::int32_t sure, std::int32_t end, std::int32_t size,
                      std::int32_t r) const {
     std::int32_t low = sure, high = end;
@@ -194,7 +209,8 @@ class Search {
     return low;
   }
 
-  /// The new part, unless as much was reached with the same devices, or the rest cannot be.
+  /// Adds a part and returns it. Returns -1 if the layers left have too little memory, or if a
+  /// known part with the same devices left has placed as many layers.
   std::int32_t push(const Part& from, std::int32_t parent, std::int32_t size, std::int32_t r,
                     std::int32_t last) {
     spent_ += 8 + sizes_.count() / 4;
@@ -218,13 +234,13 @@ class Search {
   }
 
   std::vector<PlannedStage> stages_of(std::int32_t end) const {
-    std::vector<std::int32_t> way;
-    for (std::int32_t at = end; parts_[at].parent >= 0; at = parts_[at].parent) way.push_back(at);
-    std::reverse(way.begin(), way.end());
+    std::vector<std::int32_t> path;
+    for (std::int32_t at = end; parts_[at].parent >= 0; at = parts_[at].parent) path.push_back(at);
+    std::reverse(path.begin(), path.end());
     DeviceSizes::Taker taker(sizes_);
     std::vector<PlannedStage> stages;
     std::int32_t first = 0;
-    for (const std::int32_t at : way) {
+    for (const std::int32_t at : path) {
       const Part& part = parts_[at];
       stages.push_back({first, part.reached, taker.take(part.size, part.replicas), false});
       first = part.reached;
@@ -237,13 +253,14 @@ class Search {
   std::int32_t stages_, replicas_ = 1;
   std::string schedule_;
   std::int64_t effort_, spent_ = 0;
-  /// What layers from one on need, for each size those that no smaller one holds.
+  /// By layer and size: the memory that the layers from this one on need, counting only layers that
+  /// fit on no smaller size.
   std::vector<double> rest_;
-  std::int32_t stage_ = 0;  ///< that parts are extended by
-  bool all_ = true;         ///< nothing was left out
+  std::int32_t stage_ = 0;  ///< index of the stage that is being appended
+  bool all_ = true;         ///< whether no part was dropped
   std::vector<Part> parts_;
   std::vector<std::int32_t> next_;
-  /// Layers reached with the devices left, and the part that did.
+  /// For each state of devices left: the most layers placed, and the part that placed them.
   std::unordered_map<DeviceSizes::Left, std::pair<std::int32_t, std::int32_t>> best_;
 };
 
@@ -252,11 +269,11 @@ class Search {
 Fitting fit_stages(const Task& task, const FittingLimits& limits) {
   const std::int32_t most = std::min(task.chain.size(), task.cluster.devices);
   const bool any = limits.schedules.empty() ||
-                   std::any_of(limits.schedules.begin(), limits.schedules.end(), looks_at_memory);
+                   std::any_of(limits.schedules.begin(), limits.schedules.end(), adapts_to_memory);
   if (any) return Search(task, limits, limits.stages, "").run();
   Fitting unknown;
   for (const std::string& schedule : limits.schedules) {
-    if (schedule == "zb-v" || schedule == "dualpipe-v") continue;  // stages that share devices
+    if (schedule == "zb-v" || schedule == "dualpipe-v") continue;  // these need shared devices
     FittingLimits left = limits;
     for (std::int32_t stages = 1; stages <= most && left.effort > 0; ++stages) {
       if (limits.stages > 0 && stages != limits.stages) continue;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that fits into the memory of unequal devices, whatever step it takes: a start for planners
-// that look along a few orders of devices, none of which may fit.
+// Finds some plan that fits into the memory of the devices, without regard to the step. The planner
+// searches along a few orders of devices only. If devices have unequal memory, plans along none of
+// these orders may fit; the plan found here then gives it a start.
 //
-// Only memory counts here, so devices with equal memory are alike, and a stage may as well have the
-// smallest devices that are left: larger ones are worth more to others. What is left of each size
-// and the layers reached say all about a part of a plan. Where these are few, all are tried, which
-// also proves that there is no plan; else the best of them.
+// Only memory matters, so devices with equal memory are interchangeable. A stage takes the smallest
+// devices that fit, since larger ones are more useful to other stages. So the state of a partial
+// plan is the number of devices left of each size and the number of layers placed. If there are few
+// such states, all are tried, which proves that no plan exists if none is found. Otherwise a beam
+// search tries the most promising ones.
 #pragma once
 
 #include <vector>
@@ -15,23 +17,28 @@
 namespace weft::pipeline {
 
 struct FittingLimits {
-  std::int32_t stages = 0;             ///< how many there must be; 0: any number
-  std::int32_t replicas = 0;           ///< of a stage, at most; 0: no limit
-  std::int32_t chunks = 1;             ///< stages that may share their devices
-  std::vector<std::string> schedules;  ///< one of them has to keep to memory; empty: any
-  std::int64_t effort = 8'000'000;     ///< about; a part of a plan takes ten or more
+  std::int32_t stages = 0;    ///< required number of stages; 0: any
+  std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
+  std::int32_t chunks = 1;    ///< most stages that may share the same devices
+  /// The plan must fit under at least one of these schedules; empty: under any order.
+  std::vector<std::string> schedules;
+  std::int64_t effort = 8'000'000;  ///< approximate; a partial plan costs ten units or more
 };
 
-enum class Fit { kFound, kNone, kUnknown };
+enum class Fit {
+  kFound,
+  kNone,     ///< proved: no plan fits
+  kUnknown,  ///< the search ended without a plan or a proof
+};
 
 struct Fitting {
-  Fit answer = Fit::kUnknown;  ///< kNone is proved
+  Fit answer = Fit::kUnknown;
   std::vector<PlannedStage> stages;
 };
 
-/// With one stage a device.
+/// Plans with one stage per device.
 Fitting fit_stages(const Task& task, const FittingLimits& limits);
-/// With stages that share devices, in any order of micro-batches.
+/// Plans whose stages may share devices, under any order of micro-batches.
 Fitting fit_shared_stages(const Task& task, const FittingLimits& limits);
 
 }  // namespace weft::pipeline

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages that share devices make it a matter of packing: each group of devices may have several
-// stretches of layers, wherever they lie. From the first layer on, each stage goes to a group that
-// has one already or to new devices, and ends at any layer that fits.
+// Beam search for plans whose stages share devices. This is a packing problem: each group of
+// devices is a bin that takes several ranges of layers from anywhere in the model. The search
+// places stages from the first layer on. Each stage goes to an existing bin or opens a new one, and
+// may end at any layer up to which it fits. All partial plans that have placed the same number of
+// layers compete; the ones with the most memory to spare are extended. The beam widens as in
+// fitting.cc.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -15,55 +18,63 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kSlackRounding = 1e-9;  ///< of sums of bytes
-/// Up to so many devices any number of them may form a group; of more, a few or a power of two.
+constexpr double kSlackRounding = 1e-9;  ///< relative rounding error allowed for sums of bytes
+/// Up to this many devices a group may have any number of devices. In larger clusters a group has
+/// one to four devices or a power of two, to keep the search small.
 constexpr std::int32_t kAnyNumber = 8;
 
-struct Pack {
-  std::int32_t size = 0, replicas = 0;
-  Bytes state = 0, need = 0;
+/// A group of devices and the stages placed on it.
+struct Bin {
+  std::int32_t size = 0;      ///< index of the memory size of its smallest device
+  std::int32_t replicas = 0;  ///< number of devices
+  Bytes state = 0;            ///< parameters and their state
+  Bytes need = 0;             ///< everything, with one micro-batch per stage
   std::vector<StageNeed> stages;
 };
 
+/// A partial plan.
 struct Part {
   DeviceSizes::Left left;
-  std::vector<Pack> packs;  ///< in the order of their first stages
-  std::vector<std::pair<std::int32_t, std::int32_t>> stages;  ///< pack and last layer
+  std::vector<Bin> bins;  ///< in the order of their first stages
+  std::vector<std::pair<std::int32_t, std::int32_t>> stages;  ///< bin and end of each stage
 };
 
-/// A part that one more stage makes of another, made only if it is among the best.
+/// A possible extension of a part by one stage. The extended part itself is built only if the
+/// choice is among the best, because most choices are dropped.
 struct Choice {
-  std::int32_t part = 0, pack = 0;      ///< the pack behind the last one is new
-  std::int32_t size = 0, replicas = 0;  ///< of the pack
-  double slack = 0;                     ///< memory left beyond what the layers left need
+  std::int32_t part = 0;
+  std::int32_t bin = 0;                 ///< equal to the number of bins for a new bin
+  std::int32_t size = 0, replicas = 0;  ///< of the bin
+  double slack = 0;                     ///< memory left, less what the layers left need
 };
 
-/// All that matters for what may follow.
+/// Everything that decides what may follow a part, in a canonical order: parts with equal keys are
+/// interchangeable.
 std::string key_of(const Part& part) {
-  std::vector<std::string> packs;
+  std::vector<std::string> bins;
   const auto add = [](std::string& key, std::int64_t number) {
     key.append(reinterpret_cast<const char*>(&number), sizeof number);
   };
-  for (const Pack& pack : part.packs) {
-    std::string& key = packs.emplace_back();
-    for (const std::int64_t number : {Bytes{pack.size}, Bytes{pack.replicas}, pack.state}) {
+  for (const Bin& bin : part.bins) {
+    std::string& key = bins.emplace_back();
+    for (const std::int64_t number : {Bytes{bin.size}, Bytes{bin.replicas}, bin.state}) {
       add(key, number);
     }
     std::vector<std::pair<Bytes, Bytes>> kept;
-    for (const StageNeed& stage : pack.stages) kept.emplace_back(stage.kept, stage.input);
+    for (const StageNeed& stage : bin.stages) kept.emplace_back(stage.kept, stage.input);
     std::sort(kept.begin(), kept.end());
     for (const auto& [all, input] : kept) {
       add(key, all);
       add(key, input);
     }
   }
-  std::sort(packs.begin(), packs.end());
+  std::sort(bins.begin(), bins.end());
   std::string key(reinterpret_cast<const char*>(part.left.data()),
                   part.left.size() * sizeof(char16_t));
   add(key, static_cast<std::int64_t>(part.stages.size()));
-  for (const std::string& pack : packs) {
-    add(key, static_cast<std::int64_t>(pack.size()));
-    key += pack;
+  for (const std::string& bin : bins) {
+    add(key, static_cast<std::int64_t>(bin.size()));
+    key += bin;
   }
   return key;
 }
@@ -84,7 +95,7 @@ class Packer {
     }
   }
 
-  /// Ever more parts of plans side by side, until all are there or the effort is spent.
+  /// Widens the beam until a plan is found, nothing was dropped, or the effort is spent.
   Fitting run() {
     for (;; width_ *= 8) {
       if (go()) {
@@ -96,10 +107,11 @@ class Packer {
   }
 
  private:
-  /// Of the layers from one on.
+  /// What the layers from some layer on need.
   struct Rest {
     double state = 0;
-    Bytes largest = 0, smallest = 0;  ///< layer, on as many devices as may be
+    /// Memory need of the largest and the smallest layer, split among as many devices as allowed.
+    Bytes largest = 0, smallest = 0;
   };
 
   bool devices_any() const { return task_.cluster.devices <= kAnyNumber; }
@@ -124,11 +136,11 @@ class Packer {
   }
 
   static bool is_better(const Choice& a, const Choice& b) {
-    return std::tuple(-a.slack, a.part, a.pack, a.size, a.replicas) <
-           std::tuple(-b.slack, b.part, b.pack, b.size, b.replicas);
+    return std::tuple(-a.slack, a.part, a.bin, a.size, a.replicas) <
+           std::tuple(-b.slack, b.part, b.bin, b.size, b.replicas);
   }
 
-  /// The best that have these layers, each once.
+  /// Builds the best parts that have placed this many layers, without duplicates.
   std::vector<std::int32_t> make_parts(std::int32_t layer) {
     std::vector<Choice> choices = std::move(reached_[layer]);
     std::sort(choices.begin(), choices.end(), is_better);
@@ -151,15 +163,15 @@ class Packer {
   Part made_of(const Choice& choice, std::int32_t last) const {
     Part part = parts_[choice.part];
     const std::int32_t first = part.stages.empty() ? 0 : part.stages.back().second;
-    if (choice.pack == static_cast<std::int32_t>(part.packs.size())) {
+    if (choice.bin == static_cast<std::int32_t>(part.bins.size())) {
       DeviceSizes::take(part.left, choice.size, choice.replicas);
-      part.packs.push_back({choice.size, choice.replicas, 0, 0, {}});
+      part.bins.push_back({choice.size, choice.replicas, 0, 0, {}});
     }
-    Pack& pack = part.packs[choice.pack];
-    pack.stages.push_back(stage_need(task_, first, last, pack.replicas));
-    pack.state += pack.stages.back().state;
-    pack.need = least_need(pack.stages, 1);
-    part.stages.emplace_back(choice.pack, last);
+    Bin& bin = part.bins[choice.bin];
+    bin.stages.push_back(stage_need(task_, first, last, bin.replicas));
+    bin.state += bin.stages.back().state;
+    bin.need = least_need(bin.stages, 1);
+    part.stages.emplace_back(choice.bin, last);
     return part;
   }
 
@@ -167,15 +179,17 @@ class Packer {
     return static_cast<std::int32_t>(stages) >= limits_.chunks;
   }
 
+  /// Collects all choices for the next stage of a part: on each bin with room for another stage,
+  /// and on new bins of every size and number of devices.
   void extend(std::int32_t at, std::int32_t layer) {
     const Part& part = parts_[at];
     const auto count = static_cast<std::int32_t>(part.stages.size());
     if (limits_.stages > 0 && count == limits_.stages) return;
-    const auto packs = static_cast<std::int32_t>(part.packs.size());
-    for (std::int32_t p = 0; p < packs; ++p) {
-      const Pack& pack = part.packs[p];
-      if (!is_full(pack.stages.size())) {
-        add_stages({at, p, pack.size, pack.replicas}, layer, pack, part.left);
+    const auto bins = static_cast<std::int32_t>(part.bins.size());
+    for (std::int32_t b = 0; b < bins; ++b) {
+      const Bin& bin = part.bins[b];
+      if (!is_full(bin.stages.size())) {
+        add_stages({at, b, bin.size, bin.replicas}, layer, bin, part.left);
       }
     }
     for (std::int32_t size = 0; size < sizes_.count(); ++size) {
@@ -186,46 +200,50 @@ class Packer {
           continue;
         DeviceSizes::Left left = part.left;
         DeviceSizes::take(left, size, r);
-        add_stages({at, packs, size, r}, layer, {size, r, 0, 0, {}}, left);
+        add_stages({at, bins, size, r}, layer, {size, r, 0, 0, {}}, left);
       }
     }
   }
 
-  /// One more stage on a group, of every length that fits.
-  void add_stages(Choice choice, std::int32_t first, Pack pack, const DeviceSizes::Left& left) {
+  /// Adds the choices for one more stage on a bin, one per length that fits. `left` are the devices
+  /// that remain outside all bins.
+  void add_stages(Choice choice, std::int32_t first, Bin bin, const DeviceSizes::Left& left) {
     const Part& part = parts_[choice.part];
     const std::int32_t layers = task_.chain.size();
     const auto count = static_cast<std::int32_t>(part.stages.size()) + 1;
-    const Bytes memory = sizes_.memory(pack.size);
-    // What devices and groups other than this one have for the layers that follow.
+    const Bytes memory = sizes_.memory(bin.size);
+    // Memory for the layers that follow, on free devices and on the other bins: the largest piece
+    // and the sum.
     Bytes largest = sizes_.largest(left);
     double room = sizes_.room(left, rest_[first].smallest);
-    for (std::int32_t p = 0; p < static_cast<std::int32_t>(part.packs.size()); ++p) {
-      const Pack& other = part.packs[p];
-      if (p == choice.pack || is_full(other.stages.size())) continue;
+    for (std::int32_t b = 0; b < static_cast<std::int32_t>(part.bins.size()); ++b) {
+      const Bin& other = part.bins[b];
+      if (b == choice.bin || is_full(other.stages.size())) continue;
       largest = std::max(largest, sizes_.memory(other.size) - other.state);
       room += static_cast<double>(sizes_.memory(other.size) - other.need);
     }
-    spent_ += 4 + static_cast<std::int64_t>(part.packs.size()) + sizes_.count() / 4;
-    pack.stages.emplace_back();
-    const bool is_open = !is_full(pack.stages.size());
+    spent_ += 4 + static_cast<std::int64_t>(part.bins.size()) + sizes_.count() / 4;
+    bin.stages.emplace_back();
+    const bool is_open = !is_full(bin.stages.size());
     for (std::int32_t last = first + 1; last <= layers; ++last) {
       spent_ += 2;
-      pack.stages.back() = stage_need(task_, first, last, pack.replicas);
-      const Bytes need = least_need(pack.stages, 1);
+      bin.stages.back() = stage_need(task_, first, last, bin.replicas);
+      const Bytes need = least_need(bin.stages, 1);
       if (need > memory) break;
-      // Each stage that must follow has a layer.
+      // With a required number of stages, each stage that must follow needs a layer.
       if (limits_.stages > 0 &&
           (last == layers ? count != limits_.stages : limits_.stages - count > layers - last)) {
         continue;
       }
       const Rest& rest = rest_[last];
-      const Bytes own = is_open ? memory - pack.state - pack.stages.back().state : 0;
+      const Bytes own = is_open ? memory - bin.state - bin.stages.back().state : 0;
+      // Prune: the largest layer left fits nowhere, or the layers left exceed all memory left.
       if (last < layers && std::max(largest, own) < rest.largest) continue;
       choice.slack = room + (is_open ? static_cast<double>(memory - need) : 0) - rest.state;
       if (choice.slack < -kSlackRounding * rest.state) continue;
       std::vector<Choice>& choices = reached_[last];
       choices.push_back(choice);
+      // Bound the memory: once there are far more choices than the beam can use, keep the best.
       if (choices.size() < 256 * width_) continue;
       std::nth_element(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(64 * width_),
                        choices.end(), is_better);
@@ -237,11 +255,11 @@ class Packer {
   std::vector<PlannedStage> stages_of(const Part& part) const {
     DeviceSizes::Taker taker(sizes_);
     std::vector<std::vector<std::int32_t>> devices;
-    for (const Pack& pack : part.packs) devices.push_back(taker.take(pack.size, pack.replicas));
+    for (const Bin& bin : part.bins) devices.push_back(taker.take(bin.size, bin.replicas));
     std::vector<PlannedStage> stages;
     std::int32_t first = 0;
-    for (const auto& [pack, last] : part.stages) {
-      stages.push_back({first, last, devices[pack], false});
+    for (const auto& [bin, last] : part.stages) {
+      stages.push_back({first, last, devices[bin], false});
       first = last;
     }
     recompute_least(task_, 1, stages);
@@ -254,9 +272,9 @@ class Packer {
   std::int32_t replicas_ = 1;
   std::vector<Rest> rest_;
   std::vector<Part> parts_;
-  std::vector<std::vector<Choice>> reached_;  ///< by the layers that they have
-  std::size_t width_ = 4;                     ///< parts with the same layers that are extended
-  bool left_out_ = false;                     ///< others were there
+  std::vector<std::vector<Choice>> reached_;  ///< choices by the number of layers placed
+  std::size_t width_ = 4;  ///< beam width: parts extended per number of layers placed
+  bool left_out_ = false;  ///< whether choices or parts were dropped
   std::int64_t spent_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that fit, against all there are.
+// Compares the searches for plans that fit with an enumeration of all plans.
 #include "weft/pipeline/fit/fitting.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ bool fits_and_runs(const Task& task, const Planned& planned) {
   return timeline && fits(*pipeline, *timeline);
 }
 
-TEST(Fitting, OneStageADeviceAsAllPlansSay) {
+TEST(Fitting, AgreesWithAllPlansWithOneStagePerDevice) {
   int found = 0, none = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
@@ -56,7 +56,7 @@ TEST(Fitting, OneStageADeviceAsAllPlansSay) {
   EXPECT_GT(none, 50);
 }
 
-TEST(Fitting, StagesThatShareDevicesAsAllPlansSay) {
+TEST(Fitting, AgreesWithAllPlansWhoseStagesShareDevices) {
   int found = 0, none = 0, only_shared = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -84,7 +84,7 @@ TEST(Fitting, StagesThatShareDevicesAsAllPlansSay) {
   EXPECT_GT(only_shared, 5);
 }
 
-TEST(Fitting, HasAsManyStagesAsAskedFor) {
+TEST(Fitting, HasTheRequiredNumberOfStages) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -105,7 +105,7 @@ TEST(Fitting, HasAsManyStagesAsAskedFor) {
   }
 }
 
-TEST(Fitting, FindsPlansThatAreThereOnManyDevices) {
+TEST(Fitting, FindsPlantedPlansOnManyDevices) {
   for (const std::int32_t devices : {16, 24, 48}) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       std::mt19937 random(seed);
@@ -128,7 +128,8 @@ TEST(Fitting, SaysWhenItGaveUp) {
   EXPECT_EQ(fit_shared_stages(task, limits).answer, Fit::kUnknown);
 }
 
-/// Layer i fills device i of ever larger ones, and the other way round.
+/// Layer i just fits on device i, where devices grow or shrink with i. Only one order of the
+/// devices fits.
 TEST(Planner, FindsTheOneOrderOfDevicesThatFits) {
   for (const bool rising : {true, false}) {
     std::mt19937 random(1);
@@ -151,7 +152,7 @@ TEST(Planner, FindsTheOneOrderOfDevicesThatFits) {
   }
 }
 
-TEST(Planner, FindsAPlanOnElevenDevicesWhereverOneFits) {
+TEST(Planner, FindsAPlanOnElevenDevicesIfOneFits) {
   int found = 0, none = 0;
   for (unsigned seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
@@ -174,7 +175,7 @@ TEST(Planner, FindsAPlanOnElevenDevicesWhereverOneFits) {
   EXPECT_GT(none, 20);
 }
 
-TEST(Planner, FindsAPlanWhoseStagesShareDevicesWhereverOneFits) {
+TEST(Planner, FindsAPlanWhoseStagesShareDevicesIfOneFits) {
   for (unsigned seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -193,9 +194,9 @@ TEST(Planner, FindsAPlanWhoseStagesShareDevicesWhereverOneFits) {
   }
 }
 
-TEST(Planner, FindsPlansForAnOrderThatKeepsAllMicroBatches) {
-  // Stages of the first layers must recompute, for their input is small, and those of the last must
-  // not, for theirs is as large as what they keep.
+TEST(Planner, FindsPlansForAScheduleThatKeepsAllMicroBatches) {
+  // Stages of the first layers must recompute, because their input is small. Stages of the last
+  // layers must not, because their input is as large as their activations.
   Profile profile;
   for (int i = 0; i < 12; ++i) {
     Layer layer;
@@ -212,7 +213,7 @@ TEST(Planner, FindsPlansForAnOrderThatKeepsAllMicroBatches) {
   task.cluster = uniform_cluster(12, 10'000'000'000);
   task.micro_batches = 8;
   task.limit_memory = true;
-  // Each device hardly has room for eight micro-batches of one layer.
+  // Each device just holds eight micro-batches of one layer.
   task.cluster.memory.assign(12, 4000 + 850'000);
   PlannerOptions options = short_planning(1);
   options.schedules = {"gpipe"};
@@ -220,7 +221,7 @@ TEST(Planner, FindsPlansForAnOrderThatKeepsAllMicroBatches) {
   const auto planned = make_plan(task, options);
   ASSERT_TRUE(planned) << planned.error().message;
   EXPECT_TRUE(fits_and_runs(task, *planned));
-  // One micro-batch of each layer fits, eight of all do not: that is not proved.
+  // One micro-batch of each layer fits, but eight do not. The planner cannot prove that.
   task.cluster.memory.assign(12, 4000 + 801'000);
   const auto none = make_plan(task, options);
   ASSERT_FALSE(none);
@@ -242,10 +243,11 @@ TEST(Planner, SaysWhichLayersDoNotFitOnUnequalDevices) {
   task.cluster.memory[7] = 6'000'000'000;
   const auto few = make_plan(task, {});
   ASSERT_FALSE(few);
-  EXPECT_EQ(few.error().message,
-            "no plan fits into the memory of the devices: 2 of the layers need devices of 4.00 GB "
-            "or more and take 8.00 GB for parameters and their state; the 1 device of that size "
-            "has 6.00 GB");
+  EXPECT_EQ(
+      few.error().message,
+      "no plan fits into the memory of the devices: 2 of the layers need devices of 4.00 GB "
+      "or more and take 8.00 GB for parameters and their state, but the 1 device of that size "
+      "has 6.00 GB");
   task.cluster.memory.assign(12, 0);
   for (std::int32_t d = 0; d < 12; ++d) task.cluster.memory[d] = d < 1 ? 7'900'000'000 : 1'000'000;
   profile.layers[4].parameters = 500'000'000;
@@ -257,8 +259,8 @@ TEST(Planner, SaysWhichLayersDoNotFitOnUnequalDevices) {
   EXPECT_TRUE(says_nothing_fits(bulky.error())) << bulky.error().message;
 }
 
-TEST(Evaluator, OrdersWithinMemoryNeverWaitForEachOther) {
-  // The first stage has room for one micro-batch, the others for all.
+TEST(Evaluator, WarmedUpSchedulesWithinMemoryNeverDeadlock) {
+  // The first stage holds one micro-batch, the third stage few, the others all.
   std::mt19937 random(4);
   Profile profile = random_layers(random, 4);
   for (Layer& layer : profile.layers) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Least memory needs, and three counting arguments that no plan can fit: a single layer is too
+// large for every device; the layers that only large devices hold exceed the memory of those
+// devices; or so many layers have large parameters that the devices do not have room for that many.
 #include "weft/pipeline/fit/needs.h"
 
 #include <fmt/format.h>
@@ -19,7 +22,8 @@ Bytes part(Bytes all, std::int32_t of) { return (all + of - 1) / of; }
 
 std::string size(double bytes) { return exact_bytes(static_cast<Bytes>(bytes)); }
 
-/// Which of the stages recompute: those that gain by it among all that keep no more than `largest`.
+/// The memory of a device if every stage recomputes that saves memory by it and keeps at most
+/// `largest`. Stores the choice in `chosen` unless that is null.
 Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes largest,
                  std::vector<bool>* chosen) {
   Bytes need = 0, again = 0;
@@ -33,8 +37,10 @@ Bytes need_up_to(const std::vector<StageNeed>& stages, Micro alive, Bytes larges
   return need + again;
 }
 
-/// The least over all choices, and the largest stage that recomputes in it; -1: none does. One of
-/// them sets what is computed again, and whatever is smaller may join it.
+/// The least memory over all choices of stages that recompute, and the `kept` of the largest stage
+/// that recomputes, or -1 if none does. Only that largest stage needs room for the recomputed
+/// micro-batch, so smaller stages can recompute without further cost. Hence there is one candidate
+/// per possible largest stage instead of one per subset.
 std::pair<Bytes, Bytes> best_choice(const std::vector<StageNeed>& stages, Micro alive) {
   std::pair best{need_up_to(stages, alive, -1, nullptr), Bytes{-1}};
   for (const StageNeed& largest : stages) {
@@ -44,7 +50,8 @@ std::pair<Bytes, Bytes> best_choice(const std::vector<StageNeed>& stages, Micro 
   return best;
 }
 
-/// Layers that fit nowhere alone.
+/// A layer that fits on no device even as a stage of its own. `memory` is sorted, largest first, so
+/// memory[r - 1] is the best that a stage on r devices can have per device.
 std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {
@@ -56,21 +63,22 @@ std::string layer_too_large(const Task& task, const std::vector<Bytes>& memory,
     if (fits) continue;
     const StageNeed need = stage_need(task, i, i + 1, 1);
     return fmt::format(
-        "layer '{}' alone takes {} for parameters and their state and {} for a micro-batch, {}the "
-        "largest device has {}",
-        task.chain.ids[i], exact_bytes(need.state), exact_bytes(need.kept),
-        replicas > 1
-            ? fmt::format("which {} cannot split either, and ", counted(replicas, "device"))
-            : "and ",
-        exact_bytes(memory[0]));
+        "layer '{}' alone takes {} for parameters and their state and {} for a micro-batch, but "
+        "the largest device has {}{}",
+        task.chain.ids[i], exact_bytes(need.state), exact_bytes(need.kept), exact_bytes(memory[0]),
+        replicas > 1 ? fmt::format(", and splitting the micro-batch among {} does not help",
+                                   counted(replicas, "device"))
+                     : "");
   }
   return {};
 }
 
-/// Layers that only some devices can hold, and all together do not.
+/// A set of layers that fit only on the larger devices, but whose state exceeds the total memory of
+/// those devices. Goes through the layers from the most demanding one on, together with the devices
+/// that can hold them.
 std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
                             std::int32_t replicas) {
-  std::vector<std::pair<Bytes, Bytes>> layers;  // a device holds so much at least, state of it
+  std::vector<std::pair<Bytes, Bytes>> layers;  // memory that a device needs for it, its state
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {
     const StageNeed need = stage_need(task, i, i + 1, replicas);
     layers.emplace_back(need.state + need.kept, need.state);
@@ -87,21 +95,22 @@ std::string layers_too_many(const Task& task, const std::vector<Bytes>& memory,
     }
     if (state <= room) continue;
     if (devices == memory.size()) {
-      // All layers are the plainer thing to say.
+      // Every device is counted, so the sum over all layers makes a simpler message.
       for (++i; i < layers.size(); ++i) state += static_cast<double>(layers[i].second);
-      return fmt::format("parameters and their state take {}, all devices together have {}",
+      return fmt::format("parameters and their state take {}, but all devices together have {}",
                          size(state), size(std::accumulate(memory.begin(), memory.end(), 0.0)));
     }
     return fmt::format(
-        "{} of the layers need devices of {} or more and take {} for parameters and their state; "
-        "the {} of that size {} {}",
+        "{} of the layers need devices of {} or more and take {} for parameters and their state, "
+        "but the {} of that size {} {}",
         i + 1, exact_bytes(layers[i].first), size(state), counted(devices, "device"),
         devices == 1 ? "has" : "have", size(room));
   }
   return {};
 }
 
-/// Layers of which each device holds few.
+/// The n layers with the largest state, if the devices have room for fewer than n of them. Catches
+/// tasks where memory suffices in total but is split into pieces that are too small.
 std::string layers_too_bulky(const Task& task, const std::vector<Bytes>& memory) {
   std::vector<Bytes> states;
   for (std::int32_t i = 0; i < task.chain.size(); ++i) {
@@ -116,9 +125,8 @@ std::string layers_too_bulky(const Task& task, const std::vector<Bytes>& memory)
     }
     if (room > i) continue;
     return fmt::format(
-        "{} of the layers take {} or more each for parameters and their state, and the devices "
-        "have "
-        "room for {} of them",
+        "{} of the layers take {} or more each for parameters and their state, but the devices "
+        "have room for only {} of them",
         i + 1, exact_bytes(states[i]), room);
   }
   return {};
@@ -144,6 +152,7 @@ Bytes least_need(const std::vector<StageNeed>& stages, Micro alive) {
 void recompute_least(const Task& task, Micro alive, std::vector<PlannedStage>& stages) {
   const std::vector<DeviceId> group = groups_of(stages);
   for (std::size_t first = 0; first < stages.size(); ++first) {
+    // Each group is handled once, at its first stage.
     if (std::find(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(first),
                   group[first]) != group.begin() + static_cast<std::ptrdiff_t>(first)) {
       continue;

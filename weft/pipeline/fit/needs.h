@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stages need at least of each of their devices, whatever step comes of it. All micro-batches
-// may pass one by one: then a stage keeps one, and to recompute saves nothing unless stages share
-// devices, which recompute one after the other.
+// The least memory that stages need on each of their devices, and the reasons why no plan can fit.
+// A schedule may pass micro-batches one by one, so a stage must hold at least one. Then recomputing
+// saves nothing on a device with one stage. It does save memory if stages share devices, because
+// only one of them recomputes at a time.
 #pragma once
 
 #include <vector>
@@ -10,29 +11,31 @@
 
 namespace weft::pipeline {
 
-/// Of one of the devices that split the micro-batches of a stage.
+/// The memory that a stage needs on each of its devices, which split every micro-batch evenly.
 struct StageNeed {
-  Bytes state = 0;  ///< parameters and what belongs to them
-  Bytes kept = 0;   ///< of a micro-batch from forward to backward
-  Bytes input = 0;  ///< all that is kept of it where the stage recomputes
+  Bytes state = 0;  ///< parameters and their state
+  Bytes kept = 0;   ///< activations of one micro-batch from its forward to its backward
+  Bytes input = 0;  ///< what remains of `kept` if the stage recomputes: the input of the stage
 };
 StageNeed stage_need(const Task& task, std::int32_t first, std::int32_t last,
                      std::int32_t replicas);
 
-/// Of one device of a stage that keeps `alive` micro-batches at once, recomputing if that is less.
+/// The memory of a device with one stage that holds `alive` micro-batches at once. The stage
+/// recomputes if that takes less.
 Bytes least_need(const StageNeed& stage, Micro alive);
-/// Of a device with these stages, `alive` micro-batches of each kept at once, with the best choice
-/// of those that recompute.
+/// The same for a device with several stages, each of which holds `alive` micro-batches. Minimizes
+/// over all choices of stages that recompute.
 Bytes least_need(const std::vector<StageNeed>& stages, Micro alive);
 
-/// Makes that choice on all groups of devices.
+/// Sets PlannedStage::recompute of all stages to the choice that needs the least memory.
 void recompute_least(const Task& task, Micro alive, std::vector<PlannedStage>& stages);
 
-/// Memory of each device; the largest number where it has no limit.
+/// The memory of each device; the largest number for a device without limit.
 std::vector<Bytes> memory_limits(const Cluster& cluster);
 
-/// Why no plan can fit, whatever its stages share and its schedule is: a sentence with numbers;
-/// empty where nothing simple rules plans out. `replicas`: of a stage, at most.
+/// Explains in one sentence with numbers why no plan can fit, under any schedule and any sharing of
+/// devices. Empty if no simple argument rules all plans out. `replicas`: most devices per stage; 0:
+/// no limit.
 std::string why_nothing_fits(const Task& task, std::int32_t replicas);
 
 }  // namespace weft::pipeline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks whose devices have hardly the memory for them, for tests; and whether any plan fits, by
-// trying all of them.
+// For tests: tasks whose devices have barely enough memory, and classes that find out by
+// enumeration whether any plan fits.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::pipeline {
 
-/// Whether each group holds its stages with one micro-batch in the pipeline, and has its links.
+/// Whether each group holds its stages and one micro-batch of each of them.
 inline bool holds_one_micro_batch(const Task& task, const std::vector<PlannedStage>& stages) {
   const auto group = groups_of(stages);
   std::vector<Bytes> need = static_memory(task, stages);
@@ -30,7 +30,8 @@ inline bool holds_one_micro_batch(const Task& task, const std::vector<PlannedSta
   return true;
 }
 
-/// All plans with one stage a device: layers from one on, on any of the devices left.
+/// Enumerates all plans with one stage per device. The state is the next layer and the set of
+/// devices left; known states are memoized.
 class AnyFits {
  public:
   AnyFits(const Task& task, std::int32_t replicas) : task_(task), replicas_(replicas) {
@@ -74,10 +75,11 @@ class AnyFits {
   std::int32_t replicas_;
   std::vector<std::vector<std::int32_t>> sets_;
   std::vector<Bytes> smallest_;
-  std::vector<char> known_;  ///< 1: no, 2: yes
+  std::vector<char> known_;  ///< per state; 0: unknown, 1: nothing fits, 2: some plan fits
 };
 
-/// All plans whose stages may share devices; for few layers and devices.
+/// Enumerates all plans whose stages may share devices. Exponential, so for a few layers and
+/// devices only.
 class AnySharedFits {
  public:
   AnySharedFits(const Task& task, std::int32_t chunks) : task_(task), chunks_(chunks) {}
@@ -117,11 +119,12 @@ class AnySharedFits {
 
   const Task& task_;
   std::int32_t chunks_;
-  std::map<std::uint32_t, std::int32_t> taken_;  ///< stages of a set
+  std::map<std::uint32_t, std::int32_t> taken_;  ///< number of stages per set of devices
   std::vector<PlannedStage> stages_;
 };
 
-/// Layers and devices of any size, of about as much memory in all as the layers need times `slack`.
+/// Layers and devices of random sizes. The devices together have about `slack` times the memory
+/// that the layers need.
 inline Task tight_task(std::mt19937& random, std::int32_t layers, std::int32_t devices,
                        double slack) {
   Profile profile = random_layers(random, layers);
@@ -150,8 +153,8 @@ inline Task tight_task(std::mt19937& random, std::int32_t layers, std::int32_t d
   return task;
 }
 
-/// A plan is there, with hardly more memory than it needs: layers cut anywhere, one or a few
-/// devices for each stage, in any order.
+/// A task for which a plan exists: layers are cut at random places, each stage gets random devices,
+/// and the memory of those devices is `slack` times what the stage needs.
 inline Task planted_task(std::mt19937& random, std::int32_t layers, std::int32_t devices,
                          double slack) {
   Task task = tight_task(random, layers, devices, 1);

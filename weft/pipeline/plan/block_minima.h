@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least value of each block of a row: tables that look for the best end of a stage pass over
-// whole blocks of ends that cannot be better.
+// Keeps the minimum of each block of 32 columns of a table. A search along a row can then skip
+// whole blocks that hold no value below its current best.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class BlockMinima {
     Nanos& least = least_[row * blocks_ + column / kBlock];
     least = std::min(least, value);
   }
-  /// Of the block that the column is in.
+  /// The minimum of the block that contains the column.
   Nanos least(std::size_t row, std::int32_t column) const {
     return least_[row * blocks_ + column / kBlock];
   }

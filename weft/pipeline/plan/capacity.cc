@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// capacity_bound() bisects over the step T and asks Capacity::may_take(T) each time. may_take() is
+// a dynamic program over the layers. Its state is the layer that the next stage starts with and the
+// idle time o of that stage, rounded down to a grid of steps of T / (parts * M); its value is the
+// least total speed that the stages so far can use. One pass of add_stage() appends one stage.
+//
+// Every rounding favors feasibility: idle times are rounded down, and a stage that is given between
+// two factors of the speed it needs is charged the lower one and is as fast as the upper one. So
+// "not feasible" is a proof, and the result is a valid lower bound.
 #include "weft/pipeline/plan/capacity.h"
 
 #include <algorithm>
@@ -9,19 +17,20 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-/// Times the speed that a stage needs; between two of them it is given the first and as quick as
-/// with the second.
-constexpr std::array<double, 8> kMore = {1, 1.1, 1.25, 1.5, 2, 3, 6, kUnlimited};
-/// What each of them leaves of a time.
-constexpr std::array<double, 8> kLess = {1,       1 / 1.1, 1 / 1.25, 1 / 1.5,
-                                         1 / 2.0, 1 / 3.0, 1 / 6.0,  0};
-constexpr double kMostParts = 1e6;  ///< more than there are
-constexpr std::int32_t kMostCovered =
-    32;                               ///< micro-batches whose parts of the step may be waited for
-constexpr std::int32_t kCoarser = 4;  ///< a first look
-constexpr std::int32_t kQuick = 16;   ///< devices up to which an answer must come soon
-constexpr double kTolerance = 1e-12;  ///< of quotients
-constexpr int kHalvings = 16;
+/// The multiples of the speed it needs that a stage may be given. Between two of them the stage is
+/// charged the first and is as fast as with the second.
+constexpr std::array<double, 8> kSpeedFactors = {1, 1.1, 1.25, 1.5, 2, 3, 6, kUnlimited};
+/// The inverses: by what factor a time shrinks.
+constexpr std::array<double, 8> kTimeFactors = {1,       1 / 1.1, 1 / 1.25, 1 / 1.5,
+                                                1 / 2.0, 1 / 3.0, 1 / 6.0,  0};
+constexpr double kMostParts = 1e6;  ///< above any grid index, so that the cast below is safe
+/// The grid of idle times ends at kMostCovered / M of the step; longer ones are rounded down to it.
+constexpr std::int32_t kMostCovered = 32;
+constexpr std::int32_t kCoarser = 4;  ///< factor between the grids of the first and second pass
+/// Up to this number of devices a planning must end within 100 ms, so the grid is coarser.
+constexpr std::int32_t kQuick = 16;
+constexpr double kTolerance = 1e-12;  ///< for rounding errors of quotients
+constexpr int kHalvings = 16;         ///< of the bisection
 
 class Capacity {
  public:
@@ -46,14 +55,15 @@ class Capacity {
     }
   }
 
-  /// What waits rounded to few steps rule out, or as many groups as one likes, need not be looked
-  /// at closely.
+  /// Whether a step of this length may be possible; false is a proof. A coarse grid that does not
+  /// count stages comes first: what it rules out need not be examined with the fine grid.
   bool may_take(double step) {
     return may_take(step, parts_ / kCoarser, true) && may_take(step, parts_, false);
   }
 
  private:
-  /// `any`: each number of stages has as much speed as the largest one.
+  /// With `any_number`, stages are not counted: each number of stages may use as much speed as the
+  /// largest number.
   bool may_take(double step, std::int32_t parts, bool any_number) {
     step_ = step;
     waits_ = covered_ * parts;
@@ -65,7 +75,7 @@ class Capacity {
     used_[0] = 0;
     if (any_number) return add_stages(limit_);
     for (std::int32_t stage = 1; stage <= most; ++stage) {
-      // From here on more stages have no more speed: one table holds them all.
+      // From here on more stages have no more speed, so one table serves all numbers of stages.
       if (stages_ == 0 && speed_[stage] >= limit_) return add_stages(speed_[stage]);
       next_.assign(cells(), kUnlimited);
       if (add_stage(used_, next_, stages_ == 0 || stage == stages_ ? speed_[stage] : -1)) {
@@ -78,21 +88,23 @@ class Capacity {
 
   std::size_t cells() const { return static_cast<std::size_t>(layers_) * waits_; }
 
-  /// As many as one likes.
+  /// Appends any number of stages: the pass reads the entries that it has just written.
   bool add_stages(double allowed) { return add_stage(used_, used_, allowed); }
 
-  /// One stage more, behind all there are; true where it is the last one and keeps to `allowed`.
+  /// Appends one stage to every state. Returns true if a stage can reach the last layer with a
+  /// total speed of at most `allowed`; -1 means that the stage must not be the last one.
   bool add_stage(const std::vector<double>& before, std::vector<double>& behind, double allowed) {
     for (std::int32_t first = 0; first < layers_; ++first) {
       const double path = micros_ * (path_.back() - path_[first]);
       const double work = micros_ * (work_.back() - work_[first]);
-      double least = kUnlimited;  // who waits longer must have used less
+      // A state with more idle time is worth extending only if it has used less speed (dominance).
+      double least = kUnlimited;
       for (std::int32_t wait = 0; wait < waits_; ++wait) {
         const double used = before[static_cast<std::size_t>(first) * waits_ + wait];
         if (used >= least) continue;
         least = used;
         const double waited = wait * wait_;
-        // The rest needs as much as if all of it waited no longer.
+        // Prune: the layers left need at least this speed, even if no later stage idles longer.
         if (used + path / (step_ - waited) > limit_) continue;
         if (used + work / (step_ - forward_part_ * waited) > limit_) continue;
         if (extend(first, wait, used, allowed, behind)) return true;
@@ -101,32 +113,35 @@ class Capacity {
     return false;
   }
 
+  /// Appends one stage of every possible length to one state. Returns as add_stage().
   bool extend(std::int32_t first, std::int32_t wait, double used, double allowed,
               std::vector<double>& behind) const {
     const double waited = wait * wait_;
     const double for_path = micros_ / (step_ - waited), left = step_ - forward_part_ * waited;
-    std::size_t r = 0;  // longer stages need no fewer replicas
+    std::size_t r = 0;  // carried over: longer stages never need fewer replicas
     for (std::int32_t last = first + 1; last <= layers_; ++last) {
       const double path = path_[last] - path_[first];
       const double need = need_of(path * for_path, micros_ * (work_[last] - work_[first]),
                                   bytes_[last] - bytes_[first], left, r);
       if (used + need > limit_) return false;
       if (last == layers_) return used + need <= allowed;
-      // With no more than it needs; a little less, so that rounding takes nothing away.
+      // Grid steps that the stage adds if it has just the speed it needs. Slightly reduced, so that
+      // rounding errors cannot push the idle time to the next step.
       const double passed = path > 0 ? (1 - kTolerance) * path / (need * wait_) : 0;
       double* known = behind.data() + static_cast<std::size_t>(last) * waits_;
-      for (std::size_t more = 0; more + 1 < kMore.size(); ++more) {
-        const double with = used + kMore[more] * need;
+      for (std::size_t f = 0; f + 1 < kSpeedFactors.size(); ++f) {
+        const double with = used + kSpeedFactors[f] * need;
         if (with > limit_) break;
-        const auto then = std::min(waits_ - 1, wait + static_cast<std::int32_t>(std::min(
-                                                          passed * kLess[more + 1], kMostParts)));
+        const double added = std::min(passed * kTimeFactors[f + 1], kMostParts);
+        const auto then = std::min(waits_ - 1, wait + static_cast<std::int32_t>(added));
         known[then] = std::min(known[then], with);
       }
     }
     return false;
   }
 
-  /// The least speed that a stage can do with; `r` is the replicas less one that it takes.
+  /// The least speed that the stage needs, with the fewest replicas that can provide it. `r` is the
+  /// index of that number in replicas_: a start on entry, the answer on return.
   double need_of(double for_path, double work, double bytes, double left, std::size_t& r) const {
     for (; r < replicas_.size(); ++r) {
       const GroupCost& cost = replicas_[r];
@@ -144,13 +159,15 @@ class Capacity {
   std::int32_t layers_, stages_;
   double micros_;
   std::vector<double> speed_;
-  std::int32_t parts_;  ///< of what one of M micro-batches has of the step
-  std::int32_t covered_;
-  std::int32_t waits_ = 0;
-  std::vector<double> work_, path_, bytes_;  ///< of all layers before
-  double forward_part_ = 1;                  ///< of a path, at least
-  double step_ = 0, wait_ = 0, limit_ = 0;
-  std::vector<double> used_, next_;  ///< least speed, [layer * waits + wait]
+  std::int32_t parts_;                       ///< grid steps per T / M
+  std::int32_t covered_;                     ///< how many T / M the grid covers
+  std::int32_t waits_ = 0;                   ///< grid points: possible idle times
+  std::vector<double> work_, path_, bytes_;  ///< prefix sums over the layers
+  double forward_part_ = 1;                  ///< least share of the forward in a layer's path
+  double step_ = 0;                          ///< T
+  double wait_ = 0;                          ///< idle time per grid step
+  double limit_ = 0;                         ///< most speed of the largest number of stages
+  std::vector<double> used_, next_;          ///< least speed, at [layer * waits + wait]
 };
 
 }  // namespace
@@ -159,7 +176,10 @@ std::vector<double> most_speed(const std::vector<double>& speeds) {
   std::vector<double> sorted = speeds;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   const std::size_t count = sorted.size();
-  std::vector<double> most(count + 1, 0), of(count + 1, 0);  // of the first so many devices
+  // of[i]: the most speed that `groups` ranges of the i fastest devices have. Each range counts its
+  // devices times the speed of its slowest. Descending `end` leaves of[begin] at the previous
+  // number of groups.
+  std::vector<double> most(count + 1, 0), of(count + 1, 0);
   for (std::size_t groups = 1; groups <= count; ++groups) {
     for (std::size_t end = count; end > 0; --end) {
       for (std::size_t begin = 0; begin < end; ++begin) {
@@ -174,10 +194,11 @@ std::vector<double> most_speed(const std::vector<double>& speeds) {
 Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, std::int32_t stages,
                      Nanos low, Nanos high) {
   Capacity capacity(task, replicas, stages);
-  // What rounding of times to whole nanoseconds may hide.
+  // Simulated times are rounded to whole nanoseconds per stage and micro-batch, which can shorten a
+  // step by up to this much.
   const Nanos rounding = 4 * static_cast<Nanos>(task.cluster.devices) * task.micro_batches;
   Nanos bound = low;
-  // Often there is nothing to gain, which one try tells.
+  // Often `low` cannot be raised at all. So the first probe is just above it.
   const Nanos fine = task.cluster.devices <= kQuick ? 512 : 4096;
   Nanos middle = bound + bound / fine + 1;
   for (int i = 0; i < kHalvings && high - bound > bound / fine; ++i) {

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound for unequal devices that have one stage each: no plan may use more speed than there is.
+// A lower bound for devices of unequal speed with one stage per device: all stages together cannot
+// use more speed than the devices have.
 //
-// Take a step of length T, and stage s, which o of it cannot work for the stages before it: the
-// time of one micro-batch there and back on these. It must have a speed c, of r devices times the
-// slowest of them, with
+// Assume a step of length T with M micro-batches. Stage s idles for a time o: until the first
+// micro-batch has passed forward through the stages before s, and while the last micro-batch passes
+// backward through them. The speed c of its group, r devices times the speed of the slowest, must
+// therefore satisfy
 //   M path / c <= T - o   and   M work / c <= T - (forward part of o) - all-reduce(r),
-// and adds path / c to the o of those behind it. A stage may take more speed than that, to add
-// less. G groups have no more speed together than the devices in the order of their speed, cut into
-// G stretches. Going through the layers with the least speed used so far, for each o and number of
-// stages, tells whether a step of T may be possible; docs/design/pipeline.md has the details.
+// and the stage adds path / c to the o of the stages behind it. A stage may use more speed than it
+// needs in order to add less to o. G groups have at most the speed of the devices sorted by speed
+// and cut into G ranges. A dynamic program over the layers keeps the least speed used so far for
+// each o and number of stages; if even that exceeds the speed of the devices, no step of length T
+// exists. docs/design/pipeline.md has the details.
 #pragma once
 
 #include "weft/pipeline/plan/groups.h"
 
 namespace weft::pipeline {
 
-/// Most speed that so many groups can have, by their number from 0 to that of the devices.
+/// The most speed that g groups can have together, for g from 0 to the number of devices.
 std::vector<double> most_speed(const std::vector<double>& speeds);
 
-/// Layers up to which it is worth its time.
+/// The time grows with the square of the layers. Beyond this number the bound is not worth it.
 constexpr std::int32_t kMostCapacityLayers = 256;
 
-/// The longest step, at least `low` and below `high`, that no plan can take, whatever its schedule.
-/// `replicas[r - 1]` is what r devices can do at best, see best_groups(); `stages` as for
-/// Lookahead.
+/// Returns a lower bound of the step over all plans and schedules, found by bisection between
+/// `low`, a known bound, and `high`. `replicas[r - 1]` is the best cost that a group of r devices
+/// can have (see best_groups()); `stages` is the required number of stages, or 0 for any.
 Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, std::int32_t stages,
                      Nanos low, Nanos high);
 

@@ -13,7 +13,7 @@
 namespace weft::pipeline {
 namespace {
 
-TEST(Cliques, EqualTheBestOfAllSetsOfDevices) {
+TEST(Cliques, BandwidthsEqualTheBestOverAllSetsOfDevices) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {
     Cluster cluster = random_cluster(random, 2 + round % 7, false);
@@ -39,12 +39,13 @@ TEST(Cliques, EqualTheBestOfAllSetsOfDevices) {
 
 TEST(Capacity, GroupsHaveTheSpeedOfTheirSlowestDevice) {
   EXPECT_EQ(most_speed({1, 1, 1}), (std::vector<double>{0, 3, 3, 3}));
-  // Three of 0.5, or one of 1; then one of 1 and three of 0.5.
+  // One group has four devices at the speed of the slowest, 0.5. Two groups separate the fast
+  // device from the three slow ones.
   EXPECT_EQ(most_speed({0.5, 1, 0.5, 0.5}), (std::vector<double>{0, 2, 2.5, 2.5, 2.5}));
 }
 
-/// The exact planner is the oracle: it goes through all sets of up to eight devices.
-TEST(Capacity, NoPlanTakesLessThanItsBound) {
+/// The exact planner is the oracle: with up to eight devices it tries all sets of devices.
+TEST(Capacity, IsALowerBoundOfTheOptimalStep) {
   std::mt19937 random(19);
   double parts = 0;
   for (int round = 0; round < 24; ++round) {

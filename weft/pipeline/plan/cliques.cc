@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// For each number of devices a bisection over the bandwidths that occur in the cluster. One probe
+// asks whether the graph of pairs with at least that bandwidth contains a clique of the wanted
+// size, by backtracking over bit sets.
 #include "weft/pipeline/plan/cliques.h"
 
 #include <algorithm>
@@ -8,15 +11,16 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int32_t kMostSteps = 20'000;
+constexpr std::int32_t kMostSteps = 20'000;  ///< effort of one probe
 
-/// Whether `wanted` of the devices are all joined, one bit a device. True where the search gives
-/// up.
+/// Whether `wanted` of the devices form a clique. Sets of devices are bit masks. Answers true if
+/// the search gives up, so that the bandwidth is overestimated and bounds stay valid.
 class CliqueSearch {
  public:
   CliqueSearch(std::vector<std::uint64_t> joined, std::int32_t wanted)
       : joined_(std::move(joined)), wanted_(wanted) {}
 
+  /// Tries to extend a clique of `size` devices by the candidates, which are joined to all of them.
   bool found(std::uint64_t candidates, std::int32_t size) {
     if (size >= wanted_ || ++steps_ > kMostSteps) return true;
     while (size + std::popcount(candidates) >= wanted_) {
@@ -53,7 +57,8 @@ std::vector<std::int64_t> clique_bandwidths(const Cluster& cluster) {
   known.erase(std::unique(known.begin(), known.end()), known.end());
   const std::uint64_t all = ~std::uint64_t{0} >> (kMostInClique - cluster.devices);
   std::vector<std::int64_t> best(cluster.devices + 1, std::numeric_limits<std::int64_t>::max());
-  std::size_t high = known.size() - 1;  // more devices never have more
+  // A larger clique never has more bandwidth, so each bisection starts at the previous answer.
+  std::size_t high = known.size() - 1;
   for (std::int32_t r = 2; r <= cluster.devices; ++r) {
     std::size_t low = 0;
     while (low < high) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast all links between some r devices can be at once: what gradients of r replicas are summed
-// over at best.
+// For each r, the bandwidth of the best-connected r devices: the largest b such that some r devices
+// have at least b between each pair. It bounds the all-reduce of a stage with r replicas.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace weft::pipeline {
 
-constexpr std::int32_t kMostInClique = 64;  ///< devices
+constexpr std::int32_t kMostInClique = 64;  ///< devices; a set of them is one 64-bit word
 
-/// By r from 0 to the number of devices, at most kMostInClique: no r devices have a bandwidth above
-/// this between all of their pairs, both ways; 0 where some pair of any r has none. r below 2 have
-/// the largest number. Exact, but for graphs so hard that a search gives up, and says more.
+/// Entry r is the largest bandwidth that some r devices have between all of their pairs in both
+/// directions; 0 if every choice of r devices has a pair without a link. Entries 0 and 1 are the
+/// largest number. Clique search is exponential, so it gives up after a fixed effort; the entry is
+/// then too large, never too small, and bounds built on it stay valid.
 std::vector<std::int64_t> clique_bandwidths(const Cluster& cluster);
 
 }  // namespace weft::pipeline

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Groups are interned: a hash map turns the devices of a group into a small id, and all costs are
+// looked up by id. Channels are keyed by a pair of ids.
 #include "weft/pipeline/plan/cluster_costs.h"
 
 namespace weft::pipeline {
@@ -29,6 +31,7 @@ const ChannelCost& ClusterCosts::channel(Id from, Id to) {
 }
 
 void ClusterCosts::number(const std::vector<Id>& stages, std::vector<DeviceId>& groups) {
+  // A new round number invalidates the numbers of the previous call without a pass over all groups.
   ++round_;
   groups.resize(stages.size());
   DeviceId count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What groups of devices and the ways between them cost, each worked out once: planners ask for few
-// of them very often.
+// Caches the costs of groups of devices and of the channels between them. Planners ask for the same
+// few groups very often.
 #pragma once
 
 #include <deque>
@@ -15,18 +15,19 @@ class ClusterCosts {
  public:
   using Id = std::int32_t;
 
-  /// Keeps a reference.
+  /// Keeps a reference to the cluster.
   explicit ClusterCosts(const Cluster& cluster) : cluster_(cluster) {}
 
-  /// Of sorted devices. Numbers count up from 0.
+  /// The id of a group, given by its sorted devices. Ids count up from 0.
   Id id(const std::vector<std::int32_t>& devices);
   const GroupCost& group(Id id) const { return known_[id].cost; }
   Bytes memory(Id id) const { return known_[id].memory; }  ///< smallest_memory()
-  /// Directions of shared links that a ring over the devices crosses.
+  /// The directions of shared links that a ring over the devices crosses.
   const std::vector<LinkId>& crossed(Id id) const { return known_[id].crossed; }
   const ChannelCost& channel(Id from, Id to);
 
-  /// The groups of stages, in the order of the first stage of each.
+  /// Numbers the groups of a plan in the order of their first stages: groups[s] is the number of
+  /// the group with the id stages[s].
   void number(const std::vector<Id>& stages, std::vector<DeviceId>& groups);
 
  private:
@@ -35,7 +36,7 @@ class ClusterCosts {
     GroupCost cost;
     Bytes memory = 0;
     std::vector<LinkId> crossed;
-    std::int64_t round = 0;  ///< of number(), in which `number` was given
+    std::int64_t round = 0;  ///< the call of number() that set `number`
     DeviceId number = 0;
   };
   struct Hash {

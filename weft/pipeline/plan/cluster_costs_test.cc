@@ -8,7 +8,7 @@
 namespace weft::pipeline {
 namespace {
 
-TEST(ClusterCosts, AreThoseWorkedOutAnew) {
+TEST(ClusterCosts, CachedCostsEqualThoseComputedAnew) {
   std::mt19937 random(2);
   Cluster cluster = random_cluster(random, 6, true);
   cluster.shared = {{{0, 1, 2}, {3, 4, 5}, 2'000'000'000}};
@@ -33,8 +33,8 @@ TEST(ClusterCosts, AreThoseWorkedOutAnew) {
   EXPECT_EQ(costs.id({1, 2}), costs.id(groups.back()));
 }
 
-/// What to compute again is changed in a pipeline that is there: as if it were made anew.
-TEST(ClusterCosts, RecomputationIsSetAsInANewPipeline) {
+/// set_recomputation() on an existing pipeline must give the same pipeline as building it anew.
+TEST(ClusterCosts, SettingRecomputationEqualsBuildingANewPipeline) {
   std::mt19937 random(5);
   Task task;
   task.chain = layer_chain(random_layers(random, 9));
@@ -72,7 +72,7 @@ TEST(ClusterCosts, RecomputationIsSetAsInANewPipeline) {
   EXPECT_LT(unfit, 15 * 45);
 }
 
-TEST(ClusterCosts, NumberGroupsByTheirFirstStage) {
+TEST(ClusterCosts, NumbersGroupsByTheirFirstStage) {
   const Cluster cluster = uniform_cluster(4, 1'000'000'000);
   ClusterCosts costs(cluster);
   const ClusterCosts::Id a = costs.id({3}), b = costs.id({0, 1}), c = costs.id({2});

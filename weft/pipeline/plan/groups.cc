@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// ordered_groups() fixes the first device of a group and lets the group grow along the order. The
+// slowest link inside the group and to each later position is updated device by device, so a group
+// costs time linear in the positions behind it instead of quadratic in its devices. For shared
+// links prefix counts tell how many devices of a range lie on each side.
+//
+// The formulas are those of group_cost() and channel_cost() in plan.cc.
 #include "weft/pipeline/plan/groups.h"
 
 #include <algorithm>
@@ -17,13 +23,14 @@ double group_per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kUnreachable;
 }
 
-/// Of the smallest device; 0: no limit.
+/// Memory of the device with the least; 0 if no device has a limit.
 Bytes group_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices) {
   const Bytes smallest = smallest_memory(cluster, devices);
   return smallest == std::numeric_limits<Bytes>::max() ? 0 : smallest;
 }
 
-/// Sums along an order of the devices: how many of the first i lie on one side of a shared link.
+/// Prefix counts along an order of the devices: how many of the first i devices lie on each side of
+/// a shared link.
 struct SharedCounts {
   std::vector<double> one, other;
   double per_byte = 0;
@@ -46,7 +53,8 @@ std::vector<SharedCounts> shared_counts(const Cluster& cluster,
   return counts;
 }
 
-/// Builds groups of one first device, ever larger, with the slowest link to each other position.
+/// Builds all groups of ordered_groups(). Groups with the same first device are built together,
+/// from the smallest to the largest.
 class OrderedBuilder {
  public:
   OrderedBuilder(const Cluster& cluster, const std::vector<std::int32_t>& order,
@@ -62,6 +70,7 @@ class OrderedBuilder {
   }
 
   GroupGraph build() {
+    // The nodes come first, because edges refer to nodes behind the current one by number.
     for (std::int32_t begin = 0; begin < count_; begin += unit_) {
       first_of_.push_back(static_cast<std::int32_t>(graph_.size()));
       for (std::int32_t r = unit_; r <= largest_ && begin + r <= count_; r += unit_) {
@@ -77,27 +86,30 @@ class OrderedBuilder {
   }
 
  private:
+  /// Fills in the groups that begin at a position. After each step the group covers the positions
+  /// `begin` .. `end`, and the columns hold its slowest link to each later position.
   void grow_from(std::int32_t begin) {
-    there_.assign(count_, 0);
-    back_.assign(count_, 0);
-    latency_there_.assign(count_, 0);
-    latency_back_.assign(count_, 0);
+    forward_.assign(count_, 0);
+    backward_.assign(count_, 0);
+    forward_latency_.assign(count_, 0);
+    backward_latency_.assign(count_, 0);
     double inside = 0;
     Nanos inside_latency = 0;
     double slowest = kUnreachable;
     for (std::int32_t end = begin; end < begin + largest_ && end < count_; ++end) {
       for (std::int32_t i = begin; i < end; ++i) {
-        inside = std::max({inside, back_cost(end, i), there_cost(end, i)});
+        inside = std::max({inside, backward_cost(end, i), forward_cost(end, i)});
         inside_latency = std::max({inside_latency, cluster_.latency_of(order_[end], order_[i]),
                                    cluster_.latency_of(order_[i], order_[end])});
       }
       slowest = std::min(slowest, cluster_.speed[order_[end]]);
       for (std::int32_t x = end + 1; x < std::min(count_, begin + 2 * largest_); ++x) {
-        there_[x] = std::max(there_[x], there_cost(end, x));
-        back_[x] = std::max(back_[x], back_cost(end, x));
-        latency_there_[x] =
-            std::max(latency_there_[x], cluster_.latency_of(order_[end], order_[x]));
-        latency_back_[x] = std::max(latency_back_[x], cluster_.latency_of(order_[x], order_[end]));
+        forward_[x] = std::max(forward_[x], forward_cost(end, x));
+        backward_[x] = std::max(backward_[x], backward_cost(end, x));
+        forward_latency_[x] =
+            std::max(forward_latency_[x], cluster_.latency_of(order_[end], order_[x]));
+        backward_latency_[x] =
+            std::max(backward_latency_[x], cluster_.latency_of(order_[x], order_[end]));
       }
       const std::int32_t r = end + 1 - begin;
       if (r % unit_ != 0) continue;
@@ -120,24 +132,26 @@ class OrderedBuilder {
     }
   }
 
-  double there_cost(std::int32_t i, std::int32_t x) const {
+  double forward_cost(std::int32_t i, std::int32_t x) const {
     return group_per_byte(cluster_.bandwidth_of(order_[i], order_[x]));
   }
-  double back_cost(std::int32_t i, std::int32_t x) const { return there_cost(x, i); }
+  double backward_cost(std::int32_t i, std::int32_t x) const { return forward_cost(x, i); }
 
+  /// Adds the edges from the group at positions [begin, middle) to the groups that begin at
+  /// `middle`.
   void add_edges(Group& group, std::int32_t begin, std::int32_t middle) {
-    double there = 0, back = 0;
-    Nanos latency_there = 0, latency_back = 0;
+    double forward = 0, backward = 0;
+    Nanos forward_latency = 0, backward_latency = 0;
     for (std::int32_t x = middle; x < count_ && x < middle + largest_; ++x) {
-      there = std::max(there, there_[x]);
-      back = std::max(back, back_[x]);
-      latency_there = std::max(latency_there, latency_there_[x]);
-      latency_back = std::max(latency_back, latency_back_[x]);
+      forward = std::max(forward, forward_[x]);
+      backward = std::max(backward, backward_[x]);
+      forward_latency = std::max(forward_latency, forward_latency_[x]);
+      backward_latency = std::max(backward_latency, backward_latency_[x]);
       const std::int32_t r = x + 1 - middle;
       if (r % unit_ != 0) continue;
       const double pairs = static_cast<double>(middle - begin) * r;
-      GroupEdge edge{first_of_[middle / unit_] + r / unit_ - 1, there / pairs, back / pairs,
-                     latency_there + latency_back};
+      GroupEdge edge{first_of_[middle / unit_] + r / unit_ - 1, forward / pairs, backward / pairs,
+                     forward_latency + backward_latency};
       for (const SharedCounts& link : shared_) {
         const double one = link.one[middle] - link.one[begin];
         const double other = link.other[middle] - link.other[begin];
@@ -145,11 +159,13 @@ class OrderedBuilder {
         const double next_other = link.other[x + 1] - link.other[middle];
         const double out = one * next_other / pairs * link.per_byte;
         const double in = other * next_one / pairs * link.per_byte;
-        // Both ways of a boundary cross the link, each in its own direction.
-        edge.there = std::max({edge.there, out, in});
-        edge.back = std::max({edge.back, out, in});
+        // Forward messages cross the link in both directions if the groups have devices on both of
+        // its sides, and backward messages cross it in the opposite ones. So the larger share
+        // bounds both.
+        edge.forward = std::max({edge.forward, out, in});
+        edge.backward = std::max({edge.backward, out, in});
       }
-      if (edge.there < kUnreachable && edge.back < kUnreachable) group.next.push_back(edge);
+      if (edge.forward < kUnreachable && edge.backward < kUnreachable) group.next.push_back(edge);
     }
   }
 
@@ -158,9 +174,9 @@ class OrderedBuilder {
   std::vector<SharedCounts> shared_;
   std::int32_t count_, unit_, largest_;
   GroupGraph graph_;
-  std::vector<std::int32_t> first_of_;  ///< group of a first device, by unit
-  std::vector<double> there_, back_;    ///< slowest link of the group to a position
-  std::vector<Nanos> latency_there_, latency_back_;
+  std::vector<std::int32_t> first_of_;      ///< the first group that begins at a position, by unit
+  std::vector<double> forward_, backward_;  ///< slowest link between the group and each position
+  std::vector<Nanos> forward_latency_, backward_latency_;
 };
 
 }  // namespace
@@ -183,7 +199,8 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
   const auto allowed = [&](std::uint32_t set) {
     return limits.replicas == 0 || std::popcount(set) <= limits.replicas;
   };
-  // Costs of a pair of sets, for whatever was used before them.
+  // Costs of a channel depend on the two sets only, not on the devices used before them, so they
+  // are computed once per pair.
   std::vector<GroupEdge> channels(static_cast<std::size_t>(all + 1) * (all + 1));
   GroupGraph graph;
   std::vector<std::int32_t> index(static_cast<std::size_t>(all + 1) * (all + 1), -1);
@@ -200,10 +217,10 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
       group.first = used == 0;
       graph.push_back(std::move(group));
       if (used == 0 || !allowed(used)) continue;
-      const ChannelCost there = channel_cost(cluster, members[used], members[set]);
-      const ChannelCost back = channel_cost(cluster, members[set], members[used]);
+      const ChannelCost forward = channel_cost(cluster, members[used], members[set]);
+      const ChannelCost backward = channel_cost(cluster, members[set], members[used]);
       channels[static_cast<std::size_t>(used) * (all + 1) + set] = {
-          0, there.per_byte, back.per_byte, there.latency + back.latency};
+          0, forward.per_byte, backward.per_byte, forward.latency + backward.latency};
     }
   }
   for (std::uint32_t used = 0; used <= all; ++used) {
@@ -216,7 +233,9 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
         if (to < 0) continue;
         GroupEdge edge = channels[static_cast<std::size_t>(set) * (all + 1) + next];
         edge.to = to;
-        if (edge.there < kUnreachable && edge.back < kUnreachable) graph[from].next.push_back(edge);
+        if (edge.forward < kUnreachable && edge.backward < kUnreachable) {
+          graph[from].next.push_back(edge);
+        }
       }
     }
   }
@@ -227,7 +246,8 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
   const std::int32_t count = cluster.devices;
   std::vector<double> speed = cluster.speed;
   std::sort(speed.begin(), speed.end(), std::greater<>());
-  // Best link that some device has to k others at once, out of it and into it.
+  // out[k]: the best bandwidth that some device has to each of k other devices; in[k]: from each of
+  // k other devices.
   std::vector<std::int64_t> out(count, 0), in(count, 0);
   Nanos latency = std::numeric_limits<Nanos>::max();
   for (std::int32_t i = 0; i < count; ++i) {
@@ -248,7 +268,7 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
   if (count == 1) latency = 0;
   const std::vector<std::int64_t> among = clique_bandwidths(cluster);
   std::vector<Bytes> memory = cluster.memory;
-  // Largest first; 0 is no limit.
+  // Most memory first; 0 means no limit and counts as most.
   std::sort(memory.begin(), memory.end(),
             [](Bytes a, Bytes b) { return b != 0 && (a == 0 || a > b); });
   const std::int32_t largest = limits.replicas > 0 ? std::min(limits.replicas, count) : count;
@@ -274,10 +294,11 @@ GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
       Group& group = graph[first_of[begin] + r - 1];
       for (std::int32_t next = 1; next <= largest && begin + r + next <= count; ++next) {
         const double pairs = static_cast<double>(r) * next;
-        const double there = group_per_byte(std::min(out[next], in[r])) / pairs;
-        const double back = group_per_byte(std::min(out[r], in[next])) / pairs;
-        if (there == kUnreachable || back == kUnreachable) continue;
-        group.next.push_back({first_of[begin + r] + next - 1, there, back, 2 * latency});
+        // Each of the r senders has a link to each of `next` receivers, and vice versa.
+        const double forward = group_per_byte(std::min(out[next], in[r])) / pairs;
+        const double backward = group_per_byte(std::min(out[r], in[next])) / pairs;
+        if (forward == kUnreachable || backward == kUnreachable) continue;
+        group.next.push_back({first_of[begin + r] + next - 1, forward, backward, 2 * latency});
       }
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices may form a stage, and which the next: what plans are looked for in. Groups stand
-// for positions: (0..3, then 4..5 ...) along an order of the devices, or any sets of them where
-// there are few.
+// The graph that a plan search walks through. Its nodes are groups of devices that may run a stage,
+// each at a certain position among all devices; its edges lead to the groups that may run the next
+// stage. A path is thus a sequence of disjoint groups. There are three ways to build the graph:
+// along one order of the devices, from all sets of devices, or as an idealized cluster for bounds.
 #pragma once
 
 #include <cstdint>
@@ -12,40 +13,44 @@
 namespace weft::pipeline {
 
 struct GroupEdge {
-  std::int32_t to = 0;
-  double there = 0, back = 0;  ///< nanoseconds a byte, slowest pair and shared links
-  Nanos latency = 0;           ///< of both directions together
+  std::int32_t to = 0;  ///< index of the next group in the GroupGraph
+  /// Nanoseconds per byte in each direction, of the slowest pair or shared link.
+  double forward = 0, backward = 0;
+  Nanos latency = 0;  ///< sum of both directions
 };
 
 struct Group {
-  std::vector<std::int32_t> devices;  ///< empty where groups only stand for a number of devices
-  std::int32_t replicas = 1;
+  std::vector<std::int32_t> devices;  ///< empty in best_groups(), where only the number counts
+  std::int32_t replicas = 1;          ///< number of devices
   GroupCost cost;
-  Bytes memory = 0;    ///< of the smallest device; 0: no limit
-  bool first = false;  ///< may be the first stage
+  Bytes memory = 0;    ///< of the device with the least memory; 0: no limit
+  bool first = false;  ///< whether the group may run the first stage
   std::vector<GroupEdge> next;
 };
 
 using GroupGraph = std::vector<Group>;
 
 struct GroupLimits {
-  std::int32_t replicas = 0;  ///< of a stage, at most; 0: no limit
-  std::int32_t unit = 1;      ///< stages have multiples of so many devices
-  std::int32_t sizes = 0;     ///< and at most so many units; 0: no limit
+  std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
+  std::int32_t unit = 1;      ///< the number of devices of a stage is a multiple of this
+  std::int32_t sizes = 0;     ///< most units per stage; 0: no limit
 };
 
-/// Stretches of an order of devices.
+/// Groups are consecutive devices of the given order: n r groups for n devices and at most r per
+/// stage.
 GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t>& order,
                           const GroupLimits& limits);
-/// All sets of devices, for at most kMostFree of them: 3^n groups.
+/// Groups are all sets of devices, in any order. A node stands for a set and for the devices that
+/// earlier stages use, so n devices have 3^n nodes and 4^n edges; n is at most kMostFree.
 constexpr std::int32_t kMostFree = 10;
 GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits);
-/// No plan can have better devices and links: each group of r has the speed of the r-th fastest
-/// device, between its own devices the links of the best r and to others the best that so many can
-/// share. For bounds; at most kMostInClique devices.
+/// An idealized cluster for lower bounds; no plan can have better devices and links. Each group of
+/// r devices has the speed of the r-th fastest device, the internal links of the fastest clique of
+/// r devices, and to other groups the best links that any r devices have. At most kMostInClique
+/// devices.
 GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits);
 
-/// Whether all devices and all pairs are alike, so that their order does not matter.
+/// Whether all devices are equal and all pairs have equal links, so that their order is irrelevant.
 bool all_alike(const Cluster& cluster);
 
 }  // namespace weft::pipeline

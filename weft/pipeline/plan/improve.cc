@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// First-improvement hill climbing. One round tries all moves of each kind, from the cheapest and
+// most fruitful kind (moving cuts) to the one that changes most (splitting stages), and keeps every
+// move that helps at once. Rounds repeat until one of them finds nothing or the effort is spent.
 #include "weft/pipeline/plan/improve.h"
 
 #include <algorithm>
@@ -8,9 +11,9 @@ namespace {
 
 using Stages = std::vector<PlannedStage>;
 
-class Climber {
+class HillClimber {
  public:
-  Climber(const Task& task, Evaluator& evaluator, const ImproveLimits& limits, Evaluated plan)
+  HillClimber(const Task& task, Evaluator& evaluator, const ImproveLimits& limits, Evaluated plan)
       : task_(task), evaluator_(evaluator), limits_(limits), best_(std::move(plan)) {}
 
   Evaluated run() {
@@ -18,11 +21,12 @@ class Climber {
     bool better = true;
     while (better && !spent()) {
       better = move_cuts();
-      if (task_.limit_memory) better |= change_ways();
+      if (task_.limit_memory) better |= flip_recomputation();
       if (limits_.devices) {
         better |= exchange_devices();
         better |= move_devices();
       }
+      // These change the number of stages, so they are left out if the number is fixed.
       if (limits_.stages == 0) {
         better |= join_stages();
         better |= split_stages();
@@ -42,11 +46,13 @@ class Climber {
     return true;
   }
 
+  /// Shifts each cut by 1, 2, 4 or 8 layers, repeatedly as long as the same shift helps. Large
+  /// shifts leave local minima that single layers cannot leave.
   bool move_cuts() {
     bool better = false;
     for (std::size_t s = 0; s + 1 < best_.stages.size(); ++s) {
       for (const std::int32_t by : {1, -1, 2, -2, 4, -4, 8, -8}) {
-        for (;;) {  // as long as the direction pays
+        for (;;) {
           Stages stages = best_.stages;
           const std::int32_t cut = stages[s].last + by;
           if (cut <= stages[s].first || cut >= stages[s + 1].last) break;
@@ -59,8 +65,8 @@ class Climber {
     return better;
   }
 
-  /// A stage recomputes, or no longer does.
-  bool change_ways() {
+  /// Switches the recomputation of each stage on or off.
+  bool flip_recomputation() {
     bool better = false;
     for (std::size_t s = 0; s < best_.stages.size(); ++s) {
       Stages stages = best_.stages;
@@ -70,6 +76,7 @@ class Climber {
     return better;
   }
 
+  /// The devices that no stage uses.
   std::vector<std::int32_t> unused() const {
     std::vector<bool> used(task_.cluster.devices, false);
     for (const PlannedStage& stage : best_.stages) {
@@ -87,13 +94,15 @@ class Climber {
     std::sort(stage.devices.begin(), stage.devices.end());
   }
 
+  /// Exchanges the devices of two stages, first all of them, then one pair. Also exchanges a device
+  /// of a stage for an unused one.
   bool exchange_devices() {
     bool better = false;
     for (std::size_t a = 0; a < best_.stages.size() && !spent(); ++a) {
       for (std::size_t b = a + 1; b < best_.stages.size(); ++b) {
-        Stages whole = best_.stages;  // all of both, then one by one
-        std::swap(whole[a].devices, whole[b].devices);
-        better |= take_if_better(whole);
+        Stages stages = best_.stages;
+        std::swap(stages[a].devices, stages[b].devices);
+        better |= take_if_better(stages);
         better |= exchange_one(a, b);
       }
       for (const std::int32_t free : unused()) {
@@ -111,7 +120,7 @@ class Climber {
 
   bool exchange_one(std::size_t a, std::size_t b) {
     const auto of_a = best_.stages[a].devices, of_b = best_.stages[b].devices;
-    if (of_a.size() == 1 && of_b.size() == 1) return false;  // done as a whole
+    if (of_a.size() == 1 && of_b.size() == 1) return false;  // the same as exchanging all devices
     for (const std::int32_t x : of_a) {
       for (const std::int32_t y : of_b) {
         if (spent()) return false;
@@ -129,6 +138,7 @@ class Climber {
            static_cast<std::int32_t>(stage.devices.size()) < limits_.replicas;
   }
 
+  /// Gives a stage one more device: an unused one, or one of another stage that has several.
   bool move_devices() {
     bool better = false;
     for (std::size_t to = 0; to < best_.stages.size() && !spent(); ++to) {
@@ -137,7 +147,7 @@ class Climber {
         Stages stages = best_.stages;
         add(stages[to], device);
         better |= take_if_better(stages);
-        break;  // one more of the same kind would hardly differ
+        break;  // another unused device would hardly differ, and each try costs a simulation
       }
       for (std::size_t from = 0; from < best_.stages.size(); ++from) {
         if (from == to || best_.stages[from].devices.size() < 2) continue;
@@ -159,6 +169,7 @@ class Climber {
                          device);
   }
 
+  /// Merges two neighbouring stages; the merged stage gets the devices of both, as far as allowed.
   bool join_stages() {
     for (std::size_t s = 0; s + 1 < best_.stages.size(); ++s) {
       Stages stages = best_.stages;
@@ -173,6 +184,7 @@ class Climber {
     return false;
   }
 
+  /// Splits a stage with several devices into two with half of the work and of the devices each.
   bool split_stages() {
     for (std::size_t s = 0; s < best_.stages.size(); ++s) {
       const PlannedStage stage = best_.stages[s];
@@ -190,7 +202,7 @@ class Climber {
     return false;
   }
 
-  /// The cut with half of the work on each side.
+  /// The cut that leaves about half of the work on each side.
   std::int32_t half(std::int32_t first, std::int32_t last) const {
     const LayerChain& chain = task_.chain;
     const auto work = [&](std::int32_t i) { return chain.forward[i] + chain.backward[i]; };
@@ -209,7 +221,7 @@ class Climber {
 
 Evaluated improve(const Task& task, Evaluator& evaluator, const ImproveLimits& limits,
                   Evaluated plan) {
-  return Climber(task, evaluator, limits, std::move(plan)).run();
+  return HillClimber(task, evaluator, limits, std::move(plan)).run();
 }
 
 }  // namespace weft::pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan made better step by step: a cut moved, devices exchanged or moved to another stage, stages
-// joined, split, or made to recompute. Whatever shortens the simulated step is kept.
+// Local search (hill climbing) over plans with one stage per device. A move shifts a cut, exchanges
+// devices between stages, moves a device to another stage, merges or splits stages, or changes
+// whether a stage recomputes. Every move that shortens the simulated step is kept.
 #pragma once
 
 #include "weft/pipeline/plan/evaluate.h"
@@ -8,12 +9,13 @@
 namespace weft::pipeline {
 
 struct ImproveLimits {
-  std::int32_t stages = 0;    ///< how many there must be; 0: any number
-  std::int32_t replicas = 0;  ///< of a stage, at most; 0: no limit
-  std::int64_t ops = 0;       ///< of the evaluator, at which to stop
-  bool devices = true;        ///< exchange and move them, too
+  std::int32_t stages = 0;    ///< required number of stages; 0: any
+  std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
+  std::int64_t ops = 0;       ///< value of Evaluator::ops() at which the search stops
+  bool devices = true;        ///< whether moves may change the devices of stages
 };
 
+/// Returns `plan` or a better plan, at the latest when the effort is spent.
 Evaluated improve(const Task& task, Evaluator& evaluator, const ImproveLimits& limits,
                   Evaluated plan);
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The search has three phases:
+//  1. Candidates. For each sequence of groups, each number of chunks and each visiting order, the
+//     layers are cut by even work and the plan is simulated. Plans much longer than the best known
+//     plan are dropped by their bound.
+//  2. Local search on the most promising candidates, for half of the effort that is left.
+//  3. A search for a better order of micro-batches for the best of them, with the other half.
 #include "weft/pipeline/plan/interleave.h"
 
 #include <algorithm>
@@ -7,81 +13,92 @@ namespace weft::pipeline {
 namespace {
 
 using Stages = std::vector<PlannedStage>;
-using Row = std::vector<std::vector<std::int32_t>>;  ///< groups, in the order of their first stages
+/// The devices of each group, in the order of the first stages of the groups.
+using GroupSequence = std::vector<std::vector<std::int32_t>>;
 
-constexpr std::size_t kMostClimbed = 16;
-constexpr std::size_t kMostGiven = 8;    ///< groups among which single stages change hands
-constexpr std::int32_t kMostFreely = 4;  ///< devices up to which all rows of groups are tried
+constexpr std::size_t kMostClimbed = 16;  ///< candidates that get a local search
+/// Most groups for which split_to_group() is tried; its moves are quadratic in the groups.
+constexpr std::size_t kMostSplitGroups = 8;
+/// Up to this many devices all sequences of groups are enumerated: 4 devices have 149 of them.
+constexpr std::int32_t kMostEnumerated = 4;
 
 /// The groups of a plan.
-Row row_of(const Stages& stages) {
-  Row row;
+GroupSequence sequence_of_plan(const Stages& stages) {
+  GroupSequence groups;
   for (const PlannedStage& stage : stages) {
-    if (std::find(row.begin(), row.end(), stage.devices) == row.end()) row.push_back(stage.devices);
+    if (std::find(groups.begin(), groups.end(), stage.devices) == groups.end()) {
+      groups.push_back(stage.devices);
+    }
   }
-  return row;
+  return groups;
 }
 
-/// `groups` equal parts of an order, one behind the other.
-Row equal_parts(const std::vector<std::int32_t>& order, std::int32_t groups) {
-  Row row;
+/// Cuts an order of devices into equal parts. `groups` must divide the number of devices.
+GroupSequence equal_parts(const std::vector<std::int32_t>& order, std::int32_t groups) {
+  GroupSequence parts;
   const std::size_t size = order.size() / static_cast<std::size_t>(groups);
   for (std::size_t at = 0; at < order.size(); at += size) {
     const auto begin = order.begin() + static_cast<std::ptrdiff_t>(at);
-    row.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
-    std::sort(row.back().begin(), row.back().end());
+    parts.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
+    std::sort(parts.back().begin(), parts.back().end());
   }
-  return row;
+  return parts;
 }
 
-/// How stages follow each other on groups 0 1 2: 0 1 2 0 1 2, 0 1 2 2 1 0, 0 1 2 1 0.
-enum class Shape { kRounds, kTurns, kReturn };
+/// The order in which stages visit the groups, for groups 0 1 2 and two chunks: round robin is
+/// 0 1 2 0 1 2; back and forth is 0 1 2 2 1 0; merged back and forth is 0 1 2 1 0, where the two
+/// stages at the turn are one.
+enum class Visit { kRoundRobin, kBackAndForth, kMergedBackAndForth };
 
-std::vector<std::int32_t> sequence_of(Shape shape, const Row& row, std::int32_t chunks) {
-  const auto groups = static_cast<std::int32_t>(row.size());
-  std::vector<std::int32_t> sequence;
+/// The group of each stage, as an index into the sequence of groups.
+std::vector<std::int32_t> visits_of(Visit visit, std::int32_t groups, std::int32_t chunks) {
+  std::vector<std::int32_t> visits;
   for (std::int32_t i = 0; i < groups * chunks; ++i) {
     const std::int32_t round = i / groups, place = i % groups;
-    const bool back = shape != Shape::kRounds && round % 2 == 1;
-    const std::int32_t group = back ? groups - 1 - place : place;
-    if (shape == Shape::kReturn && !sequence.empty() && sequence.back() == group) continue;
-    sequence.push_back(group);
+    const bool reversed = visit != Visit::kRoundRobin && round % 2 == 1;
+    const std::int32_t group = reversed ? groups - 1 - place : place;
+    const bool is_turn = !visits.empty() && visits.back() == group;
+    if (visit == Visit::kMergedBackAndForth && is_turn) continue;
+    visits.push_back(group);
   }
-  return sequence;
+  return visits;
 }
 
-/// All rows of disjoint groups of the devices that are not in `used`, behind those in `row`.
-void all_rows(std::int32_t devices, std::uint32_t used, Row& row, std::vector<Row>& out) {
-  if (!row.empty()) out.push_back(row);
+/// Appends to `out` every sequence of disjoint groups that starts with `groups` and continues with
+/// devices that are not in the bit mask `used`.
+void all_sequences(std::int32_t devices, std::uint32_t used, GroupSequence& groups,
+                   std::vector<GroupSequence>& out) {
+  if (!groups.empty()) out.push_back(groups);
   for (std::uint32_t set = 1; set < 1u << devices; ++set) {
     if ((set & used) != 0) continue;
-    auto& group = row.emplace_back();
+    auto& group = groups.emplace_back();
     for (std::int32_t d = 0; d < devices; ++d) {
       if ((set >> d & 1) != 0) group.push_back(d);
     }
-    all_rows(devices, used | set, row, out);
-    row.pop_back();
+    all_sequences(devices, used | set, groups, out);
+    groups.pop_back();
   }
 }
 
-/// Rows along the orders: equal parts, and any two.
-std::vector<Row> rows_along(const std::vector<std::vector<std::int32_t>>& orders) {
-  std::vector<Row> rows;
+/// Sequences of groups along the device orders: equal parts, and any two parts.
+std::vector<GroupSequence> sequences_along(const std::vector<std::vector<std::int32_t>>& orders) {
+  std::vector<GroupSequence> sequences;
   const auto count = static_cast<std::int32_t>(orders.front().size());
   for (std::int32_t groups = 1; groups <= count; ++groups) {
     if (count % groups != 0) continue;
-    for (const auto& order : orders) rows.push_back(equal_parts(order, groups));
+    for (const auto& order : orders) sequences.push_back(equal_parts(order, groups));
   }
+  // Of many devices only about sixteen places for the cut between two parts are tried.
   const std::int32_t step = std::max(1, count / 16);
   for (const auto& order : orders) {
     for (std::int32_t first = step; first < count; first += step) {
       const auto middle = order.begin() + first;
-      Row row{{order.begin(), middle}, {middle, order.end()}};
-      for (auto& group : row) std::sort(group.begin(), group.end());
-      rows.push_back(std::move(row));
+      GroupSequence parts{{order.begin(), middle}, {middle, order.end()}};
+      for (auto& group : parts) std::sort(group.begin(), group.end());
+      sequences.push_back(std::move(parts));
     }
   }
-  return rows;
+  return sequences;
 }
 
 class Interleaver {
@@ -93,30 +110,33 @@ class Interleaver {
     if (best_.step < kNoStep) starts_.push_back(best_);
   }
 
-  void try_row(const Row& row) {
-    if (std::find(rows_.begin(), rows_.end(), row) != rows_.end()) return;
-    rows_.push_back(row);
-    for (const auto& group : row) {
+  /// Adds the candidates of one sequence of groups.
+  void add_candidates(const GroupSequence& groups) {
+    if (std::find(tried_.begin(), tried_.end(), groups) != tried_.end()) return;
+    tried_.push_back(groups);
+    for (const auto& group : groups) {
       const auto size = static_cast<std::int32_t>(group.size());
       if (limits_.replicas > 0 && size > limits_.replicas) return;
     }
     for (std::int32_t chunks = 2; chunks <= limits_.chunks; ++chunks) {
-      for (const Shape shape : {Shape::kRounds, Shape::kTurns, Shape::kReturn}) {
+      for (const Visit visit :
+           {Visit::kRoundRobin, Visit::kBackAndForth, Visit::kMergedBackAndForth}) {
         if (spent()) return;
-        const std::vector<std::int32_t> sequence = sequence_of(shape, row, chunks);
-        const auto count = static_cast<std::int32_t>(sequence.size());
+        const std::vector<std::int32_t> visits =
+            visits_of(visit, static_cast<std::int32_t>(groups.size()), chunks);
+        const auto count = static_cast<std::int32_t>(visits.size());
         if (count > task_.chain.size()) continue;
-        if (limits_.stages == 0 || count == limits_.stages) offer(even_stages(row, sequence));
+        if (limits_.stages == 0 || count == limits_.stages) offer(even_stages(groups, visits));
       }
     }
   }
 
-  /// The most promising ones with their cuts moved.
+  /// Phases 2 and 3: improves the most promising candidates and returns the best plan.
   Evaluated run() {
     std::stable_sort(starts_.begin(), starts_.end(),
                      [](const Evaluated& a, const Evaluated& b) { return a.step < b.step; });
     if (starts_.size() > kMostClimbed) starts_.resize(kMostClimbed);
-    // Half of the effort is for cuts, the other half for orders of the best of them.
+    // Half of the effort left is for the local search, the other half for orders of micro-batches.
     const std::int64_t all = limits_.ops;
     limits_.ops -= std::max<std::int64_t>(0, all - evaluator_.ops()) / 2;
     for (Evaluated& start : starts_) climb(start);
@@ -136,20 +156,21 @@ class Interleaver {
   bool spent() const { return evaluator_.ops() >= limits_.ops; }
 
   void offer(const Stages& stages) {
-    // Even cuts are seldom the best ones: what is a little too slow may still win.
+    // Even cuts are rarely the best ones, so candidates up to an eighth above the best step are
+    // kept: the local search may still bring them below it.
     const Nanos limit = best_.step == kNoStep ? kNoStep : best_.step + best_.step / 8;
     auto result = evaluator_.evaluate(stages, limit);
     if (result && result->step < kNoStep) starts_.push_back(std::move(*result));
   }
 
-  /// Cuts that give each stage its part of the work of its group, which has as much as it is fast.
-  Stages even_stages(const Row& row, const std::vector<std::int32_t>& sequence) const {
-    std::vector<double> part(row.size());
+  /// Cuts the layers so that each group gets work in proportion to its speed, and each of its
+  /// stages an equal part of that.
+  Stages even_stages(const GroupSequence& groups, const std::vector<std::int32_t>& visits) const {
+    std::vector<double> part(groups.size());
     double all = 0;
-    for (std::size_t g = 0; g < row.size(); ++g) {
-      const double speed = 1 / group_cost(task_.cluster, row[g]).work;
-      const auto chunks =
-          std::count(sequence.begin(), sequence.end(), static_cast<std::int32_t>(g));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const double speed = 1 / group_cost(task_.cluster, groups[g]).work;
+      const auto chunks = std::count(visits.begin(), visits.end(), static_cast<std::int32_t>(g));
       part[g] = speed / static_cast<double>(chunks);
       all += speed;
     }
@@ -160,14 +181,14 @@ class Interleaver {
     Stages stages;
     double done = 0;
     std::int32_t first = 0;
-    const auto count = static_cast<std::int32_t>(sequence.size());
+    const auto count = static_cast<std::int32_t>(visits.size());
     for (std::int32_t s = 0; s < count; ++s) {
-      done += part[sequence[s]] / all * work(chain.size());
-      const std::int32_t most = chain.size() - (count - 1 - s);
+      done += part[visits[s]] / all * work(chain.size());
+      const std::int32_t most = chain.size() - (count - 1 - s);  // each later stage needs a layer
       std::int32_t last = first + 1;
       while (last < most && work(last) + work(last + 1) <= 2 * done) ++last;
       if (s + 1 == count) last = chain.size();
-      stages.push_back({first, last, row[sequence[s]], false});
+      stages.push_back({first, last, groups[visits[s]], false});
       first = last;
     }
     return stages;
@@ -182,7 +203,9 @@ class Interleaver {
     return true;
   }
 
-  /// Where memory is tight, stuck climbs go on with all that could be computed again at each step.
+  /// Hill climbing from one plan. Under memory limits the choice of stages that recompute normally
+  /// stays fixed, because trying all choices for each move is expensive. Once that finds no better
+  /// plan, one thorough round tries the choices as well.
   void climb(Evaluated& plan) {
     thorough_ = false;
     for (bool better = true; (better || may_be_thorough()) && !spent();) {
@@ -191,17 +214,17 @@ class Interleaver {
       for (std::size_t s = 0; s + 1 < plan.stages.size(); ++s) {
         for (const std::int32_t by : {1, -1, 3, -3}) {
           better |= move_cuts(plan, s, s, by);
-          // Two cuts together move a whole stage.
+          // Moving both cuts of a stage shifts the stage along the layers.
           if (s + 2 < plan.stages.size()) better |= move_cuts(plan, s, s + 1, by);
         }
       }
-      if (!better && task_.limit_memory) better = change_ways(plan);
-      if (!better && limits_.stages == 0) better = drop_stage(plan) || give_part(plan);
+      if (!better && task_.limit_memory) better = flip_recomputation(plan);
+      if (!better && limits_.stages == 0) better = drop_stage(plan) || split_to_group(plan);
     }
   }
 
-  /// A stage recomputes, or no longer does.
-  bool change_ways(Evaluated& plan) {
+  /// Switches the recomputation of each stage on or off.
+  bool flip_recomputation(Evaluated& plan) {
     bool better = false;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       Stages stages = plan.stages;
@@ -213,7 +236,7 @@ class Interleaver {
 
   bool may_be_thorough() const { return task_.limit_memory && !thorough_; }
 
-  /// Layers of one stage go to a neighbour.
+  /// Removes a stage and gives its layers to the stage before or behind it.
   bool drop_stage(Evaluated& plan) {
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       for (const bool to_next : {false, true}) {
@@ -230,20 +253,21 @@ class Interleaver {
     return false;
   }
 
-  /// Half of the layers of a stage become one of another group, or one more of its own.
-  bool give_part(Evaluated& plan) {
-    const Row row = row_of(plan.stages);
-    if (row.size() > kMostGiven) return false;
+  /// Splits a stage in the middle. One half becomes a new stage on some group, which may be the
+  /// group of the stage itself.
+  bool split_to_group(Evaluated& plan) {
+    const GroupSequence groups = sequence_of_plan(plan.stages);
+    if (groups.size() > kMostSplitGroups) return false;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
       const PlannedStage stage = plan.stages[s];
       const std::int32_t middle = (stage.first + stage.last) / 2;
       if (middle == stage.first) continue;
-      for (const auto& group : row) {
+      for (const auto& group : groups) {
         const auto own = std::count_if(plan.stages.begin(), plan.stages.end(),
                                        [&](const auto& other) { return other.devices == group; });
         if (own >= limits_.chunks) continue;
         for (const bool front : {false, true}) {
-          if (front && group == stage.devices) continue;  // the same
+          if (front && group == stage.devices) continue;  // the same plan as with the back half
           Stages stages = plan.stages;
           stages[s] = {stage.first, middle, front ? group : stage.devices, false};
           stages.insert(stages.begin() + static_cast<std::ptrdiff_t>(s) + 1,
@@ -255,6 +279,7 @@ class Interleaver {
     return false;
   }
 
+  /// Shifts the ends of stages `from` to `to` by the same number of layers.
   bool move_cuts(Evaluated& plan, std::size_t from, std::size_t to, std::int32_t by) {
     Stages stages = plan.stages;
     for (std::size_t s = from; s <= to; ++s) stages[s].last = stages[s + 1].first += by;
@@ -268,26 +293,27 @@ class Interleaver {
   Evaluator& evaluator_;
   InterleaveLimits limits_;
   Evaluated best_;
-  std::vector<Row> rows_;
-  std::vector<Evaluated> starts_;
-  bool thorough_ = false;
+  std::vector<GroupSequence> tried_;
+  std::vector<Evaluated> starts_;  ///< candidates for the local search
+  bool thorough_ = false;          ///< whether moves also try other choices of recomputation
 };
 
 }  // namespace
 
 Evaluated interleave(const Task& task, Evaluator& evaluator, const InterleaveLimits& limits,
                      const std::vector<std::vector<std::int32_t>>& orders, Evaluated best) {
-  Row own;
-  if (best.step < kNoStep) own = row_of(best.stages);
+  GroupSequence own;
+  if (best.step < kNoStep) own = sequence_of_plan(best.stages);
   Interleaver search(task, evaluator, limits, std::move(best));
-  if (!own.empty()) search.try_row(own);
-  std::vector<Row> rows;
-  Row none;
-  if (task.cluster.devices <= kMostFreely)
-    all_rows(task.cluster.devices, 0, none, rows);
+  // The groups of the best known plan come first, because the effort may end early.
+  if (!own.empty()) search.add_candidates(own);
+  std::vector<GroupSequence> sequences;
+  GroupSequence none;
+  if (task.cluster.devices <= kMostEnumerated)
+    all_sequences(task.cluster.devices, 0, none, sequences);
   else
-    rows = rows_along(orders);
-  for (const Row& row : rows) search.try_row(row);
+    sequences = sequences_along(orders);
+  for (const GroupSequence& groups : sequences) search.add_candidates(groups);
   return search.run();
 }
 

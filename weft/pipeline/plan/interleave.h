@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose stages share devices: each group of devices has several stretches of layers. In
-// rounds (0 1 2 0 1 2) or there and back (0 1 2 2 1 0) the way to the last group is shorter, and
-// with it the time in which groups wait for their first and after their last micro-batch; that pays
-// where micro-batches are few and links are cheap. Groups of several devices hide all-reduces of
-// their last stages behind gradients of the others.
+// Searches plans whose stages share devices: each group of devices runs several stages, also called
+// chunks. The stages visit the groups round robin (0 1 2 0 1 2) or back and forth (0 1 2 2 1 0).
+//
+// Stages are then shorter, so the first micro-batch reaches the last group earlier, and groups idle
+// less at both ends of the step. That pays off if there are few micro-batches and messages are
+// cheap. In addition, a group of several devices can overlap the all-reduce of its last stages with
+// the backwards of its first ones.
 #pragma once
 
 #include "weft/pipeline/plan/evaluate.h"
@@ -11,14 +13,15 @@
 namespace weft::pipeline {
 
 struct InterleaveLimits {
-  std::int32_t chunks = 1;    ///< stages of a group, at most
-  std::int32_t stages = 0;    ///< how many there must be; 0: any number
-  std::int32_t replicas = 0;  ///< of a stage, at most; 0: no limit
-  std::int64_t ops = 0;       ///< of the evaluator, at which to stop
+  std::int32_t chunks = 1;    ///< most stages per group
+  std::int32_t stages = 0;    ///< required number of stages; 0: any
+  std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
+  std::int64_t ops = 0;       ///< value of Evaluator::ops() at which the search stops
 };
 
-/// `best`, or a better plan of that kind. Rows of groups are those of `best`, and equal
-/// parts or any two parts of `orders` of the devices; up to four devices, all there are.
+/// Returns `best` or a better plan whose stages share devices. The search tries the groups of
+/// `best`, and groups that cut one of the device `orders` into equal parts or into any two parts.
+/// With at most four devices it tries every sequence of disjoint groups.
 Evaluated interleave(const Task& task, Evaluator& evaluator, const InterleaveLimits& limits,
                      const std::vector<std::vector<std::int32_t>>& orders, Evaluated best);
 

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two dynamic programs that run from the last layer to the first. fill_round_trips() computes the
+// least round trip of a micro-batch, without regard to the number of stages. fill() computes the
+// bounds of Z and of the step for one number of remaining stages.
+//
+// Both tables alternate per layer: first the bounds of stages that start at the layer, for every
+// group and every possible end; then the least over the edges to that layer, which the stages that
+// end there need. This costs (ends + edges) per layer and group instead of (ends * edges).
+//
+// These tables are most of the time of a planning, so the code avoids work where it can: it starts
+// with the best end of the stage that begins one layer later, stops at stages that are longer than
+// the best known value, skips blocks of ends behind which everything is longer, and computes
+// all-reduce and memory only for ends that are still candidates.
 #include "weft/pipeline/plan/lookahead.h"
 
 #include <algorithm>
@@ -8,14 +20,16 @@
 namespace weft::pipeline {
 namespace {
 
-/// Rounded down, so that sums of parts stay below what the parts are rounded to.
+/// Rounds down. pipeline_of() rounds the times of whole stages to the nearest nanosecond, so sums
+/// of rounded parts could otherwise exceed the true bound.
 Nanos times(double factor, std::int64_t amount) {
   return static_cast<Nanos>(factor * static_cast<double>(amount));
 }
 
 }  // namespace
 
-/// All but what a search asks for only where these times do not tell enough.
+/// The compute times of a stage. All-reduce and memory are left to complete(), because most stages
+/// are discarded by their compute times alone.
 inline Lookahead::StageCost Lookahead::times_of(std::int32_t first, std::int32_t last,
                                                 std::int32_t group) const {
   const LayerChain& chain = task_.chain;
@@ -23,14 +37,15 @@ inline Lookahead::StageCost Lookahead::times_of(std::int32_t first, std::int32_t
   StageCost cost;
   const Nanos forward = chain.forward[last] - chain.forward[first];
   cost.forward = times(work, forward);
-  Way& whole = cost.whole;
-  whole.later = times(work, chain.weight[last] - chain.weight[first]);
-  whole.path = times(work, forward + chain.backward[last] - chain.backward[first]) - whole.later;
-  whole.fit = std::numeric_limits<Micro>::max();
+  StageMode& keeping = cost.keeping;
+  keeping.later = times(work, chain.weight[last] - chain.weight[first]);
+  keeping.path =
+      times(work, forward + chain.backward[last] - chain.backward[first]) - keeping.later;
+  keeping.fit = std::numeric_limits<Micro>::max();
   return cost;
 }
 
-/// The rest: all-reduce and memory.
+/// Adds all-reduce and memory to the costs of times_of().
 inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_t last,
                                 std::int32_t group) const {
   const LayerChain& chain = task_.chain;
@@ -43,7 +58,8 @@ inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_
     }
   }
   if (!task_.limit_memory || devices.memory == 0) return;
-  // Asked very often: divides only where it must.
+  // This code runs millions of times, so it returns before the divisions of fits_of() if all
+  // micro-batches fit or none does.
   const Bytes free = devices.memory - task_.state_factor * parameters;
   const Bytes kept = chain.stash[last] - chain.stash[first], r = devices.replicas;
   const Bytes part = r == 1 ? kept : (kept + r - 1) / r;
@@ -51,10 +67,10 @@ inline void Lookahead::complete(StageCost& cost, std::int32_t first, std::int32_
   cost.possible &= !cost.too_large;
   if (cost.too_large || task_.micro_batches * part <= free) return;
   const Fits fits = fits_of(stage_need(task_, first, last, devices.replicas), devices.memory);
-  cost.whole.fit = fits.whole;
-  cost.again.fit = fits.again;
+  cost.keeping.fit = fits.keeping;
+  cost.recomputing.fit = fits.recomputing;
   const Nanos forward = chain.forward[last] - chain.forward[first];
-  cost.again.path =
+  cost.recomputing.path =
       times(devices.cost.work, 2 * forward + chain.backward[last] - chain.backward[first]);
 }
 
@@ -67,14 +83,15 @@ Lookahead::StageCost Lookahead::stage(std::int32_t first, std::int32_t last,
 
 Lookahead::Channel Lookahead::channel(const GroupEdge& edge, std::int32_t layer) const {
   const Bytes bytes = task_.chain.cut[layer];
-  const Nanos there = times(edge.there, bytes), back = times(edge.back, bytes);
+  const Nanos forward = times(edge.forward, bytes), backward = times(edge.backward, bytes);
   const LayerChain& chain = task_.chain;
+  // The layers behind the channel take at least this long, on whatever groups they run.
   const Nanos behind =
       times(quickest_, chain.forward.back() - chain.forward[layer] + chain.backward.back() -
                            chain.backward[layer] - chain.weight.back() + chain.weight[layer]);
-  return {
-      there, there + back + edge.latency,
-      task_.micro_batches * std::max(there, back) + std::min(there, back) + edge.latency + behind};
+  const Nanos all_messages =
+      task_.micro_batches * std::max(forward, backward) + std::min(forward, backward);
+  return {forward, forward + backward + edge.latency, all_messages + edge.latency + behind};
 }
 
 Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit)
@@ -86,121 +103,145 @@ Lookahead::Lookahead(const Task& task, const GroupGraph& graph, std::int32_t sta
   for (auto* minima : {&least_busy_next_, &least_step_next_}) {
     *minima = BlockMinima(row(stages + 1, 0), task.chain.size(), kNoPlan);
   }
-  if (task.limit_memory) fill_trips();
+  if (task.limit_memory) fill_round_trips();
   for (std::int32_t left = stages > 0 ? 1 : 0; left <= stages; ++left) fill(left);
 }
 
-void Lookahead::fill_trips() {
+void Lookahead::fill_round_trips() {
   const std::int32_t layers = task_.chain.size();
   const auto groups = static_cast<std::int32_t>(graph_.size());
-  trip_.assign(static_cast<std::size_t>(layers) * groups, kNoPlan);
-  trip_next_ = trip_;
+  round_trip_.assign(static_cast<std::size_t>(layers) * groups, kNoPlan);
+  round_trip_next_ = round_trip_;
   for (std::int32_t first = layers - 1; first >= 0; --first) {
     for (std::int32_t g = 0; g < groups; ++g) {
       Nanos least = kNoPlan;
       for (std::int32_t last = first + 1; last <= layers; ++last) {
         const StageCost cost = stage(first, last, g);
-        if (cost.too_large || cost.whole.path >= least) break;
-        if (task_.micro_batches * cost.whole.path >= limit_) break;
+        if (cost.too_large || cost.keeping.path >= least) break;
+        if (task_.micro_batches * cost.keeping.path >= limit_) break;
         if (!cost.possible) continue;
-        const Nanos rest = last < layers ? trip_next_[cell(last, g)] : 0;
-        if (rest < kNoPlan) least = std::min(least, cost.whole.path + rest);
+        const Nanos rest = last < layers ? round_trip_next_[cell(last, g)] : 0;
+        if (rest < kNoPlan) least = std::min(least, cost.keeping.path + rest);
       }
-      trip_[cell(first, g)] = least;
+      round_trip_[cell(first, g)] = least;
     }
     for (std::int32_t g = 0; g < groups; ++g) {
       Nanos least = kNoPlan;
       for (const GroupEdge& edge : graph_[g].next) {
-        const Nanos rest = trip(first, edge.to);
-        if (rest < kNoPlan) least = std::min(least, channel(edge, first).both + rest);
+        const Nanos rest = round_trip(first, edge.to);
+        if (rest < kNoPlan) least = std::min(least, channel(edge, first).round_trip + rest);
       }
-      trip_next_[cell(first, g)] = least;
+      round_trip_next_[cell(first, g)] = least;
     }
+  }
+}
+
+/// The least bounds found so far for a stage that starts at some layer, and the ends of the stages
+/// that have them. `busy` and `step` may belong to different ends: each is a bound of its own.
+struct Lookahead::Ends {
+  std::int32_t busy_end = 0, step_end = 0;
+  Nanos busy = 0, step = 0;
+};
+
+/// Updates `best` with the stage that ends before layer `last`. Returns false if longer stages need
+/// not be tried because even the compute times of this one exceed both bounds.
+inline bool Lookahead::try_end(std::int32_t left, std::int32_t first, std::int32_t last,
+                               std::int32_t group, Ends& best) const {
+  const std::int32_t layers = task_.chain.size();
+  const Nanos micros = task_.micro_batches;
+  const bool may_end = stages_ == 0 || left == 1;
+  const bool may_go_on = stages_ == 0 || left > 1;
+  StageCost cost = times_of(first, last, group);
+  if (micros * cost.keeping.path >= best.busy && micros * cost.keeping.work() >= best.step) {
+    return false;
+  }
+  if (last == layers ? !may_end : !may_go_on) return true;
+  Nanos busy_behind = 0, step_behind = 0, round_trip_behind = 0;
+  if (last < layers) {
+    const std::size_t next = behind(after(left), last, group);
+    busy_behind = busy_next_[next];
+    step_behind = step_next_[next];
+    if (busy_behind == kNoPlan) return true;
+    if (!round_trip_next_.empty()) round_trip_behind = round_trip_next_[cell(last, group)];
+  }
+  const auto time_of = [&](const StageMode& mode) {
+    const Nanos busy =
+        std::max(busy_in_rounds(task_.micro_batches, cost.forward, mode, round_trip_behind),
+                 mode.path + busy_behind);
+    const Nanos done = std::max(micros * mode.work(), busy + mode.later) + cost.reduce;
+    return std::pair(busy, std::max(done, cost.forward + step_behind));
+  };
+  // Without all-reduce and memory the values are lower bounds of the final ones.
+  auto [busy, step] = time_of(cost.keeping);
+  if (busy >= best.busy && step >= best.step) return true;
+  complete(cost, first, last, group);
+  if (!cost.possible) return !cost.too_large;
+  std::tie(busy, step) = time_of(cost.keeping);
+  if (cost.recomputing.fit > 0) {
+    const auto recomputed = time_of(cost.recomputing);
+    busy = std::min(busy, recomputed.first);
+    step = std::min(step, recomputed.second);
+  }
+  if (busy < best.busy) {
+    best.busy = busy;
+    best.busy_end = last;
+  }
+  if (step < best.step) {
+    best.step = step;
+    best.step_end = last;
+  }
+  return true;
+}
+
+/// Fills the bounds of all stages that start at layer `first`. On entry `ends` holds the best ends
+/// of the stages that start one layer later, which are likely to be good ends here, too.
+void Lookahead::fill_stages(std::int32_t left, std::int32_t first, std::vector<Ends>& ends) {
+  const std::int32_t layers = task_.chain.size();
+  for (std::int32_t g = 0; g < static_cast<std::int32_t>(graph_.size()); ++g) {
+    Ends& best = ends[g];
+    best.busy = best.step = limit_;
+    const std::int32_t guesses[] = {best.busy_end, best.step_end};
+    for (const std::int32_t last : guesses) try_end(left, first, last, g, best);
+    const std::size_t rest = row(after(left), g);
+    for (std::int32_t last = first + 1; last <= layers; ++last) {
+      // Skip a block of ends if what follows takes too long behind each of them.
+      while (last < layers && least_busy_next_.least(rest, last) >= best.busy &&
+             least_step_next_.least(rest, last) >= best.step) {
+        last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);
+      }
+      if (!try_end(left, first, last, g, best)) break;
+    }
+    if (best.step >= limit_) continue;
+    busy_[at(left, first, g)] = best.busy;
+    step_[at(left, first, g)] = best.step;
+  }
+}
+
+/// For every group whose stage ends before layer `first`: the least over the next groups, with the
+/// channel to them.
+void Lookahead::fill_channels(std::int32_t left, std::int32_t first) {
+  for (std::int32_t g = 0; g < static_cast<std::int32_t>(graph_.size()); ++g) {
+    Nanos least_busy = kNoPlan, least_step = kNoPlan;
+    for (const GroupEdge& edge : graph_[g].next) {
+      const Nanos rest = busy(left, first, edge.to);
+      if (rest == kNoPlan) continue;
+      const Channel cost = channel(edge, first);
+      least_busy = std::min(least_busy, std::max(cost.round_trip + rest, cost.busy));
+      least_step = std::min(least_step, cost.forward + step(left, first, edge.to));
+    }
+    busy_next_[behind(left, first, g)] = least_busy;
+    step_next_[behind(left, first, g)] = least_step;
+    least_busy_next_.add(row(left, g), first, least_busy);
+    least_step_next_.add(row(left, g), first, least_step);
   }
 }
 
 void Lookahead::fill(std::int32_t left) {
   const std::int32_t layers = task_.chain.size();
-  const auto groups = static_cast<std::int32_t>(graph_.size());
-  const Nanos micros = task_.micro_batches;
-  const bool may_end = stages_ == 0 || left == 1;
-  const bool may_go_on = stages_ == 0 || left > 1;
-  // Best ends of the stages that start one layer later: a first guess.
-  std::vector<std::int32_t> busy_end(groups, layers), step_end(groups, layers);
+  std::vector<Ends> ends(graph_.size(), Ends{layers, layers, 0, 0});
   for (std::int32_t first = layers - 1; first >= 0; --first) {
-    for (std::int32_t g = 0; g < groups; ++g) {
-      Nanos least_busy = limit_, least_step = limit_;
-      // False where longer stages, which only take longer, need not be looked at.
-      const auto try_end = [&](std::int32_t last) {
-        StageCost cost = times_of(first, last, g);
-        if (micros * cost.whole.path >= least_busy && micros * cost.whole.work() >= least_step) {
-          return false;
-        }
-        if (last == layers ? !may_end : !may_go_on) return true;
-        Nanos busy_behind = 0, step_behind = 0, trip_behind = 0;
-        if (last < layers) {
-          const std::size_t next = behind(after(left), last, g);
-          busy_behind = busy_next_[next];
-          step_behind = step_next_[next];
-          if (busy_behind == kNoPlan) return true;
-          if (!trip_next_.empty()) trip_behind = trip_next_[cell(last, g)];
-        }
-        const auto time_of = [&](const Way& way) {
-          const Nanos busy =
-              std::max(busy_in_rounds(task_.micro_batches, cost.forward, way, trip_behind),
-                       way.path + busy_behind);
-          const Nanos done = std::max(micros * way.work(), busy + way.later) + cost.reduce;
-          return std::pair(busy, std::max(done, cost.forward + step_behind));
-        };
-        auto [busy, step] = time_of(cost.whole);
-        if (busy >= least_busy && step >= least_step) return true;  // all else makes it longer
-        complete(cost, first, last, g);
-        if (!cost.possible) return !cost.too_large;
-        std::tie(busy, step) = time_of(cost.whole);
-        if (cost.again.fit > 0) {
-          const auto again = time_of(cost.again);
-          busy = std::min(busy, again.first);
-          step = std::min(step, again.second);
-        }
-        if (busy < least_busy) {
-          least_busy = busy;
-          busy_end[g] = last;
-        }
-        if (step < least_step) {
-          least_step = step;
-          step_end[g] = last;
-        }
-        return true;
-      };
-      const std::int32_t guess[] = {busy_end[g], step_end[g]};
-      for (const std::int32_t last : guess) try_end(last);
-      const std::size_t rest = row(after(left), g);
-      for (std::int32_t last = first + 1; last <= layers; ++last) {
-        // Whatever follows takes too long behind all ends of a block.
-        while (last < layers && least_busy_next_.least(rest, last) >= least_busy &&
-               least_step_next_.least(rest, last) >= least_step) {
-          last = std::min(layers, (last / BlockMinima::kBlock + 1) * BlockMinima::kBlock);
-        }
-        if (!try_end(last)) break;
-      }
-      if (least_step >= limit_) continue;
-      busy_[at(left, first, g)] = least_busy;
-      step_[at(left, first, g)] = least_step;
-    }
-    for (std::int32_t g = 0; g < groups; ++g) {
-      Nanos least_busy = kNoPlan, least_step = kNoPlan;
-      for (const GroupEdge& edge : graph_[g].next) {
-        const Nanos rest = busy(left, first, edge.to);
-        if (rest == kNoPlan) continue;
-        const Channel cost = channel(edge, first);
-        least_busy = std::min(least_busy, std::max(cost.both + rest, cost.busy));
-        least_step = std::min(least_step, cost.there + step(left, first, edge.to));
-      }
-      busy_next_[behind(left, first, g)] = least_busy;
-      step_next_[behind(left, first, g)] = least_step;
-      least_busy_next_.add(row(left, g), first, least_busy);
-      least_step_next_.add(row(left, g), first, least_step);
-    }
+    fill_stages(left, first, ends);
+    fill_channels(left, first);
   }
 }
 

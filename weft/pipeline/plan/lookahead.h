@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that a step can take, whatever its schedule, if the stages from some layer on start
-// with a given group of devices: the bound that guides and proves the search for plans.
+// Lower bounds for partial plans: the least time that the rest of a plan can take if it starts with
+// a given layer on a given group of devices, over all choices of stages, groups and schedules. The
+// plan search uses the bounds to decide what to extend first and to prove that a plan is optimal.
 //
-// Let stage s take p = f + i a micro-batch, forward and gradient of the input, v for gradients of
-// parameters, and its channel c there and c' back. From its first op to its last gradient of an
-// input it takes
+// Let stage s take p = f + i per micro-batch (forward and gradient of the input) and v for the
+// gradients of its parameters. Its channel to the next stage takes c forward and c' backward. The
+// time Z(s) from the first op of s to its last gradient of an input satisfies
 //   Z(s) >= max(M p, p + c + c' + Z(s+1), p + M max(c, c') + min(c, c') + path behind),
-// and the step at least head(s) + max(M (p + v), Z(s) + v) + all-reduce(s), head(s) being the
-// forwards and channels before s. All of this grows with what follows, so the least over all plans
-// is found from the last layer to the first. (Where v is not known apart, it counts to p.)
+// and the step takes at least head(s) + max(M (p + v), Z(s) + v) + all-reduce(s), where head(s) is
+// the sum of the forwards and channels before s. Both grow with Z(s+1), so a dynamic program from
+// the last layer to the first finds the least value over all plans. If layers do not give v
+// separately, it is part of p.
 //
-// Within limits of memory a stage runs in one of two ways, whole or recomputing, each with as many
-// micro-batches at once as fit (rounds.h), which takes the least path behind it there and back.
+// Under memory limits a stage runs in one of two modes, keeping activations or recomputing, with as
+// many micro-batches at once as fit (rounds.h). That bound needs the round trip behind the stage,
+// so a second dynamic program computes the least round trip first.
+//
+// Time: at most groups * layers^2 / 2 + edges * layers steps per number of stages.
 #pragma once
 
 #include <vector>
@@ -22,53 +27,60 @@
 
 namespace weft::pipeline {
 
-constexpr Nanos kNoPlan = std::int64_t{1} << 60;
+constexpr Nanos kNoPlan = std::int64_t{1} << 60;  ///< bound of what cannot be completed to a plan
 
 class Lookahead {
  public:
-  /// `stages` is how many there must be; 0: any number. Only plans that may take less than `limit`
-  /// count, which saves much where it is low. Keeps references.
+  /// `stages` is the required number of stages; 0: any. Plans that cannot take less than `limit`
+  /// are ignored, which saves much time if the limit is low. Keeps references.
   Lookahead(const Task& task, const GroupGraph& graph, std::int32_t stages, Nanos limit = kNoPlan);
 
-  /// Of a plan part that starts with layer `layer` on `group`, and has `left` stages (0 where any
-  /// number will do).
+  /// Bounds of Z and of the step (without what comes before) for a rest of a plan that starts with
+  /// layer `layer` on `group` and has `left` stages; `left` is 0 if any number is allowed.
   Nanos busy(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return busy_[at(left, layer, group)];
   }
   Nanos step(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return step_[at(left, layer, group)];
   }
-  /// The least over all groups that may be first; kNoPlan where memory, links or the limit allow
-  /// none.
+  /// The lower bound over all plans; kNoPlan if memory, links or the limit allow no plan.
   Nanos least() const;
 
-  /// Path there and back of a micro-batch from there on at least; only within limits of memory.
-  Nanos trip(std::int32_t layer, std::int32_t group) const { return trip_[cell(layer, group)]; }
+  /// The least time of a micro-batch forward and backward from this layer and group on. Available
+  /// only under memory limits.
+  Nanos round_trip(std::int32_t layer, std::int32_t group) const {
+    return round_trip_[cell(layer, group)];
+  }
 
   struct StageCost {
     Nanos forward = 0, reduce = 0;
-    Way whole;
-    Way again;               ///< recomputing; fits only where not all micro-batches fit whole
-    bool possible = true;    ///< it can reduce its gradients, and one micro-batch fits
-    bool too_large = false;  ///< none does, nor would one of a longer stage
+    StageMode keeping;
+    /// Its `fit` is 0 unless memory is too small to keep all micro-batches.
+    StageMode recomputing;
+    bool possible = true;  ///< whether one micro-batch fits and gradients can be all-reduced
+    bool too_large =
+        false;  ///< whether no micro-batch fits, so that longer stages do not fit either
 
-    /// The least over both ways to run it.
+    /// The smaller value of time(mode) over the modes that the stage can run in.
     template <class Time>
     Nanos least(Time time) const {
-      const Nanos of_whole = time(whole);
-      return again.fit > 0 ? std::min(of_whole, time(again)) : of_whole;
+      const Nanos while_keeping = time(keeping);
+      return recomputing.fit > 0 ? std::min(while_keeping, time(recomputing)) : while_keeping;
     }
   };
   StageCost stage(std::int32_t first, std::int32_t last, std::int32_t group) const;
   struct Channel {
-    Nanos there = 0, both = 0, busy = 0;
+    Nanos forward = 0;     ///< transfer time of one message, without latency
+    Nanos round_trip = 0;  ///< one message forward and one backward, with latencies
+    Nanos busy = 0;        ///< third term of Z: all messages of one direction, then the path behind
   };
+  /// The channel along an edge if the stage before it ends before `layer`.
   Channel channel(const GroupEdge& edge, std::int32_t layer) const;
 
   const Task& task() const { return task_; }
   const GroupGraph& graph() const { return graph_; }
   std::int32_t stages() const { return stages_; }
-  /// Stages left behind one more.
+  /// The number of stages that remain after one more stage.
   std::int32_t after(std::int32_t left) const { return stages_ > 0 ? left - 1 : 0; }
 
  private:
@@ -78,7 +90,7 @@ class Lookahead {
   std::size_t at(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return cell(left * task_.chain.size() + layer, group);
   }
-  /// By group, then layer: a stage of a group looks for its best end in one row.
+  /// Indexed by group, then layer: the search for the best end of a stage scans one row.
   std::size_t behind(std::int32_t left, std::int32_t layer, std::int32_t group) const {
     return row(left, group) * task_.chain.size() + layer;
   }
@@ -87,8 +99,13 @@ class Lookahead {
   }
   StageCost times_of(std::int32_t first, std::int32_t last, std::int32_t group) const;
   void complete(StageCost& cost, std::int32_t first, std::int32_t last, std::int32_t group) const;
-  void fill_trips();
+  void fill_round_trips();
+  struct Ends;
+  bool try_end(std::int32_t left, std::int32_t first, std::int32_t last, std::int32_t group,
+               Ends& best) const;
   void fill(std::int32_t left);
+  void fill_stages(std::int32_t left, std::int32_t first, std::vector<Ends>& ends);
+  void fill_channels(std::int32_t left, std::int32_t first);
 
   const Task& task_;
   const GroupGraph& graph_;
@@ -96,9 +113,11 @@ class Lookahead {
   Nanos limit_;
   double quickest_ = 0;  ///< least Group::cost.work
   std::vector<Nanos> busy_, step_;
-  std::vector<Nanos> busy_next_, step_next_;  ///< least over edges, for a stage that ends there
+  /// The least of busy_ and step_ over all next groups, with the channel to them.
+  std::vector<Nanos> busy_next_, step_next_;
   BlockMinima least_busy_next_, least_step_next_;
-  std::vector<Nanos> trip_, trip_next_;  ///< by layer, then group; for any number of stages
+  /// By layer, then group. Does not depend on the number of stages left.
+  std::vector<Nanos> round_trip_, round_trip_next_;
 };
 
 }  // namespace weft::pipeline

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns plans into pipelines by the rules in plan.h. Planners ask for thousands of pipelines, so
+// the work is split by what changes: pipeline_without_limits() sets times, messages and
+// all-reduces; set_memory() sets memory; set_recomputation() redoes only times and memory. The
+// costs of groups and channels come from ClusterCosts.
 #include "weft/pipeline/plan/plan.h"
 
 #include <fmt/format.h>
@@ -20,7 +24,7 @@ double per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth) : kNever;
 }
 
-/// Devices of a group on one side of a link; both are sorted.
+/// How many devices of a group are on one side of a shared link. Both lists are sorted.
 double count(const std::vector<std::int32_t>& side, const std::vector<std::int32_t>& group) {
   double members = 0;
   if (side.empty() || side.back() < group.front() || side.front() > group.back()) return members;
@@ -55,7 +59,7 @@ std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages) {
 
 namespace {
 
-/// static_memory() of stages whose groups are known.
+/// static_memory() for callers that already know the group of each stage.
 template <class GroupOf>
 std::vector<Bytes> static_memory_of(const Task& task, const std::vector<PlannedStage>& stages,
                                     GroupOf group) {
@@ -71,7 +75,7 @@ std::vector<Bytes> static_memory_of(const Task& task, const std::vector<PlannedS
     state[own] +=
         task.state_factor * (chain.parameters[stage.last] - chain.parameters[stage.first]);
     if (!stage.recompute) continue;
-    // One forward runs again at a time.
+    // A device recomputes one forward at a time, so the largest of its stages decides.
     const auto r = static_cast<Bytes>(replicas(stage));
     again[own] =
         std::max(again[own], (chain.stash[stage.last] - chain.stash[stage.first] + r - 1) / r);
@@ -118,7 +122,8 @@ GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& de
       cost.reduce_latency = std::max(cost.reduce_latency, cluster.latency_of(from, to));
     }
   }
-  // A ring that keeps each side together crosses a shared link once in each direction.
+  // A ring can visit all devices of one side before those of the other. Then it crosses a shared
+  // link once in each direction, so the whole bandwidth of the link is available.
   for (const SharedLink& link : cluster.shared) {
     if (count(link.one, devices) > 0 && count(link.other, devices) > 0) {
       worst = std::max(worst, per_byte(link.bandwidth));
@@ -169,7 +174,9 @@ std::vector<LinkId> crossed_inside(const Cluster& cluster,
 
 namespace {
 
-/// Links 0 .. are the shared ones, both directions; behind them each group has one to each other.
+/// Fills in one direction of a boundary. The links of a pipeline are numbered as follows: first
+/// both directions of each shared link, then one link per ordered pair of groups that exchange
+/// messages; `own` is the number of the latter.
 void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& transfer) {
   transfer.time = std::llround(cost.per_byte * static_cast<double>(bytes));
   transfer.latency = cost.latency;
@@ -177,8 +184,9 @@ void set_transfer(const ChannelCost& cost, Bytes bytes, LinkId own, Transfer& tr
   transfer.links.push_back(own);
 }
 
-/// What micro-batches keep, and what each group has left for them. The first stage that does not
-/// fit; as many as there are where all do.
+/// Sets the memory changes of all stages and the limits of all groups, which are what static memory
+/// leaves. Returns the first stage that does not hold one micro-batch, or the number of stages if
+/// all do.
 std::size_t set_memory(const Task& task, const std::vector<PlannedStage>& stages,
                        Pipeline& pipeline) {
   const LayerChain& chain = task.chain;
@@ -210,19 +218,20 @@ tl::unexpected<Error> unfit(const Task& task, const std::vector<PlannedStage>& s
   const Bytes always = smallest - pipeline.memory_limits[stage.device];
   return fail(
       ErrorCode::kInfeasible,
-      fmt::format("stage {} does not fit: its device holds {}, parameters and their state take {} "
-                  "and a micro-batch {}",
+      fmt::format("stage {} does not fit: its device has {}, but parameters and their state take "
+                  "{} and a micro-batch takes {}",
                   s, exact_bytes(smallest), exact_bytes(always),
                   exact_bytes(stage.forward_memory)));
 }
 
-/// Of one micro-batch.
+/// Sets the times of one micro-batch.
 void set_times(const LayerChain& chain, const PlannedStage& planned, double work, Stage& stage) {
   const auto sum = [&](const std::vector<Nanos>& of) {
     return static_cast<double>(of[planned.last] - of[planned.first]);
   };
   stage.forward = std::llround(sum(chain.forward) * work);
-  // What was computed again would have to be kept for weights that wait.
+  // A stage that recomputes has no separate weight op: if that op ran later, the recomputed
+  // activations would have to be kept until then.
   stage.weight = planned.recompute ? 0 : std::llround(sum(chain.weight) * work);
   const double again = planned.recompute ? sum(chain.forward) : 0;
   stage.input = std::llround((sum(chain.backward) + again) * work) - stage.weight;
@@ -230,20 +239,21 @@ void set_times(const LayerChain& chain, const PlannedStage& planned, double work
 
 tl::unexpected<Error> unjoined(std::size_t stage) {
   return fail(ErrorCode::kInfeasible,
-              fmt::format("devices of stage {} have no link that they need", stage));
+              fmt::format("the devices of stage {} lack a link that the plan needs", stage));
 }
 
-/// Boundaries between stages, each direction between two groups with a link of its own, and what
-/// all-reduces hold of these.
+/// Sets the messages between stages, and the links that all-reduces occupy.
 Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
                       const std::vector<ClusterCosts::Id>& ids, ClusterCosts& costs,
                       Pipeline& pipeline) {
   const auto shared = static_cast<LinkId>(2 * task.cluster.shared.size());
   const std::size_t count = stages.size();
-  std::vector<std::int32_t> of_group(count, 0);  // stages
+  std::vector<std::int32_t> of_group(count, 0);  // number of stages per group
   for (const Stage& stage : pipeline.stages) ++of_group[stage.device];
+  // Groups are numbered without gaps, so the last number is unused iff some group has two stages.
   const bool shares = count > 0 && of_group[count - 1] == 0;
   std::map<std::pair<DeviceId, DeviceId>, LinkId> own;
+  // Without shared groups every boundary has two links of its own, which needs no map.
   const auto link_of = [&](std::size_t from, std::size_t to) {
     if (!shares) return shared + static_cast<LinkId>(from + to - 1 + (from > to ? 1 : 0));
     const auto pair = std::pair(pipeline.stages[from].device, pipeline.stages[to].device);
@@ -259,15 +269,17 @@ Status set_boundaries(const Task& task, const std::vector<PlannedStage>& stages,
       }
       continue;
     }
-    const ChannelCost &there = costs.channel(ids[s], ids[s + 1]),
-                      &back = costs.channel(ids[s + 1], ids[s]);
-    if (there.per_byte == kNever || back.per_byte == kNever) return unjoined(s + 1);
+    const ChannelCost &forward = costs.channel(ids[s], ids[s + 1]),
+                      &backward = costs.channel(ids[s + 1], ids[s]);
+    if (forward.per_byte == kNever || backward.per_byte == kNever) return unjoined(s + 1);
     const Bytes bytes = task.chain.cut[stages[s].last];
-    set_transfer(there, bytes, link_of(s, s + 1), boundary.forward);
-    set_transfer(back, bytes, link_of(s + 1, s), boundary.backward);
+    set_transfer(forward, bytes, link_of(s, s + 1), boundary.forward);
+    set_transfer(backward, bytes, link_of(s + 1, s), boundary.backward);
   }
   for (std::size_t s = 0; s < count; ++s) {
     Stage& stage = pipeline.stages[s];
+    // A group with one stage has no messages left to send when its all-reduce starts, except the
+    // gradient of its last micro-batch, which may overlap the all-reduce.
     if (stage.all_reduce == 0 || of_group[stage.device] < 2) continue;
     stage.reduce_links = costs.crossed(ids[s]);
     for (const auto& [pair, link] : own) {
@@ -317,6 +329,8 @@ Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, Cl
   if (!task.limit_memory) return {};
   const std::size_t fit = set_memory(task, stages, pipeline);
   if (fit < stages.size()) return unfit(task, stages, pipeline, fit);
+  // A plan without tight stages is the same with and without limits. Dropping them lets such
+  // pipelines share their simulations.
   const bool recomputes = std::any_of(stages.begin(), stages.end(),
                                       [](const PlannedStage& stage) { return stage.recompute; });
   if (!recomputes && tight_stages(task, stages, pipeline).empty()) pipeline.memory_limits.clear();

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: which stretch of layers runs on which devices, in which order micro-batches pass. And
-// what it means: a Pipeline that simulate() can time.
+// A plan assigns each stage a range of layers and a set of devices. pipeline_of() turns a plan into
+// the Pipeline that simulate() can time. The rules are those of SPP, extended by latencies, device
+// speeds, shared links and stages that share devices:
 //
-// Stages may share their devices, but only all of them: the devices of any two stages are the same
-// or have none in common. A set of devices that stages have is a group; it is one device of the
-// pipeline, in the order of its first stage.
-//
-// A stage on r devices splits each micro-batch evenly: it takes its time over r times the speed of
-// the slowest. Between stages every sender talks to every receiver, so bytes over (r times r') go
-// over the slowest pair; a shared link carries what crosses it, and is held meanwhile. Gradients of
-// a stage with replicas are all-reduced in a ring when its last backward has ended: 2 (r-1)/r of
-// its parameters over the slowest of its pairs. From one group to another there is one link each
-// way, which serves in the order of readiness; stages of one group that follow each other have
-// nothing to send. All-reduces of a group that has several stages hold all links from and to the
-// group, and the shared ones that its ring crosses: other stages have messages then. These are
-// SPP's rules, with latency, speeds, shared links and shared devices.
+// * Groups. The devices of any two stages are either the same set or disjoint. Such a set is called
+//   a group. In the Pipeline each group is one device; groups are numbered by their first stage.
+// * Compute. A stage on r devices splits each micro-batch evenly among them. It takes the time of
+//   its layers divided by r and by the speed of its slowest device.
+// * Messages. Between two stages every sender talks to every receiver. With r senders and r'
+//   receivers each pair carries 1 / (r r') of the bytes, and the slowest pair decides. A shared
+//   link carries the part of the message that crosses it and is busy as long as the message.
+//   Each ordered pair of groups has a link of its own, which serves messages as they get ready.
+//   Consecutive stages on one group send nothing.
+// * All-reduce. After the last backward of a stage with r replicas, its gradients go around a ring:
+//   2 (r-1)/r of its parameter bytes over the slowest pair.
+// * All-reduce and messages. If a group has several stages, an all-reduce of one stage occupies all
+//   links to and from the group and the shared links that its ring crosses, because other stages of
+//   the group may still send messages over the same network cards.
 #pragma once
 
 #include <string>
@@ -29,73 +31,78 @@ namespace weft::pipeline {
 struct PlannedStage {
   std::int32_t first = 0, last = 0;   ///< layers [first, last) of the chain
   std::vector<std::int32_t> devices;  ///< sorted
-  /// Keeps its input only, and runs forward once more before backward, which is not halved then.
+  /// Whether the stage keeps only its input per micro-batch and runs the forward again before the
+  /// backward. The backward of such a stage is not split into halves.
   bool recompute = false;
   bool operator==(const PlannedStage&) const = default;
 };
 
-/// What is to be planned.
+/// The input of a planner.
 struct Task {
   LayerChain chain;
   Cluster cluster;
   Micro micro_batches = 1;
-  bool limit_memory = false;
-  /// Bytes a device holds for each byte of parameters: weights, gradients, two moments of Adam.
+  bool limit_memory = false;  ///< whether plans must fit into Cluster::memory
+  /// Bytes that a device holds per byte of parameters. The default counts weights, gradients and
+  /// the two moments of Adam.
   std::int64_t state_factor = 4;
 };
 
-/// The group of each stage: stages with the same devices have the same number, in the order of the
-/// first of them.
+/// The group number of each stage. Stages on the same devices have the same number; numbers count
+/// up in the order of the first stage of each group.
 std::vector<DeviceId> groups_of(const std::vector<PlannedStage>& stages);
 
-/// What a device of each group holds all the time: parameters and their state, and the micro-batch
-/// whose forward runs once more, where one does.
+/// Bytes that each device of a group holds during the whole step: parameters with their state, and
+/// room for the one micro-batch that is being recomputed if a stage of the group recomputes.
 std::vector<Bytes> static_memory(const Task& task, const std::vector<PlannedStage>& stages);
 
-/// Stages whose devices cannot keep all micro-batches at once, none of them recomputing: where
-/// there are none, limits of memory change nothing, whatever the schedule. `pipeline` is theirs.
+/// The stages whose devices cannot keep all micro-batches at once if no stage recomputes. If there
+/// are none, memory limits do not affect the plan under any schedule. `pipeline` is the pipeline of
+/// these stages.
 std::vector<std::size_t> tight_stages(const Task& task, const std::vector<PlannedStage>& stages,
                                       const Pipeline& pipeline);
 
-/// Devices of one stage: how much faster they are together than one of speed 1, and what a byte of
-/// gradients costs them.
+/// The compute and all-reduce costs of a stage on a group of devices.
 struct GroupCost {
-  double work = 0;    ///< time of layers is multiplied by this
-  double reduce = 0;  ///< nanoseconds a byte of parameters; infinite without links
+  double work = 0;    ///< factor for the profiled time of layers: 1 / (r * slowest speed)
+  double reduce = 0;  ///< all-reduce: nanoseconds per byte of parameters; infinite without links
   Nanos reduce_latency = 0;
 };
 GroupCost group_cost(const Cluster& cluster, const std::vector<std::int32_t>& devices);
 
-/// From one group of devices to the next.
+/// The cost of a message from one group of devices to another.
 struct ChannelCost {
   double per_byte = 0;  ///< nanoseconds; infinite without a link
   Nanos latency = 0;
-  std::vector<std::int32_t> shared;  ///< twice the number of a shared link, one more from `other`
+  /// The directions of shared links that the message crosses. Shared link i from `one` to `other`
+  /// is direction 2 i, the opposite is direction 2 i + 1.
+  std::vector<std::int32_t> shared;
 };
 ChannelCost channel_cost(const Cluster& cluster, const std::vector<std::int32_t>& from,
                          const std::vector<std::int32_t>& to);
 
-/// Directions of shared links that a ring over the devices crosses, numbered as in
+/// The directions of shared links that a ring over the devices crosses, numbered as in
 /// ChannelCost::shared.
 std::vector<LinkId> crossed_inside(const Cluster& cluster,
                                    const std::vector<std::int32_t>& devices);
-/// Of devices; the largest number where none has a limit.
+/// The smallest memory among the devices; the largest number if none of them has a limit.
 Bytes smallest_memory(const Cluster& cluster, const std::vector<std::int32_t>& devices);
 
-/// The pipeline of these stages, each group one device of it. Infeasible where groups that must
-/// talk have no link, or memory does not hold one micro-batch. Without limits where no stage is
-/// tight.
+/// Builds the pipeline of these stages, with one pipeline device per group. Infeasible if groups
+/// that exchange messages have no link, or if a stage does not hold one micro-batch. The pipeline
+/// has no memory limits if no stage is tight.
 Result<Pipeline> pipeline_of(const Task& task, const std::vector<PlannedStage>& stages);
 
-/// The same for planners that ask very often: into a pipeline whose memory is used again, with
-/// costs that are known from before. The second as if devices had memory for anything.
+/// Variants for planners that ask for thousands of plans: they write into an existing pipeline,
+/// whose memory is reused, and look costs up in `costs`. pipeline_without_limits() ignores memory.
 class ClusterCosts;
 Status pipeline_of(const Task& task, const std::vector<PlannedStage>& stages, ClusterCosts& costs,
                    Pipeline& pipeline);
 Status pipeline_without_limits(const Task& task, const std::vector<PlannedStage>& stages,
                                ClusterCosts& costs, Pipeline& pipeline);
-/// Makes of a pipeline of the same stages, whatever these recompute, that of what they recompute
-/// now, within limits. False where memory does not hold one micro-batch.
+/// Changes a pipeline of the same stages so that it reflects which stages recompute now, and sets
+/// the memory limits. Only times and memory change, so this is much cheaper than building the
+/// pipeline anew. Returns false if a stage does not hold one micro-batch.
 bool set_recomputation(const Task& task, const std::vector<PlannedStage>& stages,
                        ClusterCosts& costs, Pipeline& pipeline);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes plan files. Human-readable figures (milliseconds) come first; the exact integers that the
+// checker uses follow. Layers and cluster are written as planned, so that the file can be checked
+// without the profile and cluster files it was made from.
 #include "weft/pipeline/plan/plan_file.h"
 
 #include "weft/base/check.h"
@@ -29,6 +32,7 @@ void write_matrix(JsonWriter& json, const char* name, const std::vector<std::int
   json.end_array();
 }
 
+/// Writes the layers in the order of the plan, with exact times in nanoseconds.
 void write_layers(JsonWriter& json, const Profile& profile, const LayerChain& chain) {
   json.key("layers").begin_array();
   for (const std::int32_t number : chain.order) {
@@ -67,8 +71,8 @@ void write_cluster(JsonWriter& json, const Cluster& cluster) {
   json.end_array().end_object();
 }
 
-/// Of all but names, which people may change.
-std::string checksum_so_far(JsonWriter json) {
+/// The checksum of everything written so far. Names are left out, because users may edit them.
+std::string checksum_so_far(JsonWriter json) {  // a copy, which can be closed and parsed
   static constexpr std::string_view kLeftOut[] = {"checksum", "name", "profile"};
   const auto values = parse_json(json.end_object().take(), "plan");
   WEFT_CHECK(values);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads plan files. A plan file is also a valid profile, so its layers and edges go through the
+// reader of profiles; its cluster goes through the reader of clusters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +16,12 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000;  ///< devices, stages, micro-batches of a plan
-
-constexpr std::size_t kHead = 4096;  ///< bytes: the version comes first
+constexpr std::int64_t kMost = 1'000'000;  ///< micro-batches of a plan
+/// Bytes that is_plan() reads; the writer puts the version at the beginning of the file.
+constexpr std::size_t kHead = 4096;
 
 tl::unexpected<Error> wrong(const std::string& name) {
-  return fail(ErrorCode::kBadInput, fmt::format("'{}' is missing or makes no sense", name));
+  return fail(ErrorCode::kBadInput, fmt::format("'{}' is missing or invalid", name));
 }
 
 Result<const JsonValue*> member(const JsonValue& of, const char* name) {
@@ -40,7 +42,7 @@ bool is_true(const JsonValue& of, const char* name) {
   return value && value->kind == JsonKind::kTrue;
 }
 
-/// Stages name their layers, which are those of the profile, one after the other.
+/// Reads the stages. Together they must list all layers of the profile in their order.
 Result<std::vector<PlannedStage>> stages_of(const JsonValue& root, const Profile& profile,
                                             const Cluster& cluster) {
   WEFT_ASSIGN(const JsonValue* list, member(root, "stages"));
@@ -78,7 +80,7 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   const JsonValue* version = root.find("pipeline_plan_version");
   if (!version || version->as_int() != 1) {
     return fail(ErrorCode::kBadInput,
-                "this is no plan that weft pipeline -o has written (pipeline_plan_version 1)");
+                "this is not a plan written by weft pipeline -o (pipeline_plan_version 1)");
   }
   ReadPlan plan;
   plan.file = file;
@@ -86,6 +88,7 @@ Result<ReadPlan> plan_of(std::string_view json, const std::string& file) {
   if (const JsonValue* name = root.find("profile")) plan.profile.name = printable(name->text);
   std::vector<std::int32_t> order(plan.profile.layers.size());
   std::iota(order.begin(), order.end(), 0);
+  // The writer lists layers in the order of the plan, so edges must lead forward.
   for (const LayerEdge& edge : plan.profile.edges) {
     if (edge.from >= edge.to) return wrong("edges");
   }

@@ -28,7 +28,7 @@ TEST(PlanReader, ReadsWhatThePlannerWrote) {
     EXPECT_EQ(read->schedule, planned->schedule);
     EXPECT_EQ(read->schedule_name, planned->plan.schedule);
     EXPECT_EQ(read->profile.name, profile.name);
-    // All times are there: the step comes out as it was planned.
+    // The file holds all times exactly, so the simulated step is the planned one.
     const auto again = pipeline_of(read->task, read->stages);
     ASSERT_TRUE(again) << again.error().text();
     EXPECT_EQ(simulate(*again, read->schedule)->makespan, planned->plan.step);
@@ -37,8 +37,8 @@ TEST(PlanReader, ReadsWhatThePlannerWrote) {
   }
 }
 
-TEST(PlanReader, NamesTheFileAndWhatIsWrong) {
-  EXPECT_NE(parse_plan("{}", "a.json").error().text().find("a.json: this is no plan"),
+TEST(PlanReader, ErrorsNameTheFileAndTheMember) {
+  EXPECT_NE(parse_plan("{}", "a.json").error().text().find("a.json: this is not a plan"),
             std::string::npos);
   const auto cut = parse_plan(
       R"({"pipeline_plan_version": 1, "layers": [{"id": "a", "forward_ns": 1, "backward_ns": 2}]})",

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A partial plan is a Label: the stages so far, as a chain of parent labels, and three sums that
+// together with the tables of Lookahead bound the step of every completion. extend() generates all
+// labels with one more stage. BestFirst keeps the labels in a heap by bound; follow_bound() always
+// takes the extension with the least bound.
 #include "weft/pipeline/plan/plan_search.h"
 
 #include <algorithm>
@@ -7,18 +11,21 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr Nanos kNoSlope = -kNoPlan;
+constexpr Nanos kNoOffset = -kNoPlan;
 
-/// A part of a plan: all stages up to `layer`, and the group of the next one. Complete where
+/// A partial plan: all stages up to `layer`, and the group of the next stage. It is complete if
 /// `layer` is the number of layers.
 struct Label {
-  Nanos bound = kNoPlan;
-  Nanos known = 0;         ///< what the stages take already, whatever follows
-  Nanos slope = kNoSlope;  ///< the step is at least this and what the rest is busy
-  Nanos head = 0;          ///< until the first micro-batch reaches the next stage
+  Nanos bound = kNoPlan;  ///< lower bound of the step over all completions
+  Nanos known = 0;        ///< lower bound from the stages so far, whatever follows
+  /// The step is at least this plus the busy time Z of the rest (see lookahead.h). It is the
+  /// largest sum, over the stages so far, of what must happen before and after that busy time.
+  Nanos busy_offset = kNoOffset;
+  Nanos head = 0;  ///< time until the first micro-batch reaches the next stage
   std::int32_t parent = -1, layer = 0, group = 0, left = 0;
 };
 
+/// One empty partial plan per group that may run the first stage.
 std::vector<Label> first_labels(const Lookahead& ahead) {
   std::vector<Label> labels;
   for (std::size_t g = 0; g < ahead.graph().size(); ++g) {
@@ -32,8 +39,8 @@ std::vector<Label> first_labels(const Lookahead& ahead) {
   return labels;
 }
 
-/// Calls visit() with every way to go on, but for some whose bound is not below `limit`, which may
-/// fall meanwhile.
+/// Calls visit() with every extension of `part` by one stage. Some extensions whose bound is not
+/// below `limit` are left out. visit() may lower `limit`.
 template <class Visit>
 void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit visit) {
   const std::int32_t layers = ahead.task().chain.size();
@@ -43,21 +50,22 @@ void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit
   for (std::int32_t last = part.layer + 1; last <= layers; ++last) {
     const Lookahead::StageCost cost = ahead.stage(part.layer, last, part.group);
     if (cost.too_large) break;
-    const Way& whole = cost.whole;
+    const StageMode& keeping = cost.keeping;
     const Nanos own = part.head + cost.reduce;
     Label stage = part;
     stage.layer = last;
     stage.left = ahead.after(part.left);
-    stage.slope = std::max(part.slope, own + whole.later);
-    stage.known =
-        std::max({part.known, own + micros * whole.work(), stage.slope + micros * whole.path});
+    stage.busy_offset = std::max(part.busy_offset, own + keeping.later);
+    stage.known = std::max(
+        {part.known, own + micros * keeping.work(), stage.busy_offset + micros * keeping.path});
     if (stage.known >= limit) break;  // longer stages only take longer
     if (!cost.possible) continue;
-    // What memory makes of it, in the better of both ways to run it.
+    // The bound from this stage if memory forces rounds, in the better of its two modes.
     const auto in_rounds = [&](Nanos behind) {
-      return cost.least([&](const Way& way) {
-        const Nanos busy = busy_in_rounds(ahead.task().micro_batches, cost.forward, way, behind);
-        return std::max({own + micros * way.work(), own + way.later + busy, part.slope + busy});
+      return cost.least([&](const StageMode& mode) {
+        const Nanos busy = busy_in_rounds(ahead.task().micro_batches, cost.forward, mode, behind);
+        return std::max(
+            {own + micros * mode.work(), own + mode.later + busy, part.busy_offset + busy});
       });
     };
     if (last == layers) {
@@ -72,14 +80,15 @@ void extend(const Lookahead& ahead, const Label& part, const Nanos& limit, Visit
       const Lookahead::Channel channel = ahead.channel(edge, last);
       Label child = stage;
       child.group = edge.to;
-      child.known = std::max(stage.known, stage.slope + whole.path + channel.busy);
-      if (whole.fit < micros) {
-        child.known = std::max(child.known, in_rounds(channel.both + ahead.trip(last, edge.to)));
+      child.known = std::max(stage.known, stage.busy_offset + keeping.path + channel.busy);
+      if (keeping.fit < micros) {
+        child.known =
+            std::max(child.known, in_rounds(channel.round_trip + ahead.round_trip(last, edge.to)));
       }
-      child.slope = stage.slope + whole.path + channel.both;
-      child.head = part.head + cost.forward + channel.there;
-      child.bound = std::max(
-          {child.known, child.slope + busy, child.head + ahead.step(stage.left, last, edge.to)});
+      child.busy_offset = stage.busy_offset + keeping.path + channel.round_trip;
+      child.head = part.head + cost.forward + channel.forward;
+      child.bound = std::max({child.known, child.busy_offset + busy,
+                              child.head + ahead.step(stage.left, last, edge.to)});
       visit(child);
     }
   }
@@ -94,7 +103,8 @@ class BestFirst {
   }
 
   FoundPlan run() {
-    // What is searched to its end is proved.
+    // If schedules are searched, the result may count as a proof, so no choice of what to recompute
+    // may be cut off by the effort.
     evaluator_.stop_at(effort_.schedules ? Evaluator::kNoEnd : effort_.ops);
     for (const Label& label : first_labels(ahead_)) push(label);
     while (!open_.empty()) {
@@ -111,11 +121,11 @@ class BestFirst {
                                 ? evaluator_.search(stages_of(top), found_.best.step)
                                 : evaluator_.improve(stages_of(top), found_.best.step);
         if (!result) {
-          // No order that was asked for runs these stages; another one might.
+          // No schedule of the request runs these stages, but the bound covers all schedules.
           found_.bound = std::min(found_.bound, labels_[top].bound);
           continue;
         }
-        // Another schedule might come down to the bound of these stages.
+        // A schedule that was not tried might reach the bound of these stages.
         found_.bound = std::min(found_.bound, std::max(labels_[top].bound, result->bound));
         if (result->step < found_.best.step) found_.best = *result;
         continue;
@@ -132,7 +142,8 @@ class BestFirst {
   }
 
  private:
-  /// Among equals the one nearer to its end, then the older: plans come soon, in a fixed order.
+  /// Heap order: the least bound first. Ties go to the label with more layers, so that complete
+  /// plans come early, and then to the older label, so that the order is deterministic.
   struct Later {
     const std::vector<Label>& labels;
     bool operator()(std::int32_t a, std::int32_t b) const {
@@ -171,8 +182,8 @@ class BestFirst {
   PlanEffort effort_;
   std::vector<Label> labels_;
   std::vector<std::int32_t> open_;  ///< heap
-  std::int64_t seen_ = 0;
-  Nanos lost_ = kNoPlan;  ///< least bound of what there was no room for
+  std::int64_t seen_ = 0;           ///< labels generated
+  Nanos lost_ = kNoPlan;  ///< least bound among labels that were dropped or never extended
   FoundPlan found_;
 };
 

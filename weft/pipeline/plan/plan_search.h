@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of one graph of groups, those with the smallest bound first, each simulated until no plan
-// is left whose bound is below the best step, or the effort is spent.
+// Best-first branch and bound over the plans of one graph of groups (groups.h). Partial plans are
+// extended stage by stage, the one with the smallest lower bound first, and complete plans are
+// simulated. The search ends when no partial plan has a bound below the best step, which proves
+// that the best plan is optimal, or when the effort is spent.
 #pragma once
 
 #include "weft/pipeline/plan/evaluate.h"
@@ -9,23 +11,25 @@
 namespace weft::pipeline {
 
 struct PlanEffort {
-  std::int64_t ops = 1'000'000;       ///< simulated, all searches of a planning together
-  std::size_t labels = 400'000;       ///< parts of plans kept at a time
-  std::int64_t children = 4'000'000;  ///< parts of plans looked at
-  bool schedules = true;              ///< look for schedules of every plan, beyond known ones
+  std::int64_t ops = 1'000'000;       ///< value of Evaluator::ops() at which the search stops
+  std::size_t labels = 400'000;       ///< most partial plans that are kept
+  std::int64_t children = 4'000'000;  ///< most partial plans that are generated
+  bool schedules = true;  ///< whether to search schedules for each plan, beyond the fixed patterns
 };
 
 struct FoundPlan {
-  Evaluated best;          ///< step kNoStep where there is none
-  Nanos bound = 0;         ///< no plan of the graph takes less, whatever its schedule
-  bool exhausted = false;  ///< no plan of the graph takes less with the schedules tried
+  Evaluated best;          ///< its step is kNoStep if no plan was found
+  Nanos bound = 0;         ///< lower bound over all plans of the graph and all schedules
+  bool exhausted = false;  ///< whether no plan of the graph is shorter with the schedules tried
 };
 
-/// `best` is the best known so far; what is not better is not looked at.
+/// `best` is the best plan known so far; plans whose bound is not below its step are pruned.
 FoundPlan search_plans(const Lookahead& lookahead, Evaluator& evaluator, const PlanEffort& effort,
                        Evaluated best);
 
-/// The one plan that follows the smallest bound, without a search: for large graphs.
+/// Builds one plan greedily: each stage is the extension with the smallest lower bound. For graphs
+/// that are too large to search, and as a start for searches. Empty if the greedy choice leads to a
+/// dead end.
 std::vector<PlannedStage> follow_bound(const Lookahead& lookahead);
 
 }  // namespace weft::pipeline

@@ -141,7 +141,7 @@ class Planner {
     if (best_.step == kNoStep && task_.limit_memory && may_share()) pack_devices();
     if (may_share() && fitted_.answer != Fit::kNone) {
       share_devices();
-      take_even({Placement::kTurns, Placement::kV});
+      take_even({Placement::kRoundRobin, Placement::kV});
       search_order();
     }
     if (best_.step == kNoStep) return no_plan();
@@ -334,7 +334,7 @@ class Planner {
   }
 
   void climb_from_even() {
-    if (exhausted_ || !take_even({Placement::kOne})) return;
+    if (exhausted_ || !take_even({Placement::kOnePerDevice})) return;
     const ImproveLimits limits = improve_limits(evaluator_.ops() + options_.ops / 4);
     best_ = improve(task_, evaluator_, limits, std::move(best_));
   }

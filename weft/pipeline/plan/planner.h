@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From layers and a cluster to stages, replicas, devices and order of micro-batches. The objective
-// is the simulated step: transfers, all-reduces and memory included, never the slowest stage alone.
+// The planner: it chooses stages, their devices, which stages recompute, and the order of
+// micro-batches. It minimizes the simulated step, which includes transfers, all-reduces and memory
+// limits. The time of the slowest stage alone is not a good objective: a plan with the least
+// slowest stage can take over a tenth longer.
 #pragma once
 
 #include <string>
@@ -11,30 +13,34 @@
 namespace weft::pipeline {
 
 struct PlannerOptions {
-  std::int32_t stages = 0;             ///< how many there must be; 0: any number
-  std::int32_t replicas = 0;           ///< of a stage, at most; 0: no limit
-  std::int32_t chunks = 4;             ///< stages that may share their devices, at most
-  std::vector<std::string> schedules;  ///< to try; empty: plan_schedules()
-  std::int64_t ops = 0;                ///< to simulate at most; 0: as suits the size
+  std::int32_t stages = 0;    ///< required number of stages; 0: any
+  std::int32_t replicas = 0;  ///< most devices per stage; 0: no limit
+  std::int32_t chunks = 4;    ///< most stages that may share the same devices
+  /// Schedules that the plan may use; empty: those of plan_schedules() and shared_schedules(), and
+  /// schedules that a search finds.
+  std::vector<std::string> schedules;
+  std::int64_t ops = 0;  ///< effort in simulated ops; 0: chosen from the size of the task
 };
 
 struct Planned {
   Evaluated plan;
   Schedule schedule;
-  std::int32_t fixed_stages = 0, most_replicas = 0;  ///< as asked for; 0: free
+  std::int32_t fixed_stages = 0, most_replicas = 0;  ///< the options of the request; 0: free
   std::int32_t most_chunks = 1;
-  Nanos bound = 0;            ///< no plan takes less, whatever its schedule
-  Nanos one_stage_bound = 0;  ///< no plan takes less that has one stage a device
-  /// No plan with one stage a device takes less with the schedules tried.
+  Nanos bound = 0;            ///< lower bound of the step over all plans and schedules
+  Nanos one_stage_bound = 0;  ///< lower bound over all plans with one stage per device
+  /// Whether the search proved that no plan with one stage per device has a shorter step under the
+  /// schedules that it tried.
   bool exhausted = false;
 };
 
-/// What no plan can beat, whatever stages share devices: all devices busy all the time, and one
-/// micro-batch there and back over all devices at once.
+/// A lower bound of the step over all plans, including those whose stages share devices: either all
+/// devices are busy during the whole step, or one micro-batch passes forward and backward over all
+/// devices at once.
 Nanos bound_of_all(const Task& task);
 
-/// Weft's own planner. Infeasible: more stages than layers or devices, memory that nothing fits
-/// into. Deterministic.
+/// Plans a task. Infeasible if there are more stages than layers or devices allow, or if no plan
+/// fits into memory. Deterministic: effort is counted in simulated ops, not in seconds.
 Result<Planned> make_plan(const Task& task, const PlannerOptions& options);
 
 }  // namespace weft::pipeline

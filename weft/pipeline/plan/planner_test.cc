@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner against all plans there are, where these are few, and against others' planners.
+// Compares the planner with an enumeration of all plans of small tasks, and with other planners.
 #include "weft/pipeline/plan/planner.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ PlannerOptions one_stage_a_device() {
   return options;
 }
 
-/// Every way to cut the layers and to give the stages sets of devices that are disjoint, or the
-/// same for `chunks` of them.
+/// Enumerates every way to cut the layers and to give the stages disjoint sets of devices, or one
+/// set to up to `chunks` stages.
 class AllPlans {
  public:
   AllPlans(const Task& task, std::vector<std::string> schedules, std::int32_t chunks = 1)
@@ -71,7 +71,7 @@ class AllPlans {
       --taken_[set];
     }
   }
-  /// Every choice of stages that recompute, each timed for itself.
+  /// Enumerates every choice of stages that recompute and times each choice.
   void recompute_from(std::size_t stage) {
     if (stage == stages_.size()) {
       const auto pipeline = pipeline_of(task_, stages_);
@@ -94,12 +94,12 @@ class AllPlans {
   const Task& task_;
   Evaluator evaluator_;
   std::int32_t chunks_;
-  std::map<std::uint32_t, std::int32_t> taken_;  ///< stages of a set
+  std::map<std::uint32_t, std::int32_t> taken_;  ///< number of stages per set of devices
   std::vector<PlannedStage> stages_;
   Nanos best_ = kNoStep;
 };
 
-TEST(Planner, EqualsAllPlansOnAnyDevices) {
+TEST(Planner, EqualsTheBestOfAllPlansOnRandomDevices) {
   std::mt19937 random(11);
   for (int round = 0; round < 30; ++round) {
     const Profile profile = random_layers(random, 2 + round % 5);
@@ -114,7 +114,7 @@ TEST(Planner, EqualsAllPlansOnAnyDevices) {
   }
 }
 
-TEST(Planner, EqualsAllPlansWithinMemory) {
+TEST(Planner, EqualsTheBestOfAllPlansWithinMemory) {
   std::mt19937 random(5);
   int infeasible = 0, recomputing = 0;
   for (int round = 0; round < 32; ++round) {
@@ -144,9 +144,9 @@ TEST(Planner, EqualsAllPlansWithinMemory) {
   EXPECT_LT(infeasible, 16);
 }
 
-TEST(Planner, StagesThatShareDevicesNeverMakeItWorse) {
-  // 24 devices: a plan that shares devices is found that beats the best one that does not, until
-  // that one has its own best order.
+TEST(Planner, SharingDevicesNeverMakesThePlanWorse) {
+  // With 24 devices the search finds a plan with shared devices that looks better than the best
+  // plan without, unless the latter first gets its own best order of micro-batches.
   for (const std::int32_t devices : {24, 12, 11}) {
     std::mt19937 random(0);
     const Profile profile = random_layers(random, 16);
@@ -172,7 +172,7 @@ TEST(Planner, LimitsThatDoNotBindChangeNothing) {
   EXPECT_EQ(limited->bound, free->bound);
 }
 
-TEST(Evaluator, PlansThatAreTurnedDownCountAsEffortWithinMemory) {
+TEST(Evaluator, PrunedPlansCountAsEffortWithinMemory) {
   std::mt19937 random(4);
   Task task = make_task(random_layers(random, 6), random_cluster(random, 2, false), 4);
   const std::vector<PlannedStage> stages{{0, 3, {0}, false}, {3, 6, {1}, false}};
@@ -184,7 +184,7 @@ TEST(Evaluator, PlansThatAreTurnedDownCountAsEffortWithinMemory) {
   Task limited = task;
   limited.limit_memory = true;
   for (const Nanos limit : {Nanos{1}, kNoStep}) {
-    // Ample memory, and too little for anything.
+    // First ample memory, then too little for any stage.
     limited.cluster.memory.assign(2, Bytes{1} << 50);
     EXPECT_EQ(effort(limited, limit), effort(task, limit));
     limited.cluster.memory.assign(2, 1);
@@ -192,7 +192,7 @@ TEST(Evaluator, PlansThatAreTurnedDownCountAsEffortWithinMemory) {
   }
 }
 
-TEST(Evaluator, ChoicesOfWhatToComputeAgainEndWhereEffortDoes) {
+TEST(Evaluator, TriesNoMoreChoicesOfRecomputationOnceTheEffortIsSpent) {
   std::mt19937 random(14);
   Task task = make_task(random_layers(random, 24), random_cluster(random, 6, false), 8);
   task.limit_memory = true;
@@ -209,7 +209,7 @@ TEST(Evaluator, ChoicesOfWhatToComputeAgainEndWhereEffortDoes) {
   EXPECT_LT(2 * few.ops(), all.ops());
 }
 
-TEST(Planner, EqualsAllPlansWhoseStagesShareDevices) {
+TEST(Planner, EqualsTheBestOfAllPlansWhoseStagesShareDevices) {
   std::mt19937 random(13);
   int shared = 0;
   for (int round = 0; round < 24; ++round) {
@@ -260,8 +260,8 @@ TEST(Planner, EqualDevicesNeedOneOrderOnly) {
   }
 }
 
-/// One simulated split after the other, as the tables of the anchors were made.
-TEST(Planner, FourStagesOfVgg19AreThoseOfBruteForce) {
+/// The reference values come from simulating every possible split.
+TEST(Planner, FourStagesOfVgg19EqualBruteForce) {
   if (!fs::exists(kShared)) GTEST_SKIP() << "the shared profiles are not beside this checkout";
   const auto profile = read_profile((kShared / "AlibabaPAI_DAPPLE" / "vgg-19-pbs-32.txt").string());
   ASSERT_TRUE(profile) << profile.error().text();
@@ -358,7 +358,7 @@ TEST(Planner, RefusesMoreStagesThanThereAreLayersOrDevices) {
   EXPECT_EQ(planned.error().message, "4 stages are more than the 3 layers");
 }
 
-TEST(Bottleneck, IsTheLeastSlowestStage) {
+TEST(Bottleneck, HasTheLeastPossibleSlowestStage) {
   std::mt19937 random(9);
   const Profile profile = random_layers(random, 6);
   const Task task = make_task(profile, uniform_cluster(3, 1'000'000'000'000), 1);
@@ -381,7 +381,7 @@ TEST(Bottleneck, IsTheLeastSlowestStage) {
 }
 
 TEST(DeviceOrders, KeepHostsTogether) {
-  // Two hosts of two whose devices are numbered in turn.
+  // Two hosts with two devices each; devices 0 and 2 are on one host, 1 and 3 on the other.
   Cluster cluster = uniform_cluster(4, 1'000'000'000);
   for (const auto& [a, b] : {std::pair{0, 2}, {2, 0}, {1, 3}, {3, 1}}) {
     cluster.bandwidth[a * 4 + b] = 50'000'000'000;
@@ -393,7 +393,7 @@ TEST(DeviceOrders, KeepHostsTogether) {
   }
 }
 
-TEST(Lookahead, IsNoMoreThanAnyPlanTakes) {
+TEST(Lookahead, IsALowerBoundOfAllPlans) {
   std::mt19937 random(17);
   for (int round = 0; round < 20; ++round) {
     const Profile profile = random_layers(random, 5);
@@ -404,7 +404,7 @@ TEST(Lookahead, IsNoMoreThanAnyPlanTakes) {
   }
 }
 
-TEST(Lookahead, IsNoMoreThanAnyPlanTakesWithinMemory) {
+TEST(Lookahead, IsALowerBoundOfAllPlansWithinMemory) {
   std::mt19937 random(18);
   int higher = 0;
   for (int round = 0; round < 40; ++round) {
@@ -421,7 +421,7 @@ TEST(Lookahead, IsNoMoreThanAnyPlanTakesWithinMemory) {
   EXPECT_GT(higher, 10);
 }
 
-TEST(Lookahead, KnowsThatMicroBatchesPassOneByOneWhereOneFits) {
+TEST(Lookahead, CountsThatMicroBatchesPassOneByOneIfOnlyOneFits) {
   Profile profile;
   for (int i = 0; i < 4; ++i) {
     Layer layer;
@@ -435,18 +435,18 @@ TEST(Lookahead, KnowsThatMicroBatchesPassOneByOneWhereOneFits) {
   }
   Task task = make_task(profile, uniform_cluster(4, 50'000'000'000), 8);
   task.limit_memory = true;
-  // State and one micro-batch, and less than would be needed to compute it again.
+  // Room for the state and one micro-batch, but not for recomputation.
   task.cluster.memory.assign(4, 4'000'000 + 8'000'000);
   for (Layer& layer : profile.layers) layer.activation = 1'000'000;
   task.chain = layer_chain(profile);
   const auto planned = make_plan(task, one_stage_a_device());
   ASSERT_TRUE(planned) << planned.error().message;
-  // The first stage, whose input takes no memory, may run ahead.
+  // Only the first stage may run ahead: its input takes no memory, so recomputing is free there.
   EXPECT_GE(planned->plan.step, 8 * 3 * 3'000'000);
   EXPECT_EQ(planned->bound, planned->plan.step);
 }
 
-TEST(LayerChain, CutsCarryWhatIsReadBehindThem) {
+TEST(LayerChain, CutsCarryAllOutputsThatAreReadBehindThem) {
   Profile profile;
   for (int i = 0; i < 4; ++i) {
     Layer layer;

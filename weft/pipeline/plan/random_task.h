@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers and clusters for tests and benches, the same on every machine.
+// Random layers and clusters for tests and benchmarks. The same seed gives the same ones on every
+// machine.
 #pragma once
 
 #include <random>
@@ -29,7 +30,8 @@ inline Profile random_layers(std::mt19937& random, std::int32_t count) {
   return profile;
 }
 
-/// Any bandwidth between any two, from 1 to 50 GB/s; speeds differ where asked for.
+/// A cluster with a random bandwidth of 1 to 50 GB/s between each pair of devices, and with random
+/// speeds if `speeds` is set.
 inline Cluster random_cluster(std::mt19937& random, std::int32_t devices, bool speeds) {
   Cluster cluster = uniform_cluster(devices, 0);
   for (std::int32_t i = 0; i < devices; ++i) {

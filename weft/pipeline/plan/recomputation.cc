@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both functions walk over the stages from last to first and add up the round trip of a micro-batch
+// behind the current stage, because a stage with little memory must wait for that round trip.
 #include "weft/pipeline/plan/recomputation.h"
 
 #include <algorithm>
@@ -8,27 +10,27 @@
 namespace weft::pipeline {
 namespace {
 
-/// A stage of the pipeline in both ways, and the channel behind it.
-struct TwoWays {
-  Nanos head = 0;  ///< until its first micro-batch is there
+/// A stage of the pipeline in both of its modes, and the channel behind it.
+struct StageModes {
+  Nanos head = 0;  ///< time until its first micro-batch arrives
   Nanos forward = 0, reduce = 0, channel = 0;
-  Way whole, again;
+  StageMode keeping, recomputing;
 
-  /// The step at least, for the sake of this stage.
-  Nanos step(Micro micro_batches, const Way& way, Nanos behind) const {
-    const Nanos busy = busy_in_rounds(micro_batches, forward, way, behind);
-    return head + std::max(micro_batches * way.work(), busy + way.later) + reduce;
+  /// A lower bound of the step from this stage alone.
+  Nanos step(Micro micro_batches, const StageMode& mode, Nanos behind) const {
+    const Nanos busy = busy_in_rounds(micro_batches, forward, mode, behind);
+    return head + std::max(micro_batches * mode.work(), busy + mode.later) + reduce;
   }
 };
 
-std::vector<TwoWays> ways_of(const Task& task, const std::vector<PlannedStage>& stages,
-                             const Pipeline& pipeline) {
-  std::vector<TwoWays> ways(stages.size());
+std::vector<StageModes> modes_of(const Task& task, const std::vector<PlannedStage>& stages,
+                                 const Pipeline& pipeline) {
+  std::vector<StageModes> modes(stages.size());
   Nanos head = 0;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const PlannedStage& planned = stages[s];
     const Stage& stage = pipeline.stages[s];
-    TwoWays& own = ways[s];
+    StageModes& own = modes[s];
     own.head = head;
     own.forward = stage.forward;
     own.reduce = stage.all_reduce;
@@ -36,33 +38,35 @@ std::vector<TwoWays> ways_of(const Task& task, const std::vector<PlannedStage>& 
     const StageNeed need = stage_need(task, planned.first, planned.last, replicas);
     const Fits fits = fits_of(need, smallest_memory(task.cluster, planned.devices));
     const Nanos all = stage.forward + stage.input + stage.weight;
-    own.whole.later = pipeline.split_backward ? stage.weight : 0;
-    own.whole.path = all - own.whole.later;
-    own.whole.fit = fits.whole;
-    // Forward and backward of such a stage are rounded together.
-    own.again.path = all + std::max<Nanos>(stage.forward - 1, 0);
-    own.again.fit = fits.again;
+    own.keeping.later = pipeline.split_backward ? stage.weight : 0;
+    own.keeping.path = all - own.keeping.later;
+    own.keeping.fit = fits.keeping;
+    // set_times() rounds the recomputed forward and the backward together, which may be one
+    // nanosecond less than the sum of the two rounded times.
+    own.recomputing.path = all + std::max<Nanos>(stage.forward - 1, 0);
+    own.recomputing.fit = fits.recomputing;
     if (s + 1 == stages.size()) break;
-    const auto& [there, back] = pipeline.boundaries[s];
-    own.channel = there.time + there.latency + back.time + back.latency;
-    head += stage.forward + there.time + there.latency;
+    const auto& [forward, backward] = pipeline.boundaries[s];
+    own.channel = forward.time + forward.latency + backward.time + backward.latency;
+    head += stage.forward + forward.time + forward.latency;
   }
-  return ways;
+  return modes;
 }
 
-/// The longest of the stages, each in its better way, micro-batches passing the others whole.
-Nanos longest(const std::vector<TwoWays>& ways, Micro micro_batches) {
+/// The largest of the stages' lower bounds, each stage in its better mode. The round trip behind a
+/// stage assumes that the stages there keep their activations, which is the shorter mode.
+Nanos longest(const std::vector<StageModes>& modes, Micro micro_batches) {
   Nanos most = 0, behind = 0;
-  for (std::size_t s = ways.size(); s-- > 0;) {
-    const TwoWays& own = ways[s];
-    if (own.whole.fit == 0) return kNothingFits;
+  for (std::size_t s = modes.size(); s-- > 0;) {
+    const StageModes& own = modes[s];
+    if (own.keeping.fit == 0) return kNothingFits;
     behind += own.channel;
-    Nanos step = own.step(micro_batches, own.whole, behind);
-    if (own.whole.fit < micro_batches && own.again.fit > 0) {
-      step = std::min(step, own.step(micro_batches, own.again, behind));
+    Nanos step = own.step(micro_batches, own.keeping, behind);
+    if (own.keeping.fit < micro_batches && own.recomputing.fit > 0) {
+      step = std::min(step, own.step(micro_batches, own.recomputing, behind));
     }
     most = std::max(most, step);
-    behind += own.whole.path;
+    behind += own.keeping.path;
   }
   return most;
 }
@@ -71,24 +75,26 @@ Nanos longest(const std::vector<TwoWays>& ways, Micro micro_batches) {
 
 Nanos bound_within_memory(const Task& task, const std::vector<PlannedStage>& stages,
                           const Pipeline& pipeline) {
-  return longest(ways_of(task, stages, pipeline), task.micro_batches);
+  return longest(modes_of(task, stages, pipeline), task.micro_batches);
 }
 
 void guess_recomputation(const Task& task, const Pipeline& pipeline,
                          std::vector<PlannedStage>& stages) {
-  const std::vector<TwoWays> ways = ways_of(task, stages, pipeline);
-  Nanos most = longest(ways, task.micro_batches), behind = 0;
-  for (std::size_t s = ways.size(); s-- > 0;) {
-    const TwoWays& own = ways[s];
+  const std::vector<StageModes> modes = modes_of(task, stages, pipeline);
+  // The target: some stage needs this long in any case, so no stage has to be shorter. It grows as
+  // the choice for later stages lengthens the round trip of earlier ones.
+  Nanos most = longest(modes, task.micro_batches), behind = 0;
+  for (std::size_t s = modes.size(); s-- > 0;) {
+    const StageModes& own = modes[s];
     behind += own.channel;
     stages[s].recompute = false;
-    if (own.whole.fit > 0 && own.again.fit > 0) {
-      const Nanos whole = own.step(task.micro_batches, own.whole, behind);
-      const Nanos again = own.step(task.micro_batches, own.again, behind);
-      stages[s].recompute = whole > most && again < whole;
-      most = std::max(most, std::min(whole, again));
+    if (own.keeping.fit > 0 && own.recomputing.fit > 0) {
+      const Nanos keeping = own.step(task.micro_batches, own.keeping, behind);
+      const Nanos recomputing = own.step(task.micro_batches, own.recomputing, behind);
+      stages[s].recompute = keeping > most && recomputing < keeping;
+      most = std::max(most, std::min(keeping, recomputing));
     }
-    behind += stages[s].recompute ? own.again.path : own.whole.path;
+    behind += stages[s].recompute ? own.recomputing.path : own.keeping.path;
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stages keep the inputs of micro-batches alone and compute the rest again: what memory makes
-// of a plan, and a first guess that climbs start from. All here is of stages that have their
-// devices for themselves.
+// Estimates for recomputation: a lower bound of the step under memory limits, and a first choice of
+// the stages that recompute. Both apply to plans with one stage per device only.
 #pragma once
 
 #include <vector>
@@ -10,14 +9,17 @@
 
 namespace weft::pipeline {
 
-/// No choice lets the stages take less: each in the better of its two ways (rounds.h), whatever the
-/// others do. `pipeline` is theirs, without limits. kNothingFits where one holds no micro-batch.
+/// A lower bound of the step over all choices of stages that recompute. Each stage counts in the
+/// better of its two modes (rounds.h), independently of the other stages. `pipeline` is the
+/// pipeline of the stages without memory limits. Returns kNothingFits if a stage holds no
+/// micro-batch.
 constexpr Nanos kNothingFits = std::int64_t{1} << 61;
 Nanos bound_within_memory(const Task& task, const std::vector<PlannedStage>& stages,
                           const Pipeline& pipeline);
 
-/// Each stage in the way that makes it no longer than the longest one has to be, rather whole than
-/// recomputing, since others wait for its micro-batches.
+/// Sets PlannedStage::recompute by a heuristic: a stage recomputes only if it would otherwise be
+/// longer than the longest stage has to be, and if recomputing shortens it. Keeping activations is
+/// preferred, because recomputation delays each micro-batch on its way to other stages.
 void guess_recomputation(const Task& task, const Pipeline& pipeline,
                          std::vector<PlannedStage>& stages);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory does to the time of a stage that has its devices for itself. Where K micro-batches
-// fit beside each other, micro-batch k + K starts when k has been there and back and made room, so
-// the step goes in rounds. A stage that recomputes keeps more of them and takes longer for each:
-// whatever a plan chooses, a stage runs in one of these two ways.
+// How a memory limit lengthens a stage that has its devices to itself. If a stage holds at most K
+// micro-batches, micro-batch k + K cannot start before micro-batch k has passed the following
+// stages forward and backward and has freed its memory. So the step proceeds in rounds of K
+// micro-batches. A stage runs in one of two modes: it keeps its activations, or it recomputes them.
+// A recomputing stage holds more micro-batches but takes longer for each.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +13,20 @@
 
 namespace weft::pipeline {
 
-struct Way {
-  Nanos path = 0;   ///< forward and backward of a micro-batch, less what may run later
-  Nanos later = 0;  ///< gradients of parameters, where layers tell their time
-  Micro fit = 0;    ///< micro-batches kept at once, at most; 0: none, it does not fit
+/// The times of a stage in one of its two modes.
+struct StageMode {
+  Nanos path = 0;   ///< forward and backward of a micro-batch without the deferrable part
+  Nanos later = 0;  ///< deferrable part: gradients of parameters, if layers give their time
+  Micro fit = 0;    ///< most micro-batches held at once; 0: the stage does not fit in this mode
   Nanos work() const { return path + later; }
 };
 
+/// How many micro-batches a stage can hold in each mode.
 struct Fits {
-  Micro whole = 0, again = 0;
+  Micro keeping = 0, recomputing = 0;
 };
 
-/// Micro-batches that `memory` (0: no limit) holds beside all else that the stage has.
+/// The micro-batches that fit into `memory` (0: no limit) beside the state of the stage.
 inline Fits fits_of(const StageNeed& need, Bytes memory) {
   constexpr Micro kAny = std::numeric_limits<Micro>::max();
   if (memory == 0) return {kAny, kAny};
@@ -32,16 +35,20 @@ inline Fits fits_of(const StageNeed& need, Bytes memory) {
     return each == 0 ? kAny : static_cast<Micro>(std::min<Bytes>(free / each, kAny));
   };
   const Bytes free = memory - need.state;
+  // A recomputing stage has one micro-batch in full and the inputs of all others.
   return {most(free, need.kept), most(free - need.kept, need.input)};
 }
 
-/// From the first op of a stage to its last gradient of an input at least, `behind` being the way
-/// of a micro-batch through all that follows, there and back.
-inline Nanos busy_in_rounds(Micro micro_batches, Nanos forward, const Way& way, Nanos behind) {
-  const Nanos alone = micro_batches * way.path;
-  if (way.fit >= micro_batches) return alone;
-  const Nanos rounds = (micro_batches - 1) / way.fit, rest = (micro_batches - 1) % way.fit;
-  return std::max(alone, rounds * (way.work() + behind) + rest * forward + way.path + behind);
+/// A lower bound of the time from the first op of a stage to its last gradient of an input.
+/// `behind` is the time that a micro-batch needs forward and backward through everything behind the
+/// stage.
+inline Nanos busy_in_rounds(Micro micro_batches, Nanos forward, const StageMode& mode,
+                            Nanos behind) {
+  const Nanos compute = micro_batches * mode.path;
+  if (mode.fit >= micro_batches) return compute;
+  // The last micro-batch starts after all full rounds and the forwards of the others in its round.
+  const Nanos rounds = (micro_batches - 1) / mode.fit, rest = (micro_batches - 1) % mode.fit;
+  return std::max(compute, rounds * (mode.work() + behind) + rest * forward + mode.path + behind);
 }
 
 }  // namespace weft::pipeline

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// A dynamic program over the number of stages left, the layer, and the group of the next stage. Its
+// value is the least possible maximum over the stages and channels from there on. Like Lookahead it
+// alternates between stages and channels, guesses the best end of a stage from the stage that
+// starts one layer later, and skips blocks of ends that cannot be better. The plans are read off
+// the finished table by repeating the decisions that led to its values.
 #include "weft/pipeline/rivals/bottleneck.h"
 
 #include <algorithm>
@@ -21,6 +26,7 @@ class Table {
     for (std::int32_t stages = 1; stages <= most; ++stages) fill(stages);
   }
 
+  /// The best plan with this number of stages; empty if there is none.
   std::vector<PlannedStage> plan(std::int32_t stages) const {
     std::int32_t group = -1, layer = 0;
     for (std::size_t g = 0; g < graph_.size(); ++g) {
@@ -45,7 +51,7 @@ class Table {
   std::size_t at(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     return (static_cast<std::size_t>(stages) * chain_.size() + layer) * graph_.size() + group;
   }
-  /// By group, then layer: a stage of a group looks for its best end in one row.
+  /// Indexed by group, then layer: the search for the best end of a stage scans one row.
   std::size_t behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     return row(stages, group) * chain_.size() + layer;
   }
@@ -57,9 +63,12 @@ class Table {
                       chain_.backward[first];
     return static_cast<Nanos>(graph_[group].cost.work * static_cast<double>(sum));
   }
+  /// Forward and backward message together, as SPP counts a channel.
   Nanos channel(const GroupEdge& edge, std::int32_t layer) const {
-    return static_cast<Nanos>((edge.there + edge.back) * static_cast<double>(chain_.cut[layer]));
+    return static_cast<Nanos>((edge.forward + edge.backward) *
+                              static_cast<double>(chain_.cut[layer]));
   }
+  /// Whether the group has the links to all-reduce the gradients of these layers.
   bool possible(std::int32_t first, std::int32_t last, std::int32_t group) const {
     return graph_[group].cost.reduce < std::numeric_limits<double>::infinity() ||
            chain_.parameters[last] == chain_.parameters[first];
@@ -67,12 +76,13 @@ class Table {
 
   void fill(std::int32_t stages) {
     const std::int32_t layers = chain_.size();
-    std::vector<std::int32_t> end(graph_.size(), layers);  // of the stage one layer later
+    // Best ends of the stages that start one layer later, by group.
+    std::vector<std::int32_t> end(graph_.size(), layers);
     for (std::int32_t first = layers - 1; first >= 0; --first) {
       for (std::size_t g = 0; g < graph_.size(); ++g) {
         const auto group = static_cast<std::int32_t>(g);
         Nanos least = kNoPlan;
-        // False where longer stages, which only take longer, need not be looked at.
+        // Returns false if longer stages need not be tried, because this one is too long already.
         const auto try_end = [&](std::int32_t last) {
           const Nanos own = work(first, last, group);
           if (own >= least) return false;
@@ -104,6 +114,7 @@ class Table {
     }
   }
 
+  /// The end of the stage that has the value of the table.
   std::int32_t end_of(std::int32_t stages, std::int32_t first, std::int32_t group,
                       Nanos value) const {
     if (stages == 1) return chain_.size();
@@ -114,6 +125,7 @@ class Table {
     }
     return chain_.size();
   }
+  /// The group of the stage behind the one on `group` that ends before `layer`.
   std::int32_t group_behind(std::int32_t stages, std::int32_t layer, std::int32_t group) const {
     const Nanos value = next_[behind(stages - 1, layer, group)];
     for (const GroupEdge& edge : graph_[group].next) {
@@ -127,9 +139,9 @@ class Table {
   const LayerChain& chain_;
   const GroupGraph& graph_;
   std::int32_t most_;
-  std::vector<Nanos> best_;  ///< of so many stages from a layer on, the first on a group
-  std::vector<Nanos> next_;  ///< the same behind a group, with the channel
-  BlockMinima least_;        ///< of next_
+  std::vector<Nanos> best_;  ///< by stages left, layer, and group of the next stage
+  std::vector<Nanos> next_;  ///< by stages left, layer, and group of the stage before, with channel
+  BlockMinima least_;        ///< block minima of next_
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPP's partition, replication and mapping (PRM): for each number of stages the plan along an order
-// of devices whose slowest stage or channel has the least work a micro-batch. Gradients' all-reduce
-// is left aside.
+// SPP's partition, replication and mapping algorithm (PRM). For each number of stages it finds the
+// plan along an order of devices whose slowest stage or channel takes the least time per
+// micro-batch. The objective ignores the all-reduce of gradients.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace weft::pipeline {
 
-/// One plan for each number of stages up to `most`, where there is one.
+/// One plan per number of stages from 1 to `most`; numbers without a plan are left out. Time grows
+/// as `most` times (groups * layers^2 + edges * layers) at worst.
 std::vector<std::vector<PlannedStage>> bottleneck_plans(const Task& task, const GroupGraph& graph,
                                                         std::int32_t most);
 

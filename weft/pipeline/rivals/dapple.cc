@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A dynamic program over the layers and devices used so far. For each such pair it keeps only the
+// beginning with the best estimate of the completed plan, as DAPPLE does. The estimate of a plan is
+// not a sum over its stages, so the result need not be the best plan by the estimate.
 #include "weft/pipeline/rivals/dapple.h"
 
 #include <algorithm>
@@ -7,15 +10,18 @@
 namespace weft::pipeline {
 namespace {
 
-/// A stage, or a channel between two.
+/// A stage, or a channel between two stages. Times in nanoseconds.
 struct Block {
-  double half = 0;  ///< forward, and backward
-  double reduce = 0;
+  double half = 0;    ///< the forward, and also the backward: half of both together
+  double reduce = 0;  ///< all-reduce
 };
 
+/// DAPPLE's estimate of the step, see dapple.h.
 double estimate(const std::vector<Block>& blocks, Micro micro_batches) {
   const double again = micro_batches - 1;
   const auto steady = [&](std::size_t s) { return again * 2 * blocks[s].half; };
+  // The pivot starts as the last block and moves forward to each block whose steady phase is longer
+  // than that of the pivot plus the time between the two.
   std::size_t pivot = blocks.size() - 1;
   for (std::size_t s = pivot; s-- > 0;) {
     double between = 0;
@@ -37,13 +43,14 @@ double estimate(const std::vector<Block>& blocks, Micro micro_batches) {
   return time + ending;
 }
 
-class Planner {
+class DapplePlanner {
  public:
-  explicit Planner(const Task& task) : task_(task) {}
+  explicit DapplePlanner(const Task& task) : task_(task) {}
 
   std::vector<PlannedStage> run() {
     const std::int32_t layers = task_.chain.size(), devices = task_.cluster.devices;
-    // The best beginning of so many layers and devices, by the estimate with the rest as one stage.
+    // begun[l][d]: the best partial plan for the first l layers on the first d devices, by the
+    // estimate of the plan that completes it with one stage.
     std::vector<std::vector<Begun>> begun(layers, std::vector<Begun>(devices));
     begun[0][0].estimate = 0;
     best_.estimate = finish({}, 0, 0);
@@ -70,6 +77,7 @@ class Planner {
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+  /// A partial plan.
   struct Begun {
     double estimate = kNever;
     std::vector<PlannedStage> stages;
@@ -93,7 +101,8 @@ class Planner {
             parameters > 0 ? cost.reduce * static_cast<double>(parameters) : 0};
   }
 
-  /// The estimate, if all that is left is one stage on all devices that are left.
+  /// The estimate of the plan that completes these stages with one stage, which has all layers and
+  /// devices left.
   double finish(std::vector<PlannedStage> stages, std::int32_t layer, std::int32_t used) const {
     stages.push_back(stage(layer, task_.chain.size(), used, task_.cluster.devices));
     std::vector<Block> blocks;
@@ -114,6 +123,6 @@ class Planner {
 
 }  // namespace
 
-std::vector<PlannedStage> dapple_stages(const Task& task) { return Planner(task).run(); }
+std::vector<PlannedStage> dapple_stages(const Task& task) { return DapplePlanner(task).run(); }
 
 }  // namespace weft::pipeline

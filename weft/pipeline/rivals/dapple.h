@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// DAPPLE's planner: it puts one stage after another on the next devices of their order, takes what
-// is left as one last stage, and keeps the split with the shortest estimated step.
+// DAPPLE's planner. It assigns stages to consecutive devices in their given order. Each partial
+// plan is completed by one last stage with all layers and devices left, and the plan with the
+// shortest estimated step is kept.
 //
-// The estimate turns around a pivot stage Q, the one that has no bubbles in the steady phase.
-// Channels count as stages, forward and backward each as half of both together:
-//   forwards up to Q + (M-1) (forward and backward of Q)
-//   + max over s of all-reduce(s) + backwards from s to Q (less those from Q to s where s > Q).
+// The estimate is built around a pivot stage Q, the stage without bubbles in the steady phase.
+// Channels count as stages, and every stage's forward and backward each count as half of their sum:
+//   step = forwards up to and including Q + (M-1) (forward and backward of Q)
+//        + max over s of (all-reduce(s) + backwards from s to Q),
+// where for stages s behind Q the backwards from Q to s are subtracted instead of added.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two heuristics: top-down recursive bisection by minimum cuts, and bottom-up concatenation along
+// the fastest links. All bandwidths count as the sum of both directions.
 #include "weft/pipeline/rivals/device_orders.h"
 
 #include <algorithm>
@@ -7,14 +9,16 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr std::int32_t kMostForCuts = 128;
+constexpr std::int32_t kMostForCuts = 128;  ///< devices up to which recursive_order() is used
 
 double between(const Cluster& cluster, std::int32_t a, std::int32_t b) {
   return static_cast<double>(cluster.bandwidth_of(a, b)) +
          static_cast<double>(cluster.bandwidth_of(b, a));
 }
 
-/// The side of a least cut that does not hold the first device.
+/// The side of a global minimum cut that does not contain the first device. The Stoer-Wagner
+/// algorithm: each phase orders the vertices by how strongly they are connected to those ordered
+/// before. The last vertex then gives a candidate cut and is merged with the one before it.
 std::vector<std::int32_t> least_cut(const Cluster& cluster, const std::vector<std::int32_t>& all) {
   const std::size_t count = all.size();
   std::vector<std::vector<double>> weight(count, std::vector<double>(count, 0));
@@ -30,8 +34,7 @@ std::vector<std::int32_t> least_cut(const Cluster& cluster, const std::vector<st
   double least = 0;
   std::vector<std::size_t> side;
   while (alive.size() > 1) {
-    // One phase: devices in the order of how strongly they are tied to those already taken.
-    std::vector<double> tie(count, 0);
+    std::vector<double> tie(count, 0);  // total weight of the edges to vertices ordered before
     std::vector<std::size_t> rest = alive;
     std::size_t before = rest.front(), last = rest.front();
     while (!rest.empty()) {
@@ -62,6 +65,7 @@ std::vector<std::int32_t> least_cut(const Cluster& cluster, const std::vector<st
   return cut;
 }
 
+/// Appends the recursive order of some devices to `out`.
 void order_into(const Cluster& cluster, const std::vector<std::int32_t>& all,
                 std::vector<std::int32_t>& out) {
   if (all.size() < 3) {
@@ -98,26 +102,27 @@ std::vector<std::int32_t> joined_order(const Cluster& cluster) {
   }
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Pair& x, const Pair& y) { return x.weight > y.weight; });
-  std::vector<std::int32_t> row_of(cluster.devices);
-  std::iota(row_of.begin(), row_of.end(), 0);
-  std::vector<std::vector<std::int32_t>> rows(cluster.devices);
-  for (std::int32_t i = 0; i < cluster.devices; ++i) rows[i] = {i};
+  std::vector<std::int32_t> sequence_of(cluster.devices);
+  std::iota(sequence_of.begin(), sequence_of.end(), 0);
+  std::vector<std::vector<std::int32_t>> sequences(cluster.devices);
+  for (std::int32_t i = 0; i < cluster.devices; ++i) sequences[i] = {i};
   for (const Pair& pair : pairs) {
-    std::int32_t left = row_of[pair.a], right = row_of[pair.b];
+    std::int32_t left = sequence_of[pair.a], right = sequence_of[pair.b];
     if (left == right) continue;
     if (left > right) std::swap(left, right);
-    auto &a = rows[left], &b = rows[right];
+    auto &a = sequences[left], &b = sequences[right];
+    // Reverse the sequences such that the best of the four pairs of ends meets in the middle.
     const double ends[4] = {
         between(cluster, a.back(), b.front()), between(cluster, a.back(), b.back()),
         between(cluster, a.front(), b.front()), between(cluster, a.front(), b.back())};
     const auto best = std::max_element(ends, ends + 4) - ends;
     if (best >= 2) std::reverse(a.begin(), a.end());
     if (best % 2 == 1) std::reverse(b.begin(), b.end());
-    for (const std::int32_t device : b) row_of[device] = left;
+    for (const std::int32_t device : b) sequence_of[device] = left;
     a.insert(a.end(), b.begin(), b.end());
     b.clear();
   }
-  return rows[row_of[0]];
+  return sequences[sequence_of[0]];
 }
 
 std::vector<std::vector<std::int32_t>> device_orders(const Cluster& cluster) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of devices in which those with good links stand side by side: stages are cut along them.
+// Orders of the devices in which devices with fast links are neighbours. Planners assign stages to
+// consecutive devices of such an order.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +10,18 @@
 
 namespace weft::pipeline {
 
-/// SPP's recursive device ordering: cut the devices where the sum of bandwidths is least
-/// (Stoer-Wagner), order both sides alike, one behind the other. Cubic, and worse where cuts take
-/// off one device at a time.
+/// SPP's recursive device ordering: split the devices by a minimum cut of the bandwidths
+/// (Stoer-Wagner), order each side recursively, and concatenate the two. A cut takes cubic time; if
+/// each cut separates a single device, the total time has a fourth power.
 std::vector<std::int32_t> recursive_order(const Cluster& cluster);
 
-/// Joins the two rows of devices that the best link left joins, until there is one row, at those
-/// ends that have the better link.
+/// A greedy order: starts with each device as a sequence of its own and repeatedly concatenates the
+/// two sequences that the fastest remaining link joins, at the ends with the better link between
+/// them.
 std::vector<std::int32_t> joined_order(const Cluster& cluster);
 
-/// Both, and the devices as they are numbered; without repetitions. Large clusters go without
-/// the first.
+/// Both orders and the given numbering, without duplicates. The recursive order is left out for
+/// large clusters, where it takes too long.
 std::vector<std::vector<std::int32_t>> device_orders(const Cluster& cluster);
 
 }  // namespace weft::pipeline

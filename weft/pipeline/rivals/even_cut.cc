@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// even_cut() works in two steps. A bisection with a greedy test finds the least time of the slowest
+// stage. A dynamic program over the ends of stages then minimizes the sum of squares among the cuts
+// that reach it.
 #include "weft/pipeline/rivals/even_cut.h"
 
 #include <algorithm>
@@ -12,6 +15,7 @@ class EvenCut {
   EvenCut(const LayerChain& chain, const std::vector<double>& speeds)
       : chain_(chain), speeds_(speeds) {
     Nanos low = 0, high = work(0, chain_.size());
+    // All layers on the slowest device: an upper bound of the slowest stage.
     for (const double speed : speeds_) {
       high = std::max(high, static_cast<Nanos>(static_cast<double>(high) / speed) + 1);
     }
@@ -29,7 +33,8 @@ class EvenCut {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const std::int32_t layers = chain_.size(), stages = count();
     const auto width = static_cast<std::size_t>(layers) + 1;
-    std::vector<double> least(width, kNever);  // squares of the first stages, up to a layer
+    // least[l]: the least sum of squares of the first s stages if they end before layer l.
+    std::vector<double> least(width, kNever);
     std::vector<std::int32_t> from(width * static_cast<std::size_t>(stages));
     least[0] = 0;
     for (std::int32_t s = 0; s < stages; ++s) {
@@ -62,7 +67,8 @@ class EvenCut {
   double stage_time(std::int32_t first, std::int32_t last, std::int32_t stage) const {
     return static_cast<double>(work(first, last)) / speeds_[stage];
   }
-  /// Each stage takes what it can, and leaves one layer for each that follows.
+  /// Whether the layers can be cut so that no stage takes longer than `slowest`. Greedy: each stage
+  /// takes as many layers as it can, but leaves one layer for each stage that follows.
   bool is_possible(double slowest) const {
     std::int32_t first = 0;
     for (std::int32_t s = 0; s < count(); ++s) {
@@ -86,7 +92,7 @@ std::vector<std::int32_t> even_cut(const LayerChain& chain, const std::vector<do
   return EvenCut(chain, speeds).ends();
 }
 
-std::vector<std::int32_t> shared_out(const LayerChain& chain, std::int32_t stages) {
+std::vector<std::int32_t> proportional_cut(const LayerChain& chain, std::int32_t stages) {
   const auto work = [&](std::int32_t layer) {
     return static_cast<double>(chain.forward[layer] + chain.backward[layer]);
   };

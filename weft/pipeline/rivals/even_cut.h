@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Even stages, as people cut models that they do not plan. Both give the layer before which each
-// stage ends.
+// Cuts layers into even stages, as users do without a planner. Both functions return the end of
+// each stage: stage s has the layers from the end of stage s - 1 up to, but not including, ends[s].
 #pragma once
 
 #include <vector>
@@ -9,11 +9,13 @@
 
 namespace weft::pipeline {
 
-/// A stage for each speed, of the device that runs it; not more of them than layers. As even as
-/// layers allow: no slowest stage is quicker, and among those the squares of all times are least.
+/// The most even cut into one stage per entry of `speeds`, the speed of the device that runs the
+/// stage. Minimizes the time of the slowest stage and then the sum of the squares of all times.
+/// There must be at least as many layers as stages. Time: stages * layers^2 at worst.
 std::vector<std::int32_t> even_cut(const LayerChain& chain, const std::vector<double>& speeds);
 
-/// Each stage ends where its share of all work is reached.
-std::vector<std::int32_t> shared_out(const LayerChain& chain, std::int32_t stages);
+/// Cuts at equal shares of the total work: stage s ends at the first layer where the work so far
+/// reaches (s + 1) / stages of the total.
+std::vector<std::int32_t> proportional_cut(const LayerChain& chain, std::int32_t stages);
 
 }  // namespace weft::pipeline

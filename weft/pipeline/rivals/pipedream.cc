@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// PipeDream's dynamic program over ideals, the sets of layers before a cut (model/ideals.h). One
+// level of machines alone is solved by pipedream_flat.h, which scales to far more ideals. With
+// several levels, Level computes for each pair of ideals the best time of the layers between them
+// on all machines of the level. That table replaces the compute times on the next level. Only the
+// last level needs a single row of its table.
+//
+// The stages are recovered from the outermost level inwards: each piece of a level is split again
+// by the level below.
 #include "weft/pipeline/rivals/pipedream.h"
 
 #include <algorithm>
@@ -13,12 +21,12 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostCells = 100'000'000;  ///< of all tables: 800 MB
+constexpr std::size_t kMostCells = 100'000'000;  ///< numbers in all tables: 800 MB
 
-/// Ways to cut a graph, so that all tables fit.
+/// The number of ideals up to which all tables fit.
 std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel>& levels) {
   if (levels.size() == 1) {
-    // A set of layers, its sums, the steps to it, and what is known of it.
+    // Per ideal: its bits, about ten words for its sums and predecessors, and the search's numbers.
     const std::size_t words = (profile.layers.size() + 63) / 64;
     return kMostCells / (words + 10 + flat_numbers(levels[0].machines));
   }
@@ -28,11 +36,12 @@ std::size_t most_states(const Profile& profile, const std::vector<PipedreamLevel
       std::sqrt(static_cast<double>(kMostCells) / static_cast<double>(squares)));
 }
 
-/// A square of nanoseconds over pairs of ideals; column j of row i is what lies in j behind i - 1,
-/// row 0 is what lies in j.
+/// Nanoseconds for pairs of ideals. Row i, column j is the time of the layers that are in ideal j
+/// but not in ideal i - 1; row 0 has all layers of ideal j. There is one more row than columns.
 using Costs = std::vector<double>;
 
-/// One level. Everything is in nanoseconds.
+/// Solves one level of machines. `below` is the table of the level inside, and `inside` its number
+/// of machines. All times are in nanoseconds.
 class Level {
  public:
   Level(const Ideals& ideals, const Costs& below, PipedreamLevel level, std::int32_t inside)
@@ -45,7 +54,7 @@ class Level {
     make_stages();
   }
 
-  /// Best value for all machines of what lies in each ideal behind ideal `row` - 1.
+  /// Row `row` of the table of this level: for each ideal the best time on all machines.
   std::vector<double> solve_row(std::size_t row) {
     best_.assign(static_cast<std::size_t>(machines_) * count_, kNever);
     const std::size_t first = row == 0 ? 0 : row;
@@ -69,11 +78,12 @@ class Level {
     return {best(machines_), best(machines_) + count_};
   }
 
-  /// Stages of the way to the value that solve_row(`row`) gave for ideal `j`: from, to, replicas.
+  /// One stage on this level: the layers of the table entry at row `row` and column `to`.
   struct Piece {
     std::size_t row, to;
     std::int32_t replicas;
   };
+  /// The stages behind the value that solve_row(row) has for ideal j.
   std::vector<Piece> pieces(std::size_t row, std::size_t j) {
     solve_row(row);
     std::vector<Piece> found;
@@ -95,6 +105,7 @@ class Level {
     return stages_.data() + (static_cast<std::size_t>(replicas - 1) * count_ + k) * count_;
   }
 
+  /// The time of all layers of a table entry as one stage on m machines.
   double single(std::size_t row, std::size_t j, std::int32_t m) const {
     const Bytes before = row == 0 ? 0 : ideals_.parameters[row - 1];
     const auto parameters = static_cast<double>(ideals_.parameters[j] - before);
@@ -102,7 +113,8 @@ class Level {
     return (below_[row * count_ + j] + sync) / m;
   }
 
-  /// The stage behind ideal k that ends with j, with both of its transfers.
+  /// The time of a later stage with the layers between ideals k and j, including the transfers at
+  /// both of its cuts.
   double stage(std::size_t k, std::size_t j, std::int32_t m) const {
     const auto parameters = static_cast<double>(ideals_.parameters[j] - ideals_.parameters[k]);
     const double time =
@@ -112,6 +124,7 @@ class Level {
     return std::max(time, 2.0 * static_cast<double>(sent) * per_byte_ / m);
   }
 
+  /// Tabulates stage() once, because every row reads it for all pairs of ideals.
   void make_stages() {
     stages_.assign(static_cast<std::size_t>(machines_ - 1) * count_ * count_, kNever);
     for (std::size_t k = 0; k < count_; ++k) {
@@ -124,6 +137,7 @@ class Level {
     }
   }
 
+  /// The last cut, and the replicas of the last stage, that led to the best value of ideal j.
   std::pair<std::size_t, std::int32_t> split_of(std::size_t row, std::size_t j, std::int32_t m) {
     for (std::size_t k = row; k < j; ++k) {
       for (std::int32_t last = 1; last < m; ++last) {
@@ -139,10 +153,11 @@ class Level {
   std::int32_t machines_;
   double inside_;
   double per_byte_;
-  Costs stages_;  ///< a square for each number of replicas
-  Costs best_;    ///< a row for each number of machines
+  Costs stages_;  ///< stage() by replicas, ideal k and ideal j
+  Costs best_;    ///< of the current row, by machines used and ideal
 };
 
+/// The table below the innermost level: compute times on one machine.
 Costs compute_times(const Ideals& ideals) {
   const std::size_t count = ideals.size();
   Costs times((count + 1) * count, kNever);
@@ -156,6 +171,7 @@ Costs compute_times(const Ideals& ideals) {
   return times;
 }
 
+/// The layers of the table entry at row `row` and column `to`.
 std::vector<std::int32_t> layers_between(const Ideals& ideals, std::size_t row, std::size_t to) {
   std::vector<std::int32_t> layers;
   for (std::size_t w = 0; w < ideals.words; ++w) {
@@ -201,7 +217,7 @@ Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
   std::vector<std::int32_t> kept;
   const Profile rest = without_inputs(profile, kept);
   if (rest.layers.empty()) {
-    return fail(ErrorCode::kBadInput, "there is no layer but inputs", profile.name);
+    return fail(ErrorCode::kBadInput, "the profile has no layers other than inputs", profile.name);
   }
   WEFT_ASSIGN(const Ideals ideals, all_ideals(rest, most_states(rest, levels)));
   const std::size_t count = ideals.size();

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's optimizer, in its own model: the steady state of an asynchronous pipeline, where the
-// slowest stage is all that counts. A level is a number of machines and the bandwidth between them;
-// the machines of a level are made of those of the level before.
+// Reimplements PipeDream's optimizer with PipeDream's own cost model: the steady state of an
+// asynchronous pipeline, in which only the slowest stage counts. Machines form levels: a level is a
+// number of machines and the bandwidth between them, and each machine of a level consists of all
+// machines of the level before.
 //
-// With r replicas a stage of compute time C and parameters P takes (C + 4 (r-1)/r P/b) / r, a cut
-// of A bytes 2 A/(b r) on the stage behind it and on the one before, but for the first stage. The
-// first stage of a level divides its parameters' share by the machines of the level before, later
-// ones do not. Exactly all machines are used. These rules are PipeDream's, with activation
-// compression ratio 1.
+// The rules, with activation compression ratio 1:
+// * A stage with r replicas, compute time C and P bytes of parameters takes (C + 4 (r-1)/r P/b) / r
+//   for bandwidth b.
+// * A cut of A bytes takes 2 A / (b r) on the stage behind it and on the stage before it. The first
+//   stage of a plan is exempt from its own outgoing cut.
+// * The first stage of a level divides the parameter term by the number of machines of the level
+//   before; later stages do not.
+// * All machines are used.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +23,26 @@ namespace weft::pipeline {
 
 struct PipedreamLevel {
   std::int32_t machines = 1;
-  std::int64_t bandwidth = 0;  ///< bytes a second
+  std::int64_t bandwidth = 0;  ///< bytes per second
 };
 
 struct PipedreamStage {
   std::vector<std::int32_t> layers;  ///< of the profile
-  std::int32_t replicas = 1;         ///< devices, over all levels
+  std::int32_t replicas = 1;         ///< number of devices over all levels
 };
 
 struct PipedreamAnswer {
-  Nanos bottleneck = 0;  ///< of a mini-batch
-  std::size_t states = 0;
+  Nanos bottleneck = 0;    ///< time of the slowest stage per mini-batch
+  std::size_t states = 0;  ///< number of ways to cut the graph (ideals)
   std::vector<PipedreamStage> stages;
 };
 
-/// As its optimizer sees a graph: sources named Input and sinks named __getitem__ are left out.
-/// `kept` tells which layers of the profile are in it, in their order.
+/// The graph as PipeDream's optimizer sees it: without sources named Input... and sinks named
+/// __getitem__... . `kept` receives the layers of the profile that remain, in their order.
 Profile without_inputs(const Profile& profile, std::vector<std::int32_t>& kept);
 
-/// Levels from the innermost. Infeasible where there are more cuts than can be tried.
+/// Levels are listed from the innermost outwards. Infeasible if the graph can be cut in more ways
+/// than fit into the tables (800 MB).
 Result<PipedreamAnswer> solve_pipedream(const Profile& profile,
                                         const std::vector<PipedreamLevel>& levels);
 

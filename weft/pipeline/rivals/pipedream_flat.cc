@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// possible() goes through the ideals from small to large. For each one it first takes the maximum
+// of the keys of its direct predecessors, then decides with how many machines the ideal is
+// reachable, and finally adds the ideal's own keys. If the whole graph is reachable, found() walks
+// back from it: it picks a last stage that fits, finds the ideal that provided the key, and
+// continues there.
 #include "weft/pipeline/rivals/pipedream_flat.h"
 
 #include <algorithm>
@@ -8,7 +13,7 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
-/// Nanoseconds, finer than answers are told.
+/// Nanoseconds at which the bisection stops; answers are rounded to whole nanoseconds.
 constexpr double kFine = 1e-4;
 
 class FlatSearch {
@@ -37,7 +42,8 @@ class FlatSearch {
   }
 
  private:
-  /// Pairs of machines before a stage and of the stage itself lie by the former.
+  /// Index of a pair (machines before a stage, replicas of the stage) whose sum is at most
+  /// machines_.
   std::size_t pair(std::int32_t before, std::int32_t replicas) const {
     const auto b = static_cast<std::size_t>(before - 1), m = static_cast<std::size_t>(machines_);
     return b * m - b * (b + 1) / 2 + static_cast<std::size_t>(replicas - 1);
@@ -47,9 +53,11 @@ class FlatSearch {
     return reached_[set * static_cast<std::size_t>(machines_) + machines - 1] != 0;
   }
 
+  /// All-reduce time of a stage times its replicas.
   double sync(Bytes parameters, std::int32_t replicas) const {
     return 4.0 * (replicas - 1) * static_cast<double>(parameters) * per_byte_ / replicas;
   }
+  /// C + a P of an ideal, see the header.
   double key(std::size_t set, std::int32_t replicas) const {
     return static_cast<double>(ideals_.compute[set]) + sync(ideals_.parameters[set], replicas);
   }
@@ -68,7 +76,8 @@ class FlatSearch {
     return std::max({time, cut(from, stage.replicas), cut(stage.to, stage.replicas)});
   }
 
-  /// Fills in which sets can be had on how many machines within the limit.
+  /// Computes with how many machines each ideal is reachable within the limit. Returns whether the
+  /// whole graph is reachable with all machines.
   bool possible() {
     for (std::size_t set = 0; set < ideals_.size(); ++set) {
       double* own = keys(set);
@@ -82,8 +91,10 @@ class FlatSearch {
     return reached(ideals_.size() - 1, machines_);
   }
 
-  /// keys(set) holds what lies within it, then the set itself as well.
+  /// Decides with how many machines an ideal is reachable. On entry keys(set) has the maximum over
+  /// the ideals inside the set; on return it includes the set itself.
   void reach(std::size_t set) {
+    // Shifted by one, so that it can be indexed by the number of machines.
     char* const reached = reached_.data() + set * static_cast<std::size_t>(machines_) - 1;
     for (std::int32_t m = 1; m <= machines_; ++m) reached[m] = first_stage(set, m) <= limit_;
     for (std::int32_t r = 1; r < machines_; ++r) {
@@ -102,7 +113,7 @@ class FlatSearch {
     }
   }
 
-  /// The plan that possible() has seen, from its end.
+  /// The plan whose existence possible() has shown, recovered from its last stage backwards.
   FlatPlan found() {
     FlatPlan plan;
     std::size_t to = ideals_.size() - 1;
@@ -117,6 +128,8 @@ class FlatSearch {
     return plan;
   }
 
+  /// A last stage up to ideal `to` that keeps to the limit, given the machines for it and before
+  /// it.
   FlatStage last_stage(std::size_t to, std::int32_t machines) {
     for (std::int32_t r = 1; r < machines; ++r) {
       if (cut(to, r) > limit_) continue;
@@ -130,7 +143,7 @@ class FlatSearch {
     return {-1, to, machines};
   }
 
-  /// The set within `set`, or itself, that its key is of.
+  /// The ideal, `set` itself or one inside it, that provided the key of `set`.
   std::size_t holder(std::size_t set, std::int32_t before, std::int32_t replicas) {
     const std::size_t at = pair(before, replicas);
     while (!reached(set, before) || cut(set, replicas) > limit_ ||
@@ -148,8 +161,8 @@ class FlatSearch {
   double per_byte_;
   std::size_t pairs_;
   double limit_ = 0;
-  std::vector<char> reached_;  ///< by set, then machines
-  std::vector<double> keys_;   ///< by set, then pair(): the largest of what lies within
+  std::vector<char> reached_;  ///< by ideal, then machines
+  std::vector<double> keys_;   ///< by ideal, then pair(): maximum over the ideals inside
 };
 
 }  // namespace

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// PipeDream's model where all machines are of one level: graphs that can be cut in hundreds of
-// thousands of ways.
+// PipeDream's model for a single level of machines. Handles graphs with hundreds of thousands of
+// ideals, for which a table over pairs of ideals would be too large.
 //
-// Is there a plan whose stages all take at most T? A stage from set I to set J with r replicas
-// takes (C(J) - C(I) + a (P(J) - P(I))) / r, so what counts of all sets I within J, on so many
-// machines, is the largest C(I) + a P(I) of those that can be had and whose cut is cheap enough.
-// That is a maximum over subsets, which one pass over the steps from set to set finds for all sets
-// at once: time and memory grow with the steps, not with pairs of sets. The least T is found by
-// halving.
+// The optimizer bisects over T: is there a plan whose stages all take at most T? A stage between
+// ideals I and J with r replicas takes (C(J) - C(I) + a (P(J) - P(I))) / r, where C is compute, P
+// parameters, and a the all-reduce time per byte with r replicas. For given J, r and number of
+// machines before the stage, it suffices to know the ideal I inside J with the largest
+// C(I) + a P(I), among the ideals that are reachable with that number of machines and whose cut
+// takes at most T. This maximum over subsets is propagated from each ideal to its direct successors
+// (Ideals::before). So time and memory are linear in the number of such steps.
 #pragma once
 
 #include "weft/pipeline/model/ideals.h"
@@ -15,7 +16,7 @@
 
 namespace weft::pipeline {
 
-/// The stage from behind set `from` (-1: from the beginning) to the end of set `to`.
+/// The stage with the layers that are in ideal `to` but not in ideal `from`; -1: the first stage.
 struct FlatStage {
   std::int64_t from = -1;
   std::size_t to = 0;
@@ -29,7 +30,7 @@ struct FlatPlan {
 
 FlatPlan solve_flat(const Ideals& ideals, const PipedreamLevel& level);
 
-/// Numbers that solve_flat() keeps of each set.
+/// How many numbers solve_flat() keeps per ideal.
 std::size_t flat_numbers(std::int32_t machines);
 
 }  // namespace weft::pipeline

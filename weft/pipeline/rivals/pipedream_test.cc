@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer against the rules written down a second time: all ways to cut, by recursion.
+// Compares the optimizer with a second implementation of the rules: a recursion over all cuts.
 #include "weft/pipeline/rivals/pipedream.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ Profile random_graph(std::mt19937& random, std::int32_t count) {
   return profile;
 }
 
-/// Recursion over the last stage; `from` is -1 for nothing.
+/// Recursion over the last stage. Layers lie between ideals `from` and `to`; `from` is -1 for the
+/// empty set.
 class Naive {
  public:
   Naive(const Ideals& ideals, const std::vector<PipedreamLevel>& levels)
@@ -102,8 +103,9 @@ TEST(Pipedream, EqualsAllWaysToCut) {
   }
 }
 
-/// A level of one machine changes nothing, and goes another way.
-TEST(Pipedream, OneLevelEqualsTheTablesOfTwo) {
+/// An extra level with one machine does not change the answer, but selects the solver for several
+/// levels.
+TEST(Pipedream, OneLevelEqualsTwoLevelsOfWhichOneIsTrivial) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     const Profile profile = random_graph(random, 4 + round % 9);
@@ -118,8 +120,8 @@ TEST(Pipedream, OneLevelEqualsTheTablesOfTwo) {
   }
 }
 
-/// Side by side, so that sets multiply, and one layer behind all.
-TEST(Pipedream, ManyBranchesAreCutInEveryWay) {
+/// Parallel branches, so that the numbers of ideals multiply, and one layer that joins them.
+TEST(Pipedream, CutsOfParallelBranchesAreAllCounted) {
   constexpr std::int32_t kBranches = 6, kLong = 6;
   Profile profile;
   profile.name = "branches";
@@ -145,7 +147,7 @@ TEST(Pipedream, ManyBranchesAreCutInEveryWay) {
   for (const std::int32_t end : ends) profile.edges.push_back({end, last});
   const auto answer = solve_pipedream(profile, {{2, 1'000'000'000}});
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->states, 117'650u);  // 7^6 and the whole
+  EXPECT_EQ(answer->states, 117'650u);  // 7^6 sets before the last layer, and the whole graph
   EXPECT_EQ(answer->bottleneck, 19'000'000);
 }
 
@@ -164,7 +166,7 @@ TEST(Pipedream, InputsAndUnusedItemsAreLeftOut) {
   EXPECT_EQ(answer->bottleneck, 1000);
 }
 
-TEST(Ideals, OfADiamondAreItsFiveCuts) {
+TEST(Ideals, ADiamondHasFive) {
   Profile profile;
   for (int i = 0; i < 4; ++i) {
     Layer layer;
@@ -176,7 +178,9 @@ TEST(Ideals, OfADiamondAreItsFiveCuts) {
   const auto ideals = all_ideals(profile, 10);
   ASSERT_TRUE(ideals);
   EXPECT_EQ(ideals->size(), 5u);
-  // 0 alone; 0 with 1 or with 2, where 0 still has a reader; all three, and PipeDream counts 0.
+  // {0} sends 1 byte. {0, 1} and {0, 2} also send the output of 0, which still has a reader. {0, 1,
+  // 2} sends all three, because PipeDream counts layer 0 although its readers are inside. The last
+  // value is the output of the whole graph.
   EXPECT_EQ(ideals->output, (std::vector<Bytes>{1, 3, 5, 7, 8}));
   EXPECT_FALSE(all_ideals(profile, 3));
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each rival is reduced to a list of PlannedStage and a schedule name, so that the same Evaluator
+// times all of them.
 #include "weft/pipeline/rivals/rivals.h"
 
 #include <fmt/format.h>
@@ -17,12 +19,13 @@ namespace weft::pipeline {
 
 Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Placement placement) {
   const LayerChain& chain = task.chain;
-  const std::int32_t chunks = placement == Placement::kOne ? 1 : 2;
+  const std::int32_t chunks = placement == Placement::kOnePerDevice ? 1 : 2;
   const std::int32_t devices = std::min(chain.size() / chunks, task.cluster.devices);
   const std::int32_t stages = devices * chunks;
   if (stages == 0) {
-    return fail(ErrorCode::kInfeasible, fmt::format("two stages a device are more than the {}",
-                                                    counted(chain.size(), "layer")));
+    return fail(ErrorCode::kInfeasible,
+                fmt::format("two stages per device need two layers, but the model has {}",
+                            counted(chain.size(), "layer")));
   }
   std::vector<PlannedStage> plan;
   std::vector<double> speeds;
@@ -33,7 +36,7 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
     speeds.push_back(task.cluster.speed[device]);
   }
   std::vector<std::vector<PlannedStage>> plans;
-  for (const auto& ends : {even_cut(chain, speeds), shared_out(chain, stages)}) {
+  for (const auto& ends : {even_cut(chain, speeds), proportional_cut(chain, stages)}) {
     for (std::int32_t s = 0; s < stages; ++s) {
       plan[s].first = s > 0 ? ends[s - 1] : 0;
       plan[s].last = ends[s];
@@ -46,11 +49,12 @@ Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Pla
 namespace {
 
 Placement placement_of(const std::string& name) {
-  if (name == "interleaved") return Placement::kTurns;
-  return name == "zb-v" || name == "dualpipe-v" ? Placement::kV : Placement::kOne;
+  if (name == "interleaved") return Placement::kRoundRobin;
+  return name == "zb-v" || name == "dualpipe-v" ? Placement::kV : Placement::kOnePerDevice;
 }
 
-/// The evaluator tells only that nothing worked; the schedule itself knows why.
+/// Times one plan. The evaluator only reports that no schedule worked, so the schedule is built
+/// here first for the sake of its error message.
 Result<Evaluated> timed_as(const Task& task, const std::string& name,
                            const std::vector<PlannedStage>& stages) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, stages));
@@ -60,7 +64,7 @@ Result<Evaluated> timed_as(const Task& task, const std::string& name,
   return Evaluator(task, {name}).evaluate(stages);
 }
 
-/// Of ways to cut evenly, the one that suits the schedule better.
+/// The better of the even cuts for this schedule.
 Result<Evaluated> even_plan(const Task& task, const std::string& name) {
   WEFT_ASSIGN(const auto plans, even_stages(task, placement_of(name)));
   Result<Evaluated> best = timed_as(task, name, plans.front());
@@ -71,6 +75,7 @@ Result<Evaluated> even_plan(const Task& task, const std::string& name) {
   return best;
 }
 
+/// SPP's planner.
 Result<Evaluated> spp(const Task& task) {
   Evaluator evaluator(task, {"pe"});
   Result<Evaluated> best = fail(ErrorCode::kInfeasible, "SPP's planner finds no plan");
@@ -83,7 +88,8 @@ Result<Evaluated> spp(const Task& task) {
   return best;
 }
 
-/// The chain as PipeDream would see it, all links as slow as the slowest.
+/// PipeDream's plan. Its optimizer has one bandwidth per level, so every link counts as slow as the
+/// slowest one.
 Result<std::vector<PlannedStage>> pipedream_stages(const Task& task) {
   const LayerChain& chain = task.chain;
   Profile profile;
@@ -124,7 +130,7 @@ std::vector<std::string> rivals() {
 Result<Evaluated> rival_plan(const Task& task, const std::string& name) {
   const std::vector<std::string> known = rivals();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
-    return fail(ErrorCode::kUsage, fmt::format("there is no rival '{}'", name));
+    return fail(ErrorCode::kUsage, fmt::format("there is no planner '{}'", name));
   }
   if (name == "spp") return spp(task);
   Evaluator evaluator(task, {"1f1b"});
@@ -139,7 +145,7 @@ Result<Evaluated> rival_plan(const Task& task, const std::string& name) {
 Result<PlanFigures> figures_of(const Task& task, const Evaluated& plan) {
   WEFT_ASSIGN(const Pipeline limited, pipeline_of(task, plan.stages));
   WEFT_ASSIGN(const Schedule schedule, plan_schedule(limited, plan.schedule));
-  // Memory is counted where it is limited, so: limits that nothing reaches.
+  // Pipelines have memory figures only under limits, so set limits that are never reached.
   Task counting = task;
   counting.limit_memory = true;
   std::fill(counting.cluster.memory.begin(), counting.cluster.memory.end(), 0);

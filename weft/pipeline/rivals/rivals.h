@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others would plan, timed with the same simulator. Each keeps to the order that its authors
-// run it with.
+// Plans as other planners and fixed schedules would make them, timed with Weft's simulator. Each
+// rival uses the order of micro-batches that its authors use.
 #pragma once
 
 #include <string>
@@ -10,29 +10,37 @@
 
 namespace weft::pipeline {
 
-/// Stages on devices: one on each, two in turn, or two in a V.
-enum class Placement { kOne, kTurns, kV };
+/// How stages are placed on devices: one stage per device; two stages per device, round robin
+/// (0 1 2 0 1 2); or two stages per device in a V (0 1 2 2 1 0).
+enum class Placement { kOnePerDevice, kRoundRobin, kV };
 
-/// Even stages, cut in both ways of even_cut.h, on all devices in their order, or as many as there
-/// are layers for.
+/// Plans with even stages: one per function of even_cut.h. They use all devices in their order, or
+/// fewer if there are too few layers.
 Result<std::vector<std::vector<PlannedStage>>> even_stages(const Task& task, Placement placement);
 
-/// Planners: "spp": recursive order of devices, for each number of stages the plan with the least
-/// slowest stage or channel, PE; the best of them. "pipedream": its optimizer on equal devices with
-/// the slowest link of the cluster, 1F1B. "dapple": its estimate of the step around a pivot stage,
-/// devices in their order, 1F1B.
-/// Schedules, for even stages on devices in their order: cut so that the slowest is as quick as can
-/// be, or where each has its share of all work, whichever suits the schedule better. "gpipe",
-/// "1f1b", "zb-h1", "zb-auto" with one stage a device, "interleaved" with two in turn, "zb-v" and
-/// "dualpipe-v" with two in a V.
+/// The names of all rivals.
+///
+/// Planners:
+/// * "spp": SPP's recursive device order and, for each number of stages, the plan with the least
+///   slowest stage or channel; the best of these plans under SPP's order PE.
+/// * "pipedream": PipeDream's optimizer, which assumes equal devices, with the slowest link of the
+///   cluster; 1F1B.
+/// * "dapple": DAPPLE's planner, with the devices in their given order; 1F1B.
+///
+/// Schedules, on even stages with the devices in their given order; of the two cuts of even_cut.h
+/// the better one for the schedule:
+/// * "gpipe", "1f1b", "zb-h1", "zb-auto": one stage per device.
+/// * "interleaved": two stages per device, round robin.
+/// * "zb-v", "dualpipe-v": two stages per device in a V.
 std::vector<std::string> rivals();
-/// Infeasible where the rival finds no plan, or one that the cluster does not allow.
+/// The plan of one rival. Infeasible if the rival finds no plan, or one that the cluster cannot
+/// run.
 Result<Evaluated> rival_plan(const Task& task, const std::string& name);
 
-/// What a plan does to the devices, beside the time it takes.
+/// Figures of a plan other than its step.
 struct PlanFigures {
-  double idle = 0;        ///< share of the time of all devices of the cluster without computation
-  Bytes most_memory = 0;  ///< that one device ever holds, whether limits are asked for or not
+  double idle = 0;  ///< share of the step, over all devices of the cluster, without computation
+  Bytes most_memory = 0;  ///< peak memory of the fullest device, also if memory is not limited
 };
 Result<PlanFigures> figures_of(const Task& task, const Evaluated& plan);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others plan takes what the schedules of their authors take.
+// The plans of rivals must take the times that the authors' schedules and formulas give.
 #include "weft/pipeline/rivals/rivals.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr Nanos kMs = 1'000'000;
 
-/// Eight equal layers (forward 5, gradients 6 and 4 ms) on four devices whose links take no time.
+/// Eight equal layers (forward 5 ms, gradients of input 6 ms and weights 4 ms) on four devices with
+/// links that take almost no time.
 Task even_task(Micro micro_batches) {
   Profile profile;
   for (std::int32_t i = 0; i < 8; ++i) {
@@ -56,7 +57,8 @@ TEST(Rivals, EvenStagesTakeTheTextbookTimes) {
   EXPECT_EQ(step_of(task, "zb-h1"), (8 * 30 + 3 * (10 + 12 - 8)) * kMs);
 }
 
-/// Where the last layer is the largest, shares from the front give the first stages too much.
+/// Guards against cutting by proportional shares only: if the last layer is the largest, they give
+/// the first stages too much work.
 TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
   std::mt19937 random(3);
   for (int round = 0; round < 40; ++round) {
@@ -72,7 +74,7 @@ TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
                                  task.chain.backward[last] - task.chain.backward[first]) /
              task.cluster.speed[device];
     };
-    // All cuts, one by one: the slowest stage, then the squares of all.
+    // Enumerates all cuts and compares the slowest stage, then the sum of squares.
     std::tuple<double, double, std::vector<std::int32_t>> best{1e300, 0, {}};
     std::vector<std::int32_t> ends;
     const auto cut = [&](auto& self, double slowest, double squares) -> void {
@@ -100,7 +102,7 @@ TEST(Rivals, EvenStagesTakeNoLongerThanTheMostEvenCut) {
   }
 }
 
-TEST(Rivals, EachScheduleIsThatOfItsFamilyOnItsPlacement) {
+TEST(Rivals, SchedulesEqualTheirFamiliesOnTheSamePlacement) {
   const Task task = even_task(12);
   Pipeline v = make_chain(std::vector<Nanos>(8, 5 * kMs), std::vector<Nanos>(8, 6 * kMs),
                           std::vector<Nanos>(8, 4 * kMs), 0, 12);
@@ -113,7 +115,7 @@ TEST(Rivals, EachScheduleIsThatOfItsFamilyOnItsPlacement) {
   EXPECT_EQ(step_of(task, "zb-auto"), simulate(flat, *zb_auto(flat))->makespan);
 }
 
-TEST(Rivals, EveryNameHasAPlanOrSaysWhyNot) {
+TEST(Rivals, EveryNameHasAPlanOrAnErrorThatSaysWhyNot) {
   const Task task = even_task(8);
   for (const std::string& name : rivals()) EXPECT_TRUE(rival_plan(task, name)) << name;
   EXPECT_FALSE(rival_plan(task, "searched"));
@@ -123,13 +125,13 @@ TEST(Rivals, EveryNameHasAPlanOrSaysWhyNot) {
   EXPECT_NE(few.error().message.find("as many micro-batches as stages"), std::string::npos);
 }
 
-TEST(Rivals, FiguresCountIdleDevicesAndTheMemoryOfTheFullest) {
+TEST(Rivals, FiguresCountIdleTimeAndTheMemoryOfTheFullestDevice) {
   const Task task = even_task(8);
   const auto plan = rival_plan(task, "1f1b");
   const auto figures = figures_of(task, *plan);
   ASSERT_TRUE(figures) << figures.error().text();
   EXPECT_NEAR(figures->idle, 3.0 / 11, 1e-12);
-  // The first stage: four times 2000 bytes of parameters, four micro-batches of 200 bytes.
+  // The first stage holds four times 2000 bytes of parameters and four micro-batches of 200 bytes.
   EXPECT_EQ(figures->most_memory, 4 * 2000 + 4 * 200);
   EXPECT_EQ(figures_of(task, *rival_plan(task, "gpipe"))->most_memory, 4 * 2000 + 8 * 200);
 }
