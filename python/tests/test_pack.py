@@ -29,7 +29,7 @@ def test_packed_files_read_like_the_recording(tmp_path: Path) -> None:
 def test_one_rank_goes_into_a_file(tmp_path: Path) -> None:
     (path,) = weft.pack([EXAMPLE / "rank1.json.gz"], tmp_path / "one.weft")
     assert weft.load(path).ranks[0].rank == 1
-    with pytest.raises(weft.UsageError, match="name a folder"):
+    with pytest.raises(weft.UsageError, match="pass a folder"):
         weft.pack(EXAMPLE, tmp_path / "two.weft")
 
 

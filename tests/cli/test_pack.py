@@ -84,7 +84,7 @@ def test_one_rank_goes_into_a_file(weft: Weft, tmp_path: Path) -> None:
     ]
     assert weft("pack", EVEN / "rank1.json.gz", "-o", out).stdout.startswith(f"{out}: rank 1, ")
     done = weft("pack", EVEN, "-o", tmp_path / "two.weft")
-    assert done.returncode == 2 and "name a folder" in done.stderr
+    assert done.returncode == 2 and "pass a folder" in done.stderr
 
 
 @pytest.mark.parametrize(

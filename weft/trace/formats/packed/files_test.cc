@@ -126,7 +126,7 @@ TEST_F(PackFiles, ProcessesNeverOverwriteEachOther) {
   ASSERT_TRUE(pack_to(kExamples / "even", "out", options));
   const auto again = pack_to(kExamples / "uneven", "out", options);
   ASSERT_FALSE(again);
-  EXPECT_NE(again.error().message.find("is there already"), std::string::npos);
+  EXPECT_NE(again.error().message.find("exists already"), std::string::npos);
   EXPECT_NE(again.error().file.find("r0.weft"), std::string::npos);
   // Alone one knows what one does.
   EXPECT_TRUE(pack_to(kExamples / "uneven", "out"));
@@ -140,7 +140,7 @@ TEST_F(PackFiles, ProcessesDoNotGuessRanks) {
   options.share = {1, 2};
   const auto divided = pack_to(folder_ / "in", "out", options);
   ASSERT_FALSE(divided);
-  EXPECT_NE(divided.error().message.find("which rank"), std::string::npos);
+  EXPECT_NE(divided.error().message.find("does not name its rank"), std::string::npos);
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
