@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank runs under `weft calibrate -- mpirun ...`: times MPI's collectives by size, alone
-// and back to back. README.md tells what is measured and has the lines that rank 0 prints; the
-// sibling for torch is python/weft/torch/calibrate.py.
+// The program that every rank runs under `weft calibrate -- mpirun ...`. It measures the time of
+// MPI's collectives by size, single calls and back to back. README.md explains what is measured and
+// lists the lines that rank 0 prints. python/weft/torch/calibrate.py does the same for torch.
+//
+// All ranks walk the same list of tables and sizes. Before each visit rank 0 broadcasts how many
+// calls to make, because only rank 0 knows the earlier results; afterwards it gathers the times.
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <mpi.h>
@@ -12,10 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+// Most single calls and most back-to-back calls of a visit, most pairs, bytes of an element.
 enum { kMostAlone = 10, kMostQueued = 50, kMostPairs = 28, kElement = 4 };
 static const long long kMostBytes = 1LL << 32;  // MPI counts elements in an int
+// A visit makes as many calls as fit into these times, within the limits above.
 static const double kAloneSeconds = 0.03, kQueuedSeconds = 0.05;
-static const double kGrowth = 0.6;  // share of the time in which larger sizes are tried
+// Share of the whole time that the first pass, which goes to ever larger sizes, may use.
+static const double kGrowth = 0.6;
 
 typedef enum {
   kAllReduce,
@@ -30,36 +36,38 @@ typedef enum {
 static const char* const kNames[kCollectives] = {"all_reduce", "all_gather", "reduce_scatter",
                                                  "broadcast",  "all_to_all", "send_recv"};
 
-// One curve: a collective between the first `count` ranks, or messages between two.
+// One curve: a collective over the first `count` ranks, or messages between two ranks.
 typedef struct {
   Collective collective;
   int count;
-  int from, to;   // of a pair, else -1
-  MPI_Comm comm;  // null in ranks that take no part
-  double* took;   // seconds of a call by size; 0: not known. Rank 0 alone
+  int from, to;   // ranks of a pair; otherwise -1
+  MPI_Comm comm;  // MPI_COMM_NULL in ranks that do not take part, and for pairs
+  double* took;   // seconds of a call, by size; 0 if unknown. Only rank 0 has them
   bool stopped;   // larger sizes would take too long
 } Table;
 
+// Numbers of calls in a visit: single calls, and calls back to back.
 typedef struct {
   int alone, queued;
 } Visit;
 
 typedef struct {
   int rank, world;
-  char* hosts;  // one name of MPI_MAX_PROCESSOR_NAME bytes a rank
+  char* hosts;  // one name of MPI_MAX_PROCESSOR_NAME bytes per rank
   Collective collectives[kCollectives];
   int collective_count;
   long long* sizes;
   int size_count;
-  int* counts;  // of ranks; the world comes first
+  int* counts;  // group sizes to measure; the first one is the whole job
   int count_count;
   int repeats;
   double seconds, begin;
   Table* tables;
   int table_count;
-  char *send, *receive;  // arrays of the largest size
+  char *send, *receive;  // buffers for the largest size
 } Job;
 
+// Writes a line in one piece, so that text of other processes cannot come in between.
 static void tell(const char* format, ...) {
   char line[65536];
   va_list arguments;
@@ -68,10 +76,11 @@ static void tell(const char* format, ...) {
   va_end(arguments);
   if (length < 0 || (size_t)length >= sizeof line ||
       write(STDOUT_FILENO, line, (size_t)length) < 0) {
-    MPI_Abort(MPI_COMM_WORLD, 1);  // nobody wants to know any more
+    MPI_Abort(MPI_COMM_WORLD, 1);  // `weft calibrate` no longer reads our output
   }
 }
 
+// Every rank calls this with the same error. Returns the exit code.
 static int give_up(const Job* job, const char* kind, const char* what) {
   if (job->rank == 0) {
     tell("weft-calibrate {\"event\": \"error\", \"kind\": \"%s\", \"what\": \"%s\"}\n", kind, what);
@@ -85,7 +94,8 @@ static const char* host_of(const Job* job, int rank) {
   return job->hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME;
 }
 
-// Bytes of the array: whole elements, and an equal share for each rank where it is cut.
+// Rounds a size up to whole elements and, if the collective divides the array among the ranks, to
+// equal parts.
 static long long array_bytes(const Table* table, long long bytes) {
   const bool cut = table->collective == kAllGather || table->collective == kReduceScatter ||
                    table->collective == kAllToAll;
@@ -93,6 +103,7 @@ static long long array_bytes(const Table* table, long long bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+// Runs the collective of a table once.
 static void call(const Job* job, const Table* table, long long bytes) {
   const int elements = (int)(bytes / kElement), part = elements / table->count;
   const int after = (job->rank + 1) % job->world,
@@ -113,14 +124,15 @@ static void call(const Job* job, const Table* table, long long bytes) {
     case kAllToAll:
       MPI_Alltoall(job->send, part, MPI_FLOAT, job->receive, part, MPI_FLOAT, table->comm);
       break;
-    case kSendRecv:  // everybody to the next rank at once
+    case kSendRecv:  // a ring: every rank sends to the next one at the same time
     case kCollectives:
       MPI_Sendrecv(job->send, elements, MPI_FLOAT, after, 0, job->receive, elements, MPI_FLOAT,
                    before, 0, table->comm, MPI_STATUS_IGNORE);
   }
 }
 
-// Two all-reduces run at any time.
+// Seconds per all-reduce while two of them run at any time. They alternate between two sets of
+// buffers. `calls` must be even.
 static double time_two(const Job* job, const Table* table, long long bytes, int calls) {
   const int elements = (int)(bytes / kElement);
   char* more = calloc(2, (size_t)bytes);
@@ -139,7 +151,8 @@ static double time_two(const Job* job, const Table* table, long long bytes, int 
   return took;
 }
 
-// There and `back` bytes back, `times` times there.
+// Sends `times` messages of `bytes` from the first rank of a pair to the second, then one message
+// of `back` bytes in the other direction, which shows that all messages have arrived.
 static void swap(const Job* job, const Table* table, long long bytes, long long back, int times) {
   const int there = (int)(bytes / kElement), here = (int)(back / kElement);
   const bool first = job->rank == table->from;
@@ -158,13 +171,14 @@ static void swap(const Job* job, const Table* table, long long bytes, long long 
   }
 }
 
-// Seconds: visit.alone single calls, then a call back to back, then two at once (0: not measured).
+// Fills `took` with seconds: one entry per single call, then the time of a call back to back, then
+// that of an all-reduce with two at once (0 if not measured).
 static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
                     double* took) {
   if (table->from >= 0) {
     swap(job, table, bytes, bytes, 1);
     for (int i = 0; i < visit.alone; ++i) {
-      swap(job, table, kElement, kElement, 1);
+      swap(job, table, kElement, kElement, 1);  // both ranks are ready after this
       const double start = MPI_Wtime();
       swap(job, table, bytes, bytes, 1);
       took[i] = (MPI_Wtime() - start) / 2;
@@ -195,10 +209,13 @@ static bool takes_part(const Job* job, const Table* table) {
   return job->rank < table->count;
 }
 
+// Seconds until the time is over.
 static double left(const Job* job) { return job->begin + job->seconds - MPI_Wtime(); }
 
-// How many calls make a visit; none if it would take too long. The two smallest sizes are measured
-// in any case.
+// Decides how many calls a visit makes; none if it would take too long. The first pass measures the
+// two smallest sizes in any case. A size without known time is estimated from the next smaller one,
+// in proportion to the bytes. Once a size of a table is too slow, the first pass skips all larger
+// ones.
 static Visit plan(const Job* job, Table* table, int place, int pass) {
   double seconds = table->took[place];
   for (int smaller = place; seconds == 0 && smaller-- > 0;) {
@@ -218,7 +235,8 @@ static Visit plan(const Job* job, Table* table, int place, int pass) {
   return table->stopped ? none : visit;
 }
 
-// One time for each call of all ranks, as README.md tells.
+// The time of a single call from the times of all ranks: the shortest, for a broadcast the longest
+// (README.md explains why).
 static double together(const Table* table, const double* everybody, int width, int column) {
   if (table->from >= 0) return everybody[table->from * width + column];
   double chosen = everybody[column];
@@ -229,6 +247,7 @@ static double together(const Table* table, const double* everybody, int width, i
   return chosen;
 }
 
+// The longest time of all ranks, for calls back to back.
 static double longest(const Table* table, const double* everybody, int width, int column) {
   if (table->from >= 0) return everybody[table->from * width + column];
   double most = 0;
@@ -238,6 +257,7 @@ static double longest(const Table* table, const double* everybody, int width, in
   return most;
 }
 
+// Writes the result of a visit, and notes its time for plan().
 static void tell_sample(const Job* job, Table* table, int place, int pass, Visit visit,
                         const double* everybody, int width) {
   char alone[32 * kMostAlone] = "", ends[64] = "", two[64] = "";
@@ -263,7 +283,8 @@ static void tell_sample(const Job* job, Table* table, int place, int pass, Visit
       left(job), ends, alone, queued * 1e6, two);
 }
 
-// Whether anything was measured.
+// Measures one table at one size. False if rank 0 decided to skip it. All ranks must call this,
+// also those that do not take part in the collective.
 static bool visit_table(Job* job, Table* table, int place, int pass, double* everybody) {
   int told[2] = {0, 0};
   if (job->rank == 0) {
@@ -294,8 +315,9 @@ static void add_table(Job* job, Collective collective, int count, int from, int 
   }
 }
 
-// Two ranks of each host that has two, and the first ranks of every two hosts; of many hosts each
-// with the next alone.
+// Adds a pair within each host that has two ranks, and a pair between every two hosts. If this
+// gives more than kMostPairs pairs, adds one pair within a host, and a pair between each host and
+// the next.
 static void add_pairs(Job* job) {
   int* first = calloc((size_t)job->world, sizeof(int));
   int* second = calloc((size_t)job->world, sizeof(int));
@@ -375,6 +397,8 @@ static void tell_end(const Job* job) {
   tell("weft-calibrate {\"event\": \"end\", \"cut\": [%s]}\n", cut);
 }
 
+// Makes the passes, every second one in reverse order. Stops when a pass measures nothing, because
+// the time is over.
 static void run(Job* job) {
   double* everybody = calloc((size_t)job->world * (kMostAlone + 2), sizeof(double));
   job->begin = MPI_Wtime();
@@ -391,7 +415,8 @@ static void run(Job* job) {
   free(everybody);
 }
 
-// Lists are "a,b,c". Whether they make sense; `weft calibrate` has checked them before.
+// Reads the arguments; lists are "a,b,c". False if they make no sense. `weft calibrate` has checked
+// them before, and has sorted the sizes.
 static bool read_settings(Job* job, int words, char** word) {
   for (int i = 1; i + 1 < words; i += 2) {
     const bool names = strcmp(word[i], "--collectives") == 0;
@@ -423,12 +448,12 @@ int main(int words, char** word) {
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.world);
   if (job.world < 2) {
-    return give_up(&job, "usage", "there is one rank only, which has no links: start two or more");
+    return give_up(&job, "usage", "there is only one rank, which has no links: start two or more");
   }
   job.counts = malloc(sizeof(int));
   job.counts[job.count_count++] = job.world;
   if (!read_settings(&job, words, word)) {
-    return give_up(&job, "usage", "no settings that make sense; sizes go up to 4 GiB");
+    return give_up(&job, "usage", "the settings are not valid; sizes go up to 4 GiB");
   }
   char host[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
