@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The parser is strict: a field that is unknown, given twice or of the wrong type is an error. A
+// plan changes how a job is trained, and a reader that skips what it does not know would apply a
+// different plan from the one that was predicted.
 #include "weft/plan/plan.h"
 
 #include <algorithm>
@@ -20,13 +23,14 @@ tl::unexpected<Error> bad(const std::string& name, const std::string& what) {
   return fail(ErrorCode::kBadInput, what, name);
 }
 
+/// Fails if the object has a field that is not in `known`, or one field twice.
 Status only_fields(const JsonValue& object, std::initializer_list<std::string_view> known,
                    const std::string& name) {
   for (std::size_t i = 0; i < object.keys.size(); ++i) {
     const std::string& key = object.keys[i];
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      return bad(name, "a plan of version 1 has no field '" + key +
-                           "'; it may have been written by a newer Weft");
+      return bad(name, "the plan has the field '" + key +
+                           "', which version 1 does not have; a newer Weft may have written it");
     }
     if (std::find(object.keys.begin(), object.keys.begin() + static_cast<std::ptrdiff_t>(i), key) !=
         object.keys.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -37,13 +41,15 @@ Status only_fields(const JsonValue& object, std::initializer_list<std::string_vi
 }
 
 Result<Change> parse_change(const JsonValue& value, const std::string& name) {
-  if (!value.is_object()) return bad(name, "a change of the plan is no object of key and value");
+  if (!value.is_object()) {
+    return bad(name, "a change of the plan is not an object with 'key' and 'value'");
+  }
   WEFT_TRY(only_fields(value, {"key", "value"}, name));
   const JsonValue* key = value.find("key");
   const JsonValue* to = value.find("value");
-  // 25 and "25" mean the same; people write both.
+  // The number 25 and the string "25" mean the same; users write both.
   if (!key || !key->is_string() || !to || !(to->is_string() || to->is_number())) {
-    return bad(name, "a change of the plan lacks 'key' or 'value'");
+    return bad(name, "a change of the plan needs a string 'key' and a string or number 'value'");
   }
   Change change{key->text, to->text};
   if (const auto what_if = predict::parse_what_if(change.key + "=" + change.value); !what_if) {
@@ -56,7 +62,7 @@ Result<Nanos> parse_step(const JsonValue& plan, const char* field, const std::st
   const JsonValue* value = plan.find(field);
   const auto ms = value ? value->as_double() : std::nullopt;
   if (!ms || !(*ms >= 0) || *ms > kLongestMs) {
-    return bad(name, std::string("'") + field + "' of the plan is no time in milliseconds");
+    return bad(name, std::string("'") + field + "' of the plan is not a time in milliseconds");
   }
   return std::llround(*ms * static_cast<double>(kMillisecond));
 }
@@ -98,21 +104,21 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name) {
   WEFT_ASSIGN(const JsonValue document, parse_json(text, name));
   const JsonValue* version = document.find("plan_version");
   if (!document.is_object() || !version) {
-    return bad(name, "this is no plan: 'plan_version' is missing");
+    return bad(name, "this is no plan: the field 'plan_version' is missing");
   }
   if (version->as_int() != Plan::kVersion) {
-    return bad(name, "plan_version is " + version->text + ", but this Weft reads version " +
+    return bad(name, "plan_version is " + version->text + ", but this Weft reads only version " +
                          std::to_string(Plan::kVersion));
   }
   if (document.find("reshard") != nullptr) {
-    return bad(name, "this plan moves arrays; weft reshard --plan reads it");
+    return bad(name, "this is a redistribution plan; use weft reshard --plan to read it");
   }
   WEFT_TRY(only_fields(
       document, {"plan_version", "changes", "predicted_step_ms", "baseline_step_ms", "inputs"},
       name));
   Plan plan;
   const JsonValue* changes = document.find("changes");
-  if (!changes || !changes->is_array()) return bad(name, "'changes' of the plan is no list");
+  if (!changes || !changes->is_array()) return bad(name, "'changes' of the plan is not a list");
   for (const JsonValue& item : changes->items) {
     WEFT_ASSIGN(Change change, parse_change(item, name));
     plan.changes.push_back(std::move(change));
@@ -120,9 +126,9 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name) {
   WEFT_ASSIGN(plan.predicted_step, parse_step(document, "predicted_step_ms", name));
   WEFT_ASSIGN(plan.baseline_step, parse_step(document, "baseline_step_ms", name));
   const JsonValue* inputs = document.find("inputs");
-  if (!inputs || !inputs->is_array()) return bad(name, "'inputs' of the plan is no list");
+  if (!inputs || !inputs->is_array()) return bad(name, "'inputs' of the plan is not a list");
   for (const JsonValue& item : inputs->items) {
-    if (!item.is_string()) return bad(name, "'inputs' of the plan holds something but texts");
+    if (!item.is_string()) return bad(name, "'inputs' of the plan must contain only strings");
     plan.inputs.push_back(item.text);
   }
   return plan;
@@ -138,13 +144,13 @@ Result<Plan> read_plan(const std::string& path) {
 }
 
 bool is_plan(const std::string& path) {
-  constexpr std::size_t kLook = 4096;
-  // What a pipe gives is gone once it was looked at.
+  constexpr std::size_t kHead = 4096;
+  // Data read from a pipe is lost to the parser, so only regular files are looked at.
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   auto file = open_file(path);
   if (!file) return false;
-  const auto begin = read_up_to(**file, kLook);
+  const auto begin = read_up_to(**file, kHead);
   return begin && begin->find("\"plan_version\"") != std::string::npos;
 }
 

@@ -40,7 +40,7 @@ std::string refusal(std::string text, const std::string& old_part, const std::st
   return plan.error().message;
 }
 
-TEST(Plan, PrintsWhatItParsed) {
+TEST(Plan, ParsedPlanPrintsTheSameText) {
   const auto plan = parse_plan(kText, "p.json");
   ASSERT_TRUE(plan) << plan.error().text();
   EXPECT_EQ(plan->predicted_step, 70'250 * kMicrosecond);
@@ -49,7 +49,7 @@ TEST(Plan, PrintsWhatItParsed) {
             (std::vector<std::string>{"ddp.bucket_mb=100", "rank:2.compute=0.5x"}));
 }
 
-TEST(Plan, KeepsWhatIfsAsTheyWereAsked) {
+TEST(Plan, KeepsTheTextOfWhatIfs) {
   const std::vector<predict::WhatIf> asked = {*predict::parse_what_if("network.bandwidth=2x"),
                                               *predict::parse_what_if("comm=off")};
   Plan plan;
@@ -57,7 +57,7 @@ TEST(Plan, KeepsWhatIfsAsTheyWereAsked) {
   EXPECT_EQ(questions(plan), (std::vector<std::string>{"network.bandwidth=2x", "comm=off"}));
 }
 
-TEST(Plan, TakesPlainNumbersAsValues) {
+TEST(Plan, AcceptsNumbersAsValues) {
   std::string text = kText;
   text.replace(text.find("\"100\""), 5, "100");
   const auto plan = parse_plan(text, "p.json");
@@ -65,13 +65,13 @@ TEST(Plan, TakesPlainNumbersAsValues) {
   EXPECT_EQ(plan->changes[0].value, "100");
 }
 
-TEST(Plan, OfAnotherVersionIsRefused) {
+TEST(Plan, RefusesAnotherVersion) {
   EXPECT_NE(refusal(kText, "\"plan_version\": 1", "\"plan_version\": 2").find("version"),
             std::string::npos);
   EXPECT_NE(refusal(kText, "plan_version", "version").find("no plan"), std::string::npos);
 }
 
-TEST(Plan, IsNeverHalfApplied) {
+TEST(Plan, RefusesUnknownAndRepeatedFields) {
   EXPECT_NE(refusal(kText, "ddp.bucket_mb", "ddp.buckets").find("ddp.buckets"), std::string::npos);
   EXPECT_NE(refusal(kText, "\"inputs\"", "\"deadline\": 1, \"inputs\"").find("'deadline'"),
             std::string::npos);
@@ -81,7 +81,7 @@ TEST(Plan, IsNeverHalfApplied) {
             std::string::npos);
 }
 
-TEST(Plan, WithPartsOfTheWrongKindIsRefused) {
+TEST(Plan, RefusesFieldsOfTheWrongType) {
   refusal(kText, "70.25", "\"soon\"");
   refusal(kText, "70.25", "-1");
   refusal(kText, "\"traces/\"", "7");
@@ -90,7 +90,7 @@ TEST(Plan, WithPartsOfTheWrongKindIsRefused) {
   EXPECT_FALSE(parse_plan("", "p.json"));
 }
 
-TEST(Plan, IsKnownByHowItBegins) {
+TEST(Plan, IsRecognisedByItsFirstBytes) {
   const std::string folder = ::testing::TempDir();
   const std::string plan = folder + "is_plan.json", other = folder + "is_no_plan.json";
   ASSERT_TRUE(write_file(plan, R"({"plan_version": 99)"));
@@ -101,7 +101,7 @@ TEST(Plan, IsKnownByHowItBegins) {
   EXPECT_FALSE(is_plan(folder + "missing"));
 }
 
-TEST(Plan, SurvivesItsFile) {
+TEST(Plan, CanBeWrittenAndReadBack) {
   const std::string path = testing::TempDir() + "/weft_plan_test.json";
   const auto plan = parse_plan(kText, "p.json");
   ASSERT_TRUE(plan);

@@ -26,7 +26,7 @@ void expect_parts(const Breakdown& parts, Nanos compute, Nanos communication, Na
   EXPECT_EQ(parts.host, host);
 }
 
-// Rank 0 computes for 10 us and is ready to communicate; rank 1 is ready at 30 us.
+// Rank 0 computes for 10 us and is then ready to communicate. Rank 1 is ready at 30 us.
 constexpr const char* kTwoRanks = R"(
   lane cpu host 0
   lane a stream 0
@@ -47,13 +47,13 @@ constexpr const char* kTwoRanks = R"(
 TEST(Breakdown, EveryInstantCountsOnce) {
   const auto parts = parts_of(kTwoRanks, {{0, 0, 60'000}, {1, 0, 60'000}});
   ASSERT_EQ(parts.size(), 2u);
-  // Until 2 us the host launches; from 12 to 30 us rank 0 waits; after 58 us nothing is left.
+  // The host launches until 2 us. Rank 0 waits from 12 to 30 us. Nothing runs after 58 us.
   expect_parts(parts[0], 18'000, 20'000, 18'000, 4'000);
   expect_parts(parts[1], 30'000, 20'000, 0, 10'000);
   for (const Breakdown& each : parts) EXPECT_EQ(each.total(), 60'000);
 }
 
-TEST(Breakdown, WindowCutsWhatReachesOverItsEdges) {
+TEST(Breakdown, OpsCountOnlyInsideTheWindow) {
   const auto parts = parts_of(kTwoRanks, {{0, 5'000, 40'000}});
   expect_parts(parts.at(0), 7'000, 10'000, 18'000, 0);
 }
@@ -73,7 +73,7 @@ TEST(Breakdown, ComputeHidesCommunication) {
   expect_parts(parts.at(0), 15'000, 5'000, 0, 0);
 }
 
-TEST(Breakdown, RankThatDidNothingOnlyHasHostTime) {
+TEST(Breakdown, RankWithoutOpsHasOnlyHostTime) {
   const auto parts = parts_of(kTwoRanks, {{7, 0, 10'000}});
   expect_parts(parts.at(0), 0, 0, 0, 10'000);
 }

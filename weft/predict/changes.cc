@@ -14,18 +14,20 @@ using graph::OpKind;
 
 Nanos times(Nanos time, double factor) { return std::llround(static_cast<double>(time) * factor); }
 
-/// The part of a transfer that bandwidth does not change.
+/// The part of a recorded transfer time that does not depend on bandwidth; 0 if it is unknown.
 Nanos fixed_part(const graph::Graph& graph, const cost::LinkModel& links,
                  const graph::Collective& c) {
   const auto estimate = c.bytes >= 0 ? links.transfer(c.kind, c.ranks, c.bytes) : std::nullopt;
   return estimate ? std::min(graph.ops.duration[c.transfer], estimate->latency) : 0;
 }
 
-/// What goes over the link of each member, in parts of the array, and in how many rounds.
+/// The cost of a ring algorithm.
 struct Ring {
-  double volume = 1;
+  double volume = 1;  ///< bytes over the link of each member / bytes of the array
   double rounds = 1;
 };
+/// All-reduce is a reduce-scatter followed by an all-gather. Broadcast, reduce and barriers are
+/// assumed to use a tree.
 Ring ring(CollectiveKind kind, std::int32_t ranks) {
   const double n = ranks;
   switch (kind) {
@@ -66,6 +68,7 @@ void change_compute(graph::Graph& graph, std::int32_t rank, double factor,
     if (!host_work && kind != OpKind::kKernel) continue;
     graph.ops.duration[op] = times(graph.ops.duration[op], 1 / factor);
     if (!on_host.contains(own)) continue;
+    // A delay after an op of another rank is not this rank's compute.
     for (graph::EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
       graph::Edge& edge = graph.edges[e];
       if (graph.rank(edge.source) == own) edge.delay = times(edge.delay, 1 / factor);
@@ -86,7 +89,7 @@ Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::in
   const auto matters = [](const graph::Collective& c) {
     return c.transfer != graph::kNoId && (c.ranks > 1 || c.kind == CollectiveKind::kPushPull);
   };
-  // New workers run on hosts of their own.
+  // New workers are assumed to run on hosts of their own, so each of them uses the servers' links.
   const auto now = static_cast<double>(std::max(1, far_from_servers));
   const double share = std::max(1.0, now + workers - static_cast<double>(ranks.size())) / now;
   bool any = false;
@@ -96,10 +99,10 @@ Status change_workers(graph::Graph& graph, const cost::LinkModel& links, std::in
     if (c.kind == CollectiveKind::kPushPull) continue;
     if (c.ranks < static_cast<std::int32_t>(ranks.size()) || c.kind == CollectiveKind::kSendRecv) {
       return refuse("its ranks communicate in groups of " + std::to_string(c.ranks) +
-                    ", so they do not all do the same");
+                    ", so it is not plain data-parallel training");
     }
   }
-  if (!any) return refuse("it shows no communication between its ranks");
+  if (!any) return refuse("it contains no communication between its ranks");
   for (graph::Collective& c : graph.collectives) {
     if (!matters(c)) continue;
     Nanos& time = graph.ops.duration[c.transfer];

@@ -8,7 +8,7 @@
 namespace weft::predict {
 namespace {
 
-/// Two ranks that compute on their threads, all-reduce, and go on.
+/// Two ranks that compute on their host threads, then all-reduce, then compute again.
 graph::Graph two_hosts(const char* collective = "allreduce ranks=2") {
   auto graph = graph::parse_text(
       "lane h0 host 0\nlane h1 host 1\nlane n0 host 0\nlane n1 host 1\nlane net link -\nstep 1\n"
@@ -24,7 +24,7 @@ graph::Graph two_hosts(const char* collective = "allreduce ranks=2") {
   return graph.value();
 }
 
-/// 2 ms, and 40 ms for a million bytes.
+/// A link with 2 ms of latency and 40 ms for each million bytes.
 cost::LinkModel links(std::int32_t ranks = 2) {
   cost::LinkTable table;
   table.ranks = ranks;
@@ -43,7 +43,7 @@ Nanos transfer_time(const graph::Graph& graph) {
   return graph.ops.duration[graph.collectives[0].transfer];
 }
 
-TEST(Changes, BandwidthLeavesLatencyAndLatencyLeavesTheRest) {
+TEST(Changes, BandwidthAndLatencyChangeDifferentPartsOfATransfer) {
   graph::Graph graph = two_hosts();
   change_network(graph, links(), 2, 1);
   EXPECT_EQ(transfer_time(graph), 22 * kMillisecond);
@@ -51,7 +51,7 @@ TEST(Changes, BandwidthLeavesLatencyAndLatencyLeavesTheRest) {
   EXPECT_EQ(transfer_time(graph), 21 * kMillisecond);
 }
 
-TEST(Changes, WithoutDeviceHostWorkAndThePausesOfItsThreadAreCompute) {
+TEST(Changes, OnARankWithoutDeviceHostWorkAndItsDelaysAreCompute) {
   graph::Graph graph = two_hosts();
   change_compute(graph, 1, 0.5, {0, 1});
   EXPECT_EQ(graph.ops.duration[named(graph, "work", 0)], 10 * kMillisecond);
@@ -63,22 +63,23 @@ TEST(Changes, WithoutDeviceHostWorkAndThePausesOfItsThreadAreCompute) {
   }
 }
 
-TEST(Changes, MoreWorkersMoveMoreOverEachLinkInMoreRounds) {
+TEST(Changes, MoreWorkersMoveMoreBytesOverEachLinkInMoreRounds) {
   graph::Graph graph = two_hosts();
   ASSERT_TRUE(change_workers(graph, links(), 4, 2));
-  // 2 ms are the latency of 2 rounds and become 6; volume grows from 1 to 1.5 arrays.
+  // 2 ms are the latency of 2 rounds and become 6 ms for 6 rounds. The volume per link grows from 1
+  // to 1.5 arrays: 40 ms become 60 ms.
   EXPECT_EQ(transfer_time(graph), 66 * kMillisecond);
   EXPECT_EQ(graph.collectives[0].ranks, 4);
 }
 
-TEST(Changes, ATableForThatManyWorkersDecides) {
+TEST(Changes, ATableForTheNewNumberOfWorkersIsUsed) {
   graph::Graph graph = two_hosts();
   ASSERT_TRUE(change_workers(graph, links(8), 8, 2));
   EXPECT_EQ(transfer_time(graph), 42 * kMillisecond);
 }
 
 TEST(Changes, MoreWorkersShareTheLinkOfAServer) {
-  // One of two workers runs beside the server; of four, three reach it over its link.
+  // One of the two workers runs on the server's host. Of four workers, three use the server's link.
   graph::Graph graph = two_hosts("pushpull ranks=2");
   ASSERT_TRUE(change_workers(graph, links(), 4, 1));
   EXPECT_EQ(transfer_time(graph), 3 * 42 * kMillisecond);
@@ -88,7 +89,7 @@ TEST(Changes, MoreWorkersShareTheLinkOfAServer) {
   EXPECT_EQ(graph.collectives[0].ranks, 4);
 }
 
-TEST(Changes, WorkersThatDoNotAllDoTheSameAreRefused) {
+TEST(Changes, JobsThatAreNotDataParallelAreRefused) {
   graph::Graph messages = two_hosts("sendrecv ranks=2");
   const Status refused = change_workers(messages, links(), 4, 2);
   ASSERT_FALSE(refused);

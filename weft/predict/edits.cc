@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// rebucket() works in five stages: collect() finds, for every rank and step, the ops at which
+// gradients become ready and the all-reduces that carry them; check() refuses recordings in which
+// the sizes of the two do not match; make_old_ones_free() gives back the host time of the old
+// launches; replace() adds, step by step, a launch, an arrival per rank and a transfer for every
+// new bucket; and remove_old() moves the ops that waited for the old all-reduces to the last new
+// one and removes the old all-reduces.
 #include "weft/predict/edits.h"
 
 #include <algorithm>
@@ -20,19 +26,21 @@ using graph::GraphBuilder;
 using graph::OpId;
 using graph::OpKind;
 
-/// Copies into a bucket and the calls around a launch take less. Where every launch has more work
-/// before it, that is what the rank computes: a Horovod timeline shows nothing else of the host.
+/// Host work right before a launch that belongs to the launch (copies into a bucket, calls around
+/// it) takes less than this. If it usually takes more, it is the rank's compute: a Horovod timeline
+/// shows no other trace of compute.
 constexpr Nanos kMostOfALaunch = 2 * kMillisecond;
 
-/// The host work right before `op`: the largest delay of its in-edges.
+/// The host work right before `op`: the longest delay of its in-edges.
 Nanos host_gap(const graph::Graph& graph, OpId op) {
   Nanos gap = 0;
   for (const Edge& edge : graph.in_edges(op)) gap = std::max(gap, edge.delay);
   return gap;
 }
 
-/// Leaves the ops where they are but makes them, and the host work they take, free. Work before one
-/// of them that is much longer than before the others is not theirs: the rank did something else.
+/// Sets the durations of `ops`, which are launches, to 0 and shortens the delays before them by the
+/// host work that belongs to a launch. That is at most twice the median delay: if the delay before
+/// one launch is much longer than before the others, the rank did something else in that time.
 void make_free(GraphBuilder& builder, const graph::Graph& graph, const std::set<OpId>& ops) {
   std::vector<Nanos> gaps;
   for (const OpId op : ops) gaps.push_back(host_gap(graph, op));
@@ -51,10 +59,10 @@ void make_free(GraphBuilder& builder, const graph::Graph& graph, const std::set<
   }
 }
 
-/// One rank's gradients and their all-reduces in one step.
+/// The gradients of one rank in one step, and the all-reduces that carry them.
 struct Gradients {
-  std::vector<OpId> ready;    ///< in order
-  std::vector<OpId> arrival;  ///< of the all-reduces, in order of launch
+  std::vector<OpId> ready;    ///< host ops at which a gradient becomes ready, in order of time
+  std::vector<OpId> arrival;  ///< kArrive ops of the all-reduces
 };
 
 class Rebucket {
@@ -85,8 +93,8 @@ class Rebucket {
         return graph_.ops.recorded_start[a] < graph_.ops.recorded_start[b];
       });
     }
-    // An all-reduce of gradients is launched by the thread that runs the backward pass, while
-    // gradients become ready.
+    // An all-reduce carries gradients if the thread that runs the backward pass launched it after
+    // the first gradient of the step became ready. Others (of metrics, say) stay as they are.
     for (const graph::Collective& c : graph_.collectives) {
       if (c.kind != graph::CollectiveKind::kAllReduce || c.transfer == graph::kNoId) continue;
       for (const OpId arrival : c.arrivals) {
@@ -108,15 +116,15 @@ class Rebucket {
     if (gradients_.empty() || old_.empty()) {
       return fail(ErrorCode::kUsage,
                   "ddp.bucket_mb cannot be answered from this recording: it shows no gradients "
-                  "(AccumulateGrad) with all-reduces behind them on the same thread");
+                  "(AccumulateGrad) followed by all-reduces on the same thread");
     }
     for (const auto& [key, gradients] : gradients_) {
       Bytes ready = 0, moved = 0;
       for (const OpId op : gradients.ready) {
         if (graph_.ops.bytes[op] < 0) {
           return fail(ErrorCode::kUsage,
-                      "ddp.bucket_mb cannot be answered from this recording: gradients have no "
-                      "sizes; record with record_shapes=True");
+                      "ddp.bucket_mb cannot be answered from this recording: it does not contain "
+                      "the sizes of gradients; record with record_shapes=True");
         }
         ready += graph_.ops.bytes[op];
       }
@@ -126,11 +134,16 @@ class Rebucket {
         all_known = all_known && bytes >= 0;
         moved += bytes;
       }
-      // Half as much or more tells that something else is reduced (a part, or in half precision).
+      // If the sizes differ by more than a half, the all-reduces do not carry just these gradients
+      // (but only a part of them, or their half-precision form).
       if (all_known && (moved > ready + ready / 2 || moved < ready - ready / 2)) {
         return fail(ErrorCode::kUsage, "ddp.bucket_mb cannot be answered from this recording: " +
-                                           std::to_string(ready) + " bytes of gradients but " +
-                                           std::to_string(moved) + " bytes all-reduced in step " +
+                                           std::to_string(ready) +
+                                           " bytes of gradients became "
+                                           "ready, but " +
+                                           std::to_string(moved) +
+                                           " bytes were all-reduced in "
+                                           "step " +
                                            std::to_string(key.first));
       }
     }
@@ -151,7 +164,8 @@ class Rebucket {
     make_free(builder_, graph_, launches);
   }
 
-  /// A new all-reduce: its launch on each rank, behind the gradient that closes the bucket.
+  /// Replaces the all-reduces of one step. Each bucket gets a launch on each rank, behind the
+  /// gradient that closes it.
   Status replace(std::int64_t step) {
     std::vector<std::pair<std::int32_t, const Gradients*>> ranks;
     for (const auto& [key, gradients] : gradients_) {
@@ -171,13 +185,13 @@ class Rebucket {
     }
     const OpId pattern = ranks.front().second->arrival.front();
     const graph::Collective old = graph_.collectives[graph_.ops.collective[pattern]];
-    std::vector<OpId> before;  // the transfer before, which every arrival follows on its stream
-    OpId transfer = graph::kNoId;
+    OpId transfer = graph::kNoId;  // of the bucket before
     for (const auto& [closing, bytes] : buckets) {
       const auto estimate = links_.transfer(old.kind, old.ranks, bytes);
       if (!estimate) {
         return fail(ErrorCode::kUsage,
-                    "ddp.bucket_mb needs transfer times: give a table with --links");
+                    "ddp.bucket_mb needs transfer times, but the recording has none for these "
+                    "all-reduces; give a link table with --links");
       }
       graph::Collective collective = old;
       collective.bytes = bytes;
@@ -204,7 +218,7 @@ class Rebucket {
     return {};
   }
 
-  /// Index of the gradient that closes each bucket, and the bucket's size.
+  /// For each bucket: the index of the gradient that closes it, and its size in bytes.
   std::vector<std::pair<std::size_t, Bytes>> fill(const std::vector<OpId>& ready) const {
     std::vector<std::pair<std::size_t, Bytes>> buckets;
     Bytes filled = 0;
@@ -246,7 +260,7 @@ class Rebucket {
     if (transfer_before != graph::kNoId) {
       builder_.add_edge(transfer_before, arrival, EdgeKind::kCollective);
     } else {
-      // Behind what the communication stream did before the gradients.
+      // The first bucket follows the op that the first old all-reduce followed on its stream.
       for (const Edge& edge : graph_.in_edges(pattern)) {
         if (edge.kind == EdgeKind::kOrder || edge.kind == EdgeKind::kCollective) {
           builder_.add_edge(edge.source, arrival, edge.kind, 0, edge.inferred);
@@ -261,7 +275,7 @@ class Rebucket {
     if (found == gradients_.end() || graph_.ops.step[op] != step) return false;
     const OpId launch = order_.launch_of(op);
     const Nanos issued = graph_.ops.recorded_start[launch == graph::kNoId ? op : launch];
-    // The last gradient is not before itself, but what it fills does not wait for it either.
+    // "<=": the last gradient itself does not wait for the bucket that it fills.
     return issued <= graph_.ops.recorded_start[found->second.ready.back()];
   }
 
@@ -277,7 +291,8 @@ class Rebucket {
       if (graph_.ops.kind[op] == OpKind::kTransfer) {
         for (const OutEdge& out : order_.out_edges(op)) {
           if (removed.contains(out.destination)) continue;
-          // Gradients are waited for once all are ready; an earlier wait was a coincidence.
+          // DDP waits for its buckets only after the last gradient. An op that was issued earlier
+          // and waited for an old all-reduce did so by chance.
           if (issued_before_last_gradient(step, out.destination)) continue;
           const Edge& edge = graph_.edges[out.edge];
           builder_.add_edge(last_transfer, out.destination, edge.kind, edge.delay, edge.inferred);
@@ -294,7 +309,7 @@ class Rebucket {
   GraphBuilder builder_;
   std::map<RankStep, Gradients> gradients_;
   std::set<std::uint32_t> old_;  ///< collectives that carry gradients
-  Nanos launch_cost_ = 0;        ///< host time of one all-reduce
+  Nanos launch_cost_ = 0;        ///< host time to launch one all-reduce
 };
 
 }  // namespace
@@ -316,6 +331,7 @@ Result<graph::Graph> without_communication(const graph::Graph& graph) {
       const OpId launch = order.launch_of(arrival);
       if (launch != graph::kNoId) launches.insert(launch);
     }
+    // Ops that waited for the transfer now follow the arrival of their own rank.
     for (const OutEdge& out : order.out_edges(c.transfer)) {
       const auto arrival = arrival_of.find(graph.rank(out.destination));
       if (arrival == arrival_of.end()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What-ifs that change which ops there are, as passes from graph to graph. They run on the recorded
-// steps, before these are unrolled.
+// What-ifs that add and remove ops, as passes from graph to graph. They run on the recorded steps,
+// before the steps are repeated (graph/unroll.h).
 #pragma once
 
 #include "weft/base/result.h"
@@ -10,15 +10,16 @@
 
 namespace weft::predict {
 
-/// Gradients of data-parallel training exchanged in buckets of another size. By the rule of
-/// PyTorch's DistributedDataParallel: gradients fill buckets in the order in which they become
-/// ready, a bucket is closed once it holds at least `cap` bytes, and its all-reduce is launched at
-/// once, behind the compute issued so far. What waited for the last of the old all-reduces waits
-/// for the last new one. An Error (kUsage) where the recording does not show gradients and their
-/// all-reduces, or their sizes, or where no transfer time is known.
+/// Data-parallel training whose gradients are all-reduced in buckets of another size. Follows the
+/// rule of PyTorch's DistributedDataParallel: gradients fill buckets in the order in which they
+/// become ready, a bucket is closed once it holds at least `cap` bytes, and its all-reduce is
+/// launched at once, behind the compute issued so far. Ops that waited for an old all-reduce after
+/// the last gradient was ready wait for the last new one. An Error (kUsage) if the recording lacks
+/// gradients, their all-reduces or their sizes, or if no transfer time is known.
 Result<graph::Graph> rebucket(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links);
 
-/// No communication: members go on at once, and the host calls that launched it take no time.
+/// The job without communication: no rank waits for a collective or message, and the host calls
+/// that launched them take no time.
 Result<graph::Graph> without_communication(const graph::Graph& graph);
 
 }  // namespace weft::predict

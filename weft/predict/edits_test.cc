@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made data-parallel step: gradients become ready one after the other, one all-reduce exchanges
-// them all at the end, the optimiser waits for it.
+// The tests use a made data-parallel step: gradients become ready one after the other, one
+// all-reduce at the end carries all of them, and the optimiser waits for it.
 #include "weft/predict/edits.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr Bytes kMega = 1'000'000;
 struct Ddp {
   std::vector<Bytes> gradients = {10 * kMega, 10 * kMega, 10 * kMega, 10 * kMega};
   Bytes reduced = 40 * kMega;
-  int backward_ms[2] = {10, 10};  ///< one backward kernel, by rank
+  int backward_ms[2] = {10, 10};  ///< duration of one backward kernel, by rank
 
   graph::Graph graph() const {
     std::string text;
@@ -70,7 +70,7 @@ struct Ddp {
   }
 };
 
-/// A millisecond for every million bytes.
+/// A link that takes one millisecond for each million bytes.
 cost::LinkModel links() {
   cost::LinkTable table;
   table.ranks = 2;
@@ -113,19 +113,19 @@ std::string refusal(const Ddp& ddp, const cost::LinkModel& model) {
   return graph.error().message;
 }
 
-TEST(Rebucket, MadeJobTakesWhatItShould) {
+TEST(Rebucket, MadeJobHasTheExpectedTimes) {
   const graph::Graph graph = Ddp().graph();
   EXPECT_EQ(end_of(graph, "backward", 0), 41 * kMillisecond);
   EXPECT_EQ(end_of(graph, "optimiser", 0), 86 * kMillisecond);
 }
 
-TEST(Rebucket, BucketIsClosedOnceItHoldsTheCap) {
+TEST(Rebucket, BucketIsClosedOnceItReachesTheCap) {
   EXPECT_EQ(buckets(rebucketed({}, 20 * kMega)), (std::vector<Bytes>{20, 20}));
   EXPECT_EQ(buckets(rebucketed({}, 40 * kMega)), (std::vector<Bytes>{40}));
   EXPECT_EQ(buckets(rebucketed({}, 1)), (std::vector<Bytes>{10, 10, 10, 10}));
 }
 
-TEST(Rebucket, GradientThatCrossesTheCapIsStillInTheBucket) {
+TEST(Rebucket, GradientThatCrossesTheCapBelongsToTheBucket) {
   EXPECT_EQ(buckets(rebucketed({}, 15 * kMega)), (std::vector<Bytes>{20, 20}));
   EXPECT_EQ(buckets(rebucketed({}, 25 * kMega)), (std::vector<Bytes>{30, 10}));
   Ddp uneven;
@@ -138,8 +138,8 @@ TEST(Rebucket, LastBucketIsClosedByTheEndOfTheBackwardPass) {
 }
 
 TEST(Rebucket, EarlierBucketsOverlapTheBackwardPass) {
-  // First bucket once its second gradient is there, at 21 ms, for 20 ms; the second right behind
-  // it.
+  // The first bucket moves from 21 ms on, when its second gradient is ready, for 20 ms. The second
+  // bucket follows at once.
   const graph::Graph graph = rebucketed({}, 20 * kMega);
   for (const int rank : {0, 1}) {
     EXPECT_EQ(end_of(graph, "backward", rank), 41 * kMillisecond);
@@ -147,17 +147,18 @@ TEST(Rebucket, EarlierBucketsOverlapTheBackwardPass) {
   }
 }
 
-TEST(Rebucket, TransfersFollowEachOther) {
-  // 10 ms of data are ready every 10 ms from 11 ms on, and the optimiser waits for the last.
+TEST(Rebucket, TransfersRunOneAfterTheOther) {
+  // From 11 ms on, a bucket that takes 10 ms is ready every 10 ms. The optimiser waits for the
+  // last.
   EXPECT_EQ(end_of(rebucketed({}, 1), "optimiser", 0), 56 * kMillisecond);
   Ddp fast;
-  fast.backward_ms[0] = fast.backward_ms[1] = 1;  // computed long before it is moved
+  fast.backward_ms[0] = fast.backward_ms[1] = 1;  // gradients are ready long before their transfer
   const Nanos end = end_of(rebucketed(fast, 1), "optimiser", 0);
   EXPECT_GE(end, 45 * kMillisecond);
   EXPECT_LE(end, 49 * kMillisecond);
 }
 
-TEST(Rebucket, SlowerRankHoldsEveryBucket) {
+TEST(Rebucket, SlowerRankDelaysEveryBucket) {
   Ddp uneven;
   uneven.backward_ms[1] = 20;
   const graph::Graph graph = rebucketed(uneven, 20 * kMega);
@@ -169,9 +170,9 @@ TEST(Rebucket, SameBucketsTakeTheSameTime) {
   EXPECT_EQ(end_of(rebucketed({}, 40 * kMega), "optimiser", 0), 86 * kMillisecond);
 }
 
-/// The last gradient is told ready only once the hook that sends its bucket has returned, which may
-/// be after the transfer.
-TEST(Rebucket, GradientsToldLateDoNotWaitForTheirOwnBucket) {
+/// The last gradient is recorded as ready only when the hook that sends its bucket has returned,
+/// which may be after the transfer.
+TEST(Rebucket, GradientsRecordedLateDoNotWaitForTheirOwnBucket) {
   std::string text = "lane net link -\nstep 1\n", waits;
   for (const std::string r : {"0", "1"}) {
     text = "lane cpu" + r + " host " + r + "\nlane n" + r + " host " + r + "\n" + text;
@@ -207,7 +208,7 @@ TEST(Rebucket, RefusesARecordingWithoutGradients) {
   EXPECT_NE(changed.error().message.find("no gradients"), std::string::npos);
 }
 
-TEST(Rebucket, RefusesWhereSomethingElseIsReduced) {
+TEST(Rebucket, RefusesIfSizesOfGradientsAndAllReducesDiffer) {
   Ddp part;
   part.reduced = 4 * kMega;
   EXPECT_NE(refusal(part, links()).find("bytes of gradients"), std::string::npos);
@@ -217,7 +218,7 @@ TEST(Rebucket, RefusesWithoutTransferTimes) {
   EXPECT_NE(refusal({}, cost::LinkModel()).find("--links"), std::string::npos);
 }
 
-TEST(WithoutCommunication, EachRankGoesOnAtOnce) {
+TEST(WithoutCommunication, NoRankWaitsForAnother) {
   Ddp uneven;
   uneven.backward_ms[1] = 20;
   EXPECT_EQ(end_of(uneven.graph(), "optimiser", 0), (81 + 40 + 5) * kMillisecond);
@@ -229,16 +230,17 @@ TEST(WithoutCommunication, EachRankGoesOnAtOnce) {
   EXPECT_TRUE(buckets(*graph).empty());
 }
 
-TEST(WithoutCommunication, LaunchingItTakesNoTime) {
-  Ddp tiny;  // the device waits for the host
+TEST(WithoutCommunication, LaunchesOfCollectivesTakeNoTime) {
+  Ddp tiny;  // with kernels of 0 ms, the device waits for the host
   tiny.backward_ms[0] = tiny.backward_ms[1] = 0;
   const auto graph = without_communication(tiny.graph());
   ASSERT_TRUE(graph) << graph.error().text();
-  // Four launches of backward kernels and that of the optimiser.
+  // What is left are four launches of backward kernels, the launch of the optimiser (1 ms each) and
+  // the optimiser itself.
   EXPECT_EQ(end_of(*graph, "optimiser", 0), (4 + 1 + 5) * kMillisecond);
 }
 
-TEST(WithoutCommunication, WhatARankComputesBeforeEveryLaunchStays) {
+TEST(WithoutCommunication, LongHostWorkBeforeEveryLaunchStays) {
   const auto recorded = graph::parse_text(R"(
 lane cpu0 host 0
 lane s0 stream 0

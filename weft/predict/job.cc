@@ -12,15 +12,16 @@ namespace {
 
 constexpr DiagnosticKind kNoSteps{
     "no-steps", Severity::kWarning,
-    "no steps are marked; the whole recording was taken as one step",
+    "no steps are marked, so the whole recording was taken as one step",
     "call prof.step() after each step of training; with Nsight Systems, "
     "put an NVTX range \"step N\" around each, with JAX a StepTraceAnnotation"};
 
-/// Of a file that ends too early this much must be there for its rank to be replayed.
+/// A rank whose file ends too early is replayed only if it has at least this share of the events
+/// that a complete rank has.
 constexpr double kEnoughOfACutFile = 0.98;
 
-/// What cannot be replayed without misleading: a rank of which much is missing, or that does not
-/// tell its steps where others do.
+/// Refuses runs whose replay would mislead: much of a rank is missing, or a rank has no steps
+/// although others have.
 Status check_ranks(const trace::Run& run) {
   std::vector<std::int64_t> whole;
   bool any_steps = false;
@@ -31,21 +32,23 @@ Status check_ranks(const trace::Run& run) {
   const auto expected = static_cast<double>(median(whole));
   for (const trace::RankTrace& trace : run.ranks) {
     const std::string rank = "rank " + std::to_string(trace.rank);
+    // If every file is cut there is no complete rank to compare with; then a rank is kept as long
+    // as it has steps and device work.
     const bool much_lost =
         static_cast<double>(trace.events.size()) < kEnoughOfACutFile * expected ||
         (whole.empty() && (trace.steps.empty() || !trace.facts.device_events));
     if (trace.cut_at >= 0 && much_lost) {
       return fail(ErrorCode::kBadInput,
-                  "the file ends too early and much of " + rank +
-                      " is missing, so a replay would mislead; copy or record it again, or leave "
-                      "that rank out",
+                  "the file ends too early: so much of " + rank +
+                      " is missing that a replay would mislead; copy or record the file again, or "
+                      "leave this rank out",
                   trace.file, trace.cut_at);
     }
     if (any_steps && trace.steps.empty()) {
       return fail(ErrorCode::kBadInput,
                   rank +
                       " marks no steps although other ranks do; record all ranks over the same "
-                      "steps, or leave that rank out",
+                      "steps, or leave this rank out",
                   trace.file);
     }
   }
@@ -82,8 +85,8 @@ Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics) {
     for (std::size_t i = 0; i < recording.runs.size(); ++i) {
       list += (i ? ", " : "") + std::to_string(i + 1) + " (" + recording.runs[i].label + ")";
     }
-    return fail(ErrorCode::kUsage, "the input holds " + std::to_string(recording.runs.size()) +
-                                       " runs: choose one with --run N: " + list);
+    return fail(ErrorCode::kUsage, "the input contains " + std::to_string(recording.runs.size()) +
+                                       " runs; choose one with --run N: " + list);
   }
   return make_job(std::move(recording.runs.front()), diagnostics);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded job, ready to be asked questions: its ranks on one clock, its collectives matched, its
-// graph built. The way from paths to a Job is the same for every verb, so it is here once.
+// A recorded job, ready for questions: the clocks of its ranks are aligned, its collectives matched
+// and its graph built. All commands turn paths into a Job in the same way, with these functions.
 #pragma once
 
 #include <functional>
@@ -19,23 +19,25 @@
 namespace weft::predict {
 
 struct Job {
-  trace::Run run;  ///< aligned
+  trace::Run run;  ///< all times on one clock
   trace::Alignment alignment;
   std::vector<trace::Match> matches;
   graph::Graph graph;  ///< as recorded; its replay gives the recorded times
-  /// Op timelines: where each rank sits among pipeline stages and replicas. Empty for profiler
-  /// traces, whose ranks all run the same program.
+  /// For op timelines: pipeline stage and replica of each rank. Empty for profiler traces, whose
+  /// ranks all run the same program.
   std::vector<graph::Worker> workers;
-  bool from_phases = false;  ///< built from an op timeline: no hosts, no launches, no profiler
+  bool from_phases = false;  ///< built from an op timeline: no host ops, launches or profiler
 };
 
-/// Takes one run of a recording all the way to its graph.
+/// Aligns clocks, matches collectives and builds the graph. An Error (kBadInput) if much of a rank
+/// is missing, or if only some ranks mark steps.
 Result<Job> make_job(trace::Run run, Diagnostics& diagnostics);
 
-/// The same for a recording of one run. One of several runs is an Error (kUsage) that lists them.
+/// The same for a recording that has one run. If it has several, the result is an Error (kUsage)
+/// that lists them.
 Result<Job> make_job(trace::Recording recording, Diagnostics& diagnostics);
 
-/// Loads, and makes a job of the one run there is or that `options.run` names.
+/// Loads the inputs and makes a job of their only run, or of the run that `options.run` names.
 Result<Job> open_job(const std::vector<std::string>& inputs, const trace::LoadOptions& options,
                      Diagnostics& diagnostics);
 

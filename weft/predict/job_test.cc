@@ -43,7 +43,7 @@ trace::Run made_run(std::uint32_t kernels0, std::uint32_t kernels1) {
   return run;
 }
 
-TEST(Job, ARankOfWhichMuchIsMissingIsRefusedWithFileAndByte) {
+TEST(Job, RefusesARankOfWhichMuchIsMissing) {
   trace::Run run = made_run(40, 100);
   run.ranks[0].cut_at = 12345;
   Diagnostics diagnostics;
@@ -54,19 +54,19 @@ TEST(Job, ARankOfWhichMuchIsMissingIsRefusedWithFileAndByte) {
   EXPECT_EQ(job.error().byte, 12345);
 }
 
-TEST(Job, ACutThatCostNearlyNothingIsTolerated) {
+TEST(Job, KeepsARankOfWhichLittleIsMissing) {
   trace::Run run = made_run(99, 100);
   run.ranks[0].cut_at = 12345;
   Diagnostics diagnostics;
   EXPECT_TRUE(make_job(std::move(run), diagnostics));
 }
 
-TEST(Job, ARankWithFewerEventsThatIsNotCutIsKept) {
+TEST(Job, KeepsACompleteRankWithFewerEvents) {
   Diagnostics diagnostics;
   EXPECT_TRUE(make_job(made_run(40, 100), diagnostics));
 }
 
-TEST(Job, ARankWithoutStepsBesideOthersWithStepsIsRefused) {
+TEST(Job, RefusesARankWithoutStepsIfOthersHaveSteps) {
   trace::Run run = made_run(100, 100);
   run.ranks[1].steps.clear();
   Diagnostics diagnostics;

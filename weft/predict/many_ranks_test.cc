@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs larger than any recording at hand, made of copies: what holds for the small job must hold
-// for the large one, at a cost that grows with the ranks and not faster.
+// A job larger than any recording we have, made of copies of a small one. Matching and alignment
+// must work for it as they do for the small job.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The resnet50-w4 example 16 times: 64 ranks in 16 groups, tied by the calls they all share.
+/// 16 copies of the resnet50-w4 example: 64 ranks in 16 groups, which are connected by the calls
+/// that all ranks share.
 class ManyRanks : public testing::Test {
  protected:
   static constexpr std::int32_t kCopies = 16;
@@ -45,7 +46,7 @@ class ManyRanks : public testing::Test {
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
   static fs::path folder_;
-  static std::map<std::int32_t, Nanos> epochs_;  ///< by how much each clock was put wrong
+  static std::map<std::int32_t, Nanos> epochs_;  ///< by rank: the error put into its clock
 };
 
 fs::path ManyRanks::folder_;
@@ -63,7 +64,7 @@ TEST_F(ManyRanks, AreMatchedAndAligned) {
     EXPECT_TRUE(match.complete()) << match.group << " " << match.sequence;
     ++members[match.members.size()];
   }
-  EXPECT_EQ(members.size(), 2u) << "calls of a group, and calls of all";
+  EXPECT_EQ(members.size(), 2u) << "expected calls of a group of 4 and calls of all 64 ranks";
   EXPECT_GT(members[4], 16 * 10);
   EXPECT_GT(members[64], 2);
 

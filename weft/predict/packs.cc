@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// For each step and group, fill() sorts the all-reduces in program order and divides them into
+// packs. join() then turns the transfer of the first member into the transfer of the pack: it gets
+// the arrivals of all members and the out-edges of all their transfers, and the other transfers are
+// removed. The difficult part are ops that ran between two members: they cannot wait for the pack,
+// which ends later than they started. Such edges are dropped.
 #include "weft/predict/packs.h"
 
 #include <algorithm>
@@ -23,11 +28,11 @@ tl::unexpected<Error> refuse(const std::string& why) {
               "allreduce.pack_mb cannot be answered from this recording: " + why);
 }
 
-using Pack = std::vector<std::uint32_t>;  ///< collectives
+using Pack = std::vector<std::uint32_t>;  ///< indices into Graph::collectives
 
-class Join {
+class PackJoiner {
  public:
-  Join(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links)
+  PackJoiner(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links)
       : graph_(graph), cap_(cap), links_(links), order_(graph), builder_(graph) {}
 
   Result<graph::Graph> run() {
@@ -39,7 +44,7 @@ class Join {
           collective.transfer == graph::kNoId || step_of(c) < 0) {
         continue;
       }
-      if (bytes_[c] < 0) return refuse("it does not tell the sizes of all-reduces");
+      if (bytes_[c] < 0) return refuse("it does not contain the sizes of all-reduces");
       by_step[{step_of(c), collective.group, collective.ranks}].push_back(c);
     }
     bool any = false;
@@ -50,13 +55,14 @@ class Join {
       }
     }
     if (!any) {
-      return refuse("no step has more than one all-reduce to join; record with smaller packs");
+      return refuse("no step has two all-reduces that could be joined; record with smaller packs");
     }
     return std::move(builder_).finish();
   }
 
  private:
-  /// One that a rank's recording lacks has the size that it has in another step.
+  /// An all-reduce whose size was not recorded gets the size that it has in another step, where it
+  /// has the same group and sequence number.
   void fill_sizes() {
     std::map<std::pair<std::string, std::int64_t>, Bytes> known;
     for (const graph::Collective& c : graph_.collectives) {
@@ -71,7 +77,8 @@ class Join {
   std::int32_t step_of(std::uint32_t c) const {
     return graph_.ops.step[graph_.collectives[c].transfer];
   }
-  Nanos came(std::uint32_t c) const {
+  /// The recorded time at which the last member of the collective arrived.
+  Nanos last_arrival(std::uint32_t c) const {
     Nanos last = 0;
     for (const OpId arrival : graph_.collectives[c].arrivals) {
       last = std::max(last, graph_.ops.recorded_start[arrival]);
@@ -81,8 +88,8 @@ class Join {
 
   std::vector<Pack> fill(Pack& all) const {
     std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return std::tuple{graph_.collectives[a].sequence, came(a), a} <
-             std::tuple{graph_.collectives[b].sequence, came(b), b};
+      return std::tuple{graph_.collectives[a].sequence, last_arrival(a), a} <
+             std::tuple{graph_.collectives[b].sequence, last_arrival(b), b};
     });
     std::vector<Pack> packs;
     Bytes filled = 0;
@@ -97,33 +104,35 @@ class Join {
     return packs;
   }
 
-  /// The first member stands for the pack; the transfers of the others go.
+  /// Joins the members of one pack into the first of them.
   Status join(const Pack& pack) {
     graph::Collective& joined = builder_.draft().collectives[pack.front()];
-    Nanos all_came = 0;
+    Nanos all_arrived = 0;
     joined.bytes = 0;
-    std::set<OpId> own;
+    std::set<OpId> own;  // arrivals and transfers of all members
     for (const std::uint32_t c : pack) {
       const graph::Collective& member = graph_.collectives[c];
-      all_came = std::max(all_came, came(c));
+      all_arrived = std::max(all_arrived, last_arrival(c));
       own.insert(member.arrivals.begin(), member.arrivals.end());
       own.insert(member.transfer);
       joined.bytes += bytes_[c];
       if (c == pack.front()) continue;
       joined.arrivals.insert(joined.arrivals.end(), member.arrivals.begin(), member.arrivals.end());
     }
-    // Larger ones may take more for each byte than those that were recorded.
+    // A line fitted to the recorded sizes must not be extrapolated here: larger all-reduces may
+    // take more time per byte (docs/design/prediction.md).
     if (!links_.has_table(joined.kind, joined.ranks)) {
-      return refuse("it shows no all-reduces as large as that; give a table with --links");
+      return refuse("it contains no all-reduces as large as that; give a link table with --links");
     }
     const auto estimate = links_.transfer(joined.kind, joined.ranks, joined.bytes);
     const OpId transfer = joined.transfer;
     builder_.draft().ops.duration[transfer] = estimate->time;
     builder_.draft().ops.bytes[transfer] = joined.bytes;
-    // What went on between two members cannot wait for both. It was work on other things.
+    // An op that started before all members had arrived cannot wait for the pack. It belongs to
+    // other work.
     builder_.remove_edges_if([&](OpId source, OpId destination, const Edge&) {
       return source == transfer &&
-             (own.contains(destination) || graph_.ops.recorded_start[destination] < all_came);
+             (own.contains(destination) || graph_.ops.recorded_start[destination] < all_arrived);
     });
     for (const std::uint32_t c : pack) {
       if (c == pack.front()) continue;
@@ -133,7 +142,7 @@ class Join {
       }
       for (const OutEdge& out : order_.out_edges(member.transfer)) {
         if (own.contains(out.destination) ||
-            graph_.ops.recorded_start[out.destination] < all_came) {
+            graph_.ops.recorded_start[out.destination] < all_arrived) {
           continue;
         }
         const Edge& edge = graph_.edges[out.edge];
@@ -151,14 +160,14 @@ class Join {
   const cost::LinkModel& links_;
   const LaunchOrder order_;
   graph::GraphBuilder builder_;
-  std::vector<Bytes> bytes_;  ///< by collective
+  std::vector<Bytes> bytes_;  ///< by collective: its size; -1 if unknown
 };
 
 }  // namespace
 
 Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap,
                                 const cost::LinkModel& links) {
-  return Join(graph, cap, links).run();
+  return PackJoiner(graph, cap, links).run();
 }
 
 }  // namespace weft::predict

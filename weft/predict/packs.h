@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-reduces of a step joined into fewer and larger ones.
+// The what-if allreduce.pack_mb: joins the all-reduces of a step into fewer and larger ones.
 #pragma once
 
 #include "weft/base/result.h"
@@ -9,11 +9,11 @@
 
 namespace weft::predict {
 
-/// By the rule of TensorFlow's bytes_per_pack: in program order, a pack takes all-reduces until it
-/// holds more than `cap` bytes. A pack moves once all of its members have come, and what waited for
-/// one of them waits for the pack. An Error (kUsage) where sizes are unknown; where there is
-/// nothing to join, as a recording does not tell how to divide what was sent as one; and without a
-/// table of transfer times, as it does not tell what larger ones take.
+/// Follows the rule of TensorFlow's bytes_per_pack: in program order, a pack takes all-reduces
+/// until it holds more than `cap` bytes. A pack starts to move when its last member would have
+/// started, and ops that waited for a member wait for the pack. An Error (kUsage) if sizes are
+/// unknown, if no step has two all-reduces (a recording does not reveal how to split one), or if
+/// there is no link table (the recorded transfers do not reveal how long larger ones take).
 Result<graph::Graph> join_packs(const graph::Graph& graph, Bytes cap, const cost::LinkModel& links);
 
 }  // namespace weft::predict

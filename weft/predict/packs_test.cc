@@ -9,8 +9,8 @@
 namespace weft::predict {
 namespace {
 
-/// Two ranks that have three gradients of a million bytes, each all-reduced in 12 ms as it comes,
-/// and then update. Something else goes on behind the first of them.
+/// Two ranks have three gradients of a million bytes. Each gradient is all-reduced in 12 ms as soon
+/// as it is ready, then the ranks update. Another op ("log") follows the first all-reduce.
 graph::Graph three_gradients(const std::string& bytes = " bytes=1000000") {
   std::string text =
       "lane h0 host 0\nlane h1 host 1\nlane n0 host 0\nlane n1 host 1\nlane net link -\nstep 1\n";
@@ -39,7 +39,7 @@ graph::Graph three_gradients(const std::string& bytes = " bytes=1000000") {
   return graph.value();
 }
 
-/// 2 ms, and 10 ms for a million bytes.
+/// A link with 2 ms of latency and 10 ms for each million bytes.
 cost::LinkModel links() {
   cost::LinkTable table;
   table.ranks = 2;
@@ -62,14 +62,15 @@ Nanos last_end(const graph::Graph& graph) {
 
 double in_ms(Nanos time) { return static_cast<double>(time) / kMillisecond; }
 
-TEST(Packs, TakeAllReducesUntilTheyHoldMoreThanAsked) {
+TEST(Packs, TakeAllReducesUntilTheyExceedTheCap) {
   const graph::Graph before = three_gradients();
   EXPECT_EQ(last_end(before), 51 * kMillisecond);
   const auto two = join_packs(before, 1'000'000, links());
   ASSERT_TRUE(two) << two.error().text();
   EXPECT_TRUE(graph::verify(*two));
   EXPECT_EQ(sizes(*two), (std::vector<Bytes>{2'000'000, 1'000'000}));
-  // The first moves from 20 ms on for 22 ms, the last behind it as recorded, then the update.
+  // The first pack moves from 20 ms on for 22 ms. The last all-reduce follows with its recorded
+  // 12 ms, then the update with 5 ms.
   EXPECT_NEAR(in_ms(last_end(*two)), 59, 1e-3);
   const auto one = join_packs(before, 100'000'000, links());
   ASSERT_TRUE(one);
@@ -77,14 +78,14 @@ TEST(Packs, TakeAllReducesUntilTheyHoldMoreThanAsked) {
   EXPECT_NEAR(in_ms(last_end(*one)), 67, 1e-3);
 }
 
-TEST(Packs, SmallerOnesLeaveEverythingAsItWas) {
+TEST(Packs, SmallCapChangesNothing) {
   const auto same = join_packs(three_gradients(), 999'999, links());
   ASSERT_TRUE(same);
   EXPECT_EQ(sizes(*same).size(), 3u);
   EXPECT_EQ(last_end(*same), 51 * kMillisecond);
 }
 
-TEST(Packs, NeedSizesAndSomethingToJoin) {
+TEST(Packs, NeedSizesTransferTimesAndSomethingToJoin) {
   EXPECT_FALSE(join_packs(three_gradients(""), 1'000'000, links()));
   EXPECT_FALSE(join_packs(three_gradients(), 10'000'000, cost::LinkModel({}, graph::Graph())));
   auto none = three_gradients();

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Predictor::Core holds the state that all questions share: the cleaned graph, the link model and
+// the measured slow-down. A question copies the cleaned graph, applies its what-ifs
+// (apply_what_ifs) and computes the step of the result (settle). Link tables replace recorded
+// transfers before what-ifs, so that a what-if scales the measured times.
 #include "weft/predict/predict.h"
 
 #include <algorithm>
@@ -23,12 +27,12 @@ namespace {
 using graph::OpId;
 using graph::OpKind;
 
-/// The recorded steps are run this many times over; the last time counts, the others let the host
-/// run ahead and the ranks settle.
+/// The recorded steps are repeated this many times and the last repetition counts. The others are a
+/// warm-up, in which the host gets ahead of the device and the ranks reach their steady state.
 constexpr int kRepetitions = 4;
-/// Half width of the error bar of a prediction whose transfers were measured, in parts of the step
-/// (the largest error seen in bench/accuracy), and of one that had to take them from the recording.
+/// Half width of the error bar, as a share of the step: the largest error seen in bench/accuracy.
 constexpr double kModelError = 0.06;
+/// The same if transfer times had to be taken from the recording instead of a link table.
 constexpr double kModelErrorWithoutTable = 0.12;
 
 std::set<std::int32_t> ranks_of(const graph::Graph& graph) {
@@ -51,7 +55,8 @@ class Predictor::Core {
     with_tables(clean_);
     baseline_ = settle(clean_, error_of({}));
     if (!baseline_) return;
-    // What was taken out as the profiler's cost is known to about a third.
+    // The estimate of the profiler's cost is off by up to a third (docs/design/prediction.md), and
+    // the error bar must cover that.
     const auto step = static_cast<double>(baseline_->step);
     const auto recorded = static_cast<double>(recorded_steps(job_.graph).slowest_mean());
     if (!options_.keep_profiler && step > 0) {
@@ -91,10 +96,10 @@ class Predictor::Core {
     std::vector<std::string> keys;
     for (const WhatIfKey& key : what_if_keys()) {
       WhatIf probe = parse_what_if(key.example).value();
-      // The example names a rank that may not be there.
+      // The example may name a rank that this job does not have.
       if (probe.rank >= 0) probe.rank = *ranks_of(job_.graph).begin();
       if (!can_answer(probe)) continue;
-      // Whether gradients can be told apart, or workers are alike, is known once it has been tried.
+      // These what-ifs have conditions on the graph that only their passes check, so try them.
       const bool try_it = probe.kind == WhatIf::Kind::kBucket ||
                           probe.kind == WhatIf::Kind::kPack || probe.kind == WhatIf::Kind::kWorkers;
       if (try_it && !apply_what_ifs(clean_, {probe})) continue;
@@ -113,9 +118,9 @@ class Predictor::Core {
 
   void clean() {
     clean_ = job_.graph;
-    // An op timeline tells neither kernels nor what the profiler did. The pauses it shows are
-    // mostly waits for others, which must shrink when those get faster; as in the straggler study,
-    // only work and transfers count.
+    // An op timeline has neither kernels nor traces of the profiler. Its pauses are mostly waits
+    // for other ranks, which must shrink when those get faster. So, as in the straggler study, only
+    // work and transfers count and delays are dropped.
     if (job_.from_phases) {
       if (options_.keep_profiler) return;
       for (graph::Edge& edge : clean_.edges) edge.delay = 0;
@@ -131,6 +136,8 @@ class Predictor::Core {
     cost::remove_profiler_overhead(clean_, per_event);
   }
 
+  /// Ranks that compute on the processors of their host: they have no stream, or their only device
+  /// is the host itself.
   std::set<std::int32_t> computes_on_host() const {
     std::set<std::int32_t> with_device;
     for (const graph::Lane& lane : job_.graph.lanes) {
@@ -145,6 +152,7 @@ class Predictor::Core {
     return ranks;
   }
 
+  /// The checks that need no pass over the graph.
   Status can_answer(const WhatIf& what_if) const {
     if (what_if.rank >= 0 && !ranks_of(job_.graph).contains(what_if.rank)) {
       std::string list;
@@ -152,19 +160,22 @@ class Predictor::Core {
         list += (list.empty() ? "" : ", ") + std::to_string(rank);
       }
       return fail(ErrorCode::kUsage,
-                  what_if.text + ": no such rank in this recording; there are " + list);
+                  what_if.text + ": this recording has no such rank; it has ranks " + list);
     }
     if (what_if.kind == WhatIf::Kind::kStragglersOff && ranks_of(job_.graph).size() < 2) {
       return fail(ErrorCode::kUsage,
-                  what_if.text + " cannot be answered from this recording: it has one rank only");
+                  what_if.text + " cannot be answered from this recording: it has only one rank");
     }
     if (what_if.kind == WhatIf::Kind::kLatency && !knows_latency()) {
       return fail(ErrorCode::kUsage,
                   what_if.text +
-                      " cannot be answered from this recording: it does not tell latency from "
-                      "bandwidth (no sizes, or one size only); give a table with --links");
+                      " cannot be answered from this recording: it has no transfers of clearly "
+                      "different sizes, so latency and bandwidth cannot be separated; give a link "
+                      "table with --links");
     }
-    // One member alone does not tell waiting from moving, but both are gone without communication.
+    // With one recorded member, waiting and transfer cannot be separated, so a change of the
+    // network cannot be predicted. Without communication both are gone, so one member is enough for
+    // that.
     const bool network =
         what_if.kind == WhatIf::Kind::kBandwidth || what_if.kind == WhatIf::Kind::kLatency;
     if (network || what_if.kind == WhatIf::Kind::kCommOff) {
@@ -172,7 +183,7 @@ class Predictor::Core {
         if (c.transfer != graph::kNoId && c.arrivals.size() >= (network ? 2u : 1u)) return {};
       }
       return fail(ErrorCode::kUsage, what_if.text +
-                                         " cannot be answered from this recording: it shows no "
+                                         " cannot be answered from this recording: it contains no "
                                          "communication between its ranks");
     }
     return {};
@@ -187,7 +198,7 @@ class Predictor::Core {
                        });
   }
 
-  /// Measured tables take the place of recorded transfers.
+  /// Replaces recorded transfer times by those of the link tables.
   void with_tables(graph::Graph& graph) const {
     for (const graph::Collective& c : graph.collectives) {
       if (c.transfer == graph::kNoId || c.bytes < 0 || !links_.has_table(c.kind, c.ranks)) continue;
@@ -196,7 +207,8 @@ class Predictor::Core {
   }
 
   Result<graph::Graph> apply_what_ifs(graph::Graph graph, std::vector<WhatIf> what_ifs) const {
-    // Other buckets are made from the recorded ones, which comm=off would take away.
+    // Buckets and packs come first: they are built from the recorded all-reduces, which comm=off
+    // would remove.
     std::stable_partition(what_ifs.begin(), what_ifs.end(), [](const WhatIf& what_if) {
       return what_if.kind == WhatIf::Kind::kBucket || what_if.kind == WhatIf::Kind::kPack;
     });
@@ -240,7 +252,8 @@ class Predictor::Core {
     return graph;
   }
 
-  /// Transfers are better known from a table than from the recording, where they met compute.
+  /// The model's error for these what-ifs. Recorded transfers are less certain than measured ones,
+  /// because compute ran beside them.
   double error_of(const std::vector<WhatIf>& what_ifs) const {
     const bool without_transfers =
         job_.graph.collectives.empty() ||
@@ -251,13 +264,15 @@ class Predictor::Core {
     return known || without_transfers ? kModelError : kModelErrorWithoutTable;
   }
 
-  /// Else the whole recording is taken for one step, which nothing says that the job repeats.
+  /// False if the recording marks no steps. Then the whole recording counts as one step, and it is
+  /// not repeated because it may not be a step that the job repeats.
   bool has_steps() const {
     return job_.from_phases ||
            std::any_of(job_.run.ranks.begin(), job_.run.ranks.end(),
                        [](const trace::RankTrace& rank) { return !rank.steps.empty(); });
   }
 
+  /// Repeats the steps of `graph`, replays them with contention and measures the last repetition.
   Result<StepPrediction> settle(const graph::Graph& graph, double error) const {
     const std::vector<std::int64_t>& once =
         options_.steps.empty() ? job_.graph.steps : options_.steps;
@@ -293,6 +308,7 @@ class Predictor::Core {
       windows.push_back({times.ranks[r], last - sum, last});
     }
     const auto parts = break_down(unrolled, replay.starts(), replay.ends(), windows);
+    // The slowest rank: among those within 0.1 % of the longest step, the one that waits least.
     for (std::size_t r = 0; r < times.ranks.size(); ++r) {
       if (result.rank_step[r] < result.step - result.step / 1000) continue;
       const Breakdown mean =
@@ -311,14 +327,16 @@ class Predictor::Core {
     result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
   }
 
-  /// The rounding goes where nothing runs, so that the parts still add up to the step.
+  /// `sum` divided by the number of steps. The rounding error goes into `host`, so that the parts
+  /// still add up to `step`.
   static Breakdown mean_of(const Breakdown& sum, Nanos steps, Nanos step) {
     Breakdown mean{sum.compute / steps, sum.communication / steps, sum.waiting / steps, 0};
     mean.host = step - mean.total();
     return mean;
   }
 
-  /// How much the recorded steps themselves differ: their relative standard error.
+  /// How much the recorded steps differ: the standard error of their mean as a share of the mean,
+  /// of the rank for which it is largest.
   double step_spread() const {
     const StepTimes times = recorded_steps(job_.graph);
     double worst = 0;
@@ -344,7 +362,7 @@ class Predictor::Core {
   cost::Interference interference_;
   cost::LinkModel links_;
   Nanos mean_overhead_ = 0;
-  double overhead_doubt_ = 0;  ///< in parts of the step
+  double overhead_doubt_ = 0;  ///< uncertainty of the profiler's cost, as a share of the step
   Result<StepPrediction> baseline_;
 };
 
@@ -352,17 +370,18 @@ Result<Predictor> Predictor::make(const Job& job, const PredictOptions& options)
   const std::vector<std::int64_t>& steps = job.graph.steps;
   if (steps.empty()) {
     return fail(ErrorCode::kUsage,
-                "the recording has no steps to predict from: call prof.step() after each");
+                "the recording has no steps to predict from; call prof.step() after each training "
+                "step");
   }
   for (const std::int64_t step : options.steps) {
     if (std::find(steps.begin(), steps.end(), step) != steps.end()) continue;
     return fail(ErrorCode::kUsage,
-                "step " + std::to_string(step) + " is not in this recording, which has " +
+                "step " + std::to_string(step) + " is not in this recording, which has steps " +
                     std::to_string(steps.front()) + " to " + std::to_string(steps.back()));
   }
   PredictOptions used = options;
   if (used.steps.empty()) {
-    // A step that some rank did not record would leave the others waiting for nobody.
+    // A step that some rank lacks cannot be used: the other ranks would not wait for that rank.
     const StepTimes recorded = recorded_steps(job.graph);
     for (std::size_t s = 0; s < recorded.steps.size(); ++s) {
       const bool everywhere =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made jobs whose step time is known by construction, taken all the way from events to a
+// Predicts made jobs whose step time is known by construction, all the way from events to the
 // prediction.
 #include "weft/predict/predict.h"
 
@@ -16,15 +16,15 @@ constexpr Bytes kBytes = 20'000'000;
 struct Shape {
   int ranks = 2;
   int kernels = 4;
-  std::vector<Nanos> kernel = {1 * ms, 1 * ms};  ///< by rank
+  std::vector<Nanos> kernel = {1 * ms, 1 * ms};  ///< duration of each kernel, by rank
   Nanos between_calls = 20 * us;                 ///< host time from one launch to the next
-  Nanos transfer = 0;                            ///< of one all-reduce a step; 0: none
+  Nanos transfer = 0;  ///< time of the step's all-reduce; 0: no all-reduce
   Nanos optimiser = 1 * ms;
   int steps = 3;
 };
 
-/// Records what such a job does: `kernels`, then an all-reduce, then an optimiser that waits for
-/// it.
+/// Makes the recording of such a job. Each step runs the kernels, then the all-reduce, then an
+/// optimiser that waits for it.
 class Recorder {
  public:
   explicit Recorder(const Shape& shape) : shape_(shape) {
@@ -109,7 +109,7 @@ Shape host_bound() {
 }
 Shape communication_bound() { return {.transfer = 20 * ms}; }
 
-/// 1 ms of latency, and 20 ms for what the job moves.
+/// A link table with 1 ms of latency and 20 ms for the all-reduce of the job.
 cost::LinkTable table() {
   cost::LinkTable table;
   table.ranks = 2;
@@ -156,7 +156,7 @@ TEST(Predict, DeviceBoundStepIsTheSumOfItsKernels) {
   EXPECT_EQ(step(device_bound(), {"compute=0.5x"}), 20 * ms);
 }
 
-TEST(Predict, HostBoundStepIsWhatTheHostTakes) {
+TEST(Predict, HostBoundStepIsTheTimeOfTheHost) {
   const auto prediction = ask(host_bound(), {"compute=2x"}, true);
   ASSERT_TRUE(prediction) << prediction.error().text();
   EXPECT_EQ(prediction->baseline.step, 10 * ms);
@@ -167,7 +167,7 @@ TEST(Predict, WithoutProfilerTheHostIsFaster) {
   const auto with = ask(host_bound(), {}, true), without = ask(host_bound(), {}, false);
   ASSERT_TRUE(with && without);
   EXPECT_LT(without->baseline.step, with->baseline.step);
-  EXPECT_GT(without->baseline.step, with->baseline.step * 9 / 10);  // ten events only
+  EXPECT_GT(without->baseline.step, with->baseline.step * 9 / 10);  // there are only ten events
   EXPECT_GT(without->overhead_per_event, 0);
 }
 
@@ -175,12 +175,12 @@ TEST(Predict, CommunicationBoundStepIsComputeTransferOptimiser) {
   EXPECT_EQ(step(communication_bound()), (4 + 20 + 1) * ms);
 }
 
-TEST(Predict, BandwidthDividesWhatIsNotLatency) {
+TEST(Predict, BandwidthDividesTransfersWithoutTheirLatency) {
   EXPECT_EQ(step(communication_bound(), {"network.bandwidth=2x"}), 5 * ms + 10'500 * us);
   EXPECT_EQ(step(communication_bound(), {"network.bandwidth=0.5x"}), 5 * ms + 39 * ms);
 }
 
-TEST(Predict, LatencyIsTheRest) {
+TEST(Predict, LatencyFactorScalesOnlyTheLatency) {
   EXPECT_EQ(step(communication_bound(), {"network.latency=0.5x"}), 5 * ms + 19'500 * us);
   EXPECT_EQ(step(communication_bound(), {"network.latency=3x"}), 5 * ms + 22 * ms);
 }
@@ -189,8 +189,8 @@ TEST(Predict, WithoutCommunicationOnlyComputeIsLeft) {
   EXPECT_EQ(step(communication_bound(), {"comm=off"}), 5 * ms);
 }
 
-TEST(Predict, OneSlowRankSlowsAll) {
-  // Its four kernels and its optimiser take twice as long; the other waits for it.
+TEST(Predict, OneSlowRankSlowsAllRanks) {
+  // Its four kernels and its optimiser take twice as long, and the other rank waits for it.
   EXPECT_EQ(step(communication_bound(), {"rank:1.compute=0.5x"}), (8 + 20 + 2) * ms);
   EXPECT_EQ(step(communication_bound(), {"rank:1.compute=2x"}), (4 + 20 + 1) * ms);
 }
@@ -210,16 +210,16 @@ TEST(Predict, WhatIfsApplyTogether) {
   EXPECT_EQ(step(communication_bound(), {"comm=off", "compute=2x"}), 2'500 * us);
 }
 
-TEST(Predict, TableTakesThePlaceOfRecordedTransfers) {
+TEST(Predict, TableReplacesRecordedTransfers) {
   Shape slow = communication_bound();
-  slow.transfer = 50 * ms;  // on another network than the table's
+  slow.transfer = 50 * ms;  // the table was measured on a faster network
   EXPECT_EQ(step(slow), (4 + 20 + 1) * ms);
   const auto recorded = ask(slow, {}, false, false);
   ASSERT_TRUE(recorded) << recorded.error().text();
   EXPECT_EQ(recorded->baseline.step, (4 + 50 + 1) * ms);
 }
 
-TEST(Predict, ErrorBarsHoldTheStepAndWidenWithoutATable) {
+TEST(Predict, ErrorBarContainsTheStepAndIsWiderWithoutATable) {
   const auto with = ask(communication_bound(), {"network.bandwidth=2x"}, false, true);
   const auto without = ask(communication_bound(), {"network.bandwidth=2x"}, false, false);
   ASSERT_TRUE(with && without);
@@ -231,7 +231,7 @@ TEST(Predict, ErrorBarsHoldTheStepAndWidenWithoutATable) {
   EXPECT_GT(width(without->predicted), 1.5 * width(with->predicted));
 }
 
-TEST(Predict, ATableThatFitsNothingNarrowsNoErrorBar) {
+TEST(Predict, ATableThatFitsNoTransferDoesNotNarrowTheErrorBar) {
   const Job job = Recorder(communication_bound()).job();
   PredictOptions with_other_world;
   with_other_world.links = {table()};
@@ -244,12 +244,12 @@ TEST(Predict, ATableThatFitsNothingNarrowsNoErrorBar) {
   EXPECT_EQ(unused->baseline()->high, none->baseline()->high);
 }
 
-TEST(Predict, LatencyIsRefusedWhereOneSizeHidesIt) {
+TEST(Predict, LatencyIsRefusedIfAllTransfersHaveOneSize) {
   EXPECT_FALSE(ask(communication_bound(), {"network.latency=2x"}, false, false));
   EXPECT_TRUE(ask(communication_bound(), {"network.latency=2x"}, false, true));
 }
 
-TEST(Predict, EveryRankIsTold) {
+TEST(Predict, ReportsEveryRank) {
   const auto prediction = ask(communication_bound(), {});
   ASSERT_TRUE(prediction) << prediction.error().text();
   EXPECT_EQ(prediction->baseline.ranks, (std::vector<std::int32_t>{0, 1}));
@@ -259,7 +259,7 @@ TEST(Predict, EveryRankIsTold) {
   EXPECT_EQ(prediction->baseline.breakdown.communication, 20 * ms);
 }
 
-TEST(Predict, ChosenStepsAloneCount) {
+TEST(Predict, UsesOnlyTheChosenSteps) {
   const Job job = Recorder(device_bound()).job();
   PredictOptions options;
   options.steps = {1};
@@ -273,7 +273,7 @@ TEST(Predict, ChosenStepsAloneCount) {
   EXPECT_NE(unknown.error().message.find("99"), std::string::npos);
 }
 
-TEST(Predict, WhatTheRecordingCannotAnswerIsRefusedWithWhatItCan) {
+TEST(Predict, RefusalsListTheWhatIfsThatCanBeAnswered) {
   for (const char* what_if : {"network.bandwidth=2x", "network.latency=2x", "comm=off",
                               "stragglers=off", "ddp.bucket_mb=5", "rank:7.compute=2x"}) {
     const std::string message = refusal(device_bound(), what_if);

@@ -17,8 +17,8 @@ graph::Graph parse(std::string_view text) {
   return graph.value();
 }
 
-TEST(Steps, StepLastsFromTheEndOfTheOneBeforeOnTheDevice) {
-  // The host is done with both steps before the device has begun the first.
+TEST(Steps, StepLastsFromTheEndOfTheStepBeforeOnTheDevice) {
+  // The host is done with both steps before the device has begun the first one.
   const graph::Graph graph = parse(R"(
     lane cpu host 0
     lane s stream 0
@@ -38,7 +38,7 @@ TEST(Steps, StepLastsFromTheEndOfTheOneBeforeOnTheDevice) {
   EXPECT_EQ(replayed_steps(graph, graph::plain_ends(graph)).period, times.period);
 }
 
-TEST(Steps, FirstStepWithNothingBeforeItCountsFromItsOwnBeginning) {
+TEST(Steps, FirstStepWithoutWorkBeforeItCountsFromItsMark) {
   const graph::Graph graph = parse(R"(
     lane cpu host 0
     lane s stream 0
@@ -49,7 +49,7 @@ TEST(Steps, FirstStepWithNothingBeforeItCountsFromItsOwnBeginning) {
   EXPECT_EQ(recorded_steps(graph).period, (Periods{{21'000}}));
 }
 
-TEST(Steps, CollectiveIsOverWithItsTransfer) {
+TEST(Steps, CollectiveIsOverWhenItsTransferIs) {
   const graph::Graph graph = parse(R"(
     lane a stream 0
     lane b stream 1
@@ -76,7 +76,7 @@ TEST(Steps, RankWithoutDeviceIsTimedOnItsHost) {
   EXPECT_EQ(times.period[0][1], 35'000);
 }
 
-TEST(Steps, RankWithoutWorkInAStepHasNone) {
+TEST(Steps, RankWithoutWorkInAStepHasNoTimeForIt) {
   const graph::Graph graph = parse(R"(
     lane a stream 0
     lane b stream 1
@@ -93,7 +93,7 @@ TEST(Steps, RankWithoutWorkInAStepHasNone) {
   EXPECT_EQ(times.slowest_mean(), std::max(times.mean(0), times.mean(1)));
 }
 
-TEST(Steps, NothingRecordedTakesNoTime) {
+TEST(Steps, AnEmptyGraphTakesNoTime) {
   const StepTimes times = recorded_steps(graph::Graph());
   EXPECT_TRUE(times.ranks.empty());
   EXPECT_EQ(times.slowest_mean(), 0);

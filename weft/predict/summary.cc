@@ -9,14 +9,15 @@
 namespace weft::predict {
 namespace {
 
-/// What most people ask first. Those that a recording cannot answer are left out.
+/// The what-ifs that most users ask first. Those that a recording cannot answer are left out.
 constexpr const char* kWorthKnowing[] = {
     "network.bandwidth=2x", "comm=off",        "stragglers=off",   "compute=1.5x",
     "ddp.bucket_mb=1",      "ddp.bucket_mb=5", "ddp.bucket_mb=25", "ddp.bucket_mb=100"};
 
+/// True for a setting that a user can choose, as opposed to a faster network or device.
 bool is_choice(const Answer& answer) { return answer.what_if.starts_with("ddp.bucket_mb="); }
 
-/// The columns of the steps in `steps`.
+/// `times` restricted to the given steps.
 StepTimes only(const StepTimes& times, const std::vector<std::int64_t>& steps) {
   StepTimes result;
   result.steps = steps;
@@ -32,6 +33,7 @@ StepTimes only(const StepTimes& times, const std::vector<std::int64_t>& steps) {
 }
 
 std::vector<Answer> answer_worth_knowing(const Predictor& predictor) {
+  // Each answer has a fixed place in the list, so the order does not depend on threads.
   constexpr std::size_t kCount = std::size(kWorthKnowing);
   std::vector<std::optional<Answer>> answers(kCount);
   parallel_for(kCount, [&](std::size_t i) {
@@ -152,7 +154,7 @@ Result<std::vector<WhatIf>> parse_what_ifs(const Job& job, const std::vector<std
   std::vector<WhatIf> what_ifs;
   for (const std::string& text : texts) {
     auto what_if = parse_what_if(text);
-    // Asking what the recording can answer takes a while; only a refusal needs it.
+    // Finding out what the recording can answer is slow, so it is done only for a refusal.
     if (!what_if) what_if = parse_what_if(text, answerable(job, links));
     if (!what_if) return tl::unexpected(what_if.error());
     what_ifs.push_back(std::move(*what_if));

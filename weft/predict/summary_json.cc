@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft replay`. Its fields are documented in docs/reference/cli.md; adding one is
-// free, changing or removing one means a new schema_version.
+// The JSON of `weft replay`. docs/reference/cli.md documents its fields. A field may be added at
+// any time; changing or removing one requires a new schema_version.
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/predict/summary.h"
@@ -30,7 +30,8 @@ void write_steps(JsonWriter& json, const char* name, const std::vector<Nanos>& s
   json.end_array();
 }
 
-/// memory_source is older than memory_peak and keeps its word for what is estimated.
+/// The field memory_source is older than memory_peak, and its readers know the estimate as
+/// "shapes".
 const char* old_source_name(sim::MemorySource source) {
   return source == sim::MemorySource::kEstimatedFromShapes ? "shapes" : memory_source_name(source);
 }

@@ -32,7 +32,7 @@ std::string no_such_key(std::string_view key) {
   return "no what-if is called '" + std::string(key) + "'" + did_you_mean(key, known);
 }
 
-/// Refuses with a list of what could be asked instead.
+/// Makes errors that end with a list of the what-ifs that could be asked instead.
 class Refusal {
  public:
   explicit Refusal(const std::vector<std::string>& offered) : offered_(offered) {}
@@ -45,7 +45,7 @@ class Refusal {
     }
     for (const WhatIfKey& key : what_if_keys())
       list += (list.empty() ? "" : ", ") + std::string(key.example);
-    return fail(ErrorCode::kUsage, why + "; there is: " + list);
+    return fail(ErrorCode::kUsage, why + "; the what-ifs are: " + list);
   }
 
  private:
@@ -57,19 +57,19 @@ class Refusal {
 const std::vector<WhatIfKey>& what_if_keys() {
   static const std::vector<WhatIfKey> keys = {
       {"network.bandwidth", "network.bandwidth=2x",
-       "every link moves twice as many bytes a second"},
+       "every link moves twice as many bytes per second"},
       {"network.latency", "network.latency=0.5x",
-       "the part of a transfer that does not depend on its size halves"},
+       "the part of every transfer that does not depend on its size takes half as long"},
       {"compute", "compute=1.5x", "every device computes 1.5 times as fast"},
       {"rank:N.compute", "rank:2.compute=0.5x", "rank 2 computes half as fast"},
-      {"comm", "comm=off", "no communication at all: what compute alone would take"},
-      {"stragglers", "stragglers=off", "every op takes what it usually takes its peers"},
+      {"comm", "comm=off", "no communication: the time that compute alone would take"},
+      {"stragglers", "stragglers=off", "every op takes as long as it usually does on other ranks"},
       {"ddp.bucket_mb", "ddp.bucket_mb=100",
        "gradients are all-reduced in buckets of this many MiB (bucket_cap_mb)"},
       {"allreduce.pack_mb", "allreduce.pack_mb=32",
        "all-reduces of a step are joined until each moves more than this many MiB; needs --links"},
       {"workers", "workers=4",
-       "data-parallel training on 4 workers, each with as much work as now"},
+       "data-parallel training with 4 workers, each with as much work as now"},
   };
   return keys;
 }
@@ -102,7 +102,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
   if (key == "ddp.bucket_mb" || key == "allreduce.pack_mb") {
     const auto size = number(value);
     if (!size || !(*size > 0) || *size > 1e9) {
-      return refuse(quoted + ": the value is a positive number of MiB");
+      return refuse(quoted + ": the value must be a positive number of MiB");
     }
     what_if.kind = key == "ddp.bucket_mb" ? WhatIf::Kind::kBucket : WhatIf::Kind::kPack;
     what_if.value = *size;
@@ -111,7 +111,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
   if (key == "workers") {
     const auto count = number(value);
     if (!count || *count < 2 || *count != std::floor(*count) || *count > 1e6) {
-      return refuse(quoted + ": the value is a number of workers, at least 2");
+      return refuse(quoted + ": the value must be a number of workers, at least 2");
     }
     what_if.kind = WhatIf::Kind::kWorkers;
     what_if.value = *count;
@@ -127,7 +127,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
     return refuse(no_such_key(key));
   }
   const auto times = factor(value);
-  if (!times) return refuse(quoted + ": the value is a factor such as 2x or 0.5x");
+  if (!times) return refuse(quoted + ": the value must be a factor such as 2x or 0.5x");
   what_if.value = *times;
   return what_if;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of the form KEY=VALUE: what would the step be if ...
+// What-ifs: questions of the form KEY=VALUE that ask how long a step would take after a change.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct WhatIf {
     kWorkers,        ///< workers=8
   };
   Kind kind = Kind::kCommOff;
-  double value = 1;        ///< factor; MiB for kBucket and kPack; number for kWorkers
-  std::int32_t rank = -1;  ///< kCompute: this rank only; -1 all
-  std::string text;        ///< as asked
+  double value = 1;        ///< a factor; MiB for kBucket and kPack; a count for kWorkers
+  std::int32_t rank = -1;  ///< kCompute: the rank that changes; -1: all ranks
+  std::string text;        ///< as the user wrote it
 };
 
-/// What there is to ask, for help and for refusals.
+/// One kind of what-if, for help texts and refusals.
 struct WhatIfKey {
   const char* key;      ///< "network.bandwidth"
   const char* example;  ///< "network.bandwidth=2x"
@@ -36,8 +36,8 @@ struct WhatIfKey {
 };
 const std::vector<WhatIfKey>& what_if_keys();
 
-/// An unknown key or a value that makes no sense is an Error (kUsage) that lists what there is, or
-/// else the keys in `offered`: those that a recording can answer.
+/// An unknown key or an invalid value is an Error (kUsage). It lists the keys in `offered`, which
+/// are those that a recording can answer, or all what-ifs if `offered` is empty.
 Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::string>& offered = {});
 
 }  // namespace weft::predict

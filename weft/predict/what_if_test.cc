@@ -29,7 +29,7 @@ TEST(WhatIf, FactorsAreReadWithAndWithoutX) {
   EXPECT_EQ(parse("compute=1.5x").rank, -1);
 }
 
-TEST(WhatIf, OneRankCanBeMeant) {
+TEST(WhatIf, ComputeOfOneRankCanChange) {
   const WhatIf what_if = parse("rank:12.compute=0.5x");
   EXPECT_EQ(what_if.kind, WhatIf::Kind::kCompute);
   EXPECT_EQ(what_if.rank, 12);
@@ -37,14 +37,14 @@ TEST(WhatIf, OneRankCanBeMeant) {
   EXPECT_EQ(what_if.text, "rank:12.compute=0.5x");
 }
 
-TEST(WhatIf, SwitchesAndSizes) {
+TEST(WhatIf, ReadsSwitchesAndSizes) {
   EXPECT_EQ(parse("comm=off").kind, WhatIf::Kind::kCommOff);
   EXPECT_EQ(parse("stragglers=off").kind, WhatIf::Kind::kStragglersOff);
   EXPECT_EQ(parse("ddp.bucket_mb=25").kind, WhatIf::Kind::kBucket);
   EXPECT_EQ(parse("ddp.bucket_mb=0.5").value, 0.5);
 }
 
-TEST(WhatIf, EveryExampleIsItsOwnKey) {
+TEST(WhatIf, EveryExampleCanBeParsed) {
   EXPECT_GE(what_if_keys().size(), 7u);
   for (const WhatIfKey& key : what_if_keys()) {
     EXPECT_TRUE(parse_what_if(key.example)) << key.example;
@@ -52,7 +52,7 @@ TEST(WhatIf, EveryExampleIsItsOwnKey) {
   }
 }
 
-TEST(WhatIf, NonsenseIsRefusedWithWhatThereIs) {
+TEST(WhatIf, InvalidTextIsRefusedWithAListOfAllWhatIfs) {
   for (const char* text : {"",
                            "compute",
                            "=2x",
@@ -88,7 +88,7 @@ TEST(WhatIf, RefusalNamesTheNearestKey) {
             std::string::npos);
 }
 
-TEST(WhatIf, RefusalOffersWhatTheRecordingCanAnswer) {
+TEST(WhatIf, RefusalListsTheOfferedKeys) {
   const std::string message = error_of("speed=2x", {"compute", "comm"});
   EXPECT_NE(message.find("can answer: compute, comm"), std::string::npos) << message;
   EXPECT_EQ(message.find("ddp.bucket_mb"), std::string::npos) << message;
