@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft.jax.reshard with the JAX of .venvs/jax: on 8 CPU devices, and between processes over loopback."""
+"""Tests weft.jax.reshard with the JAX of .venvs/jax, on 8 CPU devices of one process and between
+processes over loopback."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ Processes = list["subprocess.Popen[str]"]
 
 @pytest.fixture
 def processes() -> Iterator[Processes]:
-    """Ended with the test, whatever became of them."""
+    """A list for the processes that a test starts. All of them are killed after the test."""
     started: Processes = []
     yield started
     for process in started:

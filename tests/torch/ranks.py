@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of gloo ranks in the environment of torch, with the installed Weft."""
+"""Runs jobs of several gloo ranks with the Python of .venvs/torch and the installed Weft."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def ranks_of(
     environment: Mapping[str, str] = MappingProxyType({}),
     last_rank: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[list[subprocess.Popen[str]]]:
-    """Runs a module of the project, or of the folder, on every rank; none is left at the end.
+    """Run a module of the project or of `folder` on every rank. All ranks are killed at the end.
 
-    environment: variables of all ranks; last_rank: of the last one alone."""
+    environment: environment variables of all ranks. last_rank: those of the last rank only.
+    """
     python = python_of("torch")
     path = f"{weft_alone(folder / 'path')}:{ROOT}:{folder}"
     port = free_port()
@@ -56,7 +57,8 @@ def names_in(job: str) -> list[str]:
 
 
 class Outcomes:
-    """Of the cases of one job, in the order in which they run: processes are started once."""
+    """The results of the cases of one job. All cases run in one set of processes, in their
+    order."""
 
     def __init__(self, lines: Iterator[str], errors: Iterator[str]) -> None:
         self._lines, self._errors = lines, errors

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.pipeline with real gloo ranks over loopback."""
+"""Tests weft.torch.pipeline with gloo ranks over loopback."""
 
 from __future__ import annotations
 

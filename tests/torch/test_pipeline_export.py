@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules that `weft pipeline export` writes, loaded and run by the real torch on gloo ranks."""
+"""Tests that torch loads and runs the schedules that `weft pipeline export` writes, on gloo
+ranks."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ FORMATS = {"torch-csv": "compute_only", "torch-comms-csv": "compute_comms"}
 
 @pytest.fixture(scope="module")
 def errors(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
-    """Of the gradients, by file; processes are started once."""
+    """The error of the gradients, by file. All files run in one set of processes."""
     python_of("torch")
     folder = tmp_path_factory.mktemp("exports")
     instances = folder / "instances.json"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `weft pipeline` plans, schedules and exports, run by weft.torch.pipeline on real gloo ranks."""
+"""Tests that weft.torch.pipeline runs what `weft pipeline` plans, schedules and exports, on gloo
+ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ LAYERS = [str(n) for n in range(8)]
 
 
 def plan_of(schedule: dict[str, Any]) -> dict[str, Any]:
-    """A plan for the layers of the test's model from a schedule of `weft pipeline export --to json`."""
+    """A plan for the layers of the test's model from a schedule of `weft pipeline export --to
+    json`."""
     stages = len(schedule["stages"])
     ends = [len(LAYERS) * (stage + 1) // stages for stage in range(stages)]
     groups = schedule["groups"]
@@ -40,7 +42,7 @@ def plan_of(schedule: dict[str, Any]) -> dict[str, Any]:
 
 
 def recorded_plans(weft: Weft, folder: Path) -> None:
-    """From a recording of the model to plans, with and without replicas."""
+    """Record the model, make a profile of it, and plan with and without replicas."""
     traces, profile = folder / "traces", folder / "profile"
     done = record(
         traces, [python_of("torch"), "-m", "tests.torch.jobs.train_chain"], "--stacks", "--steps",

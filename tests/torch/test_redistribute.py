@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.redistribute and refit with real gloo ranks over loopback."""
+"""Tests weft.torch.redistribute and refit with gloo ranks over loopback."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from tests.conftest import ROOT
 from tests.torch.ranks import PATIENCE_S, Outcomes, names_in, outcomes_of, ranks_of
 
 
-# Through memory that the ranks share, and by messages of gloo, which one rank alone asks for.
-WAYS = {"shared": {}, "messages": {"WEFT_SHARED_MEMORY": "0"}}
+# Over shared memory, and over messages of gloo. For the latter it is enough that one rank disables
+# shared memory.
+TRANSPORTS = {"shared": {}, "messages": {"WEFT_SHARED_MEMORY": "0"}}
 
 
-@pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest) -> dict[str, str]:
-    return WAYS[request.param]
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> dict[str, str]:
+    return TRANSPORTS[request.param]
 
 
 @pytest.fixture(scope="module")
 def redistributions(
-    tmp_path_factory: pytest.TempPathFactory, way: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, transport: dict[str, str]
 ) -> Iterator[Outcomes]:
-    with outcomes_of("cases", tmp_path_factory.mktemp("torch"), last_rank=way) as outcomes:
+    folder = tmp_path_factory.mktemp("torch")
+    with outcomes_of("cases", folder, last_rank=transport) as outcomes:
         yield outcomes
 
 
 @pytest.fixture(scope="module")
-def refits(tmp_path_factory: pytest.TempPathFactory, way: dict[str, str]) -> Iterator[Outcomes]:
-    with outcomes_of("refit_cases", tmp_path_factory.mktemp("torch"), last_rank=way) as outcomes:
+def refits(
+    tmp_path_factory: pytest.TempPathFactory, transport: dict[str, str]
+) -> Iterator[Outcomes]:
+    folder = tmp_path_factory.mktemp("torch")
+    with outcomes_of("refit_cases", folder, last_rank=transport) as outcomes:
         yield outcomes
 
 
@@ -60,12 +65,13 @@ def test_chains(of_chains: Outcomes, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["killed", "stopped", "other", "sum-killed", "sum-stopped"])
 def test_a_lost_rank_is_an_error_on_all_others(
-    tmp_path: Path, how: str, way: dict[str, str]
+    tmp_path: Path, how: str, transport: dict[str, str]
 ) -> None:
-    """Killed, stopped, or at work on something else: nobody hangs, nobody gets wrong numbers."""
+    """One rank is killed, stopped, or moves another array. The others must neither hang nor get
+    wrong numbers."""
     timeout = 6.0
     with ranks_of(
-        "tests.torch.jobs.lost_peer", how, str(timeout), folder=tmp_path, environment=way
+        "tests.torch.jobs.lost_peer", how, str(timeout), folder=tmp_path, environment=transport
     ) as ranks:
         survivors = [rank for rank in range(4) if rank != 2 or how == "other"]
         for rank in survivors:

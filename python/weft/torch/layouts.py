@@ -68,7 +68,7 @@ class Spec:
         return next((REDUCTIONS[each.reduce] for each in self.placed if each.reduce), "")
 
     @property
-    def summands(self) -> int:
+    def addends(self) -> int:
         """The number of addends of each element; 1 if the array is not partial."""
         return math.prod(n for n, each in zip(self.sizes, self.placed) if each.reduce)
 
@@ -238,8 +238,8 @@ def end_of(spec: Spec) -> ReshardEnd:
         )
     if spec.reduction:
         raise Infeasible(
-            "partial values together with strided shards are supported only if an order of the mesh "
-            "dimensions gives the same shards"
+            "partial values together with strided shards are supported only if an order of the "
+            "mesh dimensions gives the same shards"
         )
     parts = {rank: [list(part_of(spec, rank) or ())] for rank in spec.ranks}
     return ReshardEnd.parts(parts)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft.jax.reshard on 8 CPU devices of one process, held to NumPy. Usage: one_process.py CHECK"""
+"""Compares weft.jax.reshard on 8 CPU devices of one process with NumPy.
+
+Usage: one_process.py CHECK, where CHECK is the name of a function of this file.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from weft.jax import on_devices, on_host
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32) -> Any:
-    """Other ones everywhere, as far as the type has them."""
+    """An array of random numbers, which are mostly distinct if the type has enough values."""
     most = 1 << 20 if np.dtype(dtype).itemsize > 2 else 100
     flat = np.random.default_rng(1).integers(0, most, shape)
     return (flat % 3 == 0) if dtype == np.bool_ else flat.astype(dtype)
@@ -45,7 +48,7 @@ def mesh(sizes: tuple[int, ...], order: Any = None) -> Mesh:
 
 
 def all_specs(axes: tuple[str, ...], rank: int) -> list[Any]:
-    """Every way to deal axes out to dimensions, in every order."""
+    """All specs that assign some of the axes to the dimensions, in every order."""
     specs = set()
     for places in itertools.product(range(rank + 1), repeat=len(axes)):
         for order in itertools.permutations(axes):
@@ -55,7 +58,8 @@ def all_specs(axes: tuple[str, ...], rank: int) -> list[Any]:
 
 
 def pairs() -> None:
-    """All pairs over a 4 x 2 mesh in two dimensions, and a sample over 2 x 2 x 2 in three."""
+    """All pairs of specs of a 2-dimensional array on a 4 x 2 mesh, and a random sample of pairs of
+    a 3-dimensional array on a 2 x 2 x 2 mesh."""
     whole = numbers((16, 8))
     specs = all_specs(("x", "y"), 2)
     grid = mesh((4, 2))
@@ -72,7 +76,7 @@ def pairs() -> None:
 
 
 def issues() -> None:
-    """What makes XLA replicate the whole array on the way."""
+    """Cases in which XLA replicates the whole array on the way."""
     whole = numbers((16, 16, 16))
     grid = mesh((4, 2))
     for a, b in [(P("y", None, "x"), P(None, ("x", "y"), None)),
@@ -82,7 +86,8 @@ def issues() -> None:
 
 
 def devices() -> None:
-    """Other meshes, other devices, other orders, one device, devices that have nothing."""
+    """Moves to other meshes, other devices, other orders of devices and a single device. Some
+    devices hold nothing."""
     whole = numbers((8, 16))
     shardings = [
         NamedSharding(mesh((4, 2)), P("x", "y")),
@@ -101,7 +106,7 @@ def devices() -> None:
 
 
 def shapes() -> None:
-    """No elements, no dimensions, long and thin."""
+    """Arrays without elements, without dimensions, and with odd shapes."""
     line = mesh((8,))
     for shape in [(), (0,), (8, 0), (16,), (1, 1, 8), (8, 3, 5, 2, 7)]:
         whole = numbers(shape)
@@ -132,7 +137,7 @@ def dtypes() -> None:
 
 
 def columns_first() -> None:
-    """Arrays that JAX was told to lay out in another order."""
+    """Arrays whose memory layout is not row-major."""
     from jax.experimental.layout import Format, Layout
 
     grid = mesh((4, 2))
@@ -144,7 +149,7 @@ def columns_first() -> None:
 
 
 def not_yet_there() -> None:
-    """Calls return before their work is done."""
+    """Arrays that JAX has not computed yet: its calls return before their work is done."""
     grid = mesh((4, 2))
     a, b = NamedSharding(grid, P("x", "y")), NamedSharding(grid, P("y", "x"))
 
@@ -158,7 +163,8 @@ def not_yet_there() -> None:
 
 
 def memory() -> None:
-    """Results outlive their source, sources their results; both may be donated to a computation."""
+    """A result stays valid after its source is freed, and a source after its result. Both may be
+    donated to a computation."""
     grid = mesh((4, 2))
     a, b = NamedSharding(grid, P("x", "y")), NamedSharding(grid, P("y", "x"))
     swapped = NamedSharding(mesh((4, 2), [1, 0, 2, 3, 4, 5, 6, 7]), P("x", "y"))
@@ -183,7 +189,7 @@ def memory() -> None:
         rubbish = [jax.device_put(np.full_like(whole, 7), a) + 0 for _ in range(3)]
         jax.block_until_ready(rubbish)
         expect(result, whole, target)
-    # Devices 2 to 7 keep their parts, which are not copied.
+    # Devices 2 to 7 keep their shards, which must not be copied.
     source = jax.device_put(whole, a)
     result = weft.jax.reshard(source, swapped)
     before = {s.device: s.data.unsafe_buffer_pointer() for s in source.addressable_shards}
@@ -198,7 +204,7 @@ def high_water_kb() -> int:
 
 
 def peak() -> None:
-    """No memory is used beside source and result."""
+    """A move uses no memory beside the source and the result."""
     grid = mesh((4, 2))
     a, b = NamedSharding(grid, P("y", None, "x")), NamedSharding(grid, P(None, ("x", "y"), None))
     source = jax.device_put(numbers((256, 512, 512)), a) + 0  # 256 MiB
@@ -217,7 +223,7 @@ def peak() -> None:
 
 
 def pieces() -> None:
-    """The way over JAX's own operations, which GPUs take."""
+    """The implementation with JAX's own operations, which is used on GPUs."""
     whole = numbers((8, 16, 24))
     cube, specs = mesh((2, 2, 2)), all_specs(("x", "y", "z"), 3)
     for a, b in random.Random(3).sample(list(itertools.product(specs, specs)), 6):
@@ -249,13 +255,13 @@ def refusals() -> None:
             lambda: jax.jit(lambda x: weft.jax.reshard(x, a))(source))  # fmt: skip
     refused(weft.UsageError, "key_data",
             lambda: weft.jax.reshard(jax.random.split(jax.random.key(0), 8), a))  # fmt: skip
-    # What JAX itself does not allow is refused in its own words.
+    # A sharding that JAX does not allow raises JAX's own error.
     odd = jax.device_put(numbers((5, 3)), jax.devices()[0])
     refused(ValueError, "evenly", lambda: weft.jax.reshard(odd, a))
 
 
 def cached() -> None:
-    """Plans are kept for repeated shapes, and not without end."""
+    """Plans are kept for repeated shapes, up to a limit."""
     grid = mesh((4, 2))
     a, b = NamedSharding(grid, P("x", "y")), NamedSharding(grid, P("y", "x"))
     source = jax.device_put(numbers((8, 8)), a)

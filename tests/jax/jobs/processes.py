@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft.jax.reshard between processes, held to NumPy. Usage: processes.py CHECK DEVICES
+"""Compares weft.jax.reshard between several processes with NumPy.
 
-RANK, WORLD_SIZE and MASTER_PORT tell which process this is; each has DEVICES devices.
+Usage: processes.py CHECK DEVICES, where CHECK is the name of a function of this file. Each process
+has DEVICES devices. RANK, WORLD_SIZE and MASTER_PORT say which process this is.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def numbers(shape: tuple[int, ...], dtype: Any = np.float32) -> Any:
 
 
 def put(whole: Any, sharding: Any) -> Any:
-    """Without communication: every process has all of it."""
+    """A distributed array, made without communication because every process has the whole array."""
     parts = [
         jax.device_put(whole[index], device)
         for device, index in sharding.addressable_devices_indices_map(whole.shape).items()
@@ -54,7 +55,8 @@ def line(devices: list[Any] | None = None) -> Mesh:
 
 
 def pairs() -> None:
-    """Meshes of all devices, in several orders, with and without a budget."""
+    """Random pairs of shardings on meshes of all devices in two orders, with and without a
+    budget."""
     devices = np.array(jax.devices())
     grids = [Mesh(devices.reshape(2, -1), ("x", "y")), Mesh(devices[::-1].reshape(-1, 2), ("x", "y"))]
     dims: list[Any] = [None, "x", "y", ("x", "y"), ("y", "x")]
@@ -73,7 +75,7 @@ def _shares(a: Any, b: Any) -> bool:
 
 
 def large() -> None:
-    """Long runs and short ones, several megabytes."""
+    """Arrays of several megabytes, with long and short contiguous runs."""
     whole = numbers((1024, 2048))
     shardings = [NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x")), NamedSharding(line(), P())]
     for a, b in itertools.product(shardings, shardings):
@@ -81,7 +83,8 @@ def large() -> None:
 
 
 def devices() -> None:
-    """From some processes to others, to one device; those with neither have an array of nothing."""
+    """Moves from some processes to others, and to one device. Processes without a device of either
+    sharding take part with an array that has no local shards."""
     whole = numbers((48, 24))
     first, rest = jax.devices()[: len(jax.devices()) // 2], jax.devices()[len(jax.devices()) // 2 :]
     shardings = [
@@ -108,7 +111,7 @@ def dtypes() -> None:
 
 
 def with_jax() -> None:
-    """Results go into computations over all processes."""
+    """A result can be the input of a computation over all processes."""
     a, b = NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x"))
     whole = numbers((48, 24), np.dtype(np.int32))
     moved = weft.jax.reshard(put(whole, a), b, timeout=60)
@@ -117,7 +120,7 @@ def with_jax() -> None:
 
 
 def mixed_up() -> None:
-    """Processes that do not ask for the same."""
+    """Processes that ask for different target shardings raise PeerFailed."""
     a, b = NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x"))
     target = b if RANK == 0 else NamedSharding(line(), P())
     start = time.monotonic()
@@ -128,7 +131,7 @@ def mixed_up() -> None:
     else:
         raise AssertionError("nobody noticed")
     assert time.monotonic() - start < 20
-    # What failed once stays failed, at once.
+    # Every later call fails at once.
     try:
         weft.jax.reshard(put(numbers((48, 24)), a), b, timeout=20)
     except weft.PeerFailed:
@@ -137,7 +140,7 @@ def mixed_up() -> None:
 
 
 def lost() -> None:
-    """The last process dies between two calls; all others find out in time."""
+    """The last process dies between two calls. All others notice within the timeout."""
     a, b = NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x"))
     whole = numbers((384, 768))
     expect(weft.jax.reshard(put(whole, a), b, timeout=60), whole, b)
@@ -155,7 +158,7 @@ def lost() -> None:
 
 
 def silent() -> None:
-    """The last process does not come, and says so to nobody."""
+    """The last process stays alive but makes no further call."""
     a, b = NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x"))
     whole = numbers((384, 768))
     expect(weft.jax.reshard(put(whole, a), b, timeout=60), whole, b)
@@ -173,7 +176,7 @@ def silent() -> None:
 
 
 def absent() -> None:
-    """The last process never comes to the first call."""
+    """The last process never makes the first call."""
     a, b = NamedSharding(line(), P("x")), NamedSharding(line(), P(None, "x"))
     if RANK != WORLD - 1:
         try:
@@ -181,13 +184,13 @@ def absent() -> None:
         except weft.PeerFailed as error:
             assert f"process {WORLD - 1}" in str(error), error
         else:
-            raise AssertionError("who came?")
+            raise AssertionError(f"process {WORLD - 1} made no call, but nobody noticed")
     time.sleep(4)
     _leave()
 
 
 def _leave() -> None:
-    """Without JAX's own farewell, which waits for those that are gone."""
+    """End without JAX's shutdown, which would wait for processes that are gone."""
     print("right", flush=True)
     os._exit(0)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of weft.torch.redistribute: every function case_* runs on four gloo ranks."""
+"""Test cases of weft.torch.redistribute. Every function case_* runs on four gloo ranks."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def case_smallest_largest_and_products() -> None:
 
 
 def case_uneven_nested_gather_that_dtensor_gets_wrong() -> None:
-    """(5, 3) cut twice along the same dimension: 3 + 0 rows of each half, not 2 + 1."""
+    """Both mesh dimensions shard the 5 rows, so the ranks have 2, 1, 1 and 1 rows."""
     mesh = grid()
     whole = numbers((5, 3))
     array = distributed(whole, mesh, [S0, S0])
@@ -100,7 +100,8 @@ def case_strided_shards() -> None:
 
 
 def case_between_meshes() -> None:
-    """Other shapes, orders and numbers of ranks; ranks outside hold nothing."""
+    """Moves between meshes with other shapes, orders and numbers of ranks. Ranks outside a mesh
+    hold nothing."""
     line, first, last = mesh_of([0, 1, 2, 3]), mesh_of([0, 1]), mesh_of([2, 3])
     three, mixed = mesh_of([3, 0, 2]), mesh_of([[3, 1], [2, 0]])
     ends: list[tuple[DeviceMesh, list[Any]]] = [
@@ -115,7 +116,7 @@ def case_between_meshes() -> None:
         check(result, whole, other, target)
 
 
-def case_summands_between_meshes() -> None:
+def case_partial_values_between_meshes() -> None:
     whole = numbers((6, 5))
     first, last, line = mesh_of([0, 1]), mesh_of([2, 3]), mesh_of([0, 1, 2, 3])
     for one, other in itertools.permutations([first, last, line], 2):
@@ -164,11 +165,11 @@ def case_a_cast_on_the_way() -> None:
     check(narrow, whole.to(torch.bfloat16), mesh, [S1, S0])
     wide = weft.torch.redistribute(narrow, mesh, COPIES, dtype=torch.float64)
     check(wide, whole.to(torch.bfloat16).to(torch.float64), mesh, COPIES)
-    # Summands are added up before they are narrowed: 256 + 1 is lost in bfloat16.
+    # Addends must be added up before they are narrowed: bfloat16 cannot represent 256 + 1.
     parts = [torch.full((4, 4), 256.0), torch.ones(4, 4)]
     where = mesh.get_coordinate() or [0, 0]
-    summands = DTensor.from_local(parts[where[0]], mesh, [Partial(), R])
-    sums = weft.torch.redistribute(summands, mesh, [S0, R], dtype=torch.bfloat16)
+    partial = DTensor.from_local(parts[where[0]], mesh, [Partial(), R])
+    sums = weft.torch.redistribute(partial, mesh, [S0, R], dtype=torch.bfloat16)
     check(sums, torch.full((4, 4), 257.0).to(torch.bfloat16), mesh, [S0, R])
 
 
@@ -219,8 +220,8 @@ def case_a_budget_is_kept() -> None:
             key = key_of(array, mesh, target, transport.link(torch.device("cpu")))
             program = redistribution.program_of((key,), dist.get_rank(), budget, transport.kind())
             assert 4 * program.longest_packed + program.buffers[-1] <= budget
-    summands = distributed(whole, mesh, [Partial(), Partial()])
-    check(weft.torch.redistribute(summands, mesh, [S0, S1], budget=256), whole, mesh, [S0, S1])
+    partial = distributed(whole, mesh, [Partial(), Partial()])
+    check(weft.torch.redistribute(partial, mesh, [S0, S1], budget=256), whole, mesh, [S0, S1])
     text = refused(
         weft.Infeasible, lambda: weft.torch.redistribute(array, mesh, [S1, S1], budget=4)
     )
@@ -228,7 +229,8 @@ def case_a_budget_is_kept() -> None:
 
 
 def case_a_budget_that_a_refusal_tells_is_enough() -> None:
-    """However ranks reach each other, and for several arrays at once."""
+    """The budget that an error recommends is enough, for every kind of transport, and for one and
+    several arrays."""
     link, seen = running.LINKS["gloo"], 0
     ten, four = (tuple(range(count)) for count in (10, 4))
     summand, whole = Placed(reduce="sum"), Placed()
@@ -247,9 +249,9 @@ def case_a_budget_that_a_refusal_tells_is_enough() -> None:
                 redistribution.program_of(some, 1, budget, kind)
             except weft.Infeasible as refusal:
                 seen += 1
-                told = int(str(refusal).split()[-2])
-                assert told > budget, refusal
-                redistribution.program_of(some, 1, told, kind)
+                advised = int(str(refusal).split()[-2])
+                assert advised > budget, refusal
+                redistribution.program_of(some, 1, advised, kind)
     assert seen > 50
 
 
@@ -274,7 +276,8 @@ def case_programs_are_made_once() -> None:
 
 
 def case_prepared_calls_are_told_apart() -> None:
-    """By type, placements, mesh, shape and budget, and by nothing that a call may change."""
+    """Prepared redistributions differ by type, placements, mesh, shape and budget. Changing a
+    result does not affect later calls."""
     for _ in range(2):
         for mesh in (grid(), mesh_of([[3, 1], [0, 2]])):
             for shape in ((8, 4), (4, 8)):
@@ -297,7 +300,7 @@ def case_a_result_keeps_no_one_elses_specification() -> None:
 
 
 def case_one_collective_is_the_whole_redistribution() -> None:
-    """Of the back-end's own, along one dimension of the mesh, where ranks share no memory."""
+    """Without shared memory, a redistribution along one mesh dimension is one collective."""
     usual, shared = native.run_collective, neighbours.neighbours_of
     ran: list[str] = []
 
@@ -323,22 +326,22 @@ def case_one_collective_is_the_whole_redistribution() -> None:
         assert kinds((5, 3), turned, [P, S1], [R, S1]) == ["all_reduce"]
         assert kinds((8, 4), grid(), [S0, S0], [S0, R]) == ["all_gather"]
         assert kinds((8, 4), grid(), [R, P], [R, S0]) == ["reduce_scatter"]
-        # Parts that interleave are put in order before or behind it.
+        # Parts that interleave in memory are put in order before or after the collective.
         assert kinds((8, 4), grid(), [S1, R], COPIES) == ["all_gather"]
         assert kinds((3, 8, 5), grid(), [S1, S1], [S1, R]) == ["all_gather"]
         assert kinds((3, 8, 5), grid(), [R, P], [R, S1]) == ["reduce_scatter"]
         assert kinds((3, 8), grid(), [P, S1], [S1, S1]) == []
         assert kinds((3, 8), grid(), [S1, P], [S1, S1]) == ["reduce_scatter"]
-        # Of what ranks hold alike each takes part with what it shall have.
+        # Replicated ranks take part only with the piece that they need.
         assert kinds((8, 4), grid(), [S0, R], [R, S1]) == ["all_gather"]
         assert kinds((8, 4), grid(), [R, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds((8, 6), grid(), [R, P], [S1, R]) == ["all_reduce"]
         assert kinds((8, 4), grid(), [R, S0], [S0, R]) == []
-        # Parts that differ, or that ranks hold in another order than their own.
+        # Parts that differ in size, or whose order is not the order of the ranks.
         assert kinds((5, 4), grid(), [S0, R], COPIES) == []
         assert kinds((8, 4), grid(), [S0, S0], [R, S0]) == []
         assert kinds((8, 4), turned, [S0, R], COPIES) == []
-        # Two steps.
+        # This needs two collectives.
         assert kinds((8, 4), grid(), [P, P], COPIES) == []
     finally:
         native.run_collective, neighbours.neighbours_of = usual, shared
@@ -346,7 +349,7 @@ def case_one_collective_is_the_whole_redistribution() -> None:
 
 
 def case_torch_packs_as_the_library_does() -> None:
-    """What packs on a GPU, run on the host, by messages."""
+    """The packing for GPUs, run on the host and with messages."""
 
     def by_torch(program: Any, buffers: Any, arrays: Any) -> packing.Packing:
         return packing.TorchPacking(program, buffers, *zip(*arrays))
@@ -359,7 +362,7 @@ def case_torch_packs_as_the_library_does() -> None:
         all_pairs((5, 3))
         all_pairs((4, 6), "max", torch.int64)
         case_strided_shards()
-        case_summands_between_meshes()
+        case_partial_values_between_meshes()
         case_types_of_elements()
     finally:
         running.packing_for, neighbours.neighbours_of = usual, shared
@@ -367,7 +370,7 @@ def case_torch_packs_as_the_library_does() -> None:
 
 
 def case_groups_of_messages_do_as_single_ones() -> None:
-    """What NCCL is given, run by gloo."""
+    """The groups of messages that NCCL gets, run by gloo."""
     usual = backends.in_groups
 
     backends.in_groups = lambda device: True
@@ -375,7 +378,7 @@ def case_groups_of_messages_do_as_single_ones() -> None:
     try:
         all_pairs((5, 3))
         case_between_meshes()
-        case_summands_between_meshes()
+        case_partial_values_between_meshes()
         mesh = grid()
         whole = numbers((64, 48))
         array = distributed(whole, mesh, [S0, S0])
@@ -391,7 +394,8 @@ def case_groups_of_messages_do_as_single_ones() -> None:
 
 
 def case_ranks_agree_or_none_of_them_thinks_so() -> None:
-    """Also where one rank has messages for all others, which have none for each other."""
+    """agree() has the same result on all ranks, even if one rank has messages for all others, but
+    the others have none for each other."""
     everyone, cpu = mesh_of([0, 1, 2, 3]), torch.device("cpu")
     first = mesh_of([0])
     whole = numbers((64, 48))

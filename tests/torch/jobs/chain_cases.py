@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of chains of collectives, as NCCL runs them, on four gloo ranks."""
+"""Test cases of chains of collectives, which NCCL uses. They run on four gloo ranks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ R, S0, S1, P = Replicate(), Shard(0), Shard(1), Partial()
 
 @contextmanager
 def as_on_nccl(always: bool = False) -> Iterator[list[str]]:
-    """What NCCL is given, run by gloo: the kinds of all collectives of this rank.
+    """Run with gloo what NCCL would run. Yields a list to which the kinds of all collectives of
+    this rank are added.
 
-    always: chains are run also where messages would receive less."""
+    always: use chains even if messages would receive less.
+    """
     usual = backends.in_groups, native.run_collective, redistribution.collectives_for
     link = running.link_of
     ran: list[str] = []
@@ -57,14 +59,15 @@ def as_on_nccl(always: bool = False) -> Iterator[list[str]]:
         redistribution.prepared.clear()
 
 
-def case_chains_end_where_they_shall() -> None:
+def case_chains_end_at_the_target() -> None:
     with as_on_nccl(always=True) as ran:
         all_pairs((8, 4))
         assert set(ran) == set(get_args(native.Kind))
 
 
 def case_chains_of_parts_that_differ_in_size() -> None:
-    """Also of empty ones: 5 over four ranks are 2, 2, 1 and 0, over two by two 2, 1, 1 and 1."""
+    """Some parts are empty: 5 rows over four ranks are 2, 2, 1 and 0 rows; over two by two ranks 2,
+    1, 1 and 1."""
     with as_on_nccl(always=True) as ran:
         for shape in ((5, 5), (7, 6), (1, 3), (3, 5, 2)):
             default_pairs(shape)
@@ -81,7 +84,8 @@ def case_chains_of_parts_that_differ_in_size() -> None:
 def default_pairs(
     shape: Sequence[int], dtype: torch.dtype = torch.float32, reduction: str = "sum"
 ) -> None:
-    """Those that move anything on meshes of 4 and of 2 x 2: 126 of sums in two dimensions."""
+    """All pairs of placements that move data, on meshes of 4 and 2 x 2 ranks. For sums of
+    2-dimensional arrays these are 126."""
     whole = numbers(shape, dtype)
     whole = whole * 4 if dtype == torch.uint8 else whole
     shards = [Shard(dim) for dim in range(len(shape))]
@@ -96,7 +100,7 @@ def default_pairs(
                     check(weft.torch.redistribute(array, mesh, target), whole, mesh, target)
 
 
-# Of these each kind of collective is a part.
+# Together, the chains of these pairs contain every kind of collective.
 PAIRS: list[tuple[list[Any], list[Any]]] = [
     ([R, S0], [S0, R]), ([S1, R], [R, S1]), ([S0, P], [R, S1]), ([P, S1], [R, R]),
     ([S0, S1], [R, R]), ([P, P], [S1, S0]), ([P, P], [R, R]), ([S0, S0], [R, S1]),
@@ -111,7 +115,7 @@ def case_chains_of_all_types_and_reductions() -> None:
             for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
                 whole = numbers(shape, dtype)
                 for source, target in PAIRS:
-                    # Of those that cannot be below zero, no summands are.
+                    # Addends of unsigned types cannot be negative, so they are made differently.
                     first = whole * 4 if dtype == torch.uint8 else whole
                     result = weft.torch.redistribute(of(first, mesh, source), mesh, target)
                     check(result, first, mesh, target)
@@ -128,14 +132,14 @@ def renamed(placement: Any, reduction: str) -> Any:
 
 
 def of(whole: torch.Tensor, mesh: DeviceMesh, source: list[Any]) -> Any:
-    """Distributed; of numbers without a sign, summands are equal."""
+    """A distributed array. For unsigned types, all addends are equal, hence never negative."""
     if whole.dtype != torch.uint8:
         return distributed(whole, mesh, source)
     copies = [R if each == P else each for each in source]
     here = distributed(whole, mesh, copies).to_local()
-    summands = math.prod(size for size, each in zip(mesh.shape, source) if each == P)
+    addends = math.prod(size for size, each in zip(mesh.shape, source) if each == P)
     return DTensor.from_local(
-        here // summands, mesh, source, shape=whole.shape, stride=whole.stride()
+        here // addends, mesh, source, shape=whole.shape, stride=whole.stride()
     )
 
 
@@ -161,10 +165,10 @@ def kinds(ran: list[str], mesh: DeviceMesh, shape: Any, source: Any, target: Any
     return list(ran)
 
 
-def case_where_they_receive_no_more_than_messages() -> None:
+def case_chains_are_used_if_they_receive_no_more_than_messages() -> None:
     mesh, shape = grid(), (1024, 1024)
     with as_on_nccl() as ran:
-        # One dimension of the mesh takes the place of another.
+        # One mesh dimension takes over the sharding of another.
         assert kinds(ran, mesh, shape, [R, S0], [S0, R]) == ["broadcasts"]
         assert kinds(ran, mesh, shape, [S1, R], [R, S1]) == ["broadcasts"]
         assert kinds(ran, mesh, (1023, 1024), [S0, R], [R, R]) == ["all_gather"]
@@ -172,7 +176,7 @@ def case_where_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, shape, [S0, P], [R, S1]) == ["reduce_scatter", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S1], [R, R]) == ["all_reduce", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [R, R]) == ["all_reduce", "all_gather"]
-        # All ranks at once.
+        # Collectives of all ranks.
         assert kinds(ran, mesh, shape, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, shape, [P, P], [S1, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, shape, [P, P], [R, R]) == ["all_reduce"]
@@ -180,7 +184,7 @@ def case_where_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, shape, [R, S0], [R, S1]) == ["all_to_all"]
         assert kinds(ran, mesh, shape, [S0, S0], [R, S1]) == ["all_to_all", "all_gather"]
         assert kinds(ran, mesh, shape, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
-        # Parts that differ in size are filled up.
+        # Parts that differ in size are padded.
         line, odd = mesh_of([0, 1, 2, 3]), (1029, 1027)
         assert kinds(ran, line, odd, [P], [S0]) == kinds(ran, line, odd, [P], [S1]) == ["reduce_scatter"]
         assert kinds(ran, mesh, odd, [S0, P], [R, S1]) == ["reduce_scatter", "all_gather"]
@@ -188,11 +192,11 @@ def case_where_they_receive_no_more_than_messages() -> None:
         assert kinds(ran, mesh, odd, [P, P], [S0, S0]) == ["reduce_scatter"]
         assert kinds(ran, mesh, odd, [S0, S1], [R, R]) == ["all_gather"]
         assert kinds(ran, mesh, odd, [P, S0], [S0, S1]) == ["all_to_all", "reduce_scatter"]
-        # Messages receive less, or as much in one go.
+        # Messages receive less, or the same in one call.
         assert kinds(ran, mesh, shape, [S0, S0], [R, S0]) == []
         assert kinds(ran, mesh_of([0, 1, 2, 3]), shape, [S0], [S1]) == []
         assert kinds(ran, mesh, shape, [R, S0], [S0, S1]) == []
-        # Two starts cost more than so few bytes.
+        # For so few bytes, starting a second collective costs more.
         assert kinds(ran, mesh, (8, 8), [S0, P], [R, S1]) == []
 
 
@@ -216,7 +220,7 @@ def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
             received = redistribution.plan_of(key, 0).received
             assert chain.received * 4 <= received + chain.padding * 4
     assert seen > 80
-    # Arrays that are too large for staging are gathered only where they lie.
+    # Arrays that are too large for additional memory are gathered only if that needs none.
     usual = redistribution.WHOLE
     redistribution.WHOLE = 1 << 10
     try:
@@ -228,14 +232,14 @@ def case_chains_keep_to_the_memory_of_the_larger_end() -> None:
 
 
 def part(whole: torch.Tensor, spec: Spec, rank: int) -> torch.Tensor:
-    """What the rank has; of summands, one in as many as there are."""
+    """The rank's part; a part of a partial array is the whole divided by the number of addends."""
     box = box_of(spec, rank)
     assert box is not None
-    return whole[tuple(slice(low, high) for low, high in box)] / spec.summands
+    return whole[tuple(slice(low, high) for low, high in box)] / spec.addends
 
 
 def slots(step: Any, array: torch.Tensor, count: int) -> Sequence[torch.Tensor]:
-    """Of what a rank takes part with."""
+    """The slots of a rank's input of a collective."""
     view = step.sent
     room = torch.full((view.total,), math.nan)
     for part, slot in view.pairs(array, room):
@@ -252,7 +256,7 @@ def fill(out: torch.Tensor, view: Any, room: Sequence[torch.Tensor]) -> None:
 def run_on_all(
     spec: Spec, chosen: Sequence[chains.Chain], whole: torch.Tensor
 ) -> list[torch.Tensor]:
-    """A chain on ranks that are not there."""
+    """Simulate a chain of all ranks in this process."""
     parts = [part(whole, spec, rank) for rank in spec.ranks]
     for number, step in enumerate(chosen[0].steps):
         mine = [chain.steps[number] for chain in chosen]
@@ -286,7 +290,7 @@ def run_on_all(
 
 
 def case_larger_meshes() -> None:
-    """Chains of all ranks of meshes that there are no processes for, one after the other."""
+    """Chains on meshes with more ranks than there are processes, simulated in one process."""
     numbers_of_steps = set()
     for sizes, shape in (
         ((2, 4), (16, 8)), ((3, 2), (18, 12)), ((2, 2, 2), (8, 16)), ((8,), (3, 16)),

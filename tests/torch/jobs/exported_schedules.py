@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads schedules that `weft pipeline export` wrote, and trains one step with each.
 
-A folder of files NAME.compute_only.csv and NAME.compute_comms.csv; rank 0 prints a line for each: its
-name and how far gradients are from those of the whole model, or what went wrong.
+Usage: exported_schedules.py FOLDER, with files NAME.compute_only.csv and NAME.compute_comms.csv.
+Rank 0
+prints a line of JSON for each file: its name, and how much the gradients differ from those of the
+whole model, or the error.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def loss_of(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 
 
 def problem(stages: int, micros: int) -> Problem:
-    """The same on every rank."""
+    """The modules of the stages, a batch and its target; the same on every rank."""
     torch.manual_seed(stages)
     parts: list[torch.nn.Module] = [
         torch.nn.Sequential(
@@ -49,6 +51,7 @@ def gradients_of_the_whole(stages: int, micros: int) -> list[list[torch.Tensor]]
 
 
 def error_of(file: Path) -> float:
+    """The largest relative error of any gradient on any rank, after a step with this schedule."""
     rows = [
         [cell.groups() for cell in re.finditer(r"(\d+)F(\d+)", line)]
         for line in file.read_text().splitlines()
@@ -82,7 +85,7 @@ def main() -> None:
     for file in sorted(Path(sys.argv[1]).glob("*.csv")):
         try:
             outcome = {"file": file.name, "error": error_of(file)}
-        except Exception:  # the test shows it
+        except Exception:  # the test prints it
             print(json.dumps({"file": file.name, "failure": traceback.format_exc()}), flush=True)
             os._exit(1)
         if dist.get_rank() == 0:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that redistribute while one of them is lost. Each prints how it ended, and after how long.
+"""Redistributes an array again and again while one rank is lost. Every other rank prints how that
+ended and after how long.
 
-    lost_peer.py killed|stopped|other|sum-killed|sum-stopped SECONDS
+Usage: lost_peer.py killed|stopped|other|sum-killed|sum-stopped TIMEOUT_SECONDS
 
-sum: all-reduces, which are one collective where ranks share no memory.
+sum-*: the redistribution is an all-reduce, which is one collective if ranks do not use shared
+memory.
+other: the rank redistributes another array instead.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ LOST = 2
 
 
 def leave_in_the_middle(how: str) -> None:
-    """The lost rank packs a few pieces, and no more; through shared memory, the library packs, and it is
-    lost some time."""
+    """Make this rank end after it has packed a few pieces. With shared memory, and for collectives,
+    the pieces are not packed in Python, so the rank ends after some time instead."""
     usual = packing.HostPacking.pack
     packed = []
 
@@ -74,7 +77,7 @@ def main() -> None:
         ended = f"PeerFailed: {error}"
     took = time.monotonic() - begin
     print(json.dumps({"rank": rank, "ended": ended, "seconds": took}), flush=True)
-    # Nothing of torch waits for those that are gone.
+    # End without torch's shutdown, which would wait for ranks that are gone.
     os._exit(0)
 
 

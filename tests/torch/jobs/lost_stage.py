@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a pipeline, one of which is lost in a step. Each other prints how it ended, and when.
+"""Runs a pipeline in which one rank is lost during a step. Every other rank prints how its step
+ended and how long it took.
 
-lost_stage.py killed|stopped SECONDS
+Usage: lost_stage.py killed|stopped TIMEOUT_SECONDS
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ LOST = 2
 
 
 class Leaving(nn.Module):  # type: ignore[misc]
+    """A layer that sends a signal to its own process in the second step, on rank LOST."""
+
     def __init__(self, layer: nn.Module, number: int) -> None:
         super().__init__()
         self.layer, self.calls, self.signal = layer, 0, number
@@ -59,7 +62,7 @@ def main() -> None:
         ended = f"PeerFailed: {error}"
     took = time.monotonic() - begin
     print(json.dumps({"rank": dist.get_rank(), "ended": ended, "seconds": took}), flush=True)
-    # Nothing of torch waits for those that are gone.
+    # End without torch's shutdown, which would wait for ranks that are gone.
     os._exit(0)
 
 

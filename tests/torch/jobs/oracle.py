@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rank must hold of an array, by torch's own operations and nothing of Weft."""
+"""Computes what a rank must hold of a distributed array, with torch's operations and without
+Weft."""
 
 from __future__ import annotations
 
@@ -13,13 +14,15 @@ from torch.distributed.tensor.placement_types import _StridedShard
 
 
 def numbers(shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """The same on every rank. Small whole numbers: sums and products of a few are exact in any order."""
+    """An array of small whole numbers, the same on every rank. Sums and products of a few of them
+    are exact in any order."""
     made = torch.Generator().manual_seed(17)
     whole = torch.randint(1, 4, tuple(shape), generator=made)
     return whole.to(dtype) if dtype != torch.bool else whole > 1
 
 
 def piece(whole: torch.Tensor, placement: Any, count: int, index: int) -> torch.Tensor:
+    """The shard number `index` of `count` shards."""
     if isinstance(placement, _StridedShard):
         first = chunks(whole, int(placement.split_factor), placement.dim)
         return torch.cat([chunks(each, count, placement.dim)[index] for each in first], placement.dim)
@@ -27,12 +30,13 @@ def piece(whole: torch.Tensor, placement: Any, count: int, index: int) -> torch.
 
 
 def chunks(whole: torch.Tensor, count: int, dim: int) -> list[torch.Tensor]:
+    """Like torch.chunk, but always `count` chunks, of which the last may be empty."""
     some = list(torch.chunk(whole, count, dim))
     return some + [whole.narrow(dim, 0, 0)] * (count - len(some))
 
 
-def summand(whole: torch.Tensor, reduction: str, count: int, index: int) -> torch.Tensor:
-    """Such that all of them together make the whole, and no two are alike."""
+def addend(whole: torch.Tensor, reduction: str, count: int, index: int) -> torch.Tensor:
+    """The addend number `index` of `count` addends, whose reduction gives the whole."""
     if reduction == "sum":
         return whole + (count - 1) * 8 if index == 0 else torch.full_like(whole, -8)
     if reduction == "avg":
@@ -45,14 +49,14 @@ def summand(whole: torch.Tensor, reduction: str, count: int, index: int) -> torc
 
 
 def local(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Any]) -> torch.Tensor:
-    """What this rank holds; of a mesh that it is not in, nothing."""
+    """This rank's part of a distributed array; empty if the rank is not in the mesh."""
     where = mesh.get_coordinate()
     if where is None:
         return whole.new_empty(0)
     part = whole
     for placement, count, index in zip(placements, mesh.shape, where):
         if isinstance(placement, Partial):
-            part = summand(part, placement.reduce_op, count, index)
+            part = addend(part, placement.reduce_op, count, index)
         elif placement.is_shard() or isinstance(placement, _StridedShard):
             part = piece(part, placement, count, index)
     return part.contiguous()
@@ -66,7 +70,7 @@ def distributed(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Any]
 
 
 def check(array: DTensor, whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Any]) -> None:
-    """An array without summands is what it should be, on this rank."""
+    """Assert that this rank has the right part of an array. No placement may be Partial."""
     assert array.device_mesh == mesh and tuple(array.placements) == tuple(placements)
     assert array.shape == whole.shape and array.dtype == whole.dtype
     wanted = local(whole, mesh, placements)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of weft.torch.pipeline: every function case_* runs on four gloo ranks."""
+"""Test cases of weft.torch.pipeline. Every function case_* runs on four gloo ranks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compare(
     document: Any, model: nn.Module, whole: nn.Module, data: tuple[Tensor, Tensor], steps: int = 2,
     loss: Any = functional.cross_entropy, **words: Any,
 ) -> None:  # fmt: skip
-    """Loss, gradients, and parameters after steps of SGD, against the model in one piece."""
+    """Compare loss, gradients and parameters after steps of SGD with those of the uncut model."""
     made = weft.torch.pipeline(model, document, loss=loss, **words)
     mine = dict(made.named_parameters())
     optimizers = [torch.optim.SGD(list(p), lr=0.1) if p else None
@@ -156,22 +156,24 @@ PLACEMENTS: list[tuple[list[Group], str]] = [
 
 
 def case_messages_that_meet() -> None:
-    """As with NCCL, whose sends wait for their receives; gloo does not mind."""
+    """The order of messages for NCCL, whose sends and receives wait for each other, run with
+    gloo."""
     with mock.patch.object(runtime, "in_groups", return_value=True):
         for placement, kinds in PLACEMENTS:
             check(placement, greedy(placement, MICROBATCHES, kinds, 3))
 
 
-def case_nobody_waits_for_ever_where_all_comes_one_by_one() -> None:
+def case_common_order_of_messages_has_no_deadlock() -> None:
     for placement, kinds in PLACEMENTS:
         for fit in (2, 3, 6):
             orders = greedy(placement, MICROBATCHES, kinds, fit)
             document = plan(CHAIN, list(range(1, len(placement))), placement, MICROBATCHES, orders)
-            carry_out(read_plan(document))
+            simulate(read_plan(document))
 
 
-def carry_out(planned: Plan) -> None:
-    """All turns of all devices, each after the one before it; a message needs both ends at it."""
+def simulate(planned: Plan) -> None:
+    """Simulate all turns of all devices in order. A message passes when both of its ends reach
+    it."""
     devices = sorted(device for group in planned.orders for device in group)
     left = {d: turns_of(planned, Samples(planned, 4), d, meeting=True)[::-1] for d in devices}
     received: set[tuple[int, Key]] = set()
@@ -191,7 +193,7 @@ def carry_out(planned: Plan) -> None:
             elif heads.get(turn.peer) == Pass(turn.message, device, not turn.outgoing):
                 able.append(device)
                 received.add((turn.peer if turn.outgoing else device, turn.message.key))
-        assert able, f"all wait: {heads}"
+        assert able, f"all devices wait: {heads}"
         for device in able:
             left[device].pop()
 
@@ -213,7 +215,7 @@ def case_in_the_runtime_of_torch() -> None:
     compare(document, chain(), chain(), batch(4 * MICROBATCHES), runtime="torch")
 
 
-def case_what_torch_cannot_run_is_told_in_a_sentence() -> None:
+def case_what_torch_cannot_run_raises_a_clear_error() -> None:
     def told(placement: list[Group]) -> str:
         document = plan(CHAIN, [4], placement, 2, greedy(placement, 2, "BF", 2))
         return refused(weft.Infeasible, lambda: start(document, chain(), runtime="torch"))
@@ -264,7 +266,7 @@ def case_a_loss_that_is_a_sum() -> None:
 
 
 def case_layers_that_share_parameters() -> None:
-    """Within a stage they may; the halves of a backward count each use once."""
+    """Layers of one stage may share parameters. A split backward counts each use once."""
 
     def tied() -> nn.Sequential:
         model = chain()
@@ -298,7 +300,7 @@ def start(document: Any, model: nn.Module, **words: Any) -> Any:
     return weft.torch.pipeline(model, document, loss=functional.cross_entropy, **words)
 
 
-def case_wrong_plans_are_told_in_a_sentence() -> None:
+def case_wrong_plans_raise_a_clear_error() -> None:
     right = plan(CHAIN, [2, 4, 6], LINE, 2, greedy(LINE, 2, "BF", 4))
 
     def told(change: dict[str, Any], kind: type[Exception] = weft.BadInput) -> str:

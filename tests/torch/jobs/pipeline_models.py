@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small models that are cut into stages, and batches for them."""
+"""Small models for tests of pipelines, and batches for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 12
 
 
 class Block(nn.Module):  # type: ignore[misc]
-    """With a way around it, as in most models."""
+    """A block with a residual connection, as in most models."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,8 @@ def chain() -> nn.Sequential:
 
 
 class Text(nn.Module):  # type: ignore[misc]
-    """Token ids in, positions that do not depend on them, and a value that skips all blocks."""
+    """A model with token ids as input, with positions and a mask that do not depend on the input,
+    and with a value that skips all blocks."""
 
     def __init__(self) -> None:
         super().__init__()

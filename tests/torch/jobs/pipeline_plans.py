@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of small pipelines, without the planner: every family of schedules, on any devices."""
+"""Makes pipeline plans without the planner: several families of schedules, on any devices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ Group = tuple[int, ...]
 
 
 def greedy(placement: Sequence[Group], microbatches: int, kinds: str, fit: int) -> list[str]:
-    """Orders of ops that all take one unit of time: each device runs what it can, the kinds that are
-    named first before others. A stage starts at most `fit` forwards before their gradients."""
+    """The order of ops for each group of devices, from a greedy simulation in which every op takes
+    one unit of time. A device always runs an op that is ready; `kinds` lists the kinds of ops by
+    priority. A stage runs at most `fit` forwards ahead of its backwards."""
     last = len(placement) - 1
     backward = "I" if "I" in kinds else "B"
     groups = list(dict.fromkeys(placement))
@@ -33,7 +34,7 @@ def greedy(placement: Sequence[Group], microbatches: int, kinds: str, fit: int) 
 
     total = microbatches * len(kinds) * (last + 1)
     while sum(count.values()) < total:
-        now = dict(count)  # what ends at this moment serves others in the next
+        now = dict(count)  # results of this unit of time are ready for others in the next
         moved = False
         for group in groups:
             mine = [s for s in range(last + 1) if placement[s] == group]
@@ -45,7 +46,7 @@ def greedy(placement: Sequence[Group], microbatches: int, kinds: str, fit: int) 
                 orders[group].append(f"{found[0]}{found[1]}{count[found]}")
                 count[found] += 1
                 moved = True
-        assert moved, "no device can go on"
+        assert moved, "no device has an op that is ready"
     return [" ".join(orders[group]) for group in groups]
 
 
@@ -64,7 +65,8 @@ def plan(
     layers: Sequence[str], cuts: Sequence[int], placement: Sequence[Group], microbatches: int,
     orders: Sequence[str], recompute: Sequence[int] = (), devices: int = 4,
 ) -> dict[str, Any]:  # fmt: skip
-    """`cuts`: the first layer of every stage but the first."""
+    """A plan as `weft pipeline -o` writes it. `cuts`: the index of the first layer of every stage,
+    except the first stage."""
     ends = [*cuts, len(layers)]
     begins = [0, *cuts]
     return {

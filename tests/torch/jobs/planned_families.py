@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the plans of a folder, NAME.json, with Weft's runtime; and, where torch can run it, with torch's, in
-the plan's order and in that of NAME.csv, if it is there. Rank 0 prints a line of JSON a run.
+"""Runs every plan NAME.json of a folder with Weft's runtime. If torch's runtime supports the plan,
+runs
+it there too: in the plan's order, and in the order of each exported file NAME.*.csv.
 
-    planned_families.py FOLDER
+Usage: planned_families.py FOLDER. Rank 0 prints a line of JSON per run.
 """
 
 from __future__ import annotations

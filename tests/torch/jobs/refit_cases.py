@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of weft.torch.refit; see cases.py."""
+"""Test cases of weft.torch.refit. Every function case_* runs on four gloo ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LAYERS = 4
 
 
 def model(dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """Whole arrays; each its own numbers, none of them even."""
+    """A small model of whole arrays. Each array has its own numbers, and no shape divides
+    evenly."""
     arrays: dict[str, tuple[int, ...]] = {"embedding": (13, 6)}
     for layer in range(LAYERS):
         arrays |= {f"{layer}.up": (6, 11), f"{layer}.down": (11, 6), f"{layer}.norm": (6,)}
@@ -32,12 +33,13 @@ def model(dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
 
 
 def stages() -> list[DeviceMesh]:
-    """Tensor parallelism of two within each of two pipeline stages; all ranks make all meshes."""
+    """The meshes of two pipeline stages with two tensor-parallel ranks each. All ranks make
+    both."""
     return [mesh_of([0, 1]), mesh_of([2, 3])]
 
 
 def tensor_and_pipeline(whole: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """What this rank holds: the names of its stage alone, norms as plain tensors."""
+    """This rank's state: the names of its stage only, with norms as plain tensors."""
     meshes, stage = stages(), dist.get_rank() // 2
     mesh = meshes[stage]
     state: dict[str, torch.Tensor] = {}
@@ -53,7 +55,8 @@ def tensor_and_pipeline(whole: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 def fully_sharded(
     whole: dict[str, torch.Tensor], ranks: list[int], dtype: torch.dtype
 ) -> tuple[DeviceMesh, dict[str, torch.Tensor]]:
-    """Rows of everything over some ranks, full of rubbish; others hold nothing."""
+    """Every array sharded by rows over some ranks, with wrong values to be overwritten. Other ranks
+    hold nothing."""
     mesh = mesh_of(ranks)
     state: dict[str, torch.Tensor] = {}
     for name, array in whole.items() if dist.get_rank() in ranks else ():
@@ -86,7 +89,8 @@ def case_tensor_and_pipeline_to_fully_sharded() -> None:
 
 
 def case_fewer_ranks_in_a_narrower_type() -> None:
-    """Training to inference: two ranks, bfloat16, and memory for no more than a few arrays at once."""
+    """From training to inference: two ranks, bfloat16, and a budget for only a few arrays at
+    once."""
     whole = model()
     mesh, wanted = fully_sharded(whole, [3, 1], torch.bfloat16)
     weft.torch.refit(tensor_and_pipeline(whole), wanted, budget=1000)
@@ -102,13 +106,13 @@ def case_a_wider_type_is_widened_after() -> None:
     mesh, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(tensor_and_pipeline(whole), wanted)
     check_rows(wanted, whole, mesh)
-    # In its own memory: no budget is needed for it.
+    # Elements are widened in the target's own memory, so a small budget is enough.
     _, again = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     weft.torch.refit(tensor_and_pipeline(whole), again, budget=64)
     check_rows(again, whole, mesh)
 
 
-def case_elements_are_spread_out_in_their_own_memory() -> None:
+def case_elements_are_widened_in_their_own_memory() -> None:
     casts = [
         (torch.bfloat16, torch.float32), (torch.uint8, torch.int64), (torch.float32, torch.complex128),
         (torch.bool, torch.float16), (torch.float32, torch.float32), (torch.float32, torch.float16),
@@ -117,12 +121,12 @@ def case_elements_are_spread_out_in_their_own_memory() -> None:
     for (travels, wanted), count in itertools.product(casts, (0, 1, 2, 1024, 1025, 3001, 70001)):
         came = torch.arange(count).remainder(251).to(travels)
         tensor = torch.zeros(3, count, dtype=wanted)[1]
-        room = casting.receive_buffer(tensor, travels)
-        assert room.shape == tensor.shape and room.dtype == travels
-        room.copy_(came)
-        casting.finish_receive(room, tensor)
+        buffer = casting.receive_buffer(tensor, travels)
+        assert buffer.shape == tensor.shape and buffer.dtype == travels
+        buffer.copy_(came)
+        casting.finish_receive(buffer, tensor)
         assert torch.equal(tensor, came.to(wanted)), (travels, wanted, count)
-        own = room.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+        own = buffer.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
         assert not count or own == (travels == wanted or travels.itemsize < wanted.itemsize)
     apart = torch.zeros(6, 4)[:, 1]
     assert casting.receive_buffer(apart, torch.float32).is_contiguous()
@@ -142,7 +146,8 @@ def case_an_elastic_restart_with_a_rank_less() -> None:
 
 
 def case_copies_of_data_parallelism_share_the_work() -> None:
-    """Ranks 0 and 1 hold the same as 2 and 3, each on a mesh of its own; both send."""
+    """Ranks 0 and 1 hold the same arrays as ranks 2 and 3, each pair on its own mesh. Both pairs
+    must send equal shares."""
     whole = numbers((64, 64))
     mesh = stages()[dist.get_rank() // 2]
     source = {name: distributed(whole, mesh, [S0]) for name in ("a", "b", "c", "d")}
@@ -165,12 +170,12 @@ def case_copies_of_data_parallelism_share_the_work() -> None:
         neighbours.neighbours_of = shared
     for array in wanted.values():
         check(array, whole, one, [R])
-    # Rank 1 has the lower half itself; the upper one comes from 0 and 2 in equal shares.
+    # Rank 1 holds one half itself; ranks 0 and 2 send equal shares of the other half.
     total = 4 * 32 * 64 * 4
     assert sum(sent) == (total // 2 if dist.get_rank() in (0, 2) else 0)
 
 
-def case_summands_are_added_up() -> None:
+def case_partial_values_are_added_up() -> None:
     whole = model()
     mesh, wanted = fully_sharded(whole, [0, 1, 2, 3], torch.float32)
     gradients = {name: distributed(array, mesh, [Partial()]) for name, array in whole.items()}

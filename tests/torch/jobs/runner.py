@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs cases on all ranks, one after the other; rank 0 prints a line of JSON a case.
+"""Runs cases on all ranks, one after the other. Rank 0 prints a line of JSON per case.
 
-WEFT_TEST_DEVICE: where tensors are made, cpu unless it says otherwise.
+WEFT_TEST_DEVICE: the device on which tensors are made; default: cpu.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.distributed.device_mesh import DeviceMesh
 
 
 def mesh_of(ranks: Any) -> DeviceMesh:
-    """All ranks make it, those outside too."""
+    """A mesh of these ranks. All ranks must make it, even those that are not in it."""
     return DeviceMesh("cpu", torch.tensor(ranks))
 
 
@@ -33,7 +33,7 @@ def refused(kind: type[Exception], work: Callable[[], object]) -> str:
 
 
 def main(functions: dict[str, Any]) -> None:
-    """Those that the command line names, or all case_*."""
+    """Run the functions that the command line names, or all functions case_*."""
     device = torch.device(os.environ.get("WEFT_TEST_DEVICE", "cpu"))
     torch.set_default_device(device)
     backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
