@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of `weft pipeline -o` worked out again from docs/formats/pipeline.md alone, naively."""
+"""A simple replay of plans of `weft pipeline -o`, written from docs/formats/pipeline.md alone."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Plan = dict[str, Any]
 
 
 class Wrong(Exception):
-    """The plan is none: a layer without a stage, an op that never runs."""
+    """The plan is not valid: a layer has no stage, for example, or an op never runs."""
 
 
 def rounded(value: float) -> int:
-    """Halves go up."""
+    """To the nearest integer; halves go up."""
     below = math.floor(value)
     return below + (1 if value - below >= 0.5 else 0)
 
 
 class Replay:
-    """What `step_ns`, `memory_bytes` and the figures of stages should be."""
+    """Computes what `step_ns`, `memory_bytes` and the figures of the stages must be."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -33,17 +33,17 @@ class Replay:
             self.layers[layer["id"]] = layer
         self.order = [layer["id"] for layer in plan["layers"]]
         if [i for stage in self.stages for i in stage["layers"]] != self.order:
-            raise Wrong("stages do not hold the layers in their order")
+            raise Wrong("the stages do not have all layers in order")
         if not all(stage["layers"] and stage["devices"] for stage in self.stages):
             raise Wrong("a stage has no layers or no devices")
         self.place = {name: i for i, name in enumerate(self.order)}
         if any(self.place[a] >= self.place[b] for a, b in plan["edges"]):
-            raise Wrong("a layer comes before what it needs")
+            raise Wrong("a layer is before a layer whose output it needs")
         self.groups: list[frozenset[int]] = []
         for stage in self.stages:
             devices = frozenset(stage["devices"])
             if len(devices) != len(stage["devices"]) or max(devices) >= plan["cluster"]["devices"]:
-                raise Wrong("a device is named twice, or is not there")
+                raise Wrong("a device is listed twice, or does not exist")
             if devices not in self.groups:
                 if any(devices & other for other in self.groups):
                     raise Wrong("groups of devices overlap")
@@ -54,7 +54,7 @@ class Replay:
         self.check_orders()
 
     def carried(self, cut: int) -> int:
-        """Bytes that a cut behind so many layers carries."""
+        """Bytes of one micro-batch that cross a cut after the first `cut` layers."""
         last = dict.fromkeys(self.order, -1)
         for a, b in self.plan["edges"]:
             last[a] = max(last[a], self.place[b])
@@ -67,18 +67,18 @@ class Replay:
         return sum(self.layers[i][field] for i in self.stages[s]["layers"])
 
     def worst_link(self, senders: frozenset[int], receivers: frozenset[int]) -> tuple[float, int]:
-        """Nanoseconds a byte, and the latency."""
+        """Nanoseconds per byte over the slowest pair of devices, and the largest latency."""
         cluster = self.plan["cluster"]
         pairs = [(a, b) for a in senders for b in receivers if a != b]
         slowest = min((cluster["bandwidth"][a][b] for a, b in pairs), default=1)
         if slowest == 0:
-            raise Wrong("there is no link")
+            raise Wrong("two devices have no link")
         return 1e9 / slowest, max((cluster["latency_ns"][a][b] for a, b in pairs), default=0)
 
     def crossings(
         self, senders: frozenset[int], receivers: frozenset[int]
     ) -> list[tuple[tuple[int, bool], float, float]]:
-        """Shared links, each direction for itself: its part of the bytes, nanoseconds a byte."""
+        """Per used direction of a shared link: its share of the bytes, nanoseconds per byte."""
         found = []
         for number, link in enumerate(self.plan["cluster"]["shared_links"]):
             for back in (False, True):
@@ -117,44 +117,44 @@ class Replay:
         for word in line.split():
             match = re.fullmatch(r"(\d+)([FIWB])(\d+)", word)
             if not match:
-                raise Wrong(f"{word} is no op")
+                raise Wrong(f"{word} is not an op")
             ops.append((int(match[1]), match[2], int(match[3])))
         return ops
 
     def check_orders(self) -> None:
         if len(self.orders) != len(self.groups):
-            raise Wrong("as many orders as groups are due")
+            raise Wrong("the numbers of orders and groups differ")
         seen = [op for order in self.orders for op in order]
         for g, order in enumerate(self.orders):
             if any(s >= len(self.stages) or self.group[s] != g for s, _, _ in order):
-                raise Wrong("an op is on other devices than its stage")
+                raise Wrong("an op is in the order of another group")
         if len(set(seen)) != len(seen):
-            raise Wrong("an op comes twice")
+            raise Wrong("an op occurs twice")
         due = 0
         for s in range(len(self.stages)):
             for m in range(self.plan["microbatches"]):
                 kinds = {kind for kind in "FIWB" if (s, kind, m) in set(seen)}
                 if kinds not in ({"F", "B"}, {"F", "I", "W"}):
-                    raise Wrong("a gradient is missing, or there twice")
+                    raise Wrong("a gradient is missing or occurs twice")
                 due += len(kinds)
         if due != len(seen):
-            raise Wrong("there are micro-batches too many")
+            raise Wrong("an op has a micro-batch that does not exist")
 
     def message(self, s: int, to: int) -> tuple[int, int, list[Any]]:
-        """Time and latency from a stage to its neighbour, and the links that it holds."""
+        """Time and latency of a message to a neighbouring stage, and the links that it uses."""
         a, b = self.groups[self.group[s]], self.groups[self.group[to]]
         if a == b:
             return 0, 0, []
         rate, latency = self.worst_link(a, b)
         crossed = self.crossings(a, b)
-        # Of a shared link both directions are crossed where its sides are mixed in both groups.
+        # Both directions of a shared link are used if both groups have devices on both of its sides.
         rate = max([rate / (len(a) * len(b))] + [share * each for _, share, each in crossed])
         time = rounded(rate * self.carried(self.first(max(s, to))))
         return time, latency, [("pair", self.group[s], self.group[to])] + [k for k, _, _ in crossed]
 
     def step(self) -> int:
         count, micros = len(self.stages), self.plan["microbatches"]
-        talks = {frozenset((self.group[s], self.group[s + 1])) for s in range(count - 1)}
+        neighbours = {frozenset((self.group[s], self.group[s + 1])) for s in range(count - 1)}
         ready: dict[tuple[int, str, int], int] = {}
         for m in range(micros):
             ready[0, "input", m] = 0
@@ -202,7 +202,7 @@ class Replay:
                 time, latency = self.times[s]["reduce"], 0
                 held: list[Any] = [("reduces", g)]
                 if self.group.count(g) > 1:
-                    for other in {x for pair in talks if g in pair for x in pair} - {g}:
+                    for other in {x for pair in neighbours if g in pair for x in pair} - {g}:
                         held += [("pair", g, other), ("pair", other, g)]
                     held += [k for k, _, _ in self.crossings(self.groups[g], self.groups[g])]
             else:
@@ -216,11 +216,11 @@ class Replay:
             else:
                 ready[to, "input" if what == "there" else "gradient", m] = start + time + latency
         if any(position[g] < len(self.orders[g]) for g in range(len(self.groups))):
-            raise Wrong("the orders wait for each other")
+            raise Wrong("the orders deadlock")
         return end_of_step
 
     def memory(self) -> list[int]:
-        """What a device of each stage holds at most, for all its stages."""
+        """Per stage: the most that one of its devices holds at any time, for all stages on it."""
         held = []
         for g, order in enumerate(self.orders):
             own = [s for s in range(len(self.stages)) if self.group[s] == g]

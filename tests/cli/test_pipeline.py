@@ -100,7 +100,7 @@ def test_stages_and_schedule_can_be_asked_for(weft: Weft, chain: Path) -> None:
     answer = plan(weft, *words)
     assert [len(stage["devices"]) for stage in answer["stages"]] == [1, 1, 1, 1]
     assert answer["schedule"] == "1f1b"
-    # Eleven rounds of 3 ms, and transfers.
+    # Eleven rounds of 3 ms, plus transfers.
     assert answer["step_ms"] == pytest.approx(33.0, abs=0.01)
     assert answer["rivals"]["1f1b"] == pytest.approx(33.0, abs=0.01)
 
@@ -147,7 +147,7 @@ def test_the_same_question_has_the_same_answer(weft: Weft, chain: Path, tmp_path
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_plans_of_others_stand_beside_ours_under_one_simulator(weft: Weft, chain: Path) -> None:
+def test_compare_shows_plans_of_all_planners(weft: Weft, chain: Path) -> None:
     words = ["--cluster", "2 devices, 1000GB/s", "--microbatches", "8"]
     done = weft("pipeline", "compare", chain, *words, "--json")
     assert done.returncode == 0, done.stderr
@@ -155,7 +155,7 @@ def test_plans_of_others_stand_beside_ours_under_one_simulator(weft: Weft, chain
     plans = {plan["name"]: plan for plan in answer["plans"]}
     assert list(plans) == ["weft", "spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto",
                            "interleaved", "zb-v", "dualpipe-v"]  # fmt: skip
-    # Two stages of 6 ms, nine rounds; four of 3 ms in turn halve the bubble.
+    # Two stages of 6 ms take nine rounds; four interleaved stages of 3 ms halve the bubble.
     assert plans["1f1b"]["step_ms"] == pytest.approx(54.0, abs=0.01)
     assert plans["interleaved"]["step_ms"] == pytest.approx(51.0, abs=0.01)
     assert plans["1f1b"]["idle_pct"] == pytest.approx(100 / 9, abs=0.1)
@@ -207,7 +207,7 @@ def test_gantt_draws_one_plan_or_two_on_one_scale(weft: Weft, chain: Path, tmp_p
     assert weft("pipeline", "gantt", chain).returncode == 3
 
 
-def test_time_of_loading_data_is_told_and_can_be_dropped(weft: Weft, tmp_path: Path) -> None:
+def test_time_of_loading_data_is_noted_and_can_be_dropped(weft: Weft, tmp_path: Path) -> None:
     folder = tmp_path / "vgg"
     folder.mkdir()
     graph = folder / "graph.txt"

@@ -26,7 +26,7 @@ def plan(weft: Weft, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_plan_becomes_a_row_a_rank(weft: Weft, plan: Path) -> None:
+def test_a_plan_becomes_one_row_per_rank(weft: Weft, plan: Path) -> None:
     done = weft("pipeline", "export", plan, "--to", "torch-csv")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
@@ -74,7 +74,7 @@ def test_json_tells_times_of_any_plan(weft: Weft) -> None:
 
 
 def test_megatron_says_why_not_and_what_to_do(weft: Weft, tmp_path: Path) -> None:
-    """The first plan of the guide has two stages a device, there and back."""
+    """The first plan of the guide has two stages per device, in a V."""
     asked = [EXAMPLES / "gpt8l.json", "--cluster", "4 devices, 12.5GB/s", "--microbatches", "8"]
     path = tmp_path / "plan.json"
     assert weft("pipeline", *asked, "-o", path).returncode == 0
@@ -137,7 +137,7 @@ def test_families_are_those_that_torch_makes(
     assert done.returncode == 0, done.stderr
 
     def rows(text: str) -> list[list[str]]:
-        """Without idle slots. Gradients of weights at the end of ZB-V have no fixed place."""
+        """Without idle slots; without W in ZB-V, since its last ones have no fixed position."""
         cells = [[cell for cell in line.split(",") if cell] for line in text.splitlines()]
         return [[cell for cell in row if name != "zb-v" or "W" not in cell] for row in cells]
 

@@ -52,7 +52,7 @@ def test_a_table_of_other_ranks_is_named_as_unused(weft: Weft) -> None:
     assert json.loads(done.stdout)["diagnostics"][-1]["id"] == "predict-links-unused"
 
 
-def test_what_torch_would_refuse_is_predicted_and_told(weft: Weft) -> None:
+def test_what_torch_would_refuse_is_predicted_with_a_note(weft: Weft) -> None:
     files = ranks("pp-gpt8l-w2", 2)
     for words, told in ((["1f1b", "1"], True), (["1f1b", "2"], False), (["gpipe", "1"], False)):
         done = weft("pipeline", "predict", *files, "--schedule", words[0], "--microbatches",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random plans against a replay that knows their documented format alone, whole and damaged."""
+"""Random plans, valid and damaged, against a replay that only knows the documented format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEDULES = ["1f1b", "1f1b-2", "pe", "gpipe", "interleaved", "zb-h1", "zb-v", "d
              "zb-auto", "eager"]  # fmt: skip
 PLANNERS = ["spp", "pipedream", "dapple", "gpipe", "1f1b", "zb-h1", "zb-auto", "interleaved",
             "zb-v", "dualpipe-v"]  # fmt: skip
-#: Of the planner's own word, or for people.
+#: Statements of the planner that nothing else shows, and values for people to read.
 FREE = {"profile", "schedule", "no_shorter_one_stage_plan", "lower_bound_ns", "lower_bound_ms", "gap_pct",
         "one_stage_bound_ns", "one_stage_bound_ms", "orders", "pipeline_plan_version",
         "fixed_stages", "most_replicas", "most_chunks", "cluster"}  # fmt: skip
@@ -66,7 +66,7 @@ def some_cluster(dice: random.Random) -> dict[str, Any]:
 
 
 def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
-    """None where there is none, which is told in one sentence."""
+    """None if there is no plan; the command then says so in one sentence."""
     dice = random.Random(seed)
     (folder / "profile.json").write_text(json.dumps(some_layers(dice)))
     (folder / "cluster.json").write_text(json.dumps(some_cluster(dice)))
@@ -91,7 +91,7 @@ def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
         return None
     plan: Plan = json.loads(path.read_text())
     most = max(stage["memory_bytes"] for stage in plan["stages"])
-    if dice.random() < 0.6:  # as tight as still works
+    if dice.random() < 0.6:  # as little memory as still works
         for share in (0.5, 0.7, 0.9, 1):
             if weft(*words, "--device-memory", str(max(1, int(share * most)))).returncode == 0:
                 return json.loads(path.read_text())  # type: ignore[no-any-return]
@@ -99,7 +99,7 @@ def some_plan(weft: Weft, folder: Path, seed: int) -> Plan | None:
 
 
 def false_claims(plan: Plan) -> list[str]:
-    """What a plan says of itself that does not follow from it."""
+    """The fields of a plan that do not follow from its layers, cluster and orders."""
     replay = Replay(plan)
     wrong = [] if replay.step() == plan["step_ns"] else ["step_ns"]
     wrong += [] if plan["step_ms"] == pytest.approx(plan["step_ns"] / 1e6, rel=1e-12) else ["step_ms"]
@@ -124,7 +124,7 @@ def test_plans_are_what_their_format_says(weft: Weft, tmp_path: Path, part: int)
 
 
 def damaged(plan: Plan, dice: random.Random) -> Plan:
-    """One value changed, or one order, and no checksum that would tell."""
+    """A plan with one changed value or order, and without a checksum that would show it."""
     other = copy.deepcopy(plan)
     del other["checksum"]
     if dice.random() < 0.4:
@@ -162,7 +162,7 @@ def numbers(value: Any, top: bool = True) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(100, 900, 100))
-def test_no_damage_that_matters_goes_unseen(weft: Weft, tmp_path: Path, seed: int) -> None:
+def test_every_damage_that_matters_is_found(weft: Weft, tmp_path: Path, seed: int) -> None:
     plans = (some_plan(weft, tmp_path, each) for each in range(seed, seed + 100))
     plan = next(plan for plan in plans if plan is not None)
     dice = random.Random(seed)

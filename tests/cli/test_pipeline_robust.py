@@ -148,7 +148,7 @@ def test_a_plan_that_cannot_be_written_is_shown(weft: Weft, tmp_path: Path) -> N
 
 
 def test_names_are_one_line_of_plain_text(weft: Weft, tmp_path: Path) -> None:
-    """Whatever they hold: a terminal takes no orders from them, a picture is well-formed."""
+    """Names with control characters cannot control the terminal or break the SVG file."""
     name = "a\x1b[31mred\nline\x01<b>&"
     profile, plan, picture = (tmp_path / x for x in ("profile.json", "plan.json", "picture.svg"))
     profile.write_text(json.dumps({**layers(), "name": name}))
@@ -165,7 +165,7 @@ def test_names_are_one_line_of_plain_text(weft: Weft, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("question", ["schedul", "exprot", "gant"])
-def test_a_question_that_is_mistyped_is_suggested(weft: Weft, question: str) -> None:
+def test_a_mistyped_sub_verb_is_suggested(weft: Weft, question: str) -> None:
     done = weft("pipeline", question, "file.json")
     assert done.returncode == 2 and "did you mean" in done.stderr
 
@@ -297,7 +297,7 @@ def start(*words: str | Path) -> subprocess.Popen[bytes]:
 
 
 def hard_questions(folder: Path) -> list[list[str | Path]]:
-    """Each takes far longer than the test waits."""
+    """Questions that each take far longer than the test waits."""
     profile = {"layers": [
         {"id": str(i), "forward_ms": 1 + i * 37 % 11, "backward_ms": 2 + i * 23 % 13,
          "activation_bytes": 10**6 * (1 + i % 7), "parameter_bytes": 10**7} for i in range(1000)
@@ -339,7 +339,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, question: int
     ],
 )
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]) -> None:
-    """More than a pipe holds, of which nothing is read."""
+    """The output is larger than a pipe can hold, and the reader closes after one byte."""
     case = {"P": 4, "M": 800, "f": 5, "b": 6, "w": 4, "c": 1}
     (tmp_path / "instances.json").write_text(json.dumps({"instances": [case] * 4}))
     asked: list[str | Path] = [tmp_path / w if w == "instances.json" else w for w in words]
@@ -367,7 +367,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["p.json", "--schedule", "zb-w"], "--schedule of planning: 'zb-w' is none of"),
     ],
 )
-def test_a_flag_that_would_be_passed_over_is_refused(
+def test_a_flag_that_would_have_no_effect_is_refused(
     weft: Weft, words: list[str], says: str
 ) -> None:
     done = weft("pipeline", *words)
@@ -375,8 +375,8 @@ def test_a_flag_that_would_be_passed_over_is_refused(
     assert done.stdout == "" and done.stderr.count("\n") == 1
 
 
-def test_memory_that_nobody_tells_is_told(weft: Weft, tmp_path: Path) -> None:
-    """Asked to keep to the memory of devices, one has to know it."""
+def test_unknown_memory_is_noted(weft: Weft, tmp_path: Path) -> None:
+    """--memory cannot limit devices whose memory the cluster does not give."""
     file = tmp_path / "profile.json"
     file.write_text(json.dumps(layers(parameter_bytes=10**6)))
     unknown = weft("pipeline", file, *CLUSTER, "--memory", "--json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft pipeline schedule`: files of instances, proofs, pictures; a checker outside of Weft."""
+"""`weft pipeline schedule`: files of instances, proofs and drawings, with a checker of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(path: Path, instances: Any) -> Path:
 
 
 def replay(case: dict[str, Any], orders: list[list[str]]) -> int:
-    """When the last op ends, by the rules of the file; fails where memory or an order break."""
+    """When the last op ends; fails if an order breaks a dependency or the memory limit."""
     stages, count = case["P"], case["M"]
     latency: int = case["c"] if "c" in case else case["comm"]
     time = {"F": case["f"], "I": case["b"], "W": case["w"]}
@@ -113,7 +113,7 @@ def test_what_cannot_be_scheduled_is_said_in_one_sentence(
 def test_a_pipeline_without_a_schedule_leaves_the_others_theirs(
     weft: Weft, tmp_path: Path
 ) -> None:
-    # Both stages of the device fit alone, but not one micro-batch through both.
+    # Each stage of the device fits alone, but one micro-batch does not fit through both.
     both = {"P": 2, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "device": [0, 0], "mem_f": 2,
             "mem_b": 0, "mem_w": -2, "max_mem": 3}  # fmt: skip
     file = write(tmp_path / "some.json", [SMALL, {**SMALL, "cap_F": 0}, both, NAMED])
