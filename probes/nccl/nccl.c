@@ -143,29 +143,24 @@ static void record_communicator(struct communicator* c, int64_t now) {
 
 static uint64_t number_of(const void* handle) { return (uint64_t)(uintptr_t)handle; }
 
-/* Begins the record of an event and sets its handle. Returns false, and sets the handle to NULL, if
- * the event is not recorded. */
-static bool open_event(struct weft_fields* fields, struct communicator* c, void** handle,
-                       uint64_t mask, const void* parent) {
-  *handle = NULL;
-  if (!weft_log_recording() || c == NULL || mask == 0 || mask >= 1u << kKinds) return false;
-  const uint64_t number = atomic_fetch_add_explicit(&events, 1, memory_order_relaxed) + 1;
-  *handle = (void*)(uintptr_t)number;
-  weft_fields_init(fields);
-  weft_put(fields, number);
-  weft_put(fields, (uint64_t)__builtin_ctzll(mask));
-  weft_put(fields, number_of(parent));
-  weft_put(fields, c->number);
-  return true;
-}
+/* NCCL writes the kind of an event as a mask with one bit. -1 if no bit is set. */
+static int kind_of(uint64_t mask) { return mask == 0 ? -1 : __builtin_ctzll(mask); }
 
-/* Writes the record that open_event() began. */
-static int close_event(struct weft_fields* fields, struct communicator* c) {
-  const int64_t now = weft_now();
-  record_communicator(c, now);
-  weft_log_append(WEFT_RECORD_NCCL_START, now, fields);
-  return 0;
-}
+/* An event in a form that all versions of the interface share. The pointers lead into NCCL's
+ * descriptor; only the member that belongs to the kind of the event may be read. */
+struct event {
+  uint64_t mask; /* 1 << kind */
+  const void* parent;
+  const struct nccl_coll* coll; /* also of collectives by copy engines */
+  const struct nccl_p2p* p2p;
+  const struct nccl_proxy_op* proxy_op;
+  const struct nccl_proxy_step* proxy_step;
+  const struct nccl_kernel_channel* kernel_channel;
+  /* Of API calls. */
+  const char *function, *type;
+  size_t count;
+  const void* stream; /* also of launches */
+};
 
 /* `by_copies` means that copy engines execute the collective. Its descriptor lacks channels,
  * algorithm and protocol, so these members must not be read. */
@@ -180,13 +175,12 @@ static void put_coll(struct weft_fields* fields, const struct nccl_coll* coll, b
   weft_put_text(fields, by_copies ? "" : coll->protocol);
 }
 
-static void put_p2p(struct weft_fields* fields, const char* function, const char* type,
-                    size_t count, int peer, int channels) {
-  weft_put_text(fields, function);
-  weft_put_text(fields, type);
-  weft_put(fields, count);
-  weft_put_signed(fields, peer);
-  weft_put(fields, (uint64_t)channels);
+static void put_p2p(struct weft_fields* fields, const struct nccl_p2p* p2p) {
+  weft_put_text(fields, p2p->function);
+  weft_put_text(fields, p2p->type);
+  weft_put(fields, p2p->count);
+  weft_put_signed(fields, p2p->peer);
+  weft_put(fields, p2p->channels);
 }
 
 static void put_proxy_op(struct weft_fields* fields, const struct nccl_proxy_op* op) {
@@ -198,126 +192,158 @@ static void put_proxy_op(struct weft_fields* fields, const struct nccl_proxy_op*
   weft_put(fields, op->is_send ? 1 : 0);
 }
 
-/* NCCL's proxy thread may work for another process of the node. Then the parent handle is a number
- * of that process, which means nothing in this log. */
-static const void* parent_of_op(const void* parent, const struct nccl_proxy_op* op) {
-  return op->process == getpid() ? parent : NULL;
-}
-
-static void put_kernel_channel(struct weft_fields* fields, uint8_t channel, uint64_t gpu_time) {
-  weft_put(fields, channel);
-  weft_put(fields, gpu_time);
-}
-
-static void put_api(struct weft_fields* fields, const char* function, const char* type,
-                    size_t count, const void* stream) {
-  weft_put_text(fields, function);
-  weft_put_text(fields, type);
-  weft_put(fields, count);
-  weft_put(fields, number_of(stream));
-}
-
-static int start_v3(void* context, void** handle, struct nccl_event_v3* e) {
-  struct communicator* c = context;
-  struct weft_fields fields;
-  const bool is_op = e->kind == 1 << kProxyOp;
-  const void* parent = is_op ? parent_of_op(e->parent, &e->proxy_op) : e->parent;
-  if (!open_event(&fields, c, handle, e->kind, parent)) return 0;
-  /* In v3, init() gets no data about the communicator. Its id and our rank in it come with the
-   * events of collectives and messages; its size stays unknown. */
-  const bool coll = e->kind == 1 << kColl;
-  if (coll || e->kind == 1 << kP2p) {
-    if (!atomic_load(&c->recorded)) {
-      c->id = coll ? e->coll.communicator : e->p2p.communicator;
-      c->rank = e->rank;
-    }
-  }
-  switch (__builtin_ctz(e->kind)) {
-    case kColl: {
-      const struct nccl_coll_v3* o = &e->coll;
-      const struct nccl_coll same = {o->sequence, o->function,  NULL,       NULL,
-                                     o->count,    o->root,      o->type,    o->channels,
-                                     o->warps,    o->algorithm, o->protocol};
-      put_coll(&fields, &same, false);
+/* Appends the fields that depend on the kind. The order is that of docs/formats/log.md. Kinds that
+ * are not listed, such as groups, have no fields of their own. */
+static void put_details(struct weft_fields* fields, const struct event* e) {
+  const int kind = kind_of(e->mask);
+  switch (kind) {
+    case kColl:
+    case kCeColl:
+      put_coll(fields, e->coll, kind == kCeColl);
       break;
-    }
     case kP2p:
-      put_p2p(&fields, e->p2p.function, e->p2p.type, e->p2p.count, e->p2p.peer, 0);
+      put_p2p(fields, e->p2p);
       break;
     case kProxyOp:
-      put_proxy_op(&fields, &e->proxy_op);
+      put_proxy_op(fields, e->proxy_op);
       break;
     case kProxyStep:
-      weft_put_signed(&fields, e->proxy_step.step);
+      weft_put_signed(fields, e->proxy_step->step);
       break;
     case kKernelCh:
-      put_kernel_channel(&fields, e->kernel_channel.channel, 0);
+      weft_put(fields, e->kernel_channel->channel);
+      weft_put(fields, e->kernel_channel->gpu_time);
+      break;
+    case kCollApi:
+    case kP2pApi:
+      weft_put_text(fields, e->function);
+      weft_put_text(fields, e->type);
+      weft_put(fields, e->count);
+      weft_put(fields, number_of(e->stream));
+      break;
+    case kKernelLaunch:
+      weft_put(fields, number_of(e->stream));
       break;
   }
-  return close_event(&fields, c);
+}
+
+/* NCCL's proxy thread may work for another process of the node. Then the parent handle is a number
+ * of that process, which means nothing in this log. */
+static const void* parent_in_this_process(const struct event* e) {
+  const bool foreign = kind_of(e->mask) == kProxyOp && e->proxy_op->process != getpid();
+  return foreign ? NULL : e->parent;
+}
+
+/* Whether events of the communicator with this mask are recorded now. */
+static bool recorded_now(const struct communicator* c, uint64_t mask) {
+  return weft_log_recording() && c != NULL && mask != 0 && mask < 1u << kKinds;
+}
+
+/* Records the start of an event and sets its handle. The handle is NULL if the event is not
+ * recorded, so that stop() and state() ignore it too. Always returns 0 (success). */
+static int start(struct communicator* c, void** handle, const struct event* e) {
+  *handle = NULL;
+  if (!recorded_now(c, e->mask)) return 0;
+  const uint64_t number = atomic_fetch_add_explicit(&events, 1, memory_order_relaxed) + 1;
+  *handle = (void*)(uintptr_t)number;
+  struct weft_fields fields;
+  weft_fields_init(&fields);
+  weft_put(&fields, number);
+  weft_put(&fields, (uint64_t)kind_of(e->mask));
+  weft_put(&fields, number_of(parent_in_this_process(e)));
+  weft_put(&fields, c->number);
+  put_details(&fields, e);
+  const int64_t now = weft_now();
+  record_communicator(c, now);
+  weft_log_append(WEFT_RECORD_NCCL_START, now, &fields);
+  return 0;
+}
+
+/* In v3, init() gets no data about the communicator. Its id and our rank in it come with the events
+ * of collectives and messages; its size stays unknown. */
+static void learn_communicator(struct communicator* c, const struct nccl_event_v3* e) {
+  const bool coll = kind_of(e->kind) == kColl;
+  if (!coll && kind_of(e->kind) != kP2p) return;
+  if (!recorded_now(c, e->kind) || atomic_load(&c->recorded)) return;
+  c->id = coll ? e->coll.communicator : e->p2p.communicator;
+  c->rank = e->rank;
+}
+
+/* The descriptors of v3 have other layouts, so their members are copied. */
+static int start_v3(void* context, void** handle, struct nccl_event_v3* e) {
+  struct nccl_coll coll;
+  struct nccl_p2p p2p;
+  struct nccl_kernel_channel channel;
+  struct event event = {.mask = e->kind, .parent = e->parent};
+  learn_communicator(context, e);
+  switch (kind_of(e->kind)) {
+    case kColl:
+      coll = (struct nccl_coll){.sequence = e->coll.sequence,
+                                .function = e->coll.function,
+                                .count = e->coll.count,
+                                .root = e->coll.root,
+                                .type = e->coll.type,
+                                .channels = e->coll.channels,
+                                .algorithm = e->coll.algorithm,
+                                .protocol = e->coll.protocol};
+      event.coll = &coll;
+      break;
+    case kP2p:
+      p2p = (struct nccl_p2p){.function = e->p2p.function,
+                              .type = e->p2p.type,
+                              .count = e->p2p.count,
+                              .peer = e->p2p.peer};
+      event.p2p = &p2p;
+      break;
+    case kKernelCh:
+      channel = (struct nccl_kernel_channel){.channel = e->kernel_channel.channel};
+      event.kernel_channel = &channel;
+      break;
+    default:
+      event.proxy_op = &e->proxy_op;
+      event.proxy_step = &e->proxy_step;
+  }
+  return start(context, handle, &event);
 }
 
 static int start_v4(void* context, void** handle, struct nccl_event_v4* e) {
-  struct communicator* c = context;
-  struct weft_fields fields;
-  const bool is_op = e->kind == 1 << kProxyOp;
-  const void* parent = is_op ? parent_of_op(e->parent, &e->proxy_op) : e->parent;
-  if (!open_event(&fields, c, handle, e->kind, parent)) return 0;
-  switch (__builtin_ctz(e->kind)) {
-    case kColl:
-      put_coll(&fields, &e->coll, false);
-      break;
-    case kP2p:
-      put_p2p(&fields, e->p2p.function, e->p2p.type, e->p2p.count, e->p2p.peer, e->p2p.channels);
-      break;
-    case kProxyOp:
-      put_proxy_op(&fields, &e->proxy_op);
-      break;
-    case kProxyStep:
-      weft_put_signed(&fields, e->proxy_step.step);
-      break;
-    case kKernelCh:
-      put_kernel_channel(&fields, e->kernel_channel.channel, e->kernel_channel.gpu_time);
-      break;
-  }
-  return close_event(&fields, c);
+  const struct event event = {.mask = e->kind,
+                              .parent = e->parent,
+                              .coll = &e->coll,
+                              .p2p = &e->p2p,
+                              .proxy_op = &e->proxy_op,
+                              .proxy_step = &e->proxy_step,
+                              .kernel_channel = &e->kernel_channel};
+  return start(context, handle, &event);
 }
 
+/* Also v6, whose descriptors have the same layout. */
 static int start_v5(void* context, void** handle, struct nccl_event_v5* e) {
-  struct communicator* c = context;
-  struct weft_fields fields;
-  const bool is_op = e->kind == 1 << kProxyOp;
-  const void* parent = is_op ? parent_of_op(e->parent, &e->proxy_op) : e->parent;
-  if (!open_event(&fields, c, handle, e->kind, parent)) return 0;
-  switch (__builtin_ctzll(e->kind)) {
-    case kColl:
-    case kCeColl:
-      put_coll(&fields, &e->coll, e->kind == 1 << kCeColl);
-      break;
-    case kP2p:
-      put_p2p(&fields, e->p2p.function, e->p2p.type, e->p2p.count, e->p2p.peer, e->p2p.channels);
-      break;
-    case kProxyOp:
-      put_proxy_op(&fields, &e->proxy_op);
-      break;
-    case kProxyStep:
-      weft_put_signed(&fields, e->proxy_step.step);
-      break;
-    case kKernelCh:
-      put_kernel_channel(&fields, e->kernel_channel.channel, e->kernel_channel.gpu_time);
-      break;
+  struct event event = {.mask = e->kind,
+                        .parent = e->parent,
+                        .coll = &e->coll,
+                        .p2p = &e->p2p,
+                        .proxy_op = &e->proxy_op,
+                        .proxy_step = &e->proxy_step,
+                        .kernel_channel = &e->kernel_channel};
+  switch (kind_of(e->kind)) {
     case kCollApi:
-      put_api(&fields, e->coll_api.function, e->coll_api.type, e->coll_api.count,
-              e->coll_api.stream);
+      event.function = e->coll_api.function;
+      event.type = e->coll_api.type;
+      event.count = e->coll_api.count;
+      event.stream = e->coll_api.stream;
       break;
     case kP2pApi:
-      put_api(&fields, e->p2p_api.function, e->p2p_api.type, e->p2p_api.count, e->p2p_api.stream);
+      event.function = e->p2p_api.function;
+      event.type = e->p2p_api.type;
+      event.count = e->p2p_api.count;
+      event.stream = e->p2p_api.stream;
       break;
     case kKernelLaunch:
-      weft_put(&fields, number_of(e->launch.stream));
+      event.stream = e->launch.stream;
       break;
   }
-  return close_event(&fields, c);
+  return start(context, handle, &event);
 }
 
 static int stop(void* handle) {
