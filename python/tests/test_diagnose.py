@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run.diagnose and weft.diff give what the commands give, as objects."""
+"""Run.diagnose and weft.diff return the results of the commands as objects."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_path_and_collectives_are_objects(diagnosis: weft.Diagnosis) -> None:
     assert all(each.skew_ms >= 0 and each.transfer_ms >= 0 for each in diagnosis.collectives)
 
 
-def test_it_prints_well(diagnosis: weft.Diagnosis) -> None:
+def test_diagnosis_prints_its_verdict_and_findings(diagnosis: weft.Diagnosis) -> None:
     assert diagnosis.verdict in repr(diagnosis) and len(repr(diagnosis)) < 300
     lines = str(diagnosis).splitlines()
     assert len(lines) == 1 + len(diagnosis.findings)
@@ -82,7 +82,7 @@ def test_a_run_does_not_differ_from_itself(run: weft.Run) -> None:
     assert "compute" in str(comparison) and "compute" in comparison._repr_html_()
 
 
-def test_paths_will_do(run: weft.Run) -> None:
+def test_diff_accepts_paths(run: weft.Run) -> None:
     comparison = weft.diff(EXAMPLE, str(EXAMPLE))
     assert comparison.before.label == run.label and comparison.after.ranks == 4
     assert comparison.to_json() == printed("diff", "--json", EXAMPLE, EXAMPLE)
@@ -90,7 +90,7 @@ def test_paths_will_do(run: weft.Run) -> None:
         run.diff("/does/not/exist")
 
 
-def test_predictions_are_held_against_what_came(run: weft.Run) -> None:
+def test_predictions_are_compared_with_the_later_run(run: weft.Run) -> None:
     comparison = run.diff(run, what_if="comm=off", links=EXAMPLE / "allreduce-w4.json")
     assert comparison.without_profiler and comparison.change > 0.05
     assert comparison.before.label.endswith("with comm=off")
@@ -99,7 +99,7 @@ def test_predictions_are_held_against_what_came(run: weft.Run) -> None:
         run.diff(run, what_if="comm=of")
 
 
-def test_plans_are_held_against_what_came(run: weft.Run, tmp_path: Path) -> None:
+def test_plans_are_compared_with_the_later_run(run: weft.Run, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     printed("replay", EXAMPLE, "--what-if", "comm=off", "-o", plan)
     comparison = weft.diff(plan, run)
@@ -113,7 +113,7 @@ def test_plans_are_held_against_what_came(run: weft.Run, tmp_path: Path) -> None
     assert caught.value.file == str(plan)
 
 
-def test_other_threads_run_meanwhile() -> None:
+def test_other_threads_run_during_a_diagnosis() -> None:
     ticks = 0
     done = threading.Event()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree without the compiled part says so in one sentence."""
+"""Importing weft without its compiled part raises an error that says what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "weft"
         ("_core.abi3.so", "_core.abi3.so: "),
     ],
 )
-def test_a_tree_that_is_not_built_says_so(
+def test_a_source_tree_that_is_not_built_says_so(
     tmp_path: Path, module: str, file: str | None, says: str
 ) -> None:
     compiled = shutil.ignore_patterns("_core*", "__pycache__")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory for arrays of JAX, which needs no JAX itself."""
+"""Tests the memory pool for JAX arrays. The pool itself does not need JAX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def address(array: Any) -> int:
 
 @pytest.mark.parametrize("size", [0, 1, 100, 70_000, 3 << 20])
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex64", "bool"])
-def test_arrays_begin_where_jax_takes_them_over(size: int, dtype: str) -> None:
+def test_arrays_are_aligned_so_that_jax_adopts_them(size: int, dtype: str) -> None:
     kind = np.dtype(dtype)
     array = memory.empty((size,), kind)
     assert array.shape == (size,) and array.dtype == kind
@@ -40,7 +40,7 @@ def test_arrays_have_the_shape_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("size", [100_000, 1 << 17, (2 << 20) + 1, 4 << 20, 7_077_888])
-def test_what_died_is_used_again(size: int) -> None:
+def test_memory_of_freed_arrays_is_reused(size: int) -> None:
     first = memory.empty((size,), np.dtype("uint8"))
     place = address(first)
     del first
@@ -48,7 +48,7 @@ def test_what_died_is_used_again(size: int) -> None:
     assert address(memory.empty((size,), np.dtype("uint8"))) == place
 
 
-def test_what_is_referred_to_is_not_given_out_again() -> None:
+def test_memory_in_use_is_not_given_out_again() -> None:
     first = memory.empty((4 << 20,), np.dtype("uint8"))
     first[:] = 7
     view = first[10:20]
@@ -59,7 +59,7 @@ def test_what_is_referred_to_is_not_given_out_again() -> None:
     assert (view == 7).all()
 
 
-def test_no_more_is_kept_than_the_limit(pool: memory.Pool) -> None:
+def test_pool_keeps_at_most_its_limit(pool: memory.Pool) -> None:
     arrays = [memory.empty((6 << 20,), np.dtype("uint8")) for _ in range(5)]
     places = {address(array) for array in arrays}
     del arrays
@@ -69,7 +69,7 @@ def test_no_more_is_kept_than_the_limit(pool: memory.Pool) -> None:
     assert pool.kept() == 0, "two of six megabytes fit into sixteen"
 
 
-def test_small_arrays_do_not_take_large_memory(pool: memory.Pool) -> None:
+def test_small_arrays_do_not_get_large_blocks(pool: memory.Pool) -> None:
     large = memory.empty((8 << 20,), np.dtype("uint8"))
     del large
     gc.collect()

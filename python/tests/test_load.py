@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package reads what the command reads, without copying and without holding the GIL."""
+"""weft.load reads what the command reads, without copying and without holding the GIL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conftest import trace_text
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resnet50-w4"
 
 
-def test_run_says_who_took_part() -> None:
+def test_run_lists_its_ranks() -> None:
     run = weft.load(EXAMPLE)
     assert run.world == 4
     assert [rank.rank for rank in run.ranks] == [0, 1, 2, 3]
@@ -28,13 +28,13 @@ def test_run_says_who_took_part() -> None:
     assert run.ranks[0].devices == ["NVIDIA H200"]
 
 
-def test_paths_may_be_many() -> None:
+def test_several_paths_can_be_given() -> None:
     files = sorted(EXAMPLE.glob("resnet50-w4-r*.json.gz"))
     assert [r.rank for r in weft.load(files[:2]).ranks] == [0, 1]
     assert [r.rank for r in weft.load(str(EXAMPLE / "*-r3.json.gz")).ranks] == [3]
 
 
-def test_events_are_columns_of_one_length() -> None:
+def test_event_columns_have_equal_length() -> None:
     run = weft.load(EXAMPLE)
     assert list(run.events) == [0, 1, 2, 3]
     events = run.events[0]
@@ -63,13 +63,13 @@ def test_columns_are_views_that_outlive_the_run() -> None:
     assert int(start.sum()) == total
 
 
-def test_steps_lie_in_order() -> None:
+def test_steps_are_in_order_of_time() -> None:
     for rank in weft.load(EXAMPLE).ranks:
         assert [step.number for step in rank.steps] == sorted(s.number for s in rank.steps)
         assert all(step.start < step.end for step in rank.steps)
 
 
-def test_errors_have_a_tree() -> None:
+def test_errors_have_a_common_base_class() -> None:
     assert issubclass(weft.NotFound, weft.BadInput)
     assert issubclass(weft.BadInput, weft.WeftError)
     assert not issubclass(weft.InternalError, weft.WeftError)
@@ -85,7 +85,7 @@ def test_bad_input_names_the_file(tmp_path: Path) -> None:
     assert caught.value.file == str(bad)
 
 
-def test_strict_refuses_a_cut_file(tmp_path: Path) -> None:
+def test_strict_refuses_a_truncated_file(tmp_path: Path) -> None:
     cut = tmp_path / "cut.json.gz"
     cut.write_bytes((EXAMPLE / "resnet50-w4-r0.json.gz").read_bytes()[:300_000])
     run = weft.load(cut)
@@ -95,7 +95,7 @@ def test_strict_refuses_a_cut_file(tmp_path: Path) -> None:
         weft.load(cut, strict=True)
 
 
-def test_several_runs_ask_for_a_choice(tmp_path: Path) -> None:
+def test_several_runs_need_a_choice(tmp_path: Path) -> None:
     for name, year in (("before", "17"), ("after", "18")):
         (tmp_path / name).mkdir()
         text = trace_text(0, 1).replace('Nanoseconds": 17', f'Nanoseconds": {year}')
@@ -107,7 +107,7 @@ def test_several_runs_ask_for_a_choice(tmp_path: Path) -> None:
     assert "after" in weft.load(folders, run=2).ranks[0].file
 
 
-def test_other_threads_run_meanwhile(large: Path) -> None:
+def test_other_threads_run_during_a_load(large: Path) -> None:
     ticks = 0
     done = threading.Event()
 
@@ -142,7 +142,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_ctrl_c_ends_a_load(large: Path) -> None:
     script = (
         "import sys, threading, os, signal, time, weft\n"
-        # Shells have what they start in the background ignore it.
+        # Shells make background processes ignore SIGINT.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
@@ -154,7 +154,7 @@ def test_ctrl_c_ends_a_load(large: Path) -> None:
     assert done.returncode == 42
 
 
-def test_installed_command_is_the_same_version() -> None:
+def test_installed_command_has_the_same_version() -> None:
     command = Path(sys.executable).with_name("weft")
     done = subprocess.run([str(command), "--version"], capture_output=True, text=True)
     assert done.stdout == f"weft {weft.__version__}\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run.memory: memory over time as NumPy columns, with the peak named."""
+"""Run.memory returns memory use over time as NumPy columns, with its peak."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def run() -> weft.Run:
 
 
 def allocated(total: bool) -> str:
-    """Two allocations and a free within the first step, 5, the second of them within aten::mm."""
+    """A trace with two allocations and a free in its first step (step 5). The second allocation is
+    within aten::mm."""
     trace = json.loads(trace_text(0, 1))
     for at, change, level in ((1_000_005, 100, 1100), (1_000_030, 50, 1150), (1_000_200, -100, 1050)):
         args: dict[str, Any] = {"Device Type": 1, "Device Id": 0, "Addr": 1, "Bytes": change}
@@ -36,7 +37,7 @@ def allocated(total: bool) -> str:
     return json.dumps(trace)
 
 
-def test_one_curve_a_rank_and_device(run: weft.Run) -> None:
+def test_there_is_one_curve_per_rank_and_device(run: weft.Run) -> None:
     curves = run.memory()
     assert [(curve.rank, curve.device) for curve in curves] == [(0, 0), (1, 0), (2, 0), (3, 0)]
     (only,) = run.memory(rank=2)
@@ -46,7 +47,7 @@ def test_one_curve_a_rank_and_device(run: weft.Run) -> None:
         run.memory(rank=9)
 
 
-def test_columns_belong_together(run: weft.Run) -> None:
+def test_columns_have_equal_length(run: weft.Run) -> None:
     for curve in run.memory():
         assert curve.time.dtype == curve.bytes.dtype == np.int64
         assert len(curve.time) == len(curve.bytes) > 100
@@ -57,7 +58,7 @@ def test_columns_belong_together(run: weft.Run) -> None:
         assert curve.peak.time == curve.time[highest]
 
 
-def test_peak_lies_in_its_step_and_op(run: weft.Run) -> None:
+def test_peak_names_its_step_and_op(run: weft.Run) -> None:
     for rank, curve in zip(run.ranks, run.memory()):
         assert curve.source == "estimated"
         (step,) = (step for step in rank.steps if step.number == curve.peak.step)
@@ -69,7 +70,7 @@ def test_peak_lies_in_its_step_and_op(run: weft.Run) -> None:
         assert curve.peak.op in {events.names[i] for i in events.name[running]}
 
 
-def test_replay_tells_the_same_peak(run: weft.Run) -> None:
+def test_replay_reports_the_same_peak(run: weft.Run) -> None:
     curve = run.memory(rank=0)[0]
     told = run.replay("comm=off").ranks[0].memory_peak
     assert told is not None

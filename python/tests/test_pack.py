@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed files from Python: written, and read as if they were the recording."""
+"""weft.pack writes packed files, which weft.load reads like the recording."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_packed_files_read_like_the_recording(tmp_path: Path) -> None:
     assert packed.replay().predicted_step_ms == original.replay().predicted_step_ms
 
 
-def test_one_rank_goes_into_a_file(tmp_path: Path) -> None:
+def test_one_rank_can_be_packed_into_a_named_file(tmp_path: Path) -> None:
     (path,) = weft.pack([EXAMPLE / "rank1.json.gz"], tmp_path / "one.weft")
     assert weft.load(path).ranks[0].rank == 1
     with pytest.raises(weft.UsageError, match="pass a folder"):
         weft.pack(EXAMPLE, tmp_path / "two.weft")
 
 
-def test_processes_divide_a_job(tmp_path: Path) -> None:
+def test_processes_can_divide_a_job(tmp_path: Path) -> None:
     shares = [weft.pack(EXAMPLE, tmp_path, share=(i, 3)) for i in range(3)]
     assert [len(share) for share in shares] == [1, 1, 0]
     with pytest.raises(weft.UsageError):

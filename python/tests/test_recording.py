@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How steps are found from calls, without any framework."""
+"""Tests how Rounds finds steps from calls, without any framework."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft._recording.settings import parse_steps
 
 
 def ended(calls: str) -> str:
-    """Each call by a letter; a digit behind it where it ended the step of that number."""
+    """The calls, one letter each. A call that ends a step is followed by the number of the step."""
     rounds = Rounds()
     out = ""
     for call in calls:
@@ -27,11 +27,11 @@ def test_the_last_of_several_ends_the_step_once_it_is_known() -> None:
     assert ended("abcabcabcabc") == "a0bca1bcabc2abc3"
 
 
-def test_one_that_is_called_now_and_then_ends_nothing() -> None:
+def test_a_callable_that_is_called_rarely_ends_no_step() -> None:
     assert ended("aaaabaaaaab") == "a0a1a2a3ba4a5a6a7a8b"
 
 
-def test_what_is_called_once_before_training_counts_for_nothing() -> None:
+def test_a_call_before_training_has_no_effect() -> None:
     assert ended("iaaaa") == "i0aaa2a3"
 
 
@@ -44,6 +44,6 @@ def test_a_new_optimizer_takes_over_when_it_was_called_more_often() -> None:
 
 
 @pytest.mark.parametrize("text", ["0..3", "5..4", "x", ""])
-def test_steps_that_cannot_be_are_refused(text: str) -> None:
+def test_impossible_steps_are_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_steps(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run.replay gives what the command gives, as objects."""
+"""Run.replay returns the result of the command as objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_same_answer_as_the_command(run: weft.Run) -> None:
     assert run.replay("ddp.bucket_mb=5", links=LINKS).to_dict() == printed
 
 
-def test_result_has_the_words_of_the_json(run: weft.Run) -> None:
+def test_result_has_the_field_names_of_the_json(run: weft.Run) -> None:
     result = run.replay(["network.bandwidth=2x", "compute=1.5x"], links=[str(LINKS)])
     assert isinstance(result, weft.Replay)
     assert result.what_if == ["network.bandwidth=2x", "compute=1.5x"]
@@ -48,7 +48,7 @@ def test_result_has_the_words_of_the_json(run: weft.Run) -> None:
         assert hasattr(result, name)
 
 
-def test_without_questions_those_worth_knowing_are_answered(run: weft.Run) -> None:
+def test_without_what_ifs_weft_answers_some_of_its_own_choice(run: weft.Run) -> None:
     result = run.replay(links=LINKS)
     assert {"comm=off", "ddp.bucket_mb=25"} <= {answer.what_if for answer in result.worth_knowing}
     assert sum(answer.best for answer in result.worth_knowing) == 1
@@ -68,7 +68,7 @@ def test_events_stay_as_recorded(run: weft.Run) -> None:
     assert (start == before).all(), "aligning clocks works on a copy"
 
 
-def test_refusals_say_what_can_be_asked(run: weft.Run) -> None:
+def test_errors_list_the_possible_what_ifs(run: weft.Run) -> None:
     with pytest.raises(weft.UsageError, match="this recording can answer: .*ddp.bucket_mb"):
         run.replay("network.speed=2x")
     with pytest.raises(weft.UsageError, match="step 99 is not in this recording"):
@@ -84,7 +84,7 @@ def test_notebooks_show_a_table(run: weft.Run) -> None:
     assert "predicted" in repr(result) and "comm=off" in repr(result)
 
 
-def test_other_threads_run_meanwhile() -> None:
+def test_other_threads_run_during_a_replay() -> None:
     ticks = 0
     done = threading.Event()
 
@@ -102,7 +102,7 @@ def test_other_threads_run_meanwhile() -> None:
     assert ticks >= 5
 
 
-def test_threads_may_ask_at_once() -> None:
+def test_several_threads_can_replay_at_once() -> None:
     fresh = weft.load(EXAMPLE)
     steps: dict[str, float] = {}
 

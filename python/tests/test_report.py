@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run.report and what notebooks show."""
+"""Run.report, and what notebooks show of runs and reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run() -> weft.Run:
     return weft.load(EXAMPLE)
 
 
-def test_the_page_is_whole_and_can_be_saved(run: weft.Run, tmp_path: Path) -> None:
+def test_the_page_is_complete_and_can_be_saved(run: weft.Run, tmp_path: Path) -> None:
     report = run.report()
     assert report.label == "resnet50-w4"
     assert report.verdict.startswith("step ")
@@ -37,7 +37,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(run: weft.Run) -> None:
     assert html.unescape(content) == report.html
 
 
-def test_a_notebook_shows_a_run_in_a_few_lines(run: weft.Run) -> None:
+def test_a_notebook_shows_a_summary_of_a_run(run: weft.Run) -> None:
     small = run._repr_html_()
     assert small is not None
     assert run.report().verdict in html.unescape(small)

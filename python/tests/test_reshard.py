@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans and programs of redistributions, carried out by NumPy and by the library."""
+"""Makes plans and programs of redistributions, and runs them with NumPy and with the library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def address(memory: Array) -> int:
 
 
 def post(programs: list[ReshardProgram], buffers: list[list[Array]]) -> None:
-    """Runs the programs of all devices as a transport would, one device after the other."""
+    """Run the programs of all devices as a transport would, one device after the other."""
     memory = [
         program.at([address(buffer) for buffer in buffers[device]])
         for device, program in enumerate(programs)
@@ -65,13 +65,13 @@ def programs_of(*plans: ReshardPlan, budget: int = 0) -> list[ReshardProgram]:
     return [_core.reshard_program(plans, device, budget) for device in plans[0].devices]
 
 
-def test_a_plan_tells_its_steps_bytes_and_time() -> None:
+def test_a_plan_has_steps_bytes_and_time() -> None:
     made = plan([1024, 4096], on_mesh(["x", "y"], []), on_mesh([], ["x", "y"]))
     assert made.devices == [0, 1, 2, 3]
     assert made.steps == [("all_to_all", 3 << 20)]
     assert made.received == 3 << 20
     assert made.peak == 4 << 20
-    # 10 us to start, and 3 MiB at 25 GB/s.
+    # 10 us to start, plus the time of 3 MiB at 25 GB/s.
     assert made.time_us == pytest.approx(10 + 3 * 2**20 / 25e3)
     slower = plan(
         [1024, 4096], on_mesh(["x", "y"], []), on_mesh([], ["x", "y"]), link="10us,5GB/s"
@@ -93,12 +93,12 @@ def test_shards_become_columns(budget: int, whole_process: bool) -> None:
         _core.reshard_run_all(programs, ends)
     else:
         post(programs, buffers)
-    # torch cuts 5 into 3 and 2, then each in two.
+    # torch divides 5 rows into 3 and 2, and then each of these in two.
     for device, (low, high) in enumerate([(0, 2), (2, 3), (3, 4), (4, 5)]):
         assert np.array_equal(buffers[device][1], whole[:, low:high].ravel())
 
 
-def test_neighbours_share_memory_and_see_who_is_missing() -> None:
+def test_shared_memory_names_the_process_that_is_missing() -> None:
     programs = programs_of(plan([6, 5], on_mesh(["x"], ["y"]), on_mesh([], [])))
     whole = np.arange(30, dtype=np.float32).reshape(6, 5)
     buffers = [room(program) for program in programs]
@@ -125,7 +125,7 @@ def test_neighbours_share_memory_and_see_who_is_missing() -> None:
         run(1, 30.0)
 
 
-def test_summands_are_added_and_made() -> None:
+def test_addends_are_added_up_and_made() -> None:
     whole = np.arange(8, dtype=np.float32)
     made = plan([8], on_mesh([], partial=["x", "y"]), on_mesh(["y"]), reduction="sum")
     programs = programs_of(made)
@@ -146,7 +146,7 @@ def test_summands_are_added_and_made() -> None:
 
 
 def test_parts_may_be_several_and_have_strips() -> None:
-    """Rank 0 has two parts, rank 7 every other column of the rest; all goes to rank 2."""
+    """Rank 0 has two parts, rank 7 every other column of the rest. All of it goes to rank 2."""
     source = ReshardEnd.parts(
         {
             0: [[[(0, 1)], [(0, 4)]], [[(1, 4)], [(0, 1), (2, 3)]]],
@@ -166,7 +166,7 @@ def test_parts_may_be_several_and_have_strips() -> None:
     assert np.array_equal(buffers[1][1], whole.ravel())
 
 
-def test_arrays_travel_together() -> None:
+def test_several_arrays_move_in_one_program() -> None:
     plans = [
         plan([4, 4], on_mesh(["x"], []), on_mesh([], ["x"])),
         plan([8], on_mesh(["y"]), on_mesh([])),
@@ -212,12 +212,12 @@ def test_arrays_travel_together() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(work: Any, error: type[Exception]) -> None:
+def test_impossible_requests_are_refused(work: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         work()
 
 
-def test_memory_that_is_missing_is_refused() -> None:
+def test_missing_buffers_are_refused() -> None:
     program = programs_of(plan([4], on_mesh(["x"]), on_mesh([])))[0]
     with pytest.raises(weft.UsageError, match="needs the addresses of 3 buffers, not of 1"):
         program.at([0])
@@ -227,7 +227,7 @@ def test_memory_that_is_missing_is_refused() -> None:
         program.sends(5)
 
 
-def test_kernels_that_are_not_there_are_named() -> None:
+def test_a_missing_kernel_library_is_named() -> None:
     with pytest.raises(weft.Unavailable, match=r"libweft-cuda\.so"):
         _core.reshard_kernels("/nowhere/libweft-cuda.so")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables say in NumPy, pandas and Arrow what the csv says, without copies and without leaks."""
+"""Tables have the same contents in NumPy, pandas and Arrow as in csv, without copies or leaks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_text(value: Any) -> str:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_numpy_says_what_the_csv_says(run: weft.Run, name: str, tmp_path: Path) -> None:
+def test_numpy_has_the_same_contents_as_csv(run: weft.Run, name: str, tmp_path: Path) -> None:
     table = run.table(name)
     expected = csv_columns(run, name, tmp_path)
     assert table.columns == list(expected)
@@ -50,7 +50,7 @@ def test_numpy_says_what_the_csv_says(run: weft.Run, name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_arrow_says_what_the_csv_says(run: weft.Run, name: str, tmp_path: Path) -> None:
+def test_arrow_has_the_same_contents_as_csv(run: weft.Run, name: str, tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     arrow = pyarrow.table(run.table(name))
     arrow.validate(full=True)
@@ -61,7 +61,7 @@ def test_arrow_says_what_the_csv_says(run: weft.Run, name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_pandas_says_what_the_csv_says(run: weft.Run, name: str, tmp_path: Path) -> None:
+def test_pandas_has_the_same_contents_as_csv(run: weft.Run, name: str, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = run.table(name).to_pandas()
     for column, texts in csv_columns(run, name, tmp_path).items():
@@ -75,7 +75,7 @@ def test_events_are_those_of_the_run(run: weft.Run) -> None:
         mine = columns["rank"] == rank
         assert columns["duration_ns"][mine].tolist() == events.duration.tolist()
         assert columns["name"][mine].tolist() == [events.names[i] for i in events.name]
-        # Clocks are aligned, so starts differ from those of the file by a constant at most.
+        # Clocks are aligned, so start times differ from those of the file by at most a constant.
         shift = columns["start_ns"][mine] - events.start
         assert shift.max() - shift.min() < 1_000_000
     assert columns["start_ns"].min() == 0
@@ -99,7 +99,7 @@ def test_columns_are_views_that_outlive_the_table(run: weft.Run) -> None:
     assert "cudaLaunchKernel" in names.to_pylist(), "a column lives on its own"
 
 
-def test_memory_is_given_back(run: weft.Run) -> None:
+def test_memory_is_freed(run: weft.Run) -> None:
     pyarrow = pytest.importorskip("pyarrow")
 
     def use() -> None:
@@ -115,7 +115,7 @@ def test_memory_is_given_back(run: weft.Run) -> None:
     for _ in range(60):
         use()
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    # One table is about 12 MB: sixty that leak would be seen.
+    # One table takes about 12 MB, so sixty leaked tables would be noticed.
     assert grown_kb < 100_000
 
 
@@ -131,7 +131,7 @@ def test_wrong_names_are_refused(run: weft.Run, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_table_shows_itself(run: weft.Run) -> None:
+def test_table_has_a_repr(run: weft.Run) -> None:
     table = run.table("steps")
     assert repr(table) == "<weft.Table 'steps': 12 rows, 6 columns>"
     assert table.texts("step") is None
