@@ -36,12 +36,12 @@ TEST(Families, InterleavingDividesTheBubble) {
   EXPECT_EQ(makespan(pipeline, "interleaved"), 8 * 30 + 3 * 15);
 }
 
-TEST(Families, OneStageADeviceMakesInterleavedPlain1F1B) {
+TEST(Families, OneStagePerDeviceMakesInterleavedPlain1F1B) {
   const Pipeline pipeline = even_chain(4, 8);
   EXPECT_EQ(*family("interleaved", pipeline), *family("1f1b", pipeline));
 }
 
-TEST(Families, OneFOneBHoldsNoMoreThanOneForwardAStageBehind) {
+TEST(Families, OneFOneBHoldsAtMostOneForwardPerLaterStage) {
   Pipeline pipeline = even_chain(4, 12);
   for (Stage& stage : pipeline.stages) {
     stage.forward_memory = 2;
@@ -75,16 +75,16 @@ TEST(Families, EveryFamilyRunsToItsEndForAnyNumberOfMicroBatches) {
   }
 }
 
-TEST(Families, VShapesBeat1F1BWhereStagesAreEven) {
+TEST(Families, VShapesBeat1F1BOnEvenStages) {
   Pipeline pipeline = even_chain(8, 16);
   for (StageId s = 0; s < 8; ++s) pipeline.stages[s].device = std::min(s, 7 - s);
-  // The same work on four devices without a V: two neighbours are one stage.
+  // The same work on four devices without a V: each pair of neighbours is one stage.
   const Pipeline plain = make_chain({10, 10, 10, 10}, {12, 12, 12, 12}, {8, 8, 8, 8}, 0, 16);
   EXPECT_LT(makespan(pipeline, "zb-v"), makespan(plain, "zb-h1"));
   EXPECT_LT(makespan(pipeline, "dualpipe-v"), makespan(plain, "1f1b"));
 }
 
-TEST(Families, APlacementThatDoesNotFitIsAnErrorThatSaysWhich) {
+TEST(Families, APlacementThatDoesNotFitIsAnErrorWithTheRightOne) {
   Pipeline pipeline = even_chain(4, 4);
   EXPECT_NE(family("zb-v", pipeline).error().message.find("V"), std::string::npos);
   EXPECT_FALSE(family("dualpipe-v", pipeline));

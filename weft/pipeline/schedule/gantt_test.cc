@@ -27,7 +27,7 @@ struct Example {
   }
 };
 
-TEST(Gantt, TextHasALetterForWhatRunsAndAShadeForWhatIdles) {
+TEST(Gantt, TextHasALetterForEachOpAndAShadeForIdleTime) {
   const Example example;
   const auto drawn = example.both();
   EXPECT_EQ(gantt_text({drawn.data(), 1}, 15),
@@ -36,7 +36,7 @@ TEST(Gantt, TextHasALetterForWhatRunsAndAShadeForWhatIdles) {
             "1  ░░FFBBFFBB░░\n");
 }
 
-TEST(Gantt, SchedulesShareOneScaleOfTime) {
+TEST(Gantt, SchedulesShareOneTimeScale) {
   const Example example;
   const std::string text = gantt_text(example.both(), 15);
   EXPECT_NE(text.find("0  FFFF░I"), std::string::npos) << text;

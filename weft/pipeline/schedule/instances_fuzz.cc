@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or pipelines of which small ones get a schedule that fits and is no better
-// than its bound.
+// Any bytes must give an Error or pipelines; small pipelines must get a schedule that fits into
+// memory and is not shorter than its bound.
 #include <cstdint>
 
 #include "weft/base/check.h"

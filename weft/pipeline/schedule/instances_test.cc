@@ -75,7 +75,7 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
   }
 }
 
-TEST(Instances, MemoryThatHoldsNothingIsForTheSchedulerToTell) {
+TEST(Instances, AMemoryThatHoldsNothingIsReadAnyway) {
   const auto list = parse_instances(
       R"({"instances": {"x": {"P": 1, "M": 2, "f": 1, "b": 1, "w": 1, "c": 0, "cap_F": 0}}})",
       "test");

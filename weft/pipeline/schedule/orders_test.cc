@@ -10,7 +10,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// One stage, F and B: orders are the ways to write balanced brackets.
+/// One stage with F and B: its orders correspond to balanced brackets, which Catalan numbers count.
 Pipeline brackets(Micro micros, Bytes capacity = 0) {
   Pipeline pipeline = make_chain({5}, {3}, {0}, 0, micros);
   pipeline.stages[0].forward_memory = 1;
@@ -40,7 +40,7 @@ TEST(Orders, PathsAreAllOrdersThatPrecedenceAndMemoryAllow) {
   EXPECT_EQ(count_orders(orders_of(brackets(4))), 14);    // Catalan
   EXPECT_EQ(count_orders(orders_of(brackets(4, 2))), 8);  // no more than two open
   EXPECT_EQ(count_orders(orders_of(brackets(4, 1))), 1);  // F B F B ...
-  // Three chains: standard tableaux of three rows of three.
+  // Three chains: the number of standard Young tableaux with three rows of three.
   EXPECT_EQ(count_orders(orders_of(make_chain({1}, {1}, {1}, 0, 3))), 42);
 }
 
@@ -49,7 +49,7 @@ TEST(Orders, TooManyStatesAreRefusedBeforeTheyAreMade) {
   EXPECT_FALSE(Orders::make(chains, chains.machines[0], 1000));
 }
 
-TEST(Orders, ACorridorHasItsPathAndWhatLiesBeside) {
+TEST(Orders, ACorridorHasItsPathAndTheStatesNearIt) {
   const Chains chains = make_chains(brackets(4));
   const std::vector<std::size_t> path = {0, 1, 0, 1, 0, 1, 0, 1};
   const auto within = [&](Micro width) {
@@ -68,7 +68,7 @@ TEST(Sweep, NarrowsWindowsToWhatOrdersAllow) {
   Windows windows(chains, 17);
   Sweep sweep;
   ASSERT_TRUE(sweep.run(chains, chains.machines[0], orders, alive, windows));
-  // F 0-5, B 5-8, F 8-13, B 13-16: one to spare.
+  // F 0-5, B 5-8, F 8-13, B 13-16: one unit before the deadline.
   EXPECT_EQ(windows.release, (std::vector<Nanos>{0, 8, 5, 13}));
   EXPECT_EQ(windows.due, (std::vector<Nanos>{6, 14, 9, 17}));
   Windows tight(chains, 15);
@@ -103,7 +103,7 @@ TEST(Search, EffortIsALimit) {
   EXPECT_EQ(search->find(1000, {1000, 100, 0, false}, schedule, tried), Answer::kUnknown);
 }
 
-/// What a later deadline has ruled out serves an earlier one: the answers stay the same.
+/// The search reuses what a later deadline has ruled out; that must not change answers.
 TEST(Search, AnswersDoNotDependOnWhatWasAskedBefore) {
   std::mt19937 random(3);
   for (int round = 0; round < 20; ++round) {
@@ -139,7 +139,7 @@ TEST(Search, VisitsAreALimit) {
   ASSERT_TRUE(search);
   const std::int64_t made = search->visited();
   search->limit_visits(10);
-  // Nothing is ruled out that was not looked at.
+  // A search without visits must not rule out anything.
   EXPECT_TRUE(search->may_end_by(1'000'000));
   const std::int64_t once = search->visited();
   EXPECT_LE(once - made, 4 * 5000);

@@ -12,8 +12,8 @@
 namespace weft::pipeline {
 namespace {
 
-/// The rules of simulate.h, read literally: every time is computed anew from all others until
-/// nothing changes. Slow, and shares no line with the simulator.
+/// The rules of simulate.h, applied literally: recomputes every time from all others until nothing
+/// changes. It is slow and shares no code with the simulator.
 Nanos naive_makespan(const Pipeline& pipeline, const Schedule& schedule) {
   using Key = std::tuple<int, char, int>;  // stage, letter, micro-batch
   std::map<Key, Nanos> end, arrival;
@@ -125,7 +125,8 @@ TEST(Simulate, MessagesWaitForAnAllReduceThatHoldsTheirLinks) {
   pipeline.stages[2].all_reduce = 10;
   const auto beside = simulate(pipeline, gpipe(pipeline));
   EXPECT_EQ(beside->makespan, 4 + 10);
-  // Ready at 4 like the gradient of that stage, which goes first; the next one waits.
+  // The all-reduce is ready at 4, like the gradient of that stage. The gradient goes first; the
+  // next message waits.
   pipeline.stages[2].reduce_links = {0};
   const auto held = simulate(pipeline, gpipe(pipeline));
   EXPECT_EQ(held->transfers[3].span, (Span{4, 6}));
@@ -152,7 +153,7 @@ TEST(Simulate, MemoryIsTakenAtTheStartOfAForwardAndFreedAtTheEndOfGradients) {
             (std::vector<std::pair<Nanos, Bytes>>{{0, 3}, {5, 6}, {16, 5}, {20, 3}, {30, 0}}));
 }
 
-TEST(Simulate, OrdersThatWaitForEachOtherAreAnError) {
+TEST(Simulate, OrdersThatDeadlockAreAnError) {
   const Pipeline pipeline = make_chain({1, 1}, {1, 1}, {1, 1}, 0, 2);
   const auto schedule = parse_schedule("0F0 0B0 0F1 0B1\n1F0 1F1 1B0 1B1\n");
   const auto timeline = simulate(pipeline, *schedule);
@@ -186,7 +187,7 @@ TEST(Simulate, AgreesWithTheNaiveSimulatorOnAnyFamilyPlacementAndSharingOfLinks)
         if (random() % 2 == 0) stage.reduce_links.push_back(link);
       }
     }
-    // Ops that take no time end together with others, and so what they send is ready together.
+    // Ops that take no time end together with others, so their messages are ready at the same time.
     for (Stage& stage : pipeline.stages) {
       if (round % 5 == 4 && random() % 2 == 0) stage.forward = stage.input = 0;
       if (round % 5 == 4 && random() % 3 == 0) stage.weight = 0;
@@ -204,8 +205,8 @@ TEST(Simulate, AgreesWithTheNaiveSimulatorOnAnyFamilyPlacementAndSharingOfLinks)
   EXPECT_GT(compared, 300);
 }
 
-/// One simulator for all of them, as planners use it.
-TEST(Simulator, LeavesWhatTakesAsLongAsTheLimit) {
+/// Uses one simulator for all pipelines, as planners do.
+TEST(Simulator, StopsAtTheLimit) {
   std::mt19937 random(23);
   Simulator simulator;
   int compared = 0;
@@ -233,11 +234,11 @@ TEST(Simulator, LeavesWhatTakesAsLongAsTheLimit) {
   EXPECT_GT(compared, 100);
 }
 
-TEST(Simulator, TellsWhoIsStuck) {
+TEST(Simulator, NamesTheOpThatIsStuck) {
   const Pipeline pipeline = make_chain({1, 1}, {1, 1}, {1, 1}, 0, 1);
   Simulator simulator;
   simulator.load(pipeline);
-  // The first device waits for a gradient of a forward that it has not run.
+  // The first device waits for the gradient of a forward that comes later in its order.
   const Schedule schedule = *parse_schedule("0B0 0F0\n1F0 1B0\n");
   EXPECT_EQ(simulator.run(schedule, 1000), Simulator::End::kStuck);
   EXPECT_EQ(simulator.stuck(), (std::pair<DeviceId, std::size_t>{0, 0}));

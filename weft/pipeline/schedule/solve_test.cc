@@ -19,7 +19,7 @@
 namespace weft::pipeline {
 namespace {
 
-/// All orders of a device that fit into its memory, by plain recursion.
+/// All orders of a device that fit into its memory, by simple recursion.
 std::vector<std::vector<Op>> all_orders(const Pipeline& pipeline, DeviceId device) {
   std::vector<std::vector<Op>> orders;
   std::vector<Op> order;
@@ -50,7 +50,7 @@ std::vector<std::vector<Op>> all_orders(const Pipeline& pipeline, DeviceId devic
   return orders;
 }
 
-/// The best of all combinations of orders.
+/// The best makespan over all combinations of orders.
 Nanos brute_force(const Pipeline& pipeline) {
   std::vector<std::vector<std::vector<Op>>> choices;
   for (DeviceId d = 0; d < pipeline.devices(); ++d) choices.push_back(all_orders(pipeline, d));
@@ -114,7 +114,7 @@ TEST(Solve, DevicesWithSeveralStagesAreNoExceptions) {
   }
 }
 
-TEST(Solve, SumsAreABoundThatIsSeldomFarFromTheOther) {
+TEST(Solve, TheQuickBoundIsValidAndUsuallyClose) {
   std::mt19937 random(29);
   double parts = 0;
   for (int round = 0; round < 60; ++round) {
@@ -133,8 +133,8 @@ TEST(Solve, SumsAreABoundThatIsSeldomFarFromTheOther) {
   EXPECT_GT(parts / 60, 0.93);
 }
 
-/// As few fit as may be: one micro-batch goes there and back, then the next.
-TEST(Solve, SumsCountTheRoundsThatMemoryForces) {
+/// If only one micro-batch fits, each waits until the one before has come back.
+TEST(Solve, TheQuickBoundCountsTheRoundsThatMemoryForces) {
   Pipeline pipeline = make_chain({3, 4, 5}, {2, 6, 4}, {1, 1, 1}, 2, 7);
   for (Stage& stage : pipeline.stages) {
     stage.forward_memory = 2;
@@ -151,7 +151,7 @@ TEST(Solve, SumsCountTheRoundsThatMemoryForces) {
   EXPECT_EQ(quick_bound(pipeline), free);
 }
 
-TEST(Solve, TakesTheFirstThatFitsWhereTimeIsUp) {
+TEST(Solve, TakesTheFirstThatFitsIfTimeIsUp) {
   std::mt19937 random(3);
   const Pipeline pipeline = random_pipeline({8, 8, false, 40, 8, 0}, random);
   SolveOptions options;
@@ -181,7 +181,7 @@ TEST(Solve, SharedLinksNeverBreakTheBound) {
   }
 }
 
-TEST(Solve, WholeBackwardsStayWholeWhereTheyMust) {
+TEST(Solve, WholeBackwardsStayWholeIfTheyMust) {
   Pipeline pipeline = make_chain({5, 5}, {6, 6}, {4, 4}, 0, 4);
   const auto halved = solve(pipeline);
   pipeline.split_backward = false;
@@ -239,7 +239,7 @@ TEST(Solve, StagesThatShareTooLittleMemoryHaveNoSchedule) {
   EXPECT_TRUE(solve(pipeline));
 }
 
-TEST(ListSchedule, TastesThatComeToTheSameAreAskedOnce) {
+TEST(ListSchedule, EquivalentRulesAreUsedOnce) {
   std::mt19937 random(6);
   Pipeline pipeline = random_pipeline({6, 3, false, 6, 8, 0}, random);
   const auto schedules = [&](bool asked_once) {
@@ -265,8 +265,8 @@ TEST(ListSchedule, TastesThatComeToTheSameAreAskedOnce) {
   }
 }
 
-/// A scheduler that is used again keeps nothing of what came before.
-TEST(ListSchedule, MemoryThatIsUsedAgainChangesNothing) {
+/// A scheduler that is used again keeps nothing from earlier runs.
+TEST(ListSchedule, ReusedBuffersChangeNothing) {
   std::mt19937 random(12);
   ListScheduler scheduler;
   for (int round = 0; round < 30; ++round) {
@@ -287,7 +287,7 @@ TEST(ListSchedule, MemoryThatIsUsedAgainChangesNothing) {
   }
 }
 
-TEST(ListSchedule, EveryTasteKeepsToTheMemory) {
+TEST(ListSchedule, EveryRuleKeepsToTheMemory) {
   std::mt19937 random(41);
   for (int round = 0; round < 40; ++round) {
     RandomShape shape;
@@ -339,7 +339,7 @@ TEST(SharedInstances, ZeroBubbleInstancesAreSolvedToTheirBounds) {
   }
 }
 
-TEST(ListSchedule, ALimitLeavesOutWhatTakesLonger) {
+TEST(ListSchedule, ALimitRefusesLongerSchedules) {
   std::mt19937 random(8);
   for (int round = 0; round < 30; ++round) {
     RandomShape shape;
