@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weft.jax.reshard beside jax.jit(identity, out_shardings=...), on 8 CPU devices of one process.
+"""Compares weft.jax.reshard with jax.jit(identity, out_shardings=...) on 8 CPU devices of one process.
 
 Usage: reshard_jax.py [--local MiB] [--repeats N] [--grow even|first|last] [--only TEXT] [--every N]
                       [--fresh] [--markdown]    (with a Python that has weft; JAX is that of .venvs/jax)
 
-Even cases over 8 devices, not partial, scaled so that the largest part of a device has --local MiB:
-the smallest dimension is doubled again and again (or only the first or last one), or the largest one halved. Array in to array out,
-both sides waited for, turn by turn, the best of --repeats; plan and program are made before, as XLA's
-are compiled. Results are compared. Cases that come to the same boxes are measured once and count as often as there are of
-them. Where jit refuses because devices come in another order, jax.device_put takes its place.
+Uses the cases on 8 devices that divide evenly and are not partial. Each is scaled so that the largest
+part of a device has --local MiB: the smallest dimension is doubled repeatedly (with --grow, only the
+first or the last dimension), or the largest one is halved. Times are from input array to output array
+and include waiting for the result. Both sides take turns, and the best of --repeats counts. Plans and
+programs are made before, just as XLA's are compiled before. The results of both sides are compared.
+Cases with the same boxes are measured once and count as often as they occur. If jit refuses a case
+because the devices are in another order, jax.device_put is used instead.
 
-Bars: XLA's time over Weft's at least 1.22 in the geometric mean, no case below 1 (by more than noise).
-Exit status: 0 the bars hold, 1 they do not, 4 something is not here.
+Limits: the geometric mean of XLA's time over Weft's must be at least 1.22, and no case may be below 1
+by more than the noise. Exit status: 0 if the limits hold, 1 if not, 4 if something is missing.
 """
 
 from __future__ import annotations
@@ -58,14 +60,14 @@ def scaled(case: Case, local: int, item: int, how: str) -> list[int]:
         dims = {"first": [0], "last": [len(shape) - 1]}.get(how, range(len(shape)))
         shape[min(dims, key=lambda dim: shape[dim])] *= 2
         part *= 2
-    while part > local and max(shape) % (2 * DEVICES) == 0:  # else it would be even no more
+    while part > local and max(shape) % (2 * DEVICES) == 0:  # otherwise it would not divide evenly
         shape[shape.index(max(shape))] //= 2
         part /= 2
     return shape
 
 
 def sub_axes(side: Case) -> tuple[list[tuple[str, int]], list[list[str]]]:
-    """The mesh with axes divided where a dimension uses part of one, as "x:(2)4"; and the dimensions."""
+    """The mesh with every axis divided into its used sub-axes ("x:(2)4"), and the axes of each dimension."""
     edges: dict[str, set[int]] = {name: {1, size} for name, size in side["mesh"]["axes"]}
     used: list[list[tuple[str, int, int]]] = []  # by dimension: axis, product before, behind
     for dim in side["dims"]:
@@ -101,7 +103,7 @@ def sharding_of(side: Case) -> Any:
 
 
 def made(shape: list[int], dtype: Any, sharding: Any) -> Any:
-    """An array with other numbers everywhere."""
+    """An array whose elements all differ, as far as the element type allows."""
     import jax
     import jax.numpy as jnp
 
@@ -153,13 +155,13 @@ def measure(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
             result = jax.block_until_ready(ways[way]())
             times[way].append(time.perf_counter() - start)
             del result
-    ms = {way: min(values) * 1e3 for way, values in times.items()}  # whatever else runs only adds
+    ms = {way: min(values) * 1e3 for way, values in times.items()}  # other load can only add time
     item = {"shape": shape, "rival": name, "right": right, "theirs": ms[name], "weft": ms["weft"]}
     return item | {"ratio": ms[name] / ms["weft"], "bytes": int(np.prod(shape)) * dtype.itemsize}
 
 
 def boxes(case: Case, arguments: argparse.Namespace) -> str:
-    """What makes two cases the same problem."""
+    """A key that is equal for two cases with the same boxes on the same devices."""
     shape = scaled(case, arguments.local << 20, 4, arguments.grow)
     sides = [sharding_of(case[side]).devices_indices_map(tuple(shape)) for side in ("src", "dst")]
     return repr((DTYPES.get(case["dtype"]), [[(d.id, i) for d, i in side.items()] for side in sides]))
@@ -217,20 +219,23 @@ def run(arguments: argparse.Namespace) -> int:
     summary(over_jit)
     mean = math.exp(statistics.fmean(math.log(ratio) for ratio, _ in over_jit))
     below = sum(ratio < 1 - NOISE for ratio, _, _ in ratios)
-    print(f"\n{len(ratios)} cases, {len(groups)} distinct, {wrong} wrong, {below} slower than JAX's own way")
-    print(f"over jit: geometric mean {mean:.2f}, bar {BAR}")
+    print(f"\n{len(ratios)} cases, {len(groups)} distinct, {wrong} wrong, {below} slower than JAX")
+    print(f"compared with jit: geometric mean {mean:.2f}, limit {BAR}")
     if others:
-        print(f"over device_put, where jit refuses: {min(others):.2f} to {max(others):.1f} in {len(others)}")
+        low, high = min(others), max(others)
+        print(f"compared with device_put, if jit refuses: {low:.2f} to {high:.1f} in {len(others)}")
     return 0 if mean >= BAR and not below and not wrong else 1
 
 
 def in_jax_environment() -> int:
-    """The same command with the Python that has JAX, and the weft that this one has."""
+    """Runs the same command with the Python of .venvs/jax and the weft package of this Python."""
     python = ROOT / ".venvs" / "jax" / "bin" / "python"
     weft = importlib.util.find_spec("weft")
     if not python.exists() or weft is None or weft.origin is None:
-        what = "weft is not installed" if python.exists() else "no .venvs/jax: tools/frameworks.sh jax"
-        print(f"left out: {what}", file=sys.stderr)
+        what = "weft is not installed"
+        if not python.exists():
+            what = ".venvs/jax is missing (see tools/frameworks.sh jax)"
+        print(f"skipped: {what}", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "weft").symlink_to(Path(weft.origin).parent)
@@ -241,7 +246,7 @@ def in_jax_environment() -> int:
             "JAX_PLATFORMS": "cpu",
             "JAX_ENABLE_X64": "1",
             "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES}",
-            "TF_CPP_MIN_LOG_LEVEL": "2",  # XLA tells of every full rematerialisation
+            "TF_CPP_MIN_LOG_LEVEL": "2",  # XLA logs a warning for every full rematerialisation
             "WEFT_BENCH_CHILD": "1",
         }
         return subprocess.run([python, __file__, *sys.argv[1:]], env=environment).returncode
@@ -252,11 +257,11 @@ def main() -> int:
     parser.add_argument("--local", type=int, default=64, help="MiB of the largest part of a device")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--grow", choices=("even", "first", "last"), default="even")
-    parser.add_argument("--fresh", action="store_true", help="use no memory of arrays that died")
-    parser.add_argument("--every", type=int, default=1, help="only each N-th distinct case")
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--fresh", action="store_true", help="do not reuse memory of deleted arrays")
+    parser.add_argument("--every", type=int, default=1, help="measure only every N-th distinct case")
+    parser.add_argument("--only", default="", help="only cases whose name contains this text")
     parser.add_argument("--cases", type=Path, default=CASES)
-    parser.add_argument("--markdown", action="store_true", help="the table as in the documents")
+    parser.add_argument("--markdown", action="store_true", help="print Markdown tables")
     arguments = parser.parse_args()
     if not arguments.cases.exists():
         print(f"{arguments.cases} is missing", file=sys.stderr)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks an installed planner how it would redistribute the cases of a file.
+"""Prints how an installed framework redistributes the cases of a file.
 
 Usage: reshard_live.py xla|dtensor CASES     (with a Python that has jax, or torch)
 
-A line of JSON a case: `id`, `status`, and of those that it does `steps`, `recv_bytes` and `ops`, each [name,
-group size, received bytes, output bytes]: the form of recorded rivals. Only even cases over one mesh
-are asked: of others what is received depends on the padding of each framework. XLA: what jit with
-in and out shardings compiles to. DTensor: the steps of its planner, under a process group that does not
-communicate.
+The output has one line of JSON per case: `id` and `status`; if the status is ok, also `steps`,
+`recv_bytes` and `ops`, a list of [name, group size, received bytes, output bytes]. Recorded plans of
+rivals have the same form. Only cases that divide evenly and have one mesh are planned, because for
+others the received bytes depend on the padding of each framework. For XLA, the plan is the program to
+which jit with input and output shardings compiles. For DTensor, it is the list of steps of its
+planner, under a process group that does not communicate.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def askable(case: Case) -> bool:
 
 
 def received(op: str, group: int, output: float) -> float:
-    """Of a device whose result has `output` bytes."""
+    """Bytes that a device receives in a collective whose result has `output` bytes per device."""
     if op == "collective_permute":
         return output
     if op == "reduce_scatter":
@@ -55,7 +56,7 @@ def received(op: str, group: int, output: float) -> float:
 
 
 def group_size(line: str) -> int:
-    """Of a collective, in any of the three ways that XLA spells groups."""
+    """The group size of a collective, in any of the three notations of XLA."""
     if found := GROUPS.search(line):
         return int(found["size"]) if found["size"] else int(found["list"].count(",") + 1)
     found = NAMED_GROUPS.search(line)
@@ -124,7 +125,7 @@ def dtensor_planner() -> Callable[[Case], list[Op] | None]:
     meshes: dict[tuple[int, ...], DeviceMesh] = {}
 
     def placements(side: Case) -> list[Any] | None:
-        """None where axes cut a dimension in another order than that of the mesh."""
+        """None if axes cut a dimension in an order that differs from the mesh: torch has no such type."""
         names = [name for name, _ in side["mesh"]["axes"]]
         if any(dim != sorted(dim, key=names.index) for dim in side["dims"]):
             return None
@@ -149,7 +150,7 @@ def dtensor_planner() -> Callable[[Case], list[Op] | None]:
         for info in _gen_transform_infos_non_cached(*specs):
             left, now[info.mesh_dim] = info.src_dst_placements
             if left.is_shard() and now[info.mesh_dim].is_partial():
-                return None  # planned, and refused when it runs
+                return None  # torch plans this, but refuses to run it
             parts = math.prod(
                 size for size, place in zip(sizes, now, strict=True) if place.is_shard()
             )
@@ -172,7 +173,7 @@ def main() -> int:
         line: Case = {"id": case["id"]}
         try:
             ops = ask(case)
-        except Exception as error:  # whatever a framework refuses with
+        except Exception as error:  # frameworks raise many types of exceptions when they refuse a case
             print(json.dumps(line | {"status": "error", "reason": str(error)[:200]}))
             continue
         if ops is None:

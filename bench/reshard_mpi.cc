@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft over MPI against MPI_Alltoallw with subarray types, on problems from the tests of other
-// projects: array in to array out, both planned and typed before, in turns within one run. What
-// takes microseconds is called many times a turn, back to back, and has more turns: so clocks,
-// barriers and what a rank does after its call on a core that others wait for are no part of it.
-// Neither way has a barrier inside: a rank returns when it has what it receives. Calls that stand
-// alone, after a barrier each, have a column of their own. Alltoallw has two turns and is held
-// against itself as well, by the same rule: what that differs from 1 by is noise. Where ranks
-// outnumber cores, time is what the scheduler makes of it, so the processor time of all ranks
-// stands beside it. Started by bench/reshard_mpi.sh on several numbers of ranks. Exit status: 0 at
-// least parity in the geometric mean, 1 below, 4 no cases for so many ranks.
+// Compares Weft over MPI with MPI_Alltoallw with subarray types, on problems from the tests of
+// other projects. Times are from the input array to the output array; plans and MPI types are made
+// before.
 //
-//   mpirun -n 8 reshard_mpi CASES.json [BYTES A DEVICE [CASES [REPEATS]]]
+//   * Weft and Alltoallw take turns within one run, so both have the same share of the machine.
+//   * Calls that take microseconds are made many times per turn, back to back, and get more turns.
+//     This keeps clocks, barriers, and the work of a rank after its call out of the measurement.
+//   * Neither way has a barrier inside: a rank returns when it has received everything. Single
+//     calls, each after a barrier, have a column of their own ("alone").
+//   * Alltoallw gets two turns and is compared with itself in the same way ("itself"); its
+//     distance from 1 is the noise.
+//   * If there are more ranks than cores, wall time depends on the scheduler. So the processor time
+//     of all ranks is reported as well ("processor").
+//
+// bench/reshard_mpi.sh starts it on several numbers of ranks. Exit status: 0 at least parity in the
+// geometric mean, 1 below, 4 if the file has no cases for this number of ranks.
+//
+//   mpirun -n 8 reshard_mpi CASES.json [BYTES_PER_DEVICE [CASES [REPEATS]]]
 #include <mpi.h>
 #include <time.h>
 
@@ -36,11 +42,11 @@ using namespace weft;
 using namespace weft::reshard;
 
 int rank = 0, ranks = 1;
-/// Problems with so many times the bytes that are asked for are not of that size.
+/// A scaled problem may have at most this many times the requested bytes.
 constexpr Bytes kMostTimes = 16;
 
-/// The problem with so many bytes a device or a few times as many, if it is even, over all ranks,
-/// and something moves.
+/// The problem, enlarged to at least `local` bytes per device by doubling dimensions in turn.
+/// Nothing if it does not use all ranks, does not divide evenly, moves nothing, or gets too large.
 std::optional<Problem> scaled(const Problem& problem, Bytes local) {
   if (!problem.source_type || !problem.target_type) return {};
   if (problem.source.partial() || problem.target.partial()) return {};
@@ -54,7 +60,7 @@ std::optional<Problem> scaled(const Problem& problem, Bytes local) {
     for (const Layout* layout : {&larger->source, &larger->target}) {
       for (const auto& cut : layout->cuts) {
         for (const std::int64_t length : cut->lengths) {
-          if (length != cut->lengths[0]) return {};  // uneven, or not held by all
+          if (length != cut->lengths[0]) return {};  // uneven, or some device holds nothing
         }
       }
     }
@@ -65,7 +71,8 @@ std::optional<Problem> scaled(const Problem& problem, Bytes local) {
   }
 }
 
-/// The boxes of a part of `whole` as a type of MPI.
+/// The MPI type of `part`, which is a region inside part `whole` of a layout. It describes where
+/// the elements of `part` are in the memory of `whole`.
 MPI_Datatype type_of(const Layout& layout, Part whole, const std::vector<Strips>& part,
                      Bytes item) {
   std::vector<MPI_Datatype> types;
@@ -99,7 +106,7 @@ MPI_Datatype type_of(const Layout& layout, Part whole, const std::vector<Strips>
   return all;
 }
 
-/// Everything in one MPI_Alltoallw, each piece from the copy that Weft would ask.
+/// The whole exchange as one MPI_Alltoallw. Each piece comes from the same sender as in Weft.
 struct Alltoallw {
   explicit Alltoallw(const Problem& problem) : send(side()), receive(side()) {
     OverlapCache overlaps(problem.node_of);
@@ -150,12 +157,12 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What a call takes: seconds of the slowest rank, and processor seconds of all of them.
+/// The cost of one call: wall seconds of the slowest rank, and processor seconds of all ranks.
 struct Cost {
   double wall = 0, processor = 0;
 };
 
-/// Of so many, back to back. The same on all ranks.
+/// The mean cost of `calls` calls, back to back. All ranks get the same result.
 template <class Work>
 Cost timed(const Work& work, int calls) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -168,21 +175,23 @@ Cost timed(const Work& work, int calls) {
   return cost;
 }
 
-/// How often a work is called a turn, and how many rounds of turns there are.
+/// Calls per turn, and the number of rounds; in each round every contestant has one turn.
 struct Schedule {
   int calls = 1, rounds = 1;
 };
 
-/// `seconds`: of a call. Short ones fill a turn, and have as many turns as noise asks for.
+/// The schedule for calls that take `seconds`. Short calls are repeated to fill a turn of 2 ms, and
+/// get more rounds, since they are noisier.
 Schedule schedule_for(double seconds, int repeats) {
   constexpr double kTurn = 2e-3, kAll = 0.3;
   const double calls = std::clamp(std::ceil(kTurn / seconds), 1.0, 1000.0);
   const double rounds = std::clamp(kAll / (3 * calls * seconds), 1.0, 60.0);
-  // Each is first, second and third equally often.
+  // A multiple of three, so that each contestant is first, second and third equally often.
   return {static_cast<int>(calls), (std::max(repeats, static_cast<int>(rounds)) + 2) / 3 * 3};
 }
 
-/// How many times as long MPI takes as Weft and as itself, and as much of the processors as Weft.
+/// Medians over all rounds: Alltoallw's time over Weft's, over its own (the control), its processor
+/// time over Weft's, and both times.
 struct Ratios {
   double weft = 0, control = 0, processor = 0;
   double weft_seconds = 0, mpi_seconds = 0;
@@ -199,7 +208,7 @@ Ratios in_turns(const Weft& weft, const Mpi& mpi, const Schedule& schedule) {
     }
     weft_times.push_back(costs[0].wall);
     mpi_times.push_back(costs[1].wall);
-    // Of neighbours in time: both had the same share of the machine.
+    // Ratios are taken within a round: its turns had about the same share of the machine.
     ratios.push_back(costs[1].wall / costs[0].wall);
     controls.push_back(costs[1].wall / costs[2].wall);
     processor.push_back(costs[1].processor / costs[0].processor);
@@ -208,12 +217,12 @@ Ratios in_turns(const Weft& weft, const Mpi& mpi, const Schedule& schedule) {
           median(mpi_times)};
 }
 
-/// Back to back and, where that is not the same, alone.
+/// Calls back to back, and single calls, each after a barrier.
 struct Comparison {
   Ratios in_a_row, alone;
 };
 
-/// Rank 0 prints it.
+/// Measures one problem; rank 0 prints a row of the table.
 Comparison compare(const std::string& name, const Problem& problem, int repeats,
                    execute::Transport& transport) {
   const auto plan = make_plan(problem, {});
@@ -253,7 +262,7 @@ Comparison compare(const std::string& name, const Problem& problem, int repeats,
   return found;
 }
 
-/// Of many cases.
+/// Geometric mean and minimum of the ratios of many cases.
 struct Summary {
   double logs = 0, least = 1e9;
   void add(double ratio) {
@@ -274,7 +283,7 @@ int run(int argc, char** argv) {
     return 4;
   }
   std::vector<std::pair<std::string, Problem>> problems;
-  std::set<std::pair<Shape, Bytes>> seen;  // one of each size is enough
+  std::set<std::pair<Shape, Bytes>> seen;  // one case of each shape and volume is enough
   for (const Case& item : *cases) {
     if (!item.problem) continue;
     if (auto problem = scaled(*item.problem, local)) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long does planning take? Random problems of many kinds over 64 and 4,096 devices at three
-// prices, and all parameters of a model of 70 billion from tensor and pipeline parallelism (8 x 4)
-// to shards over 64 devices. Bars: 1 ms a plan at 64 devices, 50 ms at 4,096, 1 s for the model;
-// the longest of each kind is held to them. Processor time, the least of five, since the machine
-// may be busy. `reshard_planning 64` leaves out what has more devices. Exit status: 0 the bars
-// hold, 1 they do not.
+// Measures how long planning takes: random problems of many kinds on 64 and 4,096 devices at three
+// prices, and all parameters of a model with 70 billion parameters, from tensor and pipeline
+// parallelism (8 x 4) to shards over 64 devices.
+//
+// Limits: 1 ms per plan on 64 devices, 50 ms on 4,096 devices, 1 s for the whole model. The longest
+// plan of each kind must stay within its limit. Times are processor time, and the least of five
+// runs counts, since the machine may be busy. `reshard_planning 64` measures only random problems
+// on 64 devices. Exit status: 0 if all limits hold, 1 otherwise.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -54,15 +56,15 @@ double plan_ms(const Problem& problem, const Price& price) {
   return least;
 }
 
-/// What a random problem is like.
+/// The properties of a kind of random problems.
 struct Kind {
   const char* name;
-  bool even = true;  ///< all sizes divide by all parts
+  bool even = true;  ///< every dimension is divisible by the number of its parts
   bool from_partial = false, to_partial = false;
-  bool other_mesh = false;     ///< of the same devices
-  bool other_devices = false;  ///< half of them
+  bool other_mesh = false;     ///< the target has another mesh
+  bool other_devices = false;  ///< half of the target's devices are not in the source's mesh
   bool block_cyclic = false;
-  std::int64_t node = 0;  ///< devices of one; 0: all alike
+  std::int64_t node = 0;  ///< devices per node; 0: nodes do not matter
 };
 constexpr Kind kKinds[] = {
     {.name = "even"},
@@ -85,17 +87,17 @@ constexpr Kind kKinds[] = {
     {.name = "nodes of 3, uneven", .even = false, .node = 3},
 };
 
-/// A deal of blocks of any size over a grid of any shape.
-Layout dealt(std::mt19937& random, const Shape& shape, Device devices) {
-  BlockCyclic deal;
-  deal.grid[0] = std::int64_t{1} << random() % (std::bit_width(static_cast<unsigned>(devices)));
-  deal.grid[1] = devices / deal.grid[0];
+/// A block-cyclic layout with blocks of random size over a grid of random shape.
+Layout random_block_cyclic(std::mt19937& random, const Shape& shape, Device devices) {
+  BlockCyclic blocks;
+  blocks.grid[0] = std::int64_t{1} << random() % (std::bit_width(static_cast<unsigned>(devices)));
+  blocks.grid[1] = devices / blocks.grid[0];
   for (int i = 0; i < 2; ++i) {
-    deal.block[i] = 1 + static_cast<std::int64_t>(random() % 128);
-    deal.source[i] = static_cast<std::int64_t>(random()) % deal.grid[i];
+    blocks.block[i] = 1 + static_cast<std::int64_t>(random() % 128);
+    blocks.source[i] = static_cast<std::int64_t>(random()) % blocks.grid[i];
   }
-  deal.row_major = random() % 2 == 0;
-  return layout_of(shape, deal, devices);
+  blocks.row_major = random() % 2 == 0;
+  return layout_of(shape, blocks, devices);
 }
 
 Problem random_of(const Kind& kind, Device devices, unsigned seed) {
@@ -107,8 +109,8 @@ Problem random_of(const Kind& kind, Device devices, unsigned seed) {
   if (kind.block_cyclic) {
     problem.shape = {8192, 8192};
     for (Device i = 0; i < devices; ++i) problem.devices.push_back(i);
-    problem.source = dealt(random, problem.shape, devices);
-    problem.target = dealt(random, problem.shape, devices);
+    problem.source = random_block_cyclic(random, problem.shape, devices);
+    problem.target = random_block_cyclic(random, problem.shape, devices);
   } else {
     const char* axes = meshes[seed % meshes.size()];
     const char* other = kind.other_mesh ? meshes[random() % meshes.size()] : axes;
@@ -120,7 +122,7 @@ Problem random_of(const Kind& kind, Device devices, unsigned seed) {
     const Sharding from = random_sharding(random, *mesh, 3, kind.from_partial);
     const Sharding to = random_sharding(random, *to_mesh, 3, kind.to_partial);
     const SplitRule rules[] = {SplitRule::kCeilFlat, SplitRule::kCeilNested, SplitRule::kBalanced};
-    // Bytes decide of large arrays, messages of small ones.
+    // Bytes dominate the price of large arrays, messages that of small ones.
     const bool small = random() % 2 == 0;
     const Shape shape = kind.even ? (small ? Shape{512, 256, 64} : Shape{8192, 8192, 64})
                                   : (small ? Shape{509, 251, 61} : Shape{8191, 4099, 61});
@@ -130,8 +132,9 @@ Problem random_of(const Kind& kind, Device devices, unsigned seed) {
   return problem;
 }
 
-/// Whether the longest is within the bar.
-bool random_problems(const Kind& kind, Device devices, double bar) {
+/// Plans random problems of one kind and prints the times. Returns whether the longest is within
+/// `limit` milliseconds.
+bool random_problems(const Kind& kind, Device devices, double limit) {
   const unsigned problems = devices > 64 ? 12 : 40;
   std::vector<double> times;
   const char* longest = "";
@@ -146,18 +149,19 @@ bool random_problems(const Kind& kind, Device devices, double bar) {
   }
   std::sort(times.begin(), times.end());
   std::printf("%7d %-28s %10.3f %10.3f  %-14s %6.0f\n", devices, kind.name, times[times.size() / 2],
-              times.back(), longest, bar);
-  return times.back() <= bar;
+              times.back(), longest, limit);
+  return times.back() <= limit;
 }
 
-/// One parameter: its shape, and what cuts it under tensor parallelism.
+/// One parameter of a layer: its shape, and how tensor parallelism cuts it.
 struct Parameter {
   Shape shape;
   const char* dims;
 };
 
-/// 80 layers over 4 stages of 8 devices, then dimension 0 over 64 devices: each planned, then all
-/// senders balanced together.
+/// Time to plan a model: the source has 80 layers in 4 stages of 8 devices, the target has
+/// dimension 0 of every parameter cut over 64 devices. Each parameter is planned by itself; then
+/// senders are balanced over all of them.
 double model_ms(const Price& price) {
   const std::vector<Parameter> layer = {
       {{8192, 8192}, "t,-"},  {{1024, 8192}, "t,-"},  {{1024, 8192}, "t,-"},
@@ -195,7 +199,7 @@ double model_ms(const Price& price) {
 int main(int count, char** arguments) {
   const bool only_64 = count > 1 && std::string(arguments[1]) == "64";
   std::printf("%7s %-28s %10s %10s  %-14s %6s\n", "devices", "kind", "median ms", "longest ms",
-              "at", "bar ms");
+              "at price", "limit");
   bool held = true;
   for (const Kind& kind : kKinds) held = random_problems(kind, 64, 1) && held;
   if (only_64) return held ? 0 : 1;

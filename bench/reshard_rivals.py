@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of `weft reshard` beside those of XLA, Shardy and DTensor, priced by one cost model.
+"""Compares plans of `weft reshard` with those of XLA, Shardy and DTensor under one cost model.
 
 Usage: reshard_rivals.py WEFT [--live] [--cases FILE] [--rivals FILE] [--show N]
 
-For each price (a step, a message; 25 GB/s a device) and each size (native, 64 MiB a device) all cases
-are planned anew, and every plan that a rival was recorded with is priced the same way. Bars: Weft is
-never slower than the best rival plan of a case; geometric means at 64 MiB, volume alone, over XLA at
-least 1.40, DTensor 1.85, Shardy's pass 1.10.
+For each price (cost per step and per message; always 25 GB/s per device) and each size (as in the
+file, or 64 MiB per device), all cases are planned again, and every recorded plan of a rival is priced
+in the same way. Limits: Weft must never be slower than the best rival plan of a case. At 64 MiB per
+device and with no cost per step or message, the geometric means of the rivals' times over Weft's must
+be at least 1.40 for XLA, 1.85 for DTensor and 1.10 for Shardy's pass.
 
-With --live the JAX and torch of .venvs are asked again (reshard_live.py), for even cases over one mesh; their
-answers replace the recorded ones, and how many are the same is told.
+With --live the JAX and torch in .venvs plan again (see reshard_live.py) the cases that divide evenly
+and have one mesh. Their plans replace the recorded ones, and the number of equal plans is printed.
 
-What a rival receives is counted as whole elements: recorded all-reduces have 2 (g - 1) / g of the
-array, which of 35 elements on 4 devices is half an element that nobody can send.
-Exit status: 0 the bars hold, 1 they do not, 4 the cases are not here.
+Received bytes of a rival are rounded up to whole elements: a recorded all-reduce receives
+2 (g - 1) / g of the array, which for 35 elements on 4 devices contains half an element.
+Exit status: 0 if the limits hold, 1 if not, 4 if the cases are missing.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "reshard"
 BANDWIDTH = 25e9
 LOCAL = 64 << 20
-PRICES = [(0.0, 0.0), (10.0, 0.0), (0.0, 2.0)]  # microseconds a step, a message
+PRICES = [(0.0, 0.0), (10.0, 0.0), (0.0, 2.0)]  # microseconds per step, per message
 BARS = {"xla": 1.40, "dtensor": 1.85, "shardy_pass": 1.10}
 RIVALS = ["xla", "xla_uneven", "shardy_pass", "dtensor", "dtensor_mincost", "dtensor_mincost_1g"]
-TOLERANCE = 1e-6  # prices of Weft are whole picoseconds
+TOLERANCE = 1e-6  # Weft rounds prices to whole picoseconds
 
 
 def messages(op: str, group: int | None, received: float, output: float) -> int:
+    """Messages that a device receives in one collective; without a group size, it is derived."""
     op = op.replace("-", "_")
     if op == "collective_permute":
         return 1
@@ -57,7 +59,7 @@ def rival_us(plan: dict[str, Any], item: int, step: float, message: float, scale
 
 @dataclass
 class Setting:
-    """One price, one size: how Weft and its rivals compare."""
+    """The comparison of Weft with its rivals for one price and one size."""
 
     slower: list[tuple[float, str, str]] = field(default_factory=list)  # ratio, case, rival
     logs: dict[str, list[float]] = field(default_factory=dict)
@@ -98,19 +100,22 @@ def compare(
                 name: rival_us(plan, case["itemsize"], step, message, scale)
                 for name in RIVALS
                 if (plan := rivals[case["id"]].get(name, {})).get("status") == "ok"
-                and "ran" not in plan  # those were executed and gave wrong results
+                and "ran" not in plan  # these plans were executed and gave wrong results
             },
         )
     return setting
 
 
 def ask_again(cases: Path, rivals: dict[str, Any]) -> None:
-    """Puts what the installed planners say in place of what was recorded."""
+    """Replaces recorded plans with those of the installed planners."""
     script = Path(__file__).with_name("reshard_live.py")
     for name, framework in (("xla", "jax"), ("dtensor", "torch")):
         python = ROOT / ".venvs" / framework / "bin" / "python"
         if not python.exists():
-            print(f"{name}: no {framework} here (tools/frameworks.sh {framework}); the recorded plans stay")
+            print(
+                f"{name}: {framework} is not installed (see tools/frameworks.sh {framework}); "
+                "using the recorded plans"
+            )
             continue
         done = subprocess.run([python, script, name, cases], capture_output=True, text=True)
         if done.returncode != 0:
@@ -127,7 +132,7 @@ def ask_again(cases: Path, rivals: dict[str, Any]) -> None:
                     and abs(recorded["recv_bytes"] - plan["recv_bytes"]) < 1
                 )
             rivals[plan["id"]][name] = plan
-        print(f"{name}: {asked} plans made again, {same} as recorded")
+        print(f"{name}: {asked} plans were computed again, {same} of them equal the recorded ones")
 
 
 def main() -> int:
@@ -136,7 +141,7 @@ def main() -> int:
     parser.add_argument("--live", action="store_true", help="ask the installed JAX and torch again")
     parser.add_argument("--cases", type=Path, default=SHARED / "cases.json")
     parser.add_argument("--rivals", type=Path, default=SHARED / "rivals.jsonl.gz")
-    parser.add_argument("--show", type=int, default=5, help="cases to name where Weft is slower")
+    parser.add_argument("--show", type=int, default=5, help="most cases to list in which Weft is slower")
     arguments = parser.parse_args()
     for path in (arguments.cases, arguments.rivals):
         if not path.exists():
@@ -146,7 +151,7 @@ def main() -> int:
         rivals = {plan["id"]: plan for plan in map(json.loads, lines)}
     if arguments.live:
         ask_again(arguments.cases, rivals)
-    print("times of rivals over those of Weft, geometric means; cases where Weft is slower than the best")
+    print("geometric means of the rivals' times over Weft's; slower: cases in which the best rival is faster")
     print(f"{'step':>6} {'message':>8} {'local':>7} {'slower':>7} " + " ".join(f"{n:>18}" for n in RIVALS))
     held = True
     for step, message in PRICES:
@@ -161,7 +166,7 @@ def main() -> int:
             if scaled and (step, message) == (0.0, 0.0):
                 for name, bar in BARS.items():
                     if not setting.mean(name) >= bar:
-                        print(f"    below the bar: {name} {setting.mean(name):.3f}, {bar} asked for")
+                        print(f"    below the limit: {name} {setting.mean(name):.3f}, must be {bar}")
                         held = False
     return 0 if held else 1
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.redistribute against DTensor.redistribute, array in to array out, on gloo ranks.
+"""Compares weft.torch.redistribute with DTensor.redistribute on gloo ranks.
 
     .venv/bin/python bench/reshard_torch.py [--local 64] [--repeats 5] [--mesh 4,2x2] [--only TEXT]
         [--markdown docs/reference/reshard-torch.md]
-    .venv/bin/python bench/reshard_torch.py --local 0 --repeats 100    # what a call itself costs
+    .venv/bin/python bench/reshard_torch.py --local 0 --repeats 100    # the overhead of a call
 
-All pairs of default placements that move anything, on each mesh; the larger of both ends has --local
-MiB a rank. Both take turns on the same array within one set of processes; a time is that of the slowest
-rank, and the median of repeats counts. With --local 0 arrays are 32 x 32, and the processor time of the
-calling thread of rank 0 is what counts. Results are compared. The exit status is 1 if the
-geometric mean is below 1.5 or a case below 1 / 1.1, and 4 if .venvs/torch is not there. --markdown
-writes the page of figures.
+Measures, on each mesh, all pairs of default placements between which anything moves. The larger of
+source and target has --local MiB per rank. Both functions take turns on the same array within one set
+of processes. The time of a call is that of the slowest rank, and the median of the repeats counts.
+With --local 0, arrays are 32 x 32, and the processor time of the calling thread of rank 0 counts
+instead. The results of both functions are compared. The exit status is 1 if the geometric mean of the
+ratios is below 1.5, if a ratio is below 1 / 1.1, or if results differ, and 4 if .venvs/torch does not
+exist. --markdown writes the page of figures.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ BAR, PARITY = 1.5, 1 / 1.1
 
 
 def cases(sizes: list[int]) -> list[tuple[str, str]]:
-    """Pairs of placements, a letter a mesh dimension: R, 0, 1 (a shard of that dimension) or P."""
+    """Pairs of placements, one letter per mesh dimension: R, 0, 1 (a shard of that dimension) or P."""
     found = []
     for source in itertools.product("R01P", repeat=len(sizes)):
         for target in itertools.product("R01", repeat=len(sizes)):
-            # What is there may stay: copies are dropped without a message.
+            # Leave out pairs in which nothing moves: copies are dropped without a message.
             if any(a not in ("R", b) for a, b in zip(source, target)):
                 found.append(("".join(source), "".join(target)))
     return found
@@ -82,7 +83,7 @@ def rank_main(options: argparse.Namespace) -> None:
                 if place in "01":
                     shape[int(place)] //= size
             local = torch.randint(-8, 8, shape).to(torch.float32)
-            if "R" in source:  # copies are equal
+            if "R" in source:  # run_check makes the copies equal
                 array = DTensor.from_local(local, mesh, [letters[p] for p in source], run_check=True)
             else:
                 array = DTensor.from_local(local, mesh, [letters[p] for p in source])
@@ -153,11 +154,11 @@ def page(rows: list[dict[str, Any]], options: argparse.Namespace, world: int) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--local", type=int, default=64, help="MiB a rank")
+    parser.add_argument("--local", type=int, default=64, help="MiB per rank")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--mesh", default="4,2x2")
     parser.add_argument("--markdown", help="file for the page of figures")
-    parser.add_argument("--only", default="", help='cases with this in them, as "0R>1R"')
+    parser.add_argument("--only", default="", help='only cases that contain this text: "0R>1R"')
     options = parser.parse_args()
     if "RANK" in os.environ:
         rank_main(options)
@@ -168,12 +169,12 @@ def main() -> int:
 
     python = ROOT / ".venvs" / "torch" / "bin" / "python"
     if not python.exists():
-        print("left out: no .venvs/torch, see tools/frameworks.sh torch", file=sys.stderr)
+        print("skipped: .venvs/torch does not exist; see tools/frameworks.sh torch", file=sys.stderr)
         return 4
     world = math.prod(int(n) for n in options.mesh.split(",")[0].split("x"))
     port = free_port()
     rows: list[dict[str, Any]] = []
-    what = f"{options.local} MiB a rank" if options.local else "processor time of a call"
+    what = f"{options.local} MiB per rank" if options.local else "processor time of a call"
     print(f" mesh  from -> to       DTensor         Weft   ratio   ({world} gloo ranks, {what})")
     with tempfile.TemporaryDirectory() as folder:
         path = str(weft_alone(Path(folder) / "path"))
@@ -192,7 +193,7 @@ def main() -> int:
             show(rows[-1])
         failed = any([rank.wait() for rank in ranks])
     if failed or not rows:
-        print("a rank failed", file=sys.stderr)
+        print("a rank failed, or there were no cases", file=sys.stderr)
         return 1
     if options.markdown:
         Path(options.markdown).write_text(page(rows, options, world))
@@ -200,7 +201,7 @@ def main() -> int:
     wrong = sum(not row["right"] for row in rows)
     mean = statistics.geometric_mean(ratios)
     print(f"{len(ratios)} cases: geometric mean {mean:.2f}x, least {min(ratios):.2f}x, "
-          f"largest {max(ratios):.2f}x; bars {BAR}x and parity")  # fmt: skip
+          f"largest {max(ratios):.2f}x; limits: mean {BAR}x, least {PARITY:.2f}x")  # fmt: skip
     return int(mean < BAR or min(ratios) < PARITY or wrong > 0)
 
 

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast boxes are packed and unpacked, as a part of what memcpy makes of as many bytes of the
-// same memory in the same minute. Useful bytes alone count on both sides.
+// Measures how fast boxes are packed and unpacked, relative to memcpy of as many bytes of the same
+// memory right before. Only useful bytes count on both sides.
 //
-// An array of 64 MiB is cut into columns, as for an all-to-all: every row has a run for each of
-// several receivers. Three ways:
-//   one        the runs of one receiver alone; what lies between them is fetched by the
-//              hardware and not used, and lines that two runs share are fetched for a part
-//   each       all receivers, one after the other: the whole array is used, once a receiver
-//   together   all receivers with run_together(): the whole array is used, once
-// The bar: 80 % for runs of 64 bytes and more, together. One receiver alone is held to what memory
-// allows, in two columns. `bound`: memory moves whole lines, so that 80 bytes are read as 128, and
-// a line that is written in parts is read before; bytes that memcpy has to move, each read and
-// written, over bytes of lines. `of it`: the part of that, or of 1, that one receiver reaches.
-// `lines`, for runs that are not whole lines: the lines that they touch, read whole or written
-// whole, and nothing else done with them. It is below the bound by what the hardware fetches that
-// nobody asked for, and by how many lines it has on their way at once.
+// An array of 64 MiB is cut into columns, as for an all-to-all: every row has one run of bytes for
+// each of several receivers. It is packed (or unpacked) in three ways, one column of the table
+// each:
+//   one        only the runs of one receiver; the hardware also fetches bytes between the runs, and
+//              cache lines that two runs share are fetched for one of them
+//   each       all receivers, one after the other: passes over the array once per receiver
+//   together   all receivers with run_together(): passes over the array once
+// The limit: `together` must reach 80 % of memcpy for runs of 64 bytes or more.
+//
+// Three more columns show what memory allows for one receiver alone:
+//   bound      memory moves whole cache lines: a run of 80 bytes is read as 128 bytes, and a line
+//              that is written in part is read first. The bound is the number of bytes that memcpy
+//              must move (reads and writes) over the number of bytes in those lines
+//   of it      `one` over the bound, or over 1 if the bound is above 1
+//   lines      a loop that only reads (or writes) all lines of the runs, for runs that are not
+//   whole
+//              lines. It stays below the bound because the hardware also fetches lines that were
+//              not asked for, and can have only a limited number of lines in flight
+// Exit status: 0 if the limit holds, 1 otherwise.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +57,8 @@ struct Array {
 
 using Work = std::function<void()>;
 
-/// Of this thread: what others do on the machine is not counted, though they share its memory.
+/// Processor seconds of this thread. Other load on the machine does not count, except that it
+/// shares the memory bandwidth.
 double seconds(const Work& work) {
   const auto now = [] {
     timespec at{};
@@ -63,8 +70,8 @@ double seconds(const Work& work) {
   return now() - start;
 }
 
-/// Speed of each work over that of memcpy just before it: the median, since neighbours on the
-/// machine come and go. `bytes`: what each work moves.
+/// By work: its speed over that of a memcpy right before it, as the median of several repeats,
+/// since other load on the machine changes. `bytes` is the number of useful bytes of each work.
 std::vector<double> over_memcpy(const std::vector<Work>& works,
                                 const std::vector<std::int64_t>& bytes, Array& array,
                                 Array& message) {
@@ -83,8 +90,8 @@ std::vector<double> over_memcpy(const std::vector<Work>& works,
   return medians;
 }
 
-/// The loops of one receiver's part of an array of `rank` dimensions, its rows dealt out to all but
-/// the last of them.
+/// The loops over one receiver's runs in an array of `rank` dimensions: the rows are divided among
+/// all dimensions but the last.
 std::vector<CopyLoop> column(std::int64_t run, std::int64_t receivers, std::int64_t element,
                              int rank) {
   std::int64_t rows = kBytes / (run * receivers);
@@ -100,17 +107,18 @@ std::vector<CopyLoop> column(std::int64_t run, std::int64_t receivers, std::int6
   return loops;
 }
 
-std::vector<CopyLoop> turned(std::vector<CopyLoop> loops) {
+/// The loops of the opposite direction: unpacking instead of packing.
+std::vector<CopyLoop> reversed(std::vector<CopyLoop> loops) {
   for (CopyLoop& loop : loops) std::swap(loop.from, loop.to);
   return loops;
 }
 
 constexpr std::int64_t kLine = 64;
 
-/// See `bound` above. Runs begin `pitch` bytes apart, the first one where a line does.
+/// The column `bound`. Runs begin `pitch` bytes apart; the first one begins at a line boundary.
 double bound_of_lines(bool unpack, std::int64_t run, std::int64_t pitch) {
   std::int64_t moved = 0;
-  for (std::int64_t row = 0; row < kLine; ++row) {  // after that it is the same again
+  for (std::int64_t row = 0; row < kLine; ++row) {  // alignments repeat after kLine rows
     const std::int64_t begin = row * pitch, end = begin + run;
     const std::int64_t touched = (end + kLine - 1) / kLine - begin / kLine;
     const std::int64_t whole = std::max<std::int64_t>(0, end / kLine - (begin + kLine - 1) / kLine);
@@ -120,9 +128,9 @@ double bound_of_lines(bool unpack, std::int64_t run, std::int64_t pitch) {
 }
 
 #if defined(__x86_64__)
-constexpr std::int64_t kAhead = 16 << 10;  ///< bytes of runs that are asked for before their turn
+constexpr std::int64_t kAhead = 16 << 10;  ///< prefetch distance, in bytes of runs
 
-/// The first line that a run touches, and where the last one ends.
+/// The start of the first line that a run touches, and the end of the last one.
 std::byte* first_line(std::byte* run) {
   return run - reinterpret_cast<std::uintptr_t>(run) % kLine;
 }
@@ -143,7 +151,8 @@ __attribute__((target("avx2"))) __m256i line_at(const std::byte* line) {
   return _mm256_xor_si256(_mm256_loadu_si256(words), _mm256_loadu_si256(words + 1));
 }
 
-/// All lines of the runs are read, and as many bytes written in whole lines.
+/// The column `lines` for packing: reads all lines of the runs, and writes as many bytes as the
+/// runs have, in whole lines.
 __attribute__((target("avx2"))) void read_lines(const Runs& runs) {
   const std::int64_t ahead = kAhead / runs.run * runs.pitch;
   __m256i value = _mm256_setzero_si256();
@@ -161,7 +170,8 @@ __attribute__((target("avx2"))) void read_lines(const Runs& runs) {
   _mm_sfence();
 }
 
-/// As many bytes are read, and all lines of the runs written, past the cache where they are whole.
+/// The column `lines` for unpacking: reads as many bytes as the runs have, and writes all lines of
+/// the runs; lines inside of one run are written past the cache.
 __attribute__((target("avx2"))) void write_lines(const Runs& runs) {
   const std::int64_t ahead = (1 + (2 << 10) / runs.run) * runs.pitch;
   for (std::int64_t i = 0; i < runs.rows; ++i) {
@@ -190,7 +200,7 @@ struct Ways {
 Ways measure(bool unpack, std::int64_t run, std::int64_t receivers, std::int64_t element, int rank,
              Array& array, Array& message) {
   const std::vector<CopyLoop> loops = column(run, receivers, element, rank);
-  const StridedCopy copy(unpack ? turned(loops) : loops, element);
+  const StridedCopy copy(unpack ? reversed(loops) : loops, element);
   std::vector<CopyJob> jobs;
   for (std::int64_t i = 0; i < receivers; ++i) {
     std::byte *part = array.memory + i * run, *packed = message.memory + i * copy.bytes();
@@ -231,7 +241,7 @@ int main() {
                   unpack ? "unpack" : "pack", static_cast<long>(run), static_cast<long>(receivers),
                   static_cast<long>(element), rank, ways.one, bound,
                   ways.one / std::min(1.0, bound), lines, ways.each, ways.together);
-      std::printf("%s\n", good ? "" : "  below the bar");
+      std::printf("%s\n", good ? "" : "  below the limit");
     }
   };
   for (const std::int64_t receivers : {2, 8}) {

@@ -148,15 +148,15 @@ class RandomEnds {
   }
 
   void block_cyclic(End& end) {
-    BlockCyclic deal;
+    BlockCyclic blocks;
     for (int i = 0; i < 2; ++i) {
-      deal.block[i] = 1 + below(3);
-      deal.grid[i] = 1 + below(3);
-      deal.source[i] = below(deal.grid[i]);
+      blocks.block[i] = 1 + below(3);
+      blocks.grid[i] = 1 + below(3);
+      blocks.source[i] = below(blocks.grid[i]);
     }
-    deal.row_major = below(2) == 0;
-    const auto count = static_cast<Device>(deal.grid[0] * deal.grid[1]);
-    const Layout layout = layout_of(shape_, deal, count);
+    blocks.row_major = below(2) == 0;
+    const auto count = static_cast<Device>(blocks.grid[0] * blocks.grid[1]);
+    const Layout layout = layout_of(shape_, blocks, count);
     const std::vector<std::int64_t> devices = some_devices(count);
     for (Device device = 0; device < count; ++device) {
       end.parts[devices[device]].push_back(layout.region(device));
