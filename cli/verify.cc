@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft verify`: a plan checked by other code than made it.
+// `weft verify PLAN`: checks a pipeline plan with code that shares nothing with the planner.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -42,12 +42,13 @@ Subcommand verify_command() {
   command.min_inputs = 1;
   command.max_inputs = 1;
   command.details =
-      "Reads a plan of `weft pipeline -o` and works everything out again, from the file alone and "
-      "by other\ncode than made it: whether each layer has its stage, what a step takes, whether "
-      "memory holds it,\nwhether no plan can take less than the bound, and whether the figures are "
-      "true and the file is as it\nwas written. The exit status is 1 where something is wrong.";
+      "Reads a plan of `weft pipeline -o` and computes everything again from the file alone, with "
+      "code of its own: whether each layer is in one stage, how long a step takes, whether it fits "
+      "into memory, whether the lower bound holds for all plans, whether the figures for people "
+      "are "
+      "right, and whether the file was changed. The exit status is 1 if something is wrong.";
   command.examples = {
-      Example{"weft verify examples/pipeline/plan.json", "what is right and what is not"},
+      Example{"weft verify examples/pipeline/plan.json", "one line per check, right or WRONG"},
       Example{"weft verify plan.json --json", "the same for scripts"}};
   command.flags = {{"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_verify;
