@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of weft._core return the JSON of the commands. weft.diagnoses and weft.comparisons
+// turn it into objects; Run.diagnose and Run.diff call these modules. So the command and the
+// package cannot differ in their results.
 #include "python/bindings/diagnose.h"
 
 #include <nanobind/nanobind.h>
@@ -35,6 +38,7 @@ std::string diagnose(const PyRun& run) {
     const Loaded& loaded = *run.loaded;
     WEFT_ASSIGN(const auto built, job_of(loaded));
     WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(built->job));
+    // The arguments of `weft diagnose` for this run: findings name a command that shows them.
     std::vector<std::string> words = loaded.inputs;
     if (!loaded.chosen_run.empty()) words.insert(words.end(), {"--run", loaded.chosen_run});
     return diagnose::diagnosis_json(built->job, diagnosis, words, built->diagnostics);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The exception classes are written in Python (weft.errors). They are looked up by name when an
+// error occurs.
 #include "python/bindings/errors.h"
 
 #include <nanobind/nanobind.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// weft/report makes the page from the run's job, with the same options as the command `weft
+// report`. weft.reports wraps the page in an object that notebooks can show.
 #include "python/bindings/report.h"
 
 #include <nanobind/nanobind.h>

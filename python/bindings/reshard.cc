@@ -113,6 +113,8 @@ PyPlan plan(reshard::Shape shape, Bytes item_size, const std::string& dtype, con
   const PlanRequest asked{std::move(shape), item_size,         dtype,     rule,   reduction, link,
                           message_cost,     std::move(others), node_size, direct, budget};
   Result<PyPlan> planned;
+  // Planning may take seconds, so other Python threads run meanwhile. An error is raised
+  // afterwards, because raising needs the GIL.
   {
     const nb::gil_scoped_release free;
     planned = plan_for(asked, source, target);

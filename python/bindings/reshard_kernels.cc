@@ -88,7 +88,8 @@ struct PyBatch {
 WiredFacts facts(const PyProgram& program, const cuda::MessageSpan& wired) {
   return {devices_in(program)[wired.peer], wired.buffer, wired.offset, wired.bytes};
 }
-std::vector<WiredFacts> facts(const PyProgram& program, const std::vector<cuda::MessageSpan>& list) {
+std::vector<WiredFacts> facts(const PyProgram& program,
+                              const std::vector<cuda::MessageSpan>& list) {
   std::vector<WiredFacts> all;
   for (const cuda::MessageSpan& wired : list) all.push_back(facts(program, wired));
   return all;
@@ -115,6 +116,7 @@ Result<std::vector<PyBatch>> batches(const PyKernels& kernels, const PyProgram& 
   }
   const Turn& turn = self.turns[number];
   const auto ranks = static_cast<int>(devices_in(program).size());
+  // Fail before anything is sent if the GPU library lacks a reduction.
   WEFT_TRY(cuda::check_reductions(self));
   std::vector<PyBatch> all;
   if (collectives) {

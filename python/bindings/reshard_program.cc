@@ -57,7 +57,8 @@ namespace {
 
 using PreparedPtr = std::shared_ptr<const Prepared>;
 
-/// Regions this long are packets of their own.
+/// A contiguous region of at least this size is sent from and received into its array directly.
+/// Smaller regions are packed, several into one message.
 constexpr Bytes kLeastDirect = 1 << 16;
 
 /// A program bound to the memory that it works on.
@@ -96,6 +97,8 @@ Result<PyProgram> program_of(const std::vector<PyPlan>& plans, std::int64_t devi
   return PyProgram{std::move(result)};
 }
 
+/// Device, bytes, buffer, offset; see ReshardProgram in _core.pyi. Plain tuples are enough: the
+/// Python side reads them once per program.
 using PieceFacts = std::tuple<std::int64_t, Bytes, std::int32_t, Bytes>;
 
 std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Packet>& packets) {
@@ -109,6 +112,7 @@ std::vector<PieceFacts> facts(const Prepared& self, const std::vector<Packet>& p
   return list;
 }
 
+/// Buffer, array, offset, bytes of an element, loops as (extent, stride in bytes).
 using RegionFacts = std::tuple<std::int32_t, std::int32_t, Bytes, Bytes,
                                std::vector<std::pair<std::int64_t, std::int64_t>>>;
 
@@ -162,6 +166,7 @@ PyMemory memory(const PyProgram& self, const std::vector<std::uintptr_t>& addres
     refuse("the program needs the addresses of " + std::to_string(sizes.size()) +
            " buffers, not of " + std::to_string(addresses.size()));
   }
+  // Empty tensors may have the address 0, but a buffer with bytes must not: that would crash later.
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (addresses[i] == 0 && sizes[i] > 0) {
       refuse("buffer " + std::to_string(i) + " needs " + std::to_string(sizes[i]) +

@@ -4,6 +4,7 @@
 namespace weft::python {
 
 Result<std::shared_ptr<const BuiltJob>> job_of(const Loaded& loaded) {
+  // The lock is held while the job is built: a second thread that asks waits for the same job.
   const std::lock_guard lock(loaded.mutex);
   if (!loaded.job) {
     auto built = std::make_shared<BuiltJob>();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Run.memory computes the curves of all chosen ranks in parallel, without the GIL. The Python
+// objects are made afterwards, with the GIL.
 #include "python/bindings/sim.h"
 
 #include <nanobind/nanobind.h>
@@ -28,6 +30,7 @@ using Curves = std::vector<sim::MemoryCurve>;
 /// points, without a copy, and keeps the curves alive.
 nb::object column(const std::shared_ptr<const Curves>& curves, const sim::MemoryCurve& curve,
                   std::int64_t sim::MemoryPoint::*member) {
+  // A NumPy stride counts elements, so a point must be a whole number of 64-bit integers.
   static_assert(sizeof(sim::MemoryPoint) % sizeof(std::int64_t) == 0);
   constexpr std::int64_t kStride = sizeof(sim::MemoryPoint) / sizeof(std::int64_t);
   auto owner = std::make_unique<std::shared_ptr<const Curves>>(curves);

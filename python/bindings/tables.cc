@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Table owns its columns; NumPy views and Arrow streams share them without a copy and keep the
+// table alive. Conversions to NumPy and pandas are written in Python (weft.tables), so that pandas
+// is imported only if somebody asks for it.
 #include "python/bindings/tables.h"
 
 #include <nanobind/nanobind.h>
@@ -114,6 +117,7 @@ void export_run(const PyRun& run, const nb::object& path, const std::optional<st
   if (!status) raise(status.error());
 }
 
+/// Adds a method to Run, which bind_trace has made without knowing of tables.
 template <class... Extra>
 void add_to_run(nb::module_& module, const char* name, auto function, Extra... extra) {
   nb::cpp_function_def(function, nb::scope(module.attr("Run")), nb::name(name), nb::is_method(),

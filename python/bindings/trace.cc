@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Run, Rank and Events are small objects that share one Loaded, which owns all events. Columns of
+// events are NumPy views into it. Every view holds a reference to the Loaded, so it stays valid
+// even if the Run is freed.
 #include "python/bindings/trace.h"
 
 #include <nanobind/nanobind.h>
