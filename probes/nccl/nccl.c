@@ -156,10 +156,10 @@ struct event {
   const struct nccl_proxy_op* proxy_op;
   const struct nccl_proxy_step* proxy_step;
   const struct nccl_kernel_channel* kernel_channel;
-  /* Of API calls. */
+  /* The arguments of an API call. Launches have a stream too. */
   const char *function, *type;
   size_t count;
-  const void* stream; /* also of launches */
+  const void* stream;
 };
 
 /* `by_copies` means that copy engines execute the collective. Its descriptor lacks channels,

@@ -92,6 +92,7 @@ class FileReading {
       if (!stream_.ok()) break;
       if (std::exchange(first, false)) continue;  // the GlobalMetadata message
       ++trace_.facts.total_events;
+      // take() gives nothing for a node that is too long; such a node counts as damaged.
       auto node = bytes.size() == length ? chakra::decode_node(bytes) : std::nullopt;
       if (!node) {
         ++damaged_;
@@ -125,6 +126,7 @@ class FileReading {
     }
     find_launchers();
     event_of_.assign(nodes_.size(), kNone);
+    // All events first: a dependency may name a node that comes later in the file.
     for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].is_work()) add_event(i);
     }
@@ -186,6 +188,7 @@ class FileReading {
 
   std::uint32_t add_collective(const Node& node) {
     CollectiveDetail detail;
+    // A file without pg_name has one group that contains all ranks.
     detail.group = trace_.names.intern(node.group.empty() ? "default" : node.group);
     if (node.comm_size >= 0) {
       // comm_size is in bytes and the element type is unknown, so the elements are bytes.

@@ -50,6 +50,7 @@ Attribute decode_attribute(protozero::data_view bytes) {
   return attribute;
 }
 
+/// Attributes of a node are named values. Names that are not listed here are not used.
 void apply(const Attribute& attribute, Node& node) {
   const std::string_view name = attribute.name;
   if (name == "is_cpu_op") {
@@ -106,6 +107,7 @@ bool decode_fields(std::string_view bytes, Node& node) {
       case node_field::kType: {
         if (!number) return false;
         const std::uint64_t type = message.get_uint64();
+        // Types of later schemas count as nodes without work.
         node.type = type <= 7 ? static_cast<NodeType>(type) : NodeType::kInvalid;
         break;
       }
@@ -160,6 +162,8 @@ std::optional<Node> decode_node(std::string_view bytes) {
   return node;
 }
 
+// Almost any bytes decode as some protobuf message, so this accepts only the two fields that
+// GlobalMetadata has, with their wire types.
 bool is_global_metadata(std::string_view bytes) {
   try {
     protozero::pbf_reader message(bytes.data(), bytes.size());

@@ -173,6 +173,7 @@ class Attaching {
     return list;
   }
 
+  /// False if the profile has no calls of this sort, so that run() tries the next one.
   bool try_pairing(const std::vector<Candidate>& profile, const std::vector<Candidate>& execution) {
     if (profile.empty()) return false;
     in_profile_ = profile.size();
@@ -205,6 +206,8 @@ class Attaching {
     return trace_.host_ops[detail].collective;
   }
 
+  /// Fills only what the profile lacks: its own values come from the call itself, whereas a pairing
+  /// may be wrong.
   void complete(std::uint32_t event, const CollectiveDetail& known) {
     std::uint32_t& slot = collective_slot(event);
     if (slot == kNone) {

@@ -120,6 +120,8 @@ void read_named(JsonScanner& scanner, std::string_view key, RawNode& raw) {
   }
 }
 
+/// Reads the members of one node. Schema 1.0.1 has the attributes as keys of the node itself, hence
+/// read_named() for all other keys. False if the text ends or stops being JSON inside the node.
 bool read_node(JsonScanner& scanner, RawNode& raw) {
   std::string_view key;
   while (scanner.next_key(key)) {
@@ -255,6 +257,8 @@ class Reading {
     trace_.nodes.push_back(raw.node);
   }
 
+  /// The attributes of schema 1.1.0 have priority. Older schemas have the same facts only in the
+  /// arguments and in the tensors themselves.
   void keep_collective(RawNode& raw, const TensorSum& in, const TensorSum& out) {
     const Arguments arguments = read_arguments(raw.inputs);
     CollectiveDetail detail;

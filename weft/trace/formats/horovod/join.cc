@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// For each timeline: find the run that was profiled at the same time in the same folder, convert
+// the timeline's times to the clock of each rank's host, and add the collectives to the ranks. The
+// profile of a rank whose host is not the coordinator's has another clock; clock_shift() estimates
+// the difference from network transfers.
 #include "weft/trace/formats/horovod/join.h"
 
 #include <algorithm>
@@ -40,6 +44,7 @@ Span span_of(const RankTrace& trace) {
 }
 
 bool belong_together(const Run& timeline, const Run& profiles) {
+  // The timeline has all ranks of the job; profiles may exist for some of them only.
   const auto folder = [](const Run& run) {
     return std::filesystem::path(run.ranks.front().file).parent_path();
   };
@@ -68,6 +73,8 @@ void add_collectives(const RankTrace& timeline, Nanos shift, RankTrace& rank) {
   const Span span = span_of(rank);
   shift += timeline.epoch - rank.epoch;
   const auto lane = static_cast<std::uint32_t>(rank.lanes.size());
+  // A lane of its own: Horovod runs collectives on a background thread, which the profile may not
+  // show.
   rank.lanes.push_back({false, 0, static_cast<std::int64_t>(lane), -1, std::string(kFormat)});
   const auto copied = [&](NameId name) { return rank.names.intern(timeline.names.text(name)); };
   const Events& e = timeline.events;

@@ -220,6 +220,7 @@ class RankMaker {
       step.last_ready = std::max(step.last_ready, ready);
       step.end = std::max(step.end, responses_[k].end);
     }
+    // Check all steps before marking any: a trace with some of its steps would be misleading.
     Nanos begin = before;
     for (const auto& [number, step] : steps) {
       if (begin > step.first_ready) return;
@@ -267,6 +268,7 @@ RankTraces make_ranks(const Timeline& timeline, const std::vector<Response>& res
   }
   const RankMaker maker(timeline, responses, steps);
   const bool all_ranks = world > 1 && known * 2 >= asked;
+  // Only the coordinator, rank 0, writes ready marks. A file without any was written by a worker.
   const std::int32_t self = seen.empty() ? recorder : 0;
   for (std::int32_t rank = all_ranks ? 0 : self; rank <= (all_ranks ? world - 1 : self); ++rank) {
     std::vector<Nanos> ready;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads all events into a Timeline, takes the collectives (responses) from it, and turns them into
+// one RankTrace per rank (ranks.h).
 #include "weft/trace/formats/horovod/reader.h"
 
 #include "weft/base/json/scanner.h"

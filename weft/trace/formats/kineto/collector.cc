@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
 // Versions of Kineto write the same process, thread or stream as "25738", 7 or "stream 7".
+// The number at the end of a text, or 0.
 std::int64_t trailing_int(std::string_view text) {
   if (const auto whole = parse_int(text)) return *whole;
   const std::size_t last = text.find_last_not_of("0123456789");
@@ -73,6 +74,7 @@ std::optional<EventKind> kind_of(const RawEvent& event) {
   }
 }
 
+// Whether events of a kind belong to a stream. Otherwise they belong to a host thread.
 bool is_device(EventKind kind) {
   return kind == EventKind::kKernel || kind == EventKind::kMemcpy || kind == EventKind::kMemset ||
          kind == EventKind::kSync || kind == EventKind::kGpuAnnotation;
@@ -109,6 +111,8 @@ std::size_t Collector::LaneKeyHash::operator()(const LaneKey& key) const {
   return static_cast<std::size_t>(mixed ^ (mixed >> 32));
 }
 
+// Device events are on the lane of their stream: the argument "stream" if there is one, else the
+// "tid". Host events are on the lane of their thread.
 std::uint32_t Collector::lane_of(const RawEvent& event, bool on_device) {
   const LaneKey key{on_device, trailing_int(event.pid),
                     on_device && event.stream != kAbsent ? event.stream : trailing_int(event.tid)};
@@ -146,6 +150,7 @@ void Collector::add(const RawEvent& event) {
   }
 }
 
+// Correlation ids that do not fit into 32 bits become 0 (none).
 void Collector::push(EventKind kind, const RawEvent& event, std::uint32_t lane, Nanos start,
                      Nanos duration, std::uint32_t detail) {
   const bool fits = event.correlation > 0 && event.correlation < std::int64_t{kNone};
@@ -167,6 +172,7 @@ void Collector::add_complete(const RawEvent& event) {
     if (event.category == Category::kUnknown) ++losses_.unknown_categories[std::string(event.cat)];
     return;
   }
+  // Without "dur" an event has length 0. A "dur" that does not parse (NaN) makes it unusable.
   const auto start = parse_thousandths(event.ts);
   auto duration = event.dur.empty() ? 0 : parse_thousandths(event.dur);
   if (!start || !duration) {
@@ -214,6 +220,7 @@ void Collector::add_step(const RawEvent& event, std::uint32_t lane, Nanos start,
   if (number) trace_.steps.push_back({*number, lane, start, start + duration});
 }
 
+// Device type 0 is the CPU, whose device is -1 in a RankTrace.
 void Collector::add_memory(const RawEvent& event) {
   if (event.name != "[memory]" || event.alloc_bytes == kAbsent) return;
   const auto time = parse_thousandths(event.ts);
@@ -230,6 +237,8 @@ void Collector::add_memory(const RawEvent& event) {
        last_index(trace_.memory.size()));
 }
 
+// Arrows are kept only if they connect a forward operator with its backward operator. Phase 's' is
+// the start of an arrow.
 void Collector::add_flow(const RawEvent& event) {
   if (event.category != Category::kForwardBackward) return;
   const auto time = parse_thousandths(event.ts);
@@ -243,6 +252,8 @@ void Collector::add_metadata(const RawEvent& event) {
   lane_names_[{trailing_int(event.pid), trailing_int(event.tid)}] = event.arg_name;
 }
 
+// Launch dimensions as "GRID/BLOCK", for example "24,1,1/128,1,1". Most kernels repeat a few
+// shapes, so the text is interned.
 NameId Collector::shape_of(const RawEvent& event) {
   if (event.grid.empty() || event.block.empty()) return 0;
   scratch_.clear();
@@ -252,6 +263,8 @@ NameId Collector::shape_of(const RawEvent& event) {
   return trace_.names.intern(scratch_);
 }
 
+// The index of the collective that an event describes; kNone for other events. Both the host call
+// and the kernel of a collective may have these arguments.
 std::uint32_t Collector::collective_of(const RawEvent& event) {
   const bool any = !event.collective.empty() || event.in_elements != kAbsent ||
                    event.group_size != kAbsent || !event.group.empty();
@@ -287,6 +300,8 @@ void Collector::note_group(const RawEvent& event) {
   if (!group.ranks.empty()) groups_.insert_or_assign(group.name, std::move(group));
 }
 
+// The index of the event's detail record; kNone if there is nothing to record. The same holds for
+// the other *_detail() functions.
 std::uint32_t Collector::host_detail(const RawEvent& event) {
   trace_.facts.stacks |= event.has_stack;
   HostOpDetail detail;
@@ -315,6 +330,7 @@ std::uint32_t Collector::kernel_detail(const RawEvent& event) {
 }
 
 std::uint32_t Collector::sync_detail(const RawEvent& event) {
+  // Some versions give the kind as an argument, others as the name of the event.
   const std::string_view kind = event.sync_kind.empty() ? event.name : event.sync_kind;
   trace_.syncs.push_back({sync_kind_of(kind), or_else(event.stream, -1),
                           or_else(event.wait_on_stream, -1), or_else(event.wait_on_record, -1)});

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each top-level key is read by itself and stored in FileFacts. The objects behind
+// "distributedInfo" and "deviceProperties" are small, so they are parsed into a document;
+// everything else is skipped or read by the scanner.
 #include "weft/trace/formats/kineto/file_facts.h"
 
 #include <limits>
@@ -22,6 +25,7 @@ std::string text_of(const JsonValue* value) {
   return value == nullptr ? std::string() : value->text;
 }
 
+// "ranks" is a list, or a string that contains a list.
 ProcessGroup group_of(const JsonValue& config) {
   ProcessGroup group{text_of(config.find("pg_name")), text_of(config.find("pg_desc")), {}};
   const JsonValue* ranks = config.find("ranks");
@@ -63,6 +67,7 @@ void read_devices(JsonScanner& scanner, FileFacts& facts) {
     const auto id = static_cast<std::size_t>(
         small_int(device.find("id"), static_cast<std::int32_t>(facts.devices.size())));
     if (id >= kMostDevices) continue;
+    // Devices are stored by ordinal; a file may skip ordinals.
     if (id >= facts.devices.size()) facts.devices.resize(id + 1);
     facts.devices[id] = text_of(device.find("name"));
   }

@@ -79,6 +79,7 @@ class FileReading {
     trace_.format = "kineto";
     trace_.epoch = facts_.base_time;
     trace_.devices = std::move(facts_.devices);
+    // The collector has set what the events show; the settings of the profiler add the rest.
     trace_.facts.shapes |= facts_.shapes;
     trace_.facts.stacks |= facts_.stacks;
     trace_.facts.memory_events |= facts_.memory;
@@ -137,6 +138,8 @@ class KinetoReader : public Reader {
   int recognise(std::string_view head) const override {
     const std::size_t start = head.find_first_not_of("\xef\xbb\xbf \n\r\t");
     if (start == std::string_view::npos) return 0;
+    // The first two keys are Kineto's own. Other formats have "traceEvents" too, with higher values
+    // of recognise(), so 60 makes Kineto the default for such files.
     if (head[start] == '{') {
       if (contains(head, "\"deviceProperties\"") || contains(head, "\"distributedInfo\""))
         return 95;

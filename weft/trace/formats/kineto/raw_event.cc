@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two tables define what is read: one from the spelling of a category to its meaning, and one from
+// the name of an argument to the member of RawEvent that takes it. A new spelling of a new PyTorch
+// version is one line here. Arguments that are not listed are skipped without being decoded.
 #include "weft/trace/formats/kineto/raw_event.h"
 
 #include "weft/trace/formats/key_table.h"
@@ -48,6 +51,7 @@ struct ArgTarget {
   bool stack = false;                          ///< the argument is a call stack: only note it
 };
 
+// Shorthands for the entries of the table: an integer, a decoded string, or undecoded JSON text.
 constexpr ArgTarget number(std::int64_t RawEvent::*member) {
   return {member, nullptr, nullptr, false};
 }
@@ -118,6 +122,7 @@ void read_arg(JsonScanner& scanner, std::string_view key, RawEvent& event) {
 Category category_of(std::string_view cat) { return kCategoryTable.find(cat); }
 
 bool read_event(JsonScanner& scanner, RawEvent& event) {
+  // "cat" may come before or after "args", so the category is looked up at both places.
   const auto find_category = [&] {
     if (event.category == Category::kNone && !event.cat.empty()) {
       event.category = category_of(event.cat);

@@ -89,7 +89,7 @@ class RankMaker {
       : collector_(collector), spans_(collector.spans()) {}
 
   RankTrace make() {
-    find_roles();
+    find_roles();  // first, because lanes and events depend on the role of a span
     give_lanes();
     for (std::size_t i = 0; i < spans_.size(); ++i) {
       if (roles_[i] != Role::kRepeated) add(i);
@@ -172,6 +172,7 @@ class RankMaker {
     return found->second;
   }
 
+  /// Correlations are set later, by link_calls().
   void push(EventKind kind, std::uint32_t lane, NameId name, Nanos start, Nanos end,
             std::uint32_t detail) {
     trace_.events.add(kind, start, end - start, name, lane, 0, detail);
@@ -224,7 +225,7 @@ class RankMaker {
     std::map<std::pair<NameId, std::int64_t>, std::int64_t> seen;
     for (const std::uint32_t i : exchanges) {
       const std::int64_t step = step_at(trace_, events.start[i]);
-      if (step < 0) continue;
+      if (step < 0) continue;  // outside of all steps nothing tells which exchange it is
       CollectiveDetail& collective =
           trace_.collectives[trace_.kernels[events.detail[i]].collective];
       const std::int64_t position = seen[{collective.group, step}]++;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the events into a SpanCollector, which joins beginnings and ends (spans.h), and turns the
+// spans into one RankTrace (rank.h).
 #include "weft/trace/formats/mxnet/reader.h"
 
 #include "weft/base/json/scanner.h"
@@ -31,6 +33,8 @@ class MxnetReader final : public Reader {
 
   int recognise(std::string_view head) const override {
     const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
+    // The profile names its devices at the start. "cpu/0" alone is weaker evidence than several
+    // devices, because another writer could use that name.
     if (!has("\"traceEvents\"") || !has("\"process_name\"") || !has("\"cpu/0\"")) return 0;
     return has("\"cpu pinned/\"") || has("\"cpu/1\"") || has("\"gpu/0\"") ? 90 : 75;
   }
@@ -42,6 +46,7 @@ class MxnetReader final : public Reader {
     std::int64_t entries = 0;
     const auto read_one = [&] {
       ChromeEvent event;
+      // A metadata event has the argument "name"; a counter event has one argument, its value.
       std::string_view arg_name;
       std::int64_t counter = -1;
       const bool whole = read_chrome_event(scanner, event, [&] {
@@ -73,6 +78,7 @@ class MxnetReader final : public Reader {
     RankTrace& trace = traces.front();
     trace.file = source.name();
     trace.format = name();
+    // The engine starts an operator as soon as its inputs are ready, so a pause is a wait.
     trace.dataflow = true;
     trace.rank = rank_from_name(source.name());
     trace.facts.total_events = entries;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Spans come in three forms: "X" with a duration, "B" and "E" on one thread, and asynchronous "b"
+// and "e". Open spans are kept on a stack per process, thread and form until their end is found.
 #include "weft/trace/formats/mxnet/spans.h"
 
 #include <algorithm>
@@ -75,6 +77,7 @@ void SpanCollector::end(const Key& key, const Span& span) {
     return;
   }
   std::vector<Begun>& stack = found->second;
+  // An end without a name closes the innermost open span.
   const auto begun = std::find_if(stack.rbegin(), stack.rend(), [&](const Begun& b) {
     return span.name == 0 || b.name == span.name;
   });

@@ -250,6 +250,7 @@ Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::
     RankWriter writer(workers[i], groups, trace);
     writer.write();
     diagnostics.add(kUntimed, file, writer.untimed());
+    // A worker without any usable time is dropped; the others are still of use.
     const Status believable = check_clock(trace, diagnostics);
     if (believable && trace.events.size() > 0) ranks.push_back(std::move(trace));
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rest of Weft counts the elements that go into and come out of a call on one rank, and uses
+// the type names of PyTorch. This file converts NCCL's count and names into those.
 #include "weft/trace/formats/nccl/describe.h"
 
 #include <algorithm>
@@ -39,6 +41,7 @@ std::string_view dtype_name(std::string_view nccl) {
   return found == std::end(kDtypes) ? nccl : found->weft;
 }
 
+// The name of the function that the rest of Weft uses; messages are split into send and recv.
 std::string_view function_name(std::string_view function, CollectiveKind kind) {
   if (kind == CollectiveKind::kOther) return function;
   if (kind != CollectiveKind::kSendRecv) return to_text(kind);

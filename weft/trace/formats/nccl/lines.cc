@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The scanner treats the file as a sequence of JSON values and does not care about line ends. Line
+// ends matter only after damage: the next line that begins with '{' is where reading resumes.
+// Such damage happens when several processes write to one file.
 #include "weft/trace/formats/nccl/lines.h"
 
 #include "weft/base/decimal.h"
@@ -11,7 +14,7 @@ constexpr DiagnosticKind kDamaged{"damaged-lines", Severity::kDataLoss,
                                   "lines that are not valid JSON were left out",
                                   "copy the file again; several processes may have written to it"};
 constexpr std::int64_t kLinesBetweenProgress = 1024;
-constexpr Nanos kLatest = Nanos{1} << 61;
+constexpr Nanos kLatest = Nanos{1} << 61;  // sums and differences of times fit into 64 bits
 
 }  // namespace
 
@@ -26,7 +29,7 @@ Status read_lines(JsonScanner& scanner, const ByteSource& source, const ReadOpti
     const JsonKind kind = scanner.peek();
     if (kind == JsonKind::kObject) {
       scanner.enter();
-      scanner.hold();
+      scanner.hold();  // keeps all texts of the line valid until release()
       record();
       scanner.release();
     } else if (kind != JsonKind::kNothing) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Plug-ins differ in where they put a fact: the GPU's time, for example, is either a key of the
+// line or one of "details". So keys of both places fill the same members.
 #include "weft/trace/formats/nccl/profiler_record.h"
 
 #include <charconv>
@@ -8,6 +10,7 @@
 namespace weft::trace::nccl {
 namespace {
 
+/// Addresses are hexadecimal texts, with or without "0x".
 std::uint64_t parse_address(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -44,6 +47,7 @@ void read_details(JsonScanner& json, ProfilerRecord& record) {
 }  // namespace
 
 void read_record(JsonScanner& json, ProfilerRecord& record) {
+  // "start" and "stop" are objects with a time, a process and a thread.
   const auto read_end = [&](Nanos& time) {
     read_members(json, [&](std::string_view key) {
       if (key == "ts") {

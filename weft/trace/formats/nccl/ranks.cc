@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The largest communicator of a training job normally contains all ranks in their order.
+// place_workers() accepts this only if it holds for all workers: all must see the same size, and
+// have different ranks.
 #include "weft/trace/formats/nccl/ranks.h"
 
 #include <set>
@@ -6,7 +9,7 @@
 namespace weft::trace::nccl {
 namespace {
 
-constexpr std::int64_t kLargestWorld = 1 << 20;
+constexpr std::int64_t kLargestWorld = 1 << 20;  // a larger number in the file is damage
 
 Place in_largest(const std::vector<Membership>& memberships) {
   Place place;

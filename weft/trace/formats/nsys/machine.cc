@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// All facts here are optional: if a table or a value is missing, the fact stays unknown.
 #include "weft/trace/formats/nsys/machine.h"
 
 #include <cctype>
@@ -65,6 +66,7 @@ Result<Machine> read_machine(const Database& database) {
   for (;;) {
     WEFT_ASSIGN(const bool more, gpus.next());
     if (!more) break;
+    // Kernels name a GPU by its CUDA ordinal. Exports without the column cuDevice have only the id.
     const std::int64_t ordinal = gpus.integer(0, gpus.integer(1, -1));
     if (ordinal < 0 || ordinal >= kMostDevices) continue;
     const auto place = static_cast<std::size_t>(ordinal);

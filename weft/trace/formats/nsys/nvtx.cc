@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// NVTX ranges are free text, so everything here is recognition by spelling. A text that matches no
+// known form is a plain annotation.
 #include "weft/trace/formats/nsys/nvtx.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace weft::trace::nsys {
 namespace {
 
-constexpr std::size_t kLongestStepName = 48;
+constexpr std::size_t kLongestStepName = 48;  // no known name of a step is longer
 
 /// The text after the first `label`; empty if there is none.
 std::string_view text_after(std::string_view text, std::string_view label) {
@@ -116,6 +118,7 @@ StepText parse_step(std::string_view name) {
       std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return w.text == word; });
   if (known == kWords.end()) return {};
   if (digits.empty()) return {StepSort::kUnnumbered, -1};
+  // More than 9 digits are a time or an id, not a step.
   const auto number = digits.size() > 9 ? std::nullopt : parse_int(digits);
   if (!number) return {};
   return {known->sort, *number};

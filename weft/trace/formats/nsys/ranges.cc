@@ -66,11 +66,13 @@ void Events::add_range(Draft& draft, const Rows& row, std::string_view text, con
     trace.host_ops.push_back(detail);
     entry = last_range_index(trace.host_ops.size());
   }
+  // NCCL's calls count as host ops, like the operators of the framework.
   const bool is_op = range.is_op || detail.collective != kNone;
   trace.events.add(is_op ? EventKind::kHostOp : EventKind::kAnnotation, time.start, time.duration,
                    trace.names.intern(range.name), host_lane(draft, thread, start_end), 0, entry);
   const StepText step = parse_step(range.name);
   if (step.sort != StepSort::kNone) {
+    // A step is always on the lane of its thread, even if a start-end range marks it.
     const std::uint32_t lane = host_lane(draft, thread, false);
     draft.steps.push_back({step, {step.number, lane, time.start, time.start + time.duration}});
   }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// find() counts the kernels of each process on each GPU. The pairs with enough kernels are the
+// workers. It also notes the device of each CUDA context, because some tables name the wrong
+// device.
 #include "weft/trace/formats/nsys/workers.h"
 
 #include <algorithm>
@@ -44,6 +47,7 @@ Result<Workers> Workers::find(const Database& database) {
     busiest[key.first] = std::max(busiest[key.first], count);
   }
   for (const auto& [key, count] : kernels) {
+    // Rounded up, so a GPU needs at least one kernel.
     if (count >= (busiest[key.first] + kLeastShare - 1) / kLeastShare) {
       workers.list_.push_back({key.first, key.second});
     }

@@ -61,6 +61,8 @@ void append_fixed(std::string& out, std::uint64_t value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
+/// Appends the entry of the directory and the stored bytes. A section that does not get smaller is
+/// stored without compression.
 void append_section(const Section& section, std::string& directory, std::string& body,
                     bool may_compress = true) {
   const std::string smaller = may_compress ? compress(section.content) : std::string();
@@ -94,6 +96,7 @@ std::string write_container(const std::vector<Section>& sections) {
   }
   Header header;
   header.sections = static_cast<std::uint32_t>(sections.size());
+  // Padding of zeros that are stored without compression makes the file large enough for its rows.
   if (rows > row_limit(body.size())) {
     const std::string zeros(rows / kMostRowsPerByte, '\0');
     append_section({kPadding, 0, zeros}, directory, body, false);
@@ -130,6 +133,7 @@ Result<Container> Container::open(std::string_view bytes, std::string name, Chec
                       "); read it with the newer Weft, or pack the original with this one",
                   kMagic.size());
   }
+  // The header is known to be intact here, so its length tells whether the rest of the file is cut.
   if (header.file_size != bytes.size()) {
     const bool cut = header.file_size > bytes.size();
     return refuse("the packed recording is " + std::string(cut ? "cut off" : "too long") + ": " +
@@ -147,6 +151,7 @@ Result<Container> Container::open(std::string_view bytes, std::string name, Chec
 
   Container container(name, checksums);
   std::size_t at = kHeaderSize + directory.size();
+  // Sections follow each other in the order of the directory, so `at` is the sum of their sizes.
   while (!directory.empty()) {
     Entry entry;
     std::uint64_t length = 0;
@@ -195,6 +200,7 @@ Result<std::string> Container::content(const Entry& entry) const {
     return damaged(entry, "its checksum does not match");
   }
   if (!entry.compressed) return std::string(entry.stored);
+  // open() has checked entry.size against the size of the file, so this allocation is bounded.
   std::string out(entry.size, '\0');
   const std::size_t size =
       ZSTD_decompress(out.data(), out.size(), entry.stored.data(), entry.stored.size());

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// encode() goes through three stages: difference from the prediction, zigzag code, layout. decode()
+// undoes them in reverse order. Bytes from a file are not trusted, so decode() checks every length.
 #include "weft/trace/formats/packed/integers.h"
 
 #include <algorithm>
@@ -15,6 +17,7 @@ std::uint64_t zigzag(std::uint64_t difference) {
 }
 std::uint64_t undo_zigzag(std::uint64_t number) { return (number >> 1) ^ (0 - (number & 1)); }
 
+// Entries that a table over all keys needs.
 std::size_t table_size(std::span<const std::uint32_t> keys) {
   return keys.empty() ? 0 : std::size_t{*std::max_element(keys.begin(), keys.end())} + 1;
 }
@@ -56,6 +59,7 @@ bool take_numbers(std::string_view bytes, Layout layout, std::span<std::int64_t>
     return bytes.empty();
   }
   if (out.empty()) return bytes.empty();
+  // The width of the planes is not stored; it follows from the length.
   const std::size_t width = bytes.size() / out.size();
   if (width > 8 || bytes.size() % out.size() != 0) return false;
   std::fill(out.begin(), out.end(), 0);

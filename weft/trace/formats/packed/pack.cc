@@ -26,7 +26,7 @@ class Packer {
     if (!rows.empty()) rows_of(name, std::span(rows), columns...);
   }
   template <class Row, class... Columns>
-  void record(const char* name, const Row& row, const Columns&... columns) {
+  void record(const char* name, const Row& row, const Columns&... columns) {  // a table of one row
     rows_of(name, std::span(&row, 1), columns...);
   }
   void origin(const char* name, const RankTrace& trace) {
@@ -36,6 +36,7 @@ class Packer {
   void column(const char* name, const std::vector<T>& values, const Keys& keys) {
     add_integers(name, to_integers(values), keys);
   }
+  // Event kinds as keys for the columns after them.
   template <class T>
   Keys keys(const std::vector<T>& values) {
     Keys out;
@@ -50,6 +51,7 @@ class Packer {
   void texts(const char* name, const std::vector<std::string>& list) {
     if (!list.empty()) add_texts(name, list);
   }
+  // A list per row becomes two columns: the lengths, and the values of all lists in order.
   template <class Row, class T>
   void lists(const std::string& name, const std::vector<Row>& rows, std::vector<T> Row::*member) {
     std::vector<std::int64_t> sizes;

@@ -42,6 +42,7 @@ class Unpacker {
       (find(std::string(name) + "." + columns.name), ...);
       return;
     }
+    // The length of the first column is the number of rows; member() checks it for the others.
     rows.resize(entry->rows);
     (member(name, std::span(rows), columns), ...);
   }
@@ -154,6 +155,7 @@ class Unpacker {
     if (!decode(*content, keys, numbers_)) fail_with(entry, "its numbers cannot be decoded");
   }
 
+  // Narrows a number to the type of the member; a number that does not fit is damage.
   template <class T>
   void store(const Entry& entry, std::int64_t number, T& value) {
     value = static_cast<T>(number);
@@ -195,6 +197,7 @@ class PackedReader : public Reader {
 
   Result<std::vector<RankTrace>> read(ByteSource& source, const ReadOptions& options,
                                       Diagnostics& diagnostics) const override {
+    // whole() gives the mapped file without a copy; sources that cannot be mapped are read.
     std::string pulled;
     std::optional<std::string_view> bytes = source.whole();
     if (!bytes) {
@@ -225,6 +228,8 @@ Result<RankTrace> unpack(std::string_view bytes, const std::string& name, Diagno
   for (const std::string& section : unpacker.unknown()) {
     diagnostics.add(packed::kNewer, name + ": " + section);
   }
+  // Indices between tables may be wrong even if every section is intact, if another program wrote
+  // the file.
   if (const Status whole = verify(trace); !whole) {
     return fail(whole.error().code, whole.error().message + "; pack the original again", name);
   }

@@ -82,6 +82,7 @@ Result<LogHeader> parse_header(std::string_view bytes, const std::string& file, 
     return fail(ErrorCode::kBadInput, "the header of the log is damaged; copy the file again", file,
                 12);
   }
+  // The offsets are those of docs/formats/log.md.
   LogHeader header;
   header.kind = static_cast<LogKind>(kind);
   header.process = at<std::int64_t>(bytes, 24);
@@ -115,6 +116,8 @@ std::int64_t read_records(std::string_view records, Nanos base,
                           const std::function<bool(LogRecord&)>& use) {
   std::int64_t useless = 0;
   LogRecord record;
+  // Times are differences from the record before. The sum is unsigned because a damaged file may
+  // make it overflow, which is defined for unsigned numbers only.
   auto time = static_cast<std::uint64_t>(base);
   while (!records.empty()) {
     Fields frame(records);
@@ -126,6 +129,8 @@ std::int64_t read_records(std::string_view records, Nanos base,
     record.fields = Fields(body.substr(1));
     time += static_cast<std::uint64_t>(record.fields.signed_number());
     record.time = static_cast<Nanos>(time);
+    // A record with an impossible time is dropped. Its difference stays in the sum, because the
+    // times of the following records count from it.
     if (!record.fields.ok() || record.time < 0 || record.time > kMost) {
       ++useless;
       continue;
@@ -190,6 +195,7 @@ Result<LogHeader> read_log(ByteSource& source, const ReadOptions& options, Diagn
   WEFT_ASSIGN(const std::string head, read_up_to(source, kHeaderUsed));
   Layout layout;
   WEFT_ASSIGN(LogHeader header, parse_header(head, source.name(), layout, diagnostics));
+  // The rest of the header has no meaning yet.
   begin(header);
   WEFT_ASSIGN(std::string skipped, read_up_to(source, layout.header_bytes - kHeaderUsed));
   std::int64_t useless = 0;
@@ -208,6 +214,7 @@ Result<LogHeader> read_log(ByteSource& source, const ReadOptions& options, Diagn
       continue;
     }
     const std::string_view records = std::string_view(chunk).substr(kChunkHead);
+    // A cut file may end inside the last chunk; the complete records before the end are used.
     const std::size_t used = std::min<std::size_t>(at<std::uint32_t>(chunk, 4), records.size());
     useless += read_records(records.substr(0, used), at<std::int64_t>(chunk, 8), use);
     if (options.progress && !options.progress(done)) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Copies events with their detail records from one RankTrace to another. Times move to the epoch of
+// the profile; both use the wall clock of the same host, so no clock has to be aligned.
 #include "weft/trace/formats/probe/merge_calls.h"
 
 #include <algorithm>
@@ -21,6 +23,7 @@ std::uint32_t lane_for(RankTrace& trace, const Lane& wanted) {
   return static_cast<std::uint32_t>(trace.lanes.size() - 1);
 }
 
+/// Whether the profiler recorded MPI calls itself. PyTorch calls them "mpi:...", like the probe.
 bool has_mpi(const RankTrace& trace) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     if (trace.names.text(trace.events.name[i]).starts_with("mpi:")) return true;

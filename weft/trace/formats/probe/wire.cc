@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Addresses are kept as text, "10.0.0.1:4000" or "[::1]:4000": the matching of transfers compares
+// the text of one end with that of the other end, and people can read it.
 #include "weft/trace/formats/probe/wire.h"
 
 #include <arpa/inet.h>
@@ -35,6 +37,7 @@ bool WireRecords::add(LogRecord& record) {
     const std::uint64_t peer_port = fields.number();
     if (!fields.ok() || local_port > 65535 || peer_port > 65535) return false;
     const auto index = static_cast<std::uint32_t>(wire_.connections.size());
+    // A number is used once per process; a second record of it is damage.
     if (!connection_of_.try_emplace(number, index).second) return false;
     WireConnection connection;
     connection.local = endpoint(family == 6, local, local_port);

@@ -133,6 +133,8 @@ bool usable(const RawEvent& event, const TrackId& id) {
          event.detail.step >= 0;
 }
 
+/// The index of a track; added at its first event. The rank follows from the tid, which is
+/// 5 * rank + number of the track.
 std::uint32_t track_of(File& file, const TrackId& id) {
   // Successive events are mostly of the same track, so try the last one before the map.
   if (!file.events.empty() && file.tracks[file.events.back().track].id == id) {
@@ -147,6 +149,7 @@ std::uint32_t track_of(File& file, const TrackId& id) {
   return it->second;
 }
 
+/// Reads one entry: an "X" event, a metadata event with the name of a track, or something else.
 void read_event(JsonScanner& json, File& file, Diagnostics& diagnostics,
                 const std::string& source) {
   if (json.peek() != JsonKind::kObject) return json.skip();
@@ -304,6 +307,7 @@ void add_event(RankTrace& rank, std::uint32_t lane, std::string_view name, const
   rank.phases.push_back(event.detail);
 }
 
+/// Makes one RankTrace per worker, with one lane per track.
 std::vector<RankTrace> split_workers(const File& file, const std::string& source) {
   const auto numbers = number_workers(file.tracks);
   std::map<std::int32_t, RankTrace> by_rank;
@@ -354,6 +358,7 @@ class StragglerReader final : public Reader {
   }
   int recognise(std::string_view head) const override {
     const auto has = [&](std::string_view word) { return head.find(word) != head.npos; };
+    // These arguments occur together in no other format.
     return has("\"seq_id\"") && has("\"mb_id\"") && has("\"step\"") ? 95 : 0;
   }
 

@@ -65,6 +65,7 @@ void set_size(const std::vector<Array>& arrays, HloCollective& out) {
 
 protozero::data_view take_view(protozero::pbf_reader& message) { return message.get_view(); }
 
+// A repeated integer, which protobuf writes either one field per value or packed.
 std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
   std::vector<std::int64_t> list;
   if (message.wire_type() == protozero::pbf_wire_type::varint) {
@@ -79,7 +80,7 @@ std::vector<std::int64_t> numbers(protozero::pbf_reader& message) {
 // instruction of an all-gather or a permute has the tuple (operands, results, contexts ...); with
 // `last_of_tuple` only the results are taken.
 void arrays_of(protozero::data_view shape, bool last_of_tuple, int depth, std::vector<Array>& out) {
-  if (depth > 4) return;
+  if (depth > 4) return;  // tuples of tuples are shallow; bounds the recursion for hostile files
   Array own;
   own.elements = 1;
   std::uint32_t type = 0;
@@ -159,6 +160,7 @@ std::vector<std::vector<std::int64_t>> iota_groups(std::int64_t rows, std::int64
   return groups;
 }
 
+// A CollectiveDeviceList has explicit groups (field 1) or their compact form (field 2).
 void add_device_list(protozero::data_view list, HloCollective& out) {
   protozero::pbf_reader message(list);
   while (message.next()) {
@@ -228,6 +230,7 @@ void read_instruction(protozero::data_view instruction,
   out.insert_or_assign(std::string(name), std::move(found));
 }
 
+// Calls `visit` for each submessage in field `tag`.
 void each_message(protozero::data_view message, std::uint32_t tag, auto&& visit) {
   protozero::pbf_reader reader(message);
   while (reader.next()) {
@@ -284,6 +287,7 @@ std::string_view collective_of_instruction(std::string_view name) {
 }
 
 void HloCollectives::add_program(std::string_view name, std::string_view proto) {
+  // HloProto.hlo_module (1) -> computations (3) -> instructions (2).
   auto& program = programs_[std::string(name)];
   each_message({proto.data(), proto.size()}, 1, [&](protozero::data_view module) {
     each_message(module, 3, [&](protozero::data_view computation) {

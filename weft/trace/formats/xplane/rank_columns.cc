@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides what each event becomes. Work of a device is a copy, a memset, a kernel or a collective,
+// depending on its stats and its name. Collectives get their size from HLO (hlo.h).
 #include "weft/trace/formats/xplane/rank_columns.h"
 
 #include <algorithm>
@@ -113,6 +115,7 @@ DecodedEvent decode_stats(const RawPlane& plane, std::size_t index, const StatId
   return event;
 }
 
+// The model of the device if the plane names it, else its vendor and kind, such as "Nvidia GPU".
 void RankColumns::describe_device(const RawPlane& plane, const StatIds& ids) {
   std::string name = contains(plane.name, ":TPU:")   ? "TPU"
                      : contains(plane.name, ":GPU:") ? "GPU"
@@ -223,6 +226,8 @@ void RankColumns::add_receive(const std::string& name, std::int64_t execution, s
                     index, execution);
 }
 
+// Adds a collective. GPU and CPU profiles have the program, TPU profiles the text of the
+// instruction.
 std::uint32_t RankColumns::collective(std::string_view op, const DecodedEvent& event) {
   const std::string_view instruction = event.instruction.empty() ? event.name : event.instruction;
   const HloCollective* known = collectives_.find(event.program, event.program_number, instruction);
@@ -274,6 +279,7 @@ void RankColumns::set_group(const HloCollective& known, CollectiveDetail& detail
   }
 }
 
+// The step number is a stat, the profiler's own group number, or the name of the event.
 void RankColumns::add_device_step(const DecodedEvent& event, std::uint32_t lane) {
   ++seen_;
   std::int64_t number = event.step >= 0 ? event.step : event.group;
@@ -282,6 +288,8 @@ void RankColumns::add_device_step(const DecodedEvent& event, std::uint32_t lane)
 }
 
 void RankColumns::finish(const std::vector<HostStep>& host_steps) {
+  // Nested annotations may carry step numbers too. If some are marked as roots, only those are
+  // steps.
   const bool roots = std::any_of(host_steps.begin(), host_steps.end(),
                                  [](const HostStep& step) { return step.root; });
   for (const HostStep& step : host_steps) {

@@ -27,6 +27,7 @@ class SpaceReading {
 
   Result<RawSpace> run() {
     ProtoStream::Field field;
+    // Fields of XSpace: planes (1), host names (4).
     while (!cancelled_ && stream_.next(field)) {
       if (field.number == 1 && field.is_bytes) {
         stream_.enter(field.value);
@@ -50,6 +51,7 @@ class SpaceReading {
     ProtoStream::Field field;
     while (!cancelled_ && stream_.next(field)) {
       if (!field.is_bytes) continue;
+      // Fields of XPlane: name (2), lines (3), event names (4), stat names (5), stats (6).
       switch (field.number) {
         case 2:
           plane.name = stream_.take(field.value);
@@ -77,6 +79,7 @@ class SpaceReading {
     plane.lines.push_back({0, {}, 0, plane.events.size()});
     RawLine& line = plane.lines.back();
     ProtoStream::Field field;
+    // Fields of XLine: id (1), name (2), timestamp (3), events (4), display name (11).
     while (!cancelled_ && stream_.next(field)) {
       if (field.number == 1 && !field.is_bytes) {
         line.id = static_cast<std::int64_t>(field.value);
@@ -117,6 +120,7 @@ class SpaceReading {
     RawEvent event;
     const std::size_t stats = plane.stats.size();
     event.first_stat = static_cast<std::uint32_t>(stats);
+    // Fields of XEvent: metadata id (1), offset (2), duration (3), stats (4).
     try {
       protozero::pbf_reader message(bytes.data(), bytes.size());
       while (message.next()) {
@@ -140,6 +144,8 @@ class SpaceReading {
   }
 
   void add_stat(RawPlane& plane, std::string_view bytes, std::vector<RawStat>& out) {
+    // Fields of XStat: metadata id (1), then one value: unsigned (3), signed (4), text (5) or
+    // reference to a stat name (7).
     RawStat stat;
     protozero::pbf_reader message(bytes.data(), bytes.size());
     while (message.next()) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the whole file into a RawSpace (raw_space.h), then lets assemble() turn it into ranks.
 #include "weft/trace/formats/xplane/xplane.h"
 
 #include <protozero/pbf_reader.hpp>
@@ -65,6 +66,7 @@ class XplaneReader final : public Reader {
       return fail(ErrorCode::kBadInput, why_empty(stream, space), source.name(), stream.offset());
     }
     for (RankTrace& trace : traces) {
+      // If the file does not contain the host name, the name of the file does.
       if (trace.host.empty()) trace.host = host_from_name(source.name());
       if (!stream.ok()) trace.cut_at = stream.offset();
       WEFT_TRY(check_clock(trace, diagnostics));
