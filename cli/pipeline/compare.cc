@@ -17,6 +17,7 @@ namespace {
 
 using namespace pipeline;
 
+/// One row of the comparison.
 struct Compared {
   std::string name;
   Evaluated plan;
@@ -36,6 +37,8 @@ Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& o
   return shares || limited ? std::min(planned.bound, bound_of_all(task)) : planned.bound;
 }
 
+/// The plan of Weft first, then those of all rivals. A rival without a plan is kept, with the
+/// reason, so that users see why it is missing.
 Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned,
                                           const PlannerOptions& options) {
   std::vector<Compared> all;
@@ -109,7 +112,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
          fmt::format("{:.1f} %", 100 * one.figures.idle), format_bytes(one.figures.most_memory),
          fmt::format("{:.2f} %", above(one.plan.step, one.bound)), one.plan.schedule});
   }
-  return fmt::format("{}: {} on {}, {} a step; no plan takes less than {}\n{}", profile.name,
+  return fmt::format("{}: {} on {}, {} per step; no plan takes less than {}\n{}", profile.name,
                      counted(task.chain.size(), "layer"), counted(task.cluster.devices, "device"),
                      counted(task.micro_batches, "micro-batch"), format_time(planned.bound),
                      table.print(terminal));

@@ -25,6 +25,7 @@ using exports::Scheduled;
 Result<Scheduled> scheduled_of(const Arguments& arguments) {
   const std::string& path = arguments.inputs.front();
   WEFT_ASSIGN(const std::string text, read_file(path));
+  // Only files of instances have this field; everything else must be a plan.
   WEFT_ASSIGN(const JsonValue root, parse_json(text, path));
   if (root.find("instances")) {
     WEFT_ASSIGN(const std::vector<Pipeline> pipelines, chosen_instances(arguments));
@@ -47,6 +48,7 @@ Result<Scheduled> scheduled_of(const Arguments& arguments) {
   return exports::scheduled_plan(plan);
 }
 
+/// Writes the schedule in the format of --to.
 Result<Exported> exported(const Arguments& arguments, const Scheduled& scheduled) {
   const std::string& format = arguments.all("--to").back();
   if (format == "json") return exports::json_schedule(scheduled);

@@ -22,6 +22,7 @@ Result<ExitCode> run_pipeline_gantt(const Arguments& arguments, Console& console
     scheduled.push_back(std::move(one));
   }
   std::vector<pipeline::Drawn> drawn;
+  // After all plans are read, since drawn() keeps pointers to elements of `scheduled`.
   for (const Scheduled& one : scheduled) drawn.push_back(pipeline::exports::drawn(one));
   WEFT_TRY(draw(arguments, console, drawn, true));
   return ExitCode::kDone;

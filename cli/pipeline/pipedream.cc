@@ -17,7 +17,7 @@ using pipeline::PipedreamAnswer;
 using pipeline::PipedreamLevel;
 using pipeline::PipedreamStage;
 
-constexpr std::int64_t kMostDevices = 4096;
+constexpr std::int64_t kMostDevices = 4096;  ///< over all levels together
 
 /// "4x4" with "8e9,1.25e9": the levels of PipeDream's cluster, innermost first.
 Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
@@ -73,6 +73,7 @@ std::string json_of(const pipeline::Profile& profile, const PipedreamAnswer& ans
   return json.end_array().end_object().take() + "\n";
 }
 
+/// One line per stage. The first layer is named by its id and, if that differs, by its name.
 std::string text_of(const pipeline::Profile& profile, const PipedreamAnswer& answer) {
   std::string text = fmt::format("{}: slowest stage {:.3f} ms, in PipeDream's model\n",
                                  profile.name, static_cast<double>(answer.bottleneck) * 1e-6);
@@ -90,6 +91,8 @@ std::string text_of(const pipeline::Profile& profile, const PipedreamAnswer& ans
 
 Result<ExitCode> run_pipedream(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const std::vector<PipedreamLevel> levels, levels_of(arguments));
+  // --drop-input-time has no effect here: like PipeDream, the solver leaves out layers called
+  // Input.
   WEFT_ASSIGN(const pipeline::Profile profile, pipeline::read_profile(arguments.inputs.front()));
   const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(const PipedreamAnswer answer, pipeline::solve_pipedream(profile, levels));

@@ -105,7 +105,8 @@ Result<PlannerOptions> planner_options(const Arguments& arguments) {
     if (arguments.whole(flag).value_or(1) > 0) continue;
     return fail(ErrorCode::kUsage, fmt::format("{} must be at least 1", flag));
   }
-  // Any limit above 2^20 is no limit: no cluster has that many devices. 0 means no limit, too.
+  // 0 means no limit. Larger values than 2^20 mean the same in effect, as no cluster has that many
+  // devices, and must fit into 32 bits.
   const auto small = [&](const char* flag) {
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(arguments.whole(flag).value_or(0), 1 << 20));
@@ -120,6 +121,7 @@ Result<PlannerOptions> planner_options(const Arguments& arguments) {
 
 namespace {
 
+/// A plan of another planner, for --compare.
 struct Rival {
   std::string name;
   Result<Evaluated> plan;
@@ -152,7 +154,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
                     const Pipeline& pipeline, const std::vector<Rival>& others) {
   const Evaluated& plan = planned.plan;
   std::string text = fmt::format(
-      "{}: {} on {}, {} a step\n", profile.name, counted(task.chain.size(), "layer"),
+      "{}: {} on {}, {} per step\n", profile.name, counted(task.chain.size(), "layer"),
       counted(task.cluster.devices, "device"), counted(task.micro_batches, "micro-batch"));
   text += fmt::format("{:>5}  {:>6}  {:>10}  {:>10}  {:>10}  {:>9}  {}\n", "stage", "layers",
                       "forward", "backward", "all-reduce", "sends", "devices");
@@ -168,6 +170,7 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
                         stage.recompute ? ", recomputes" : "");
   }
   text += fmt::format("step        {}, order {}\n", format_time(plan.step), plan.schedule);
+  // In per cent of the step, as gap_pct in the plan file.
   const double gap =
       100.0 * static_cast<double>(plan.step - planned.bound) / static_cast<double>(plan.step);
   if (planned.bound == plan.step)
@@ -175,9 +178,9 @@ std::string text_of(const Profile& profile, const Task& task, const Planned& pla
   else
     text += fmt::format("bound       {}, {:.2f} % less\n", format_time(planned.bound), gap);
   if (planned.bound < plan.step && planned.exhausted && planned.most_chunks == 1)
-    text += "            no plan takes less with the orders that were tried\n";
+    text += "            no plan takes less with the schedules that were tried\n";
   if (planned.most_chunks > 1)
-    text += fmt::format("            no plan with one stage a device takes less than {}\n",
+    text += fmt::format("            no plan with one stage per device takes less than {}\n",
                         format_time(planned.one_stage_bound));
   for (const Rival& rival : others) {
     text += rival.plan
@@ -208,6 +211,7 @@ Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
   WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
+  // What Weft has tried says nothing about this plan.
   planned.exhausted = false;
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
   planned.most_chunks =
@@ -226,6 +230,7 @@ Result<ExitCode> run_pipeline_plan(const Arguments& arguments, Console& console)
   const std::string planner = value_or(arguments, "--planner", "weft");
   if (planner != "weft") WEFT_TRY(check_free(arguments, planner));
   WEFT_ASSIGN(const PlannerOptions options, planner_options(arguments));
+  // Another planner's plan is shown with the bound of Weft, so Weft plans in any case.
   const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(Planned planned, make_plan(task, options));
   if (planner != "weft") WEFT_TRY(plan_as(planner, task, planned));

@@ -31,6 +31,7 @@ constexpr DiagnosticKind kTorchRefuses{
     "1f1b needs at least as many micro-batches as stages; interleaved needs a number that divides "
     "into max(1, micro-batches / ranks) equal rounds"};
 
+/// What --schedule, --microbatches and --links ask for.
 Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
   ScheduleQuestion question;
   question.schedule = value_or(arguments, "--schedule", "1f1b");
@@ -39,6 +40,7 @@ Result<ScheduleQuestion> schedule_question_of(const Arguments& arguments) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--microbatches: {} is not between 1 and 100000", micro_batches));
   }
+  // Without the flag this is 0: as many as recorded.
   question.micro_batches = static_cast<pipeline::Micro>(micro_batches);
   WEFT_ASSIGN(question.links, cost::read_links(arguments.all("--links")));
   return question;
@@ -82,9 +84,10 @@ std::string json_of(const std::string& label, const ScheduleAnswer& answer,
 std::string text_of(const std::string& label, const ScheduleAnswer& answer,
                     const Terminal& terminal) {
   std::string text = fmt::format(
-      "{}: {} {}, {} ms a step with profiler\n", paint(terminal, Tone::kBold, label),
+      "{}: {} {}, {} ms per step with the profiler\n", paint(terminal, Tone::kBold, label),
       counted(answer.recorded_micro_batches, "micro-batch"),
-      answer.recorded_schedule.empty() ? "in an order of its own" : answer.recorded_schedule,
+      answer.recorded_schedule.empty() ? "in an order other than 1F1B and GPipe"
+                                       : answer.recorded_schedule,
       format_ms(answer.recorded_step));
   text += fmt::format("{:>5}  {:>4}  {:>6}  {:>10}  {:>11}  {:>9}  {:>9}\n", "stage", "rank",
                       "layers", "forward ms", "backward ms", "launch F", "launch B");
@@ -96,11 +99,11 @@ std::string text_of(const std::string& label, const ScheduleAnswer& answer,
                     format_ms(stage.forward_host), format_ms(stage.backward_host));
   }
   text +=
-      fmt::format("message  {}, there after {}\n",
+      fmt::format("message  {}, arrives after {}\n",
                   answer.message_bytes < 0 ? "size unknown" : format_bytes(answer.message_bytes),
                   format_time(answer.message.arrival));
   const predict::Breakdown& parts = answer.step.breakdown;
-  text += fmt::format("{}  {}, {}: {} ms ({}..{}) without profiler\n",
+  text += fmt::format("{}  {}, {}: {} ms ({}..{}) without the profiler\n",
                       paint(terminal, Tone::kBold, "step   "), answer.schedule,
                       counted(answer.micro_batches, "micro-batch"), format_ms(answer.step.step),
                       format_ms(answer.step.low), format_ms(answer.step.high));
@@ -145,7 +148,7 @@ Result<std::string> answer_timeline(const predict::Job& job, const ScheduleQuest
   if (as_json)
     return timeline_json(job.run.label, timed, question, micro_batches, step, diagnostics);
   std::string text = fmt::format(
-      "{}: {} of {}, {}, {} ms a step\n", job.run.label, counted(timed.workers.size(), "replica"),
+      "{}: {} of {}, {}, {} ms per step\n", job.run.label, counted(timed.workers.size(), "replica"),
       counted(timed.workers.front().size(), "stage"), counted(timed.micro_batches, "micro-batch"),
       format_ms(timed.measured_step));
   text += fmt::format("step     {}, {}: {} ms\n", question.schedule,
@@ -158,6 +161,7 @@ Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& conso
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   const bool as_json = arguments.has("--json");
+  // A table that fits no message changes nothing, so say that it was ignored.
   if (job.from_phases) {
     if (!question.links.empty()) diagnostics.add(kLinksUnused);
     WEFT_ASSIGN(console.result, answer_timeline(job, question, as_json, diagnostics));
@@ -174,6 +178,7 @@ Result<ExitCode> run_pipeline_predict(const Arguments& arguments, Console& conso
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
+  // Last, so that the answer is shown although the exit status is that of an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }

@@ -28,6 +28,7 @@ Result<ExitCode> run_pipeline_profile(const Arguments& arguments, Console& conso
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
+  // Last, so that the profile is written although the exit status is that of an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }

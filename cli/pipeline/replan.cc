@@ -26,6 +26,7 @@ double percent_less(Nanos now, Nanos before) {
   return 100 * (1 - static_cast<double>(now) / static_cast<double>(std::max<Nanos>(1, before)));
 }
 
+/// The fields that the recorded division and every better one have in common.
 void write_division(JsonWriter& json, const Division& division) {
   json.key("layers").begin_array();
   for (const std::int32_t layers : division.layers) json.value(layers);
@@ -85,15 +86,17 @@ std::string text_of(const std::string& label, const Replan& replan, const Termin
                       format_time(replan.measured_step), format_time(replan.predicted_step),
                       -percent_less(replan.predicted_step, replan.measured_step));
   if (replan.slow_rank >= 0) {
-    text += fmt::format("slow     rank {} (replica {}, stage {}): {:.2f}x its peers; {} without\n",
-                        replan.slow_rank, replan.slow_replica, replan.slow_stage, replan.slowness,
-                        format_time(replan.step_without_slow_worker));
+    text += fmt::format(
+        "slow     rank {} (replica {}, stage {}): {:.2f}x its peers; {} if it were as fast\n",
+        replan.slow_rank, replan.slow_replica, replan.slow_stage, replan.slowness,
+        format_time(replan.step_without_slow_worker));
   }
   if (replan.heavy_stage >= 0) {
-    text += fmt::format("heavy    stage {}: {:.2f}x the usual stage, in all replicas\n",
+    text += fmt::format("heavy    stage {}: {:.2f}x the median stage, in all replicas\n",
                         replan.heavy_stage, replan.heaviness);
   }
-  if (replan.ways.empty()) return text + "nothing that could be moved makes the step shorter\n";
+  if (replan.ways.empty())
+    return text + "no other division of layers and micro-batches makes the step shorter\n";
   text += fmt::format("{:<14} {:>9} {:>6}  {:<20} {}\n", "move", "step", "gain", "layers",
                       "micro-batches");
   for (const Way& way : replan.ways) {
@@ -119,6 +122,7 @@ Result<ExitCode> run_pipeline_replan(const Arguments& arguments, Console& consol
   Notes notes(console.err);
   notes.add(diagnostics);
   console.notes = notes.text();
+  // Last, so that the answer is shown although the exit status is that of an error.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }

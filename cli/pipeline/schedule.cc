@@ -37,12 +37,15 @@ std::int64_t time_limit(const Arguments& arguments) {
   return arguments.whole("--time-limit").value_or(kDefaultLimit);
 }
 
+/// The result for one pipeline.
 struct Solved {
   std::optional<Solution> solution;
   std::string why_not;  ///< if there is no solution: the reason
   double milliseconds = 0;
 };
 
+/// Fails only if the search was interrupted or the pipeline is invalid. A pipeline without a
+/// schedule is a result, so that the other pipelines of the file are still solved.
 Result<Solved> solve_one(const Pipeline& pipeline, std::int64_t limit) {
   const auto begin = Clock::now();
   pipeline::SolveOptions options;
@@ -62,6 +65,7 @@ std::string reason_line(const Pipeline& pipeline, const Solved& solved) {
   return "instance " + pipeline.name + ": " + solved.why_not;
 }
 
+/// zb-auto is no fixed pattern: it is the best of eight list schedules.
 Result<Schedule> named_schedule(const std::string& name, const Pipeline& pipeline) {
   return name == "zb-auto" ? pipeline::zb_auto(pipeline) : pipeline::family(name, pipeline);
 }
@@ -79,6 +83,7 @@ void write_patterns(JsonWriter& json, const Pipeline& pipeline) {
     const auto schedule = named_schedule(name, pipeline);
     if (!schedule) continue;
     const auto timeline = simulate(pipeline, *schedule);
+    // Patterns ignore memory limits.
     if (!timeline || !fits(pipeline, *timeline)) continue;
     write_time(json.key(name), pipeline, timeline->makespan);
   }
@@ -209,12 +214,14 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
                             pipelines.size()));
   }
   set_threads(arguments);
+  // The searches look for Ctrl-C by themselves, so the first one must not end the process at once.
   const PatientInterrupt patient;
   const std::int64_t limit = time_limit(arguments);
   std::vector<Result<Solved>> results(pipelines.size(), Solved{});
   parallel_for(pipelines.size(),
                [&](std::size_t i) { results[i] = solve_one(pipelines[i], limit); });
   std::vector<Solved> solved;
+  // The first error in the order of the file, whichever thread met it first.
   for (Result<Solved>& result : results) {
     WEFT_ASSIGN(Solved one, std::move(result));
     solved.push_back(std::move(one));

@@ -247,4 +247,4 @@ def test_every_order_that_is_offered_can_be_planned_with(
 
 def test_one_of_something_is_not_many(weft: Weft, chain: Path) -> None:
     done = weft("pipeline", chain, "--cluster", "1 device", "--microbatches", "1")
-    assert " layers on 1 device, 1 micro-batch a step\n" in done.stdout, done.stderr
+    assert " layers on 1 device, 1 micro-batch per step\n" in done.stdout, done.stderr

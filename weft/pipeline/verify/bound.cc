@@ -21,11 +21,13 @@
 namespace weft::pipeline::verify {
 namespace {
 
+/// No plan. Far above any time, but sums of two such values do not overflow.
 constexpr Nanos kNone = std::int64_t{1} << 60;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::int32_t kMostCounted = 64;
 constexpr std::int64_t kMostVisited = 20'000'000;
 
+/// Rounds down, so that the bound is never above what the simulator computes.
 Nanos floor_of(double rate, std::int64_t amount) {
   return static_cast<Nanos>(rate * static_cast<double>(amount));
 }
@@ -49,10 +51,13 @@ class Search {
     for (const Node& node : nodes_) {
       if (node.work > 0) quickest_ = std::min(quickest_, node.work);
     }
+    // If the number of stages is fixed, the tables have one level for each number of stages that
+    // are left; otherwise one level serves for all.
     levels_ = plan.fixed_stages > 0 ? plan.fixed_stages + 1 : 1;
     busy_.assign(static_cast<std::size_t>(levels_) * layers_ * nodes_.size(), kNone);
     step_ = rest_busy_ = rest_step_ = busy_;
     if (plan.limit_memory) fill_trips();
+    // From the last layer to the first: the time of the rest must be known before a stage is added.
     for (std::int32_t left = levels_ > 1 ? 1 : 0; left < levels_; ++left) {
       for (std::int32_t layer = layers_ - 1; layer >= 0; --layer) {
         fill(left, layer);
@@ -66,6 +71,7 @@ class Search {
     check_.least = kNone;
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
       if (!nodes_[n].first) continue;
+      // The tables alone already prove this bound, even if the search gives up.
       check_.least = std::min(check_.least, step_[at(levels_ - 1, 0, n)]);
       extend(levels_ - 1, 0, n, 0, -kNone, 0);
     }
@@ -100,6 +106,7 @@ class Search {
     stage.forward = floor_of(node.work, forward);
     stage.whole.later = floor_of(node.work, later);
     stage.whole.path = floor_of(node.work, all) - stage.whole.later;
+    // Recomputation adds a forward, and its backward stays whole: nothing of it can run later.
     stage.again.path = floor_of(node.work, all + forward);
     const Bytes parameters = parameters_[last] - parameters_[first];
     if (node.replicas > 1 && parameters > 0) {
@@ -130,6 +137,8 @@ class Search {
     if (whole.fit < plan_.micro_batches) again.fit = most(free - kept, input);
   }
 
+  /// Transfer to the next stage (there), the round trip with latencies (both), and the least time
+  /// of all transfers of the channel plus one micro-batch through the rest (busy).
   struct Channel {
     Nanos there, both, busy;
   };
@@ -154,6 +163,7 @@ class Search {
         if (nodes_[n].work == 0) continue;
         Nanos least = kNone;
         for (std::int32_t last = layer + 1; last <= layers_; ++last) {
+          // Longer stages need more time and memory, so no later end can be better.
           const Stage own = stage(layer, last, nodes_[n]);
           if (own.too_large || own.whole.path >= least) break;
           const Nanos rest = last < layers_ ? rest_trip_[cell(last, n)] : 0;
@@ -182,6 +192,7 @@ class Search {
       for (std::int32_t last = layer + 1; last <= layers_; ++last) {
         const Stage own = stage(layer, last, node);
         const std::int64_t count = plan_.micro_batches;
+        // Both get only worse with more layers.
         if (own.too_large ||
             (count * own.whole.path >= least_busy && count * own.whole.work() >= least_step)) {
           break;
@@ -234,6 +245,7 @@ class Search {
     const Nanos busy = busy_[at(left, layer, n)];
     if (busy == kNone) return;
     if (std::max({known, slope + busy, head + step_[at(left, layer, n)]}) >= claimed_) return;
+    // Rather no answer than a check that runs for hours.
     if (++check_.visited > kMostVisited) {
       check_.answer = BoundCheck::Answer::kTooMany;
       return;
@@ -244,6 +256,7 @@ class Search {
       if (own.too_large) break;
       const StageMode& whole = own.whole;
       const std::int64_t count = plan_.micro_batches;
+      // `base`: what the first micro-batch and the all-reduce add to any busy time of this stage.
       const Nanos base = head + own.reduce;
       const Nanos steep = std::max(slope, base + whole.later);
       const Nanos sure = std::max({known, base + count * whole.work(), steep + count * whole.path});
@@ -258,6 +271,7 @@ class Search {
       if (last == layers_) {
         if (!may_end(left) || in_memory(0) >= claimed_) continue;
         path_taken_.push_back({layer, last, n, nullptr});
+        // The quick bounds did not rule the plan out, so compute its own, tighter bound.
         if (bound_of_path() < claimed_) check_.answer = BoundCheck::Answer::kFails;
         path_taken_.pop_back();
         continue;
@@ -313,6 +327,7 @@ class Search {
                            {},
                            {}};
       const auto &own = node.devices, &next = nodes_[edge->to].devices;
+      // Nodes that stand for numbers of devices have no particular links.
       if (!own.empty() && !next.empty()) {
         channel.shared_there = links_held(plan_, own, next);
         channel.shared_back = links_held(plan_, next, own);
@@ -390,6 +405,7 @@ Nanos least_work(const PlanData& plan) {
 }  // namespace
 
 BoundCheck check_bound(const PlanData& plan, Nanos claimed) {
+  // Cheap proofs first; the search only runs if they do not suffice.
   const Nanos work = least_work(plan);
   if (claimed <= work) return {BoundCheck::Answer::kHolds, work, 0};
   if (plan.devices > kMostCounted) return {BoundCheck::Answer::kTooMany, work, 0};
@@ -403,6 +419,7 @@ Nanos bound_of_all(const PlanData& plan) {
     path += static_cast<double>(layer.forward + layer.backward - layer.weight);
   }
   for (const double each : plan.speed) speed += each;
+  // Each rounded time may be up to half a nanosecond shorter than the exact one.
   const auto rounding = 2 * static_cast<Nanos>(plan.layers.size());
   return std::max(least_work(plan), static_cast<Nanos>(path / speed) - rounding);
 }

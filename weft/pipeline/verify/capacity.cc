@@ -136,6 +136,7 @@ std::vector<std::int64_t> fastest_among(const PlanData& plan) {
   std::vector<std::int32_t> all;
   for (std::int32_t i = 0; i < plan.devices; ++i) all.push_back(i);
   std::vector<std::int64_t> best(all.size() + 1, std::numeric_limits<std::int64_t>::max());
+  // More devices cannot have faster links, so the search for r starts at the result for r - 1.
   std::size_t most = known.size() - 1;
   for (std::size_t r = 2; r < best.size(); ++r) {
     std::size_t least = 0;
@@ -168,7 +169,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
   const std::size_t most = std::min(fixed > 0 ? fixed : layers, speed.size() - 1);
   using Row = std::vector<double>;
   std::vector<Row> used(layers, Row(waits, kNoCapacity));
-  used[0][0] = 0;
+  used[0][0] = 0;  // the first stage starts with layer 0 and does not wait
   for (std::size_t stage = 1; stage <= most; ++stage) {
     std::vector<Row> next(layers, Row(waits, kNoCapacity));
     for (std::size_t first = 0; first < layers; ++first) {
@@ -183,6 +184,7 @@ bool lacks_speed(const PlanData& plan, Nanos claimed) {
                                            path, sums.work[last] - sums.work[first],
                                            sums.parameters[last] - sums.parameters[first]);
           if (so_far + need > speed[most]) break;
+          // One plan that passes is enough: then nothing is proved.
           if (last == layers) {
             const bool counts = fixed == 0 || stage == fixed;
             if (counts && so_far + need <= speed[stage]) return false;

@@ -18,6 +18,7 @@ bool same(double figures, double is) { return std::abs(figures - is) <= 1e-14 * 
 
 std::string wrong_of_stage(const PlanData& plan, std::size_t s, const StageTimes& times,
                            Bytes sends, Bytes held) {
+  // memory_bytes may be missing if memory is not limited.
   const StageFigures& figures = plan.stages[s].figures;
   const std::tuple<const char*, double, Nanos> all[] = {
       {"forward_ms", figures.forward_ms, times.forward},
@@ -72,6 +73,7 @@ bool is_gpipe(const std::vector<OpData>& order) {
 /// Whether all orders have the shape of 1F1B with `depth` forwards per later stage. With memory
 /// limits, a device that cannot keep that many micro-batches may start with fewer.
 bool is_warmed_up(const PlanData& plan, std::int64_t depth) {
+  // These schedules have one stage per device.
   if (plan.groups != plan.stages.size()) return false;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::vector<OpData>& order = plan.orders[s];
@@ -128,6 +130,7 @@ std::string wrong_figure(const PlanData& plan, const std::vector<Bytes>& held) {
 }
 
 std::string wrong_schedule(const PlanData& plan) {
+  // SPP's order of execution (pe) starts like 1F1B with four forwards per later stage.
   static constexpr std::pair<std::string_view, std::int64_t> kDepths[] = {
       {"1f1b", 1}, {"1f1b-2", 2}, {"pe", 4}};
   static constexpr std::string_view kFree[] = {

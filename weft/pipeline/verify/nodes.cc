@@ -11,8 +11,11 @@ namespace weft::pipeline::verify {
 namespace {
 
 constexpr double kUnreachable = std::numeric_limits<double>::infinity();
+/// Limits for all sets of devices, beyond which tables get too large; the second for 9 and 10
+/// devices.
 constexpr std::int32_t kMostSets = 10, kMostSetLayers = 100;
 
+/// Whether all devices are equal in every respect. Then only numbers of devices matter.
 bool alike(const PlanData& plan) {
   bool same = plan.shared.empty();
   for (std::int32_t i = 0; i < plan.devices; ++i) {
@@ -30,6 +33,7 @@ bool allowed(const PlanData& plan, std::int32_t replicas) {
   return plan.most_replicas == 0 || replicas <= plan.most_replicas;
 }
 
+/// The smallest memory limit within a group; 0: none of its devices has a limit.
 Bytes least_memory(const PlanData& plan, const std::vector<std::int32_t>& group) {
   Bytes least = 0;
   for (const std::int32_t device : group) {
@@ -58,6 +62,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
     }
   }
   std::vector<Node> nodes(count);
+  // Costs between two sets do not depend on which devices were used before: compute them once.
   std::vector<Edge> channels(sets * sets, Edge{0, kUnreachable, kUnreachable, 0, 0});
   for (std::size_t a = 1; a < sets; ++a) {
     for (std::size_t b = 1; b < sets; ++b) {
@@ -142,6 +147,8 @@ std::vector<Node> count_nodes(const PlanData& plan) {
       node.memory = memory[r - 1];
       node.first = used == 0;
       for (std::int32_t next = 1; used + r + next <= count && allowed(plan, next); ++next) {
+        // The fastest imaginable: every pair has the best links, and the bytes divide over all
+        // pairs.
         const double pairs = static_cast<double>(r) * next;
         const Edge edge{static_cast<std::size_t>(used + r) * side + next,
                         rate(std::min(out[next], in[r])) / pairs,

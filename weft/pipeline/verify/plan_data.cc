@@ -218,6 +218,7 @@ void read_stages(Reader& reader, const JsonValue& root, const LayerNumbers& numb
     for (const JsonValue& device : reader.members(item, "devices")) {
       stage.devices.push_back(reader.small(device, "devices of a stage"));
     }
+    // A set: the order of devices in the file has no meaning.
     std::sort(stage.devices.begin(), stage.devices.end());
     stage.recompute = reader.flag(item, "recompute");
     stage.figures = read_stage_figures(reader, item);
@@ -311,6 +312,7 @@ void read_checksum(Reader& reader, const JsonValue& root, PlanData& plan) {
 }  // namespace
 
 std::vector<Bytes> PlanData::cuts() const {
+  // The output of a layer crosses all cuts up to the last layer that reads it, but only once.
   std::vector<std::int32_t> last_reader(layers.size(), -1);
   for (const auto& [from, to] : edges) last_reader[from] = std::max(last_reader[from], to);
   std::vector<Bytes> cuts(layers.size() + 1, 0);
@@ -349,6 +351,7 @@ Result<PlanData> parse_plan(std::string_view json, const std::string& file) {
   read_stages(reader, root, numbers, plan);
   read_orders(reader, root, plan);
   read_checksum(reader, root, plan);
+  // Only after everything is read: it sums over all of it.
   check_sizes(reader, plan);
   if (plan.micro_batches < 1) reader.wrong("microbatches");
   if (plan.stages.empty()) reader.wrong("stages");

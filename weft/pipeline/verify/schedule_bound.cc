@@ -99,6 +99,8 @@ Nanos schedule_bound(const std::vector<BoundStage>& stages,
     there.push_back(row(channel.there, micro_batches));
     back.push_back(row(channel.back, micro_batches));
   }
+  // Times before the ops, in the order of dependencies: forwards from the first stage on, then
+  // gradients from the last stage back.
   for (std::size_t s = 0; s < count; ++s) {
     one_by_one_before(forward[s]);
     if (s + 1 == count) break;
@@ -116,6 +118,7 @@ Nanos schedule_bound(const std::vector<BoundStage>& stages,
     follow(input[s], back[s - 1], 0);
     one_by_one_before(back[s - 1]);
   }
+  // Times behind the ops, in the opposite order.
   for (std::size_t s = 0; s < count; ++s) {
     one_by_one_behind(weight[s]);
     precede(input[s], weight[s], 0);
@@ -133,6 +136,7 @@ Nanos schedule_bound(const std::vector<BoundStage>& stages,
     precede(there[s - 1], forward[s], channels[s - 1].latency_there);
     one_by_one_behind(there[s - 1]);
   }
+  // Every device, every channel and every shared link is a machine with a bound of its own.
   Nanos bound = 0;
   std::map<std::size_t, std::vector<const Row*>> shared;
   for (std::size_t s = 0; s < count; ++s) {

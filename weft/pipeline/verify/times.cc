@@ -18,6 +18,7 @@ namespace {
 
 using Devices = std::vector<std::int32_t>;
 
+/// Nanoseconds per byte; infinite without a link.
 double per_byte(std::int64_t bandwidth) {
   return bandwidth > 0 ? 1e9 / static_cast<double>(bandwidth)
                        : std::numeric_limits<double>::infinity();
@@ -63,6 +64,7 @@ StageTimes times_of(const PlanData& plan, const StageData& stage, Bytes input_by
         std::llround(reduce_rate(plan, stage.devices) * static_cast<double>(parameters)) +
         reduce_latency(plan, stage.devices);
   }
+  // Replicas split the samples of a micro-batch, so each keeps its part, rounded up.
   const auto replicas = static_cast<Bytes>(stage.devices.size());
   times.kept = (stash + replicas - 1) / replicas;
   return times;
@@ -246,6 +248,8 @@ class Replay {
                            : op.kind == 'W' ? times.weight
                                             : times.input + times.weight;
       free_[g] = std::max(when, free_[g]) + length;
+      // A forward takes memory; the gradient of the weights, alone or in a whole backward, frees
+      // it.
       if (op.kind == 'F') most_[g] = std::max(most_[g], held_[g] += times.kept);
       if (op.kind == 'W' || op.kind == 'B') held_[g] -= times.kept;
       finish(op, free_[g]);
@@ -362,6 +366,7 @@ std::vector<StageTimes> stage_times(const PlanData& plan) {
 }
 
 Result<Replayed> replay(const PlanData& plan) {
+  // A missing link would make times infinite, which must not reach the arithmetic of the replay.
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Devices& own = plan.stages[s].devices;
     double worst = reduce_rate(plan, own);

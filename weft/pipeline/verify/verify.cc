@@ -15,6 +15,7 @@
 namespace weft::pipeline::verify {
 namespace {
 
+/// Every layer is in one stage, in an order in which each comes after the layers that it reads.
 Finding layers(const PlanData& plan) {
   if (!plan.misplaced.empty()) return {"layers", false, plan.misplaced};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -40,6 +41,7 @@ Finding layers(const PlanData& plan) {
                       counted(plan.layers.size(), "layer"), counted(plan.stages.size(), "stage"))};
 }
 
+/// Stages have devices, within the limits that were asked for, and groups have none in common.
 Finding devices(const PlanData& plan) {
   constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   std::vector<std::size_t> owner(plan.devices, kNobody);
@@ -96,6 +98,7 @@ Finding checksum(const PlanData& plan) {
           "it has no checksum, so unused links and 'no_shorter_one_stage_plan' cannot be checked"};
 }
 
+/// No device holds more than its limit.
 Finding memory(const PlanData& plan, const std::vector<Bytes>& held) {
   if (!plan.limit_memory) return {"memory", true, "not limited"};
   double fullest = 0;
@@ -122,6 +125,7 @@ Finding unproved(Nanos claimed, Nanos sure) {
                       milliseconds(sure))};
 }
 
+/// The bounds of the file are not above what can be proved.
 Finding bound(const PlanData& plan) {
   if (plan.bound > plan.step) return {"bound", false, "the bound is above the step"};
   const bool shares = plan.most_chunks != 1;
@@ -159,6 +163,7 @@ Finding bound(const PlanData& plan) {
 Result<std::vector<Finding>> verify_plan_text(std::string_view json, const std::string& file) {
   WEFT_ASSIGN(const PlanData plan, parse_plan(json, file));
   std::vector<Finding> findings{layers(plan), devices(plan)};
+  // Without valid stages there is nothing to time.
   if (!findings[0].right || !findings[1].right) return findings;
   const auto replayed = replay(plan);
   if (!replayed) {
