@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of every rank goes, step by step.
+// What every rank spends its time on, step by step.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ using sim::kCauses;
 
 struct RankCauses {
   std::int32_t rank = -1;
-  std::vector<CauseTimes> steps;  ///< one for each complete step
-  /// Mean over the complete steps, rounded so that its parts still add up to its total.
+  std::vector<CauseTimes> steps;  ///< one entry per complete step
+  /// Mean over the complete steps, rounded so that its parts add up to its total.
   CauseTimes mean;
 };
 
@@ -30,12 +30,12 @@ struct Times {
   std::span<const Nanos> ends;
 };
 
-/// By rank, in the order of `steps.ranks`. The window of a step is its period: from the end of the
-/// step before to its own end.
+/// One entry per rank, in the order of `steps.ranks`. A step lasts from the end of the step before
+/// to its own end.
 std::vector<RankCauses> find_causes(const predict::Job& job, const Times& times,
                                     const predict::StepTimes& steps);
 
-/// Indices into steps.steps of those that every rank has.
+/// The complete steps, which are those that every rank has, as indices into steps.steps.
 std::vector<std::size_t> complete_steps(const predict::StepTimes& steps);
 
 }  // namespace weft::diagnose

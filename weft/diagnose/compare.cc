@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two recorded runs are compared by sums: work_of() adds up, for each run, the time of every kind
+// of work in complete steps, and compare_ops() divides by the number of (rank, step) pairs. So runs
+// of different numbers of ranks or steps can be compared. The other overloads reduce their inputs
+// to two predictions.
 #include "weft/diagnose/compare.h"
 
 #include <algorithm>
@@ -15,7 +19,7 @@ using graph::kNoId;
 using graph::OpId;
 using graph::OpKind;
 
-/// Time and number of one kind of work, over all ranks and complete steps.
+/// Total time and count of one kind of work, over all ranks and complete steps.
 struct Work {
   Nanos time = 0;
   std::int64_t count = 0;
@@ -29,13 +33,14 @@ std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagno
   for (OpId op = 0; op < graph.size(); ++op) {
     if (!steps.contains(graph.ops.step[op])) continue;
     const OpKind kind = graph.ops.kind[op];
-    // An arrival is no work, and a blocked host does none.
+    // An arrival takes no work, and a kSync op is a host that waits.
     if (kind == OpKind::kArrive || kind == OpKind::kSync) continue;
     std::int64_t ranks = 1;
     WorkKey key{graph::kind_name(kind), graph.name(op)};
     const std::uint32_t c = graph.ops.collective[op];
     if (kind == OpKind::kTransfer && c != kNoId) {
-      // Its name is a kernel of one rank; what moves is the collective, for every member.
+      // The transfer of a collective counts once for each of its members, under the name of the
+      // collective rather than that of the op.
       key.second = graph::kind_name(graph.collectives[c].kind);
       ranks = static_cast<std::int64_t>(graph.collectives[c].arrivals.size());
     }
@@ -46,7 +51,7 @@ std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagno
   return works;
 }
 
-/// Standard error of the mean of the slowest rank's steps.
+/// Standard error of the mean step of the slowest rank; 0 if it has only one step.
 double standard_error(const Diagnosis& diagnosis) {
   for (const RankDiagnosis& rank : diagnosis.ranks) {
     if (rank.rank != diagnosis.slowest_rank || rank.steps.size() < 2) continue;
@@ -99,6 +104,7 @@ void compare_ops(Comparison& out, const predict::Job& before, const Diagnosis& b
   }
 }
 
+/// The step of the job without profiler, with these what-ifs.
 Result<predict::StepPrediction> predicted(const predict::Job& job, const CompareOptions& options,
                                           const std::vector<std::string>& questions) {
   predict::PredictOptions asked;
@@ -150,7 +156,7 @@ Comparison compare(const predict::StepPrediction& before, const std::string& bef
     return static_cast<double>(p.high - p.low) / 2;
   };
   out.noise = std::llround(std::hypot(half(before), half(after)));
-  // A plan tells the step it promises, not of what it is made.
+  // A plan predicts only the step, without a breakdown.
   if (before.breakdown.total() == 0 || after.breakdown.total() == 0) return out;
   out.causes = {{"compute", before.breakdown.compute, after.breakdown.compute},
                 {"communication", before.breakdown.communication, after.breakdown.communication},
@@ -162,27 +168,28 @@ Comparison compare(const predict::StepPrediction& before, const std::string& bef
 Result<Comparison> compare(const predict::Job& before, const predict::Job& after,
                            const CompareOptions& options) {
   if (options.what_ifs.empty()) {
-    WEFT_ASSIGN(const Diagnosis was, diagnose(before));
-    WEFT_ASSIGN(const Diagnosis is, diagnose(after));
-    return compare(before, was, after, is);
+    WEFT_ASSIGN(const Diagnosis diagnosis_before, diagnose(before));
+    WEFT_ASSIGN(const Diagnosis diagnosis_after, diagnose(after));
+    return compare(before, diagnosis_before, after, diagnosis_after);
   }
-  WEFT_ASSIGN(const predict::StepPrediction promised, predicted(before, options, options.what_ifs));
-  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, options, {}));
+  WEFT_ASSIGN(const predict::StepPrediction expected, predicted(before, options, options.what_ifs));
+  WEFT_ASSIGN(const predict::StepPrediction actual, predicted(after, options, {}));
   std::string label = before.run.label + " with";
   for (const std::string& question : options.what_ifs) label += " " + question;
-  return compare(promised, label, came, after.run.label);
+  return compare(expected, label, actual, after.run.label);
 }
 
 Result<Comparison> compare(const plan::Plan& before, const std::string& before_label,
                            const predict::Job& after, const CompareOptions& options) {
   if (!options.what_ifs.empty()) {
     return fail(ErrorCode::kUsage,
-                "what-ifs are asked of a recording; a plan promises its own changes only");
+                "a what-if can only be asked of a recording, but the first input is a plan, which "
+                "has changes of its own; leave out --what-if");
   }
-  WEFT_ASSIGN(const predict::StepPrediction came, predicted(after, options, {}));
-  predict::StepPrediction promised;
-  promised.step = promised.low = promised.high = before.predicted_step;
-  return compare(promised, before_label, came, after.run.label);
+  WEFT_ASSIGN(const predict::StepPrediction actual, predicted(after, options, {}));
+  predict::StepPrediction expected;
+  expected.step = expected.low = expected.high = before.predicted_step;
+  return compare(expected, before_label, actual, after.run.label);
 }
 
 }  // namespace weft::diagnose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft diff`. Its fields are documented in docs/reference/cli.md; adding one is free,
-// changing or removing one means a new schema_version.
+// The JSON of `weft diff`. docs/reference/cli.md documents its fields. A field may be added at any
+// time; changing or removing one requires a new schema_version.
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/diagnose/compare.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks with and without device. Without, the host's threads compute, and no launch can be late.
+// Which ranks have a device. On a rank without device the host's threads compute, so nothing is
+// launched late there.
 #pragma once
 
 #include <set>
@@ -17,8 +18,8 @@ inline std::set<std::int32_t> ranks_with_device(const graph::Graph& graph) {
   return ranks;
 }
 
-/// Ranks of which the recording shows kernels or copies. A Horovod timeline shows collectives only:
-/// what lies between them is the compute, and no advice on launches can shorten it.
+/// Ranks for which the recording shows kernels or copies. A Horovod timeline shows only
+/// collectives: the time between them is compute, and advice about launches cannot shorten it.
 inline std::set<std::int32_t> ranks_with_device_work(const graph::Graph& graph) {
   std::set<std::int32_t> ranks;
   for (graph::OpId op = 0; op < graph.size(); ++op) {

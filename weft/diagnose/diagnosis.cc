@@ -10,7 +10,7 @@
 namespace weft::diagnose {
 namespace {
 
-double share(Nanos part, Nanos whole) {
+double per_cent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
@@ -46,20 +46,23 @@ void name_slowest(Diagnosis& diagnosis) {
   diagnosis.late_rank = late >= 0 ? late : diagnosis.slowest_rank;
 }
 
-/// Of findings that give about the same the one that tells most about what to do.
+/// The finding that the verdict mentions: the one with the largest gain, or one with nearly the
+/// same gain that names a rank or a cause and so tells the user more about what to do. Not the
+/// profiler: without recording, its cost is gone anyway.
 const Finding* headline_of(const std::vector<Finding>& findings) {
   const Finding* first = nullptr;
   for (const Finding& finding : findings) {
     if (finding.kind == "profiler") continue;
     if (first == nullptr) first = &finding;
-    const bool telling = finding.kind == "straggler" || finding.kind == "host_stalls";
-    if (telling && static_cast<double>(finding.gain) >= 0.8 * static_cast<double>(first->gain)) {
+    const bool specific = finding.kind == "straggler" || finding.kind == "host_stalls";
+    if (specific && static_cast<double>(finding.gain) >= 0.8 * static_cast<double>(first->gain)) {
       return &finding;
     }
   }
   return first;
 }
 
+/// One sentence: the step, the rank that decides it, its three main causes, and the main finding.
 std::string verdict_of(const Diagnosis& diagnosis) {
   const auto late =
       std::find_if(diagnosis.ranks.begin(), diagnosis.ranks.end(),
@@ -71,16 +74,16 @@ std::string verdict_of(const Diagnosis& diagnosis) {
   for (std::size_t c = 0; c < kCauses; ++c) {
     const auto cause = static_cast<Cause>(c);
     const Nanos time = late->causes.mean[cause];
-    if (share(time, late->step) >= 0.5) causes.emplace_back(-time, cause);
+    if (per_cent(time, late->step) >= 0.5) causes.emplace_back(-time, cause);  // longest first
   }
   std::sort(causes.begin(), causes.end());
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i) {
-    text += fmt::format("{} {:.0f} % {}", i == 0 ? ":" : ",", share(-causes[i].first, late->step),
-                        cause_words(causes[i].second));
+    text += fmt::format("{} {:.0f} % {}", i == 0 ? ":" : ",",
+                        per_cent(-causes[i].first, late->step), cause_words(causes[i].second));
   }
-  if (const Finding* mendable = headline_of(diagnosis.findings)) {
-    text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - mendable->gain),
-                        mendable->title);
+  if (const Finding* headline = headline_of(diagnosis.findings)) {
+    text += fmt::format("; {:.1f} ms without {}", milliseconds(diagnosis.step - headline->gain),
+                        headline->title);
   }
   return text;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything `weft diagnose` tells about a recorded job, in one value: the command prints it, the
-// report draws it, its JSON is the same for the command and for Python. It describes the job as it
-// was recorded, profiler and all; what it would be without is `weft replay`'s business.
+// All results of `weft diagnose` about a recorded job in one value. The command prints it and the
+// report draws it; the command and the Python package share its JSON. It describes the job as
+// recorded, including the profiler's effects. `weft replay` predicts the job without profiler.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ namespace weft::diagnose {
 struct RankDiagnosis {
   std::int32_t rank = -1;
   std::vector<Nanos> steps;  ///< length of each complete step
-  Nanos step = 0;            ///< their mean; equals causes.mean.total()
+  Nanos step = 0;            ///< the mean of `steps`; equals causes.mean.total()
   RankCauses causes;
   Lateness lateness;
-  std::optional<predict::RankMemory> memory;  ///< nullopt: unknown
+  std::optional<predict::RankMemory> memory;  ///< nullopt if unknown
 };
 
 struct Diagnosis {
@@ -33,32 +33,33 @@ struct Diagnosis {
   bool from_phases = false;
   std::vector<std::int64_t> steps;  ///< numbers of the complete steps
   Nanos step = 0;                   ///< mean step of the slowest rank
-  std::int32_t slowest_rank = -1;   ///< whose step that is
-  /// Whom the others wait for: the rank with most of the critical path. Its own step may be shorter
-  /// than that of those who wait for it.
+  std::int32_t slowest_rank = -1;   ///< the rank with that step
+  /// The rank that the others wait for: the one with most of the critical path. Its own step may be
+  /// shorter than the steps of the ranks that wait for it.
   std::int32_t late_rank = -1;
   std::vector<RankDiagnosis> ranks;
   CriticalPath path;
   std::vector<CollectiveSkew> skews;
-  std::optional<sim::StragglerReport> stragglers;  ///< nullopt: one rank only
+  std::optional<sim::StragglerReport> stragglers;  ///< nullopt if there is only one rank
   std::vector<Finding> findings;                   ///< largest gain first
   std::string verdict;                             ///< one sentence
 };
 
+/// An Error (kUsage) if no step was recorded on all ranks.
 Result<Diagnosis> diagnose(const predict::Job& job, const FindingOptions& options = {});
 
-/// Schema: docs/reference/cli.md. `inputs` are the words that name the run in commands: its paths,
-/// and "--run", "2" where the run was chosen.
+/// Schema: docs/reference/cli.md. `inputs` are the command-line words that name the run: its paths,
+/// and "--run", "2" if the user chose one of several runs.
 std::string diagnosis_json(const predict::Job& job, const Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, const Diagnostics& diagnostics);
 
 /// The command that shows a finding: "weft diagnose INPUT... --finding 2" (counted from 1).
 std::string show_command(const std::vector<std::string>& inputs, std::size_t finding);
 
-/// Quoted for a shell where that is needed.
+/// `text` as one word of a shell command, quoted if necessary.
 std::string shell_word(const std::string& text);
 
-/// For sentences: "exposed transfer", "waiting for other ranks".
+/// The cause as it reads in a sentence: "exposed transfer", "waiting for other ranks".
 const char* cause_words(Cause cause);
 
 }  // namespace weft::diagnose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft diagnose`. Its fields are documented in docs/reference/cli.md; adding one is
-// free, changing or removing one means a new schema_version.
+// The JSON of `weft diagnose`. docs/reference/cli.md documents its fields. A field may be added at
+// any time; changing or removing one requires a new schema_version.
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"
 #include "weft/diagnose/diagnosis.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDiagnosisSchema = 1;
 
-/// Ranks, steps and the like are -1 where there is none.
+/// Numbers of ranks, steps and so on are -1 if unknown, which JSON shows as null.
 template <class Number>
 void write_known(JsonWriter& json, const char* name, Number number) {
   json.key(name);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The functions of suspects.h propose removals. Each removal is then replayed, which gives its
+// gain, and located (rank, step, lane). Suspects with a gain that is too small are dropped, and so
+// are those that only repeat what a more specific finding says.
 #include "weft/diagnose/findings.h"
 
 #include <algorithm>
@@ -9,8 +12,8 @@
 namespace weft::diagnose {
 namespace {
 
-/// `replay` has run. A copy of it is much cheaper than a new graph, which only a removal of edges
-/// needs.
+/// The mean step after the removal. `replay` is of the whole graph and has run. Copying it is much
+/// cheaper than building a new graph, which is only necessary if edges are removed.
 Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   if (!removal.edges.empty()) {
     const graph::Graph changed = without(replay.graph(), removal);
@@ -25,8 +28,8 @@ Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   return mean_step(predict::replayed_steps(again));
 }
 
-/// Differences between ranks say nothing new where one finding that names their cause gives as
-/// much.
+/// Drops the finding "imbalance" if a straggler or stalls of host threads, which name the cause,
+/// give at least 90 % of its gain.
 void drop_explained(std::vector<Finding>& findings) {
   Nanos explained = 0;
   for (const Finding& f : findings) {
@@ -41,19 +44,19 @@ void drop_explained(std::vector<Finding>& findings) {
 
 const std::vector<FindingKind>& finding_kinds() {
   static const std::vector<FindingKind> kinds{
-      {"straggler", "a rank or stage needs longer than its peers for the same work"},
-      {"imbalance", "ranks differ, without one that explains it"},
-      {"host_stalls", "host threads stop at random places: they lose the processor"},
-      {"slow_step", "a step needs longer than the others for the same work"},
+      {"straggler", "a rank or stage takes longer than its peers for the same work"},
+      {"imbalance", "ranks take different times for the same work, and no single rank explains it"},
+      {"host_stalls", "host threads stop at random places because they lose the processor"},
+      {"slow_step", "a step takes longer than the others for the same work"},
       {"exposed_communication", "data moves while the device has nothing else to do"},
-      {"collective", "the same, for one kind of collective in one group"},
+      {"collective", "exposed communication of one kind of collective in one group"},
       {"host_bound", "the device waits for the host to launch work"},
       {"data_loading", "the host waits for the next batch"},
-      {"host_sync", "the host waits for the device before it goes on"},
-      {"memory_copies", "copies between host and device or within it"},
+      {"host_sync", "the host waits for the device before it continues"},
+      {"memory_copies", "copies between host and device or within the device"},
       {"small_kernels", "kernels shorter than 10 us"},
       {"device_gaps", "pauses between kernels that were launched in time"},
-      {"profiler", "what recording itself costs; gone without profiler"},
+      {"profiler", "the cost of recording, which a job without profiler does not have"},
   };
   return kinds;
 }
@@ -91,9 +94,10 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
   });
   const auto least = static_cast<Nanos>(options.least_share * static_cast<double>(step));
   std::erase_if(findings, [&](const Finding& f) {
-    // Who is late must have lost that time itself.
-    const bool innocent = f.kind == "straggler" && 2 * f.time < f.gain;
-    return f.gain <= 0 || f.gain < least || innocent;
+    // A straggler must lose at least half of the gain in its own ops. Otherwise the ideal times
+    // only made up for a delay that came from elsewhere.
+    const bool not_its_own = f.kind == "straggler" && 2 * f.time < f.gain;
+    return f.gain <= 0 || f.gain < least || not_its_own;
   });
   drop_explained(findings);
   std::stable_sort(findings.begin(), findings.end(),

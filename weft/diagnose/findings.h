@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What costs the step how much. A finding is something that could be taken away; what that would
-// give is found by taking it out of the graph and replaying, never by adding up its time.
+// Findings: what slows the step down, and by how much. A finding is something that could be removed
+// from the job. Its gain is found by removing it from the graph and replaying, never by adding up
+// its time.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +16,23 @@
 
 namespace weft::diagnose {
 
-constexpr std::size_t kFindingOps = 20;
+constexpr std::size_t kFindingOps = 20;  ///< most ops that a finding lists
 
 struct Finding {
   std::string kind;                 ///< "straggler", "exposed_communication" ... (finding_kinds())
-  std::string title;                ///< what would be gone: "rank 2's delay", "memory copies"
-  std::string what;                 ///< one sentence with its numbers, without the gain
-  std::int32_t rank = -1;           ///< where it costs most; -1: no rank in particular
-  std::int64_t step = -1;           ///< step in which it costs most; -1: none
-  std::string lane;                 ///< "stream 7", "thread 12"; empty: none
+  std::string title;                ///< what is removed: "the delay of rank 2", "memory copies"
+  std::string what;                 ///< one sentence with numbers, but without the gain
+  std::int32_t rank = -1;           ///< the rank on which it takes most time; -1: none
+  std::int64_t step = -1;           ///< the step in which it takes most time on `rank`; -1: none
+  std::string lane;                 ///< likewise: "stream 7", "thread 12"; empty: none
   std::vector<std::int32_t> ranks;  ///< all ranks it concerns
-  Nanos gain = 0;                   ///< off the mean step of the slowest rank, by replay
-  Nanos time = 0;                   ///< how long it takes on `rank`, mean a step, exposed or not
-  std::int64_t count = 0;           ///< ops it is made of, all ranks and complete steps
-  /// Those it takes most time from, with that time; largest first, no more than kFindingOps.
+  Nanos gain = 0;                   ///< how much shorter the mean step of the slowest rank would be
+  Nanos time = 0;                   ///< time it takes on `rank`, mean per step, hidden or not
+  std::int64_t count = 0;           ///< number of ops it consists of, on all ranks
+  /// The ops that it takes most time from, with that time; largest first, at most kFindingOps.
   std::vector<std::pair<graph::OpId, Nanos>> ops;
-  std::string advice;   ///< what to do
-  std::string what_if;  ///< the question of `weft replay` that is nearest to it; may be empty
+  std::string advice;   ///< what the user can do about it
+  std::string what_if;  ///< the most similar question to `weft replay`; may be empty
   Removal removal;
 };
 
@@ -42,13 +43,16 @@ struct FindingKind {
 const std::vector<FindingKind>& finding_kinds();
 
 struct FindingOptions {
-  double least_share = 0.005;  ///< what gives less than this share of the step is left out
+  double least_share = 0.005;  ///< findings whose gain is below this share of the step are dropped
 };
 
-/// Mean of the complete steps, of the rank for which it is longest.
+/// The mean over the complete steps of the rank for which this mean is longest; 0 if there are
+/// none.
 Nanos mean_step(const predict::StepTimes& steps);
 
-/// Sorted by gain, largest first. `stragglers`: of the same job, where it has several ranks.
+/// Sorted by gain, largest first. `stragglers`: the analysis of the same job, or nullptr if the job
+/// has only one rank. Replays the job once per suspect, in parallel; the result does not depend on
+/// the number of threads.
 std::vector<Finding> find_findings(const predict::Job& job, const sim::StragglerReport* stragglers,
                                    const FindingOptions& options);
 

@@ -22,7 +22,7 @@ predict::Job job_of(std::string_view text) {
   return job;
 }
 
-// Two steps of two ranks. Rank 1 computes twice as long as rank 0 before they communicate.
+// Two ranks, two steps. Rank 1 computes twice as long as rank 0 before they communicate.
 constexpr const char* kSlowRank = R"(
   lane h0 host 0
   lane h1 host 1
@@ -53,7 +53,7 @@ const Finding* find(const Diagnosis& diagnosis, const std::string& kind) {
   return found == diagnosis.findings.end() ? nullptr : &*found;
 }
 
-TEST(Findings, NameTheLateRankAndWhatItsDelayCosts) {
+TEST(Findings, StragglerNamesTheLateRankAndTheGain) {
   const auto diagnosis = diagnose(job_of(kSlowRank));
   ASSERT_TRUE(diagnosis) << diagnosis.error().text();
   EXPECT_EQ(diagnosis->step, 250'000);
@@ -61,12 +61,12 @@ TEST(Findings, NameTheLateRankAndWhatItsDelayCosts) {
   const Finding* straggler = find(*diagnosis, "straggler");
   ASSERT_NE(straggler, nullptr);
   EXPECT_EQ(straggler->rank, 1);
-  // Its peers are two: what is usual lies half way between them.
+  // With two peers the ideal time is their mean: 150 us instead of 200 us.
   EXPECT_EQ(straggler->gain, 50'000);
   EXPECT_EQ(straggler->lane, "s");
 }
 
-TEST(Findings, TransfersCostWhatTheStepIsShorterWithoutThem) {
+TEST(Findings, GainOfTransfersIsTheirExposedTime) {
   const auto diagnosis = diagnose(job_of(kSlowRank));
   const Finding* transfers = find(*diagnosis, "exposed_communication");
   ASSERT_NE(transfers, nullptr);
@@ -74,7 +74,7 @@ TEST(Findings, TransfersCostWhatTheStepIsShorterWithoutThem) {
   EXPECT_EQ(transfers->what_if, "comm=off");
 }
 
-TEST(Findings, CountWorkOfCompleteStepsOnly) {
+TEST(Findings, CountOnlyOpsOfCompleteSteps) {
   const auto diagnosis = diagnose(job_of(R"(
   lane h0 host 0
   lane r0/s stream 0
@@ -110,7 +110,7 @@ TEST(Findings, AreSortedByGainAndHaveKnownKinds) {
   }
 }
 
-TEST(Findings, NothingIsFoundInAJobWithoutFaults) {
+TEST(Findings, AJobWithoutFaultsHasNoFindings) {
   const auto diagnosis = diagnose(job_of(R"(
     lane s stream 0
     step 1
@@ -122,8 +122,7 @@ TEST(Findings, NothingIsFoundInAJobWithoutFaults) {
   EXPECT_TRUE(diagnosis->findings.empty());
 }
 
-/// Four ranks launch forty kernels each; rank r stops for 4 ms before those that `stops(r, i)`
-/// tells.
+/// Four ranks launch forty kernels each. Rank r stops for 4 ms before launch i if stops(r, i).
 template <class Stops>
 predict::Job launching_job(Stops stops) {
   std::string text;
@@ -146,18 +145,18 @@ predict::Job launching_job(Stops stops) {
   return job_of(text);
 }
 
-TEST(Findings, HostsThatStopAtRandomPlacesHaveLostTheProcessor) {
+TEST(Findings, HostStallsAreStopsAtRandomPlacesOfMostRanks) {
   const auto diagnosis = diagnose(launching_job([](int r, int i) { return i % 4 == r; }));
   ASSERT_TRUE(diagnosis) << diagnosis.error().text();
   const Finding* stalls = find(*diagnosis, "host_stalls");
   ASSERT_NE(stalls, nullptr);
   EXPECT_EQ(stalls->count, 40);
-  // Ten stops of 4 ms less the usual 5 us.
+  // Ten stops, each of 4 ms minus the usual 5 us.
   EXPECT_EQ(stalls->gain, 10 * 3'995'000);
   EXPECT_EQ(stalls->ranks.size(), 4u);
 }
 
-TEST(Findings, ARankThatSleepsHasNotLostTheProcessor) {
+TEST(Findings, ARankThatSleepsIsAStragglerWithoutHostStalls) {
   const auto diagnosis = diagnose(launching_job([](int r, int i) { return r == 2 && i % 4 == 0; }));
   ASSERT_TRUE(diagnosis) << diagnosis.error().text();
   EXPECT_EQ(find(*diagnosis, "host_stalls"), nullptr);

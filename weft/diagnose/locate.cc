@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a removal bites: it is spelt in ops and edges, people think in ranks, steps and streams.
+// Finds where a removal takes most time. A removal lists ops and edges, but users think in ranks,
+// steps and streams: time_taken() attributes the removed time to ops, Tally adds it up by rank, by
+// step and by lane, and the maxima are reported.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,9 +16,9 @@ using graph::Graph;
 using graph::kNoId;
 using graph::OpId;
 
-/// Time by rank, and by step and lane of a rank.
+/// Sums of removed time: by rank, by step of a rank, and by lane of a rank.
 struct Tally {
-  /// Time of an op counts for its rank; that of a transfer for every rank that takes part.
+  /// The time of an op counts for its rank, that of a transfer for every rank that takes part.
   void add(const Graph& graph, OpId op, Nanos time) {
     const std::uint32_t c = graph.ops.collective[op];
     if (graph.rank(op) >= 0 || c == kNoId) return add_at(graph, op, op, time);
@@ -36,7 +38,8 @@ struct Tally {
   }
 };
 
-/// The second part of the key with the most time, among those of the rank; `missing` without one.
+/// Among the keys of `rank`, the second part of the key with the most time; `missing` if there are
+/// none.
 template <class Second>
 Second most_of(const std::map<std::pair<std::int32_t, Second>, Nanos>& times, std::int32_t rank,
                Second missing) {
@@ -49,7 +52,7 @@ Second most_of(const std::map<std::pair<std::int32_t, Second>, Nanos>& times, st
   return missing;
 }
 
-/// How long the op waited for this edge after all others had let it go.
+/// How long the op waited for this edge alone, after the sources of all other edges had ended.
 Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
   const Graph& graph = replay.graph();
   Nanos others = 0;
@@ -59,8 +62,8 @@ Nanos waited_for(const sim::Replay& replay, OpId op, graph::EdgeId edge) {
   return replay.start(op) - others;
 }
 
-/// What the removal takes from each op and the gaps before it. Only the complete steps count, as
-/// only they make the gain; of a thing that is nowhere in them, everything.
+/// The time that the removal takes from each op and from the gaps before it. Only ops of complete
+/// steps count, because only these steps make the gain. If no op lies in them, all ops count.
 std::vector<std::pair<OpId, Nanos>> time_taken(const Evidence& evidence, const Removal& removal) {
   const Graph& graph = evidence.graph;
   std::map<OpId, Nanos> times;
@@ -110,6 +113,7 @@ void locate(const Evidence& evidence, Finding& finding) {
     if (finding.ranks.empty() || finding.ranks.back() != rank) finding.ranks.push_back(rank);
     if (time <= most) continue;
     most = time;
+    // The rank of a straggler is the culprit itself, which is known already.
     if (finding.kind != "straggler") finding.rank = rank;
   }
   std::sort(finding.ranks.begin(), finding.ranks.end());

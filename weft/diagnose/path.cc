@@ -19,7 +19,7 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// Whose an op is. A transfer is the fault of whom it waited for.
+/// The rank that an op on the path belongs to. A transfer belongs to the rank that arrived last.
 std::int32_t owner(const sim::Replay& replay, OpId op) {
   const Graph& graph = replay.graph();
   if (graph.rank(op) >= 0 || graph.ops.collective[op] == kNoId) return graph.rank(op);
@@ -49,8 +49,9 @@ Cause cause_of_op(const Graph& graph, OpId op, bool on_device) {
   }
 }
 
-/// A gap on a host lane is work the recording does not name; one after a launch belongs to the host
-/// too, as the device was not told earlier. On a stream, or without a device, nothing explains it.
+/// A gap on a host lane is host work that was not recorded as an op. A gap between a launch and its
+/// kernel counts for the host, too. For a gap on a stream, or on a rank without device, no cause is
+/// known.
 Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge, bool on_device) {
   if (!on_device) return Cause::kIdle;
   if (edge == EdgeKind::kLaunch) return Cause::kHostLaunch;
@@ -58,7 +59,7 @@ Cause cause_of_gap(const Graph& graph, OpId op, EdgeKind edge, bool on_device) {
                                                                  : Cause::kIdle;
 }
 
-/// Where the first complete step begins and the op with which the last one ends.
+/// The start of the first complete step and the op that ends last in the last complete step.
 struct Extent {
   Nanos begin = 0;
   OpId last = kNoId;
@@ -79,6 +80,7 @@ Extent extent_of(const sim::Replay& replay) {
   const std::set<std::int32_t> devices = ranks_with_device(graph);
   for (OpId op = 0; op < graph.size(); ++op) {
     const graph::Lane& lane = graph.lanes[graph.ops.lane[op]];
+    // The host of a rank with a device runs ahead, so its ops do not decide when the step ends.
     const bool runs_ahead = lane.rank < 0 || devices.contains(lane.rank);
     if (graph.ops.step[op] != last_step || (lane.kind == LaneKind::kHost && runs_ahead)) continue;
     if (extent.last == kNoId || replay.end(op) > replay.end(extent.last)) extent.last = op;
@@ -106,9 +108,10 @@ CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& repl
   const LoadingTimes loading(job);
   const std::set<std::int32_t> devices = ranks_with_device(graph);
   const auto add = [&](PathPiece piece) {
-    piece.start = std::max(piece.start, extent.begin);
+    piece.start = std::max(piece.start, extent.begin);  // the path may begin before the first step
     if (piece.start >= piece.end) return;
     const Nanos length = piece.end - piece.start;
+    // Host time is data loading if the host fetched batches for more than half of it.
     if (piece.cause == Cause::kHostLaunch &&
         loading.overlap(piece.rank, piece.start, piece.end) > length / 2) {
       piece.cause = Cause::kDataLoading;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The multi-rank critical path: what decides when the last step ends, back to the first, through
-// the late rank of each collective. Its pieces lie end to end, so they add up to its length.
+// The multi-rank critical path: the chain of ops and gaps that decides when the last step ends,
+// from the first step on. It passes through the late rank of each collective. Its pieces lie end to
+// end, so they add up to its length.
 #pragma once
 
 #include <array>
@@ -16,23 +17,23 @@ namespace weft::diagnose {
 
 /// An op on the path, or the gap before one.
 struct PathPiece {
-  graph::OpId op = 0;   ///< the op, or the one that the gap comes before
-  bool is_gap = false;  ///< delay between two ops: idle device, host work without a record
-  /// Whose piece it is: for a transfer the rank that came last; -1 if nobody's.
+  graph::OpId op = 0;   ///< the op, or the op after the gap
+  bool is_gap = false;  ///< a delay between two ops: the device is idle, or unrecorded host work
+  /// The rank that the piece belongs to; for a transfer, the rank that arrived last. -1 if none.
   std::int32_t rank = -1;
-  std::int32_t step = -1;  ///< number of the step, as the framework counts; -1 outside
+  std::int32_t step = -1;  ///< step number as the framework counts; -1 outside all steps
   graph::LaneId lane = 0;
   Cause cause = Cause::kIdle;
   Nanos start = 0;  ///< in the replay
   Nanos end = 0;
-  /// Where to draw it: on the clock of the traces. Pieces of an op timeline, whose pauses the path
-  /// leaves out, lie apart here.
+  /// The recorded times on the clock of the traces, for drawing. In an op timeline recorded times
+  /// of neighbouring pieces may lie apart, because the path leaves out the pauses.
   Nanos recorded_start = 0;
   Nanos recorded_end = 0;
 };
 
 struct CriticalPath {
-  std::vector<PathPiece> pieces;  ///< in order of time, without holes, none of length 0
+  std::vector<PathPiece> pieces;  ///< in order of time, without gaps between them, none of length 0
   std::array<Nanos, kCauses> by_cause{};
   std::map<std::int32_t, Nanos> by_rank;
   Nanos length = 0;
@@ -41,10 +42,10 @@ struct CriticalPath {
   std::int32_t main_rank() const;
 };
 
-/// Of the replay of working_graph(job) that has run. Begins with the first complete step and ends
-/// with the last op of the last one.
+/// `replay` is a replay of working_graph(job) that has run. The path begins with the first complete
+/// step and ends with the last op of the last complete step.
 CriticalPath find_critical_path(const predict::Job& job, const sim::Replay& replay);
-/// The same, replaying first.
+/// The same, but makes the replay itself.
 CriticalPath find_critical_path(const predict::Job& job);
 
 }  // namespace weft::diagnose

@@ -19,7 +19,7 @@ predict::Job job_of(std::string_view text) {
   return job;
 }
 
-/// The longest of all chains of ops, by trying every one of them.
+/// Length of the longest chain of ops, found by trying every chain.
 Nanos longest_chain(const graph::Graph& graph) {
   std::function<Nanos(graph::OpId)> up_to = [&](graph::OpId op) {
     Nanos longest = 0;
@@ -54,7 +54,7 @@ TEST(Path, IsTheLongestOfAllChains) {
   }
 }
 
-// Rank 1 is launched late by its host and holds rank 0 up.
+// The host of rank 1 launches its kernel late, so rank 0 has to wait.
 constexpr const char* kLateRank = R"(
   lane h0 host 0
   lane h1 host 1
@@ -75,7 +75,7 @@ constexpr const char* kLateRank = R"(
   all: collective allreduce ranks=2 transfer=t arrivals=x,y
 )";
 
-TEST(Path, ATransferBelongsToTheRankThatCameLast) {
+TEST(Path, ATransferBelongsToTheRankThatArrivedLast) {
   const CriticalPath path = find_critical_path(job_of(kLateRank));
   EXPECT_EQ(path.main_rank(), 1);
   EXPECT_EQ(path.by_rank.at(1), 92'000);
@@ -89,7 +89,7 @@ TEST(Path, EveryPieceHasItsCause) {
   EXPECT_EQ(time(Cause::kCompute), 30'000);
   EXPECT_EQ(time(Cause::kTransfer), 20'000);
   EXPECT_EQ(time(Cause::kMemoryCopy), 9'000);
-  EXPECT_EQ(time(Cause::kWaiting), 0) << "a path never waits";
+  EXPECT_EQ(time(Cause::kWaiting), 0) << "a critical path contains no waiting";
 }
 
 TEST(Path, IsEmptyForAnEmptyJob) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every real recording of several ranks.
+// Properties that must hold for every real recording of several ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,12 +63,12 @@ TEST_P(Recorded, CausesAddUpToTheStepOfEveryRank) {
     }
     EXPECT_EQ(named, rank.step);
   }
-  // ... and the step is the recorded one.
+  // The replayed step equals the recorded one.
   const auto recorded = static_cast<double>(mean_step(self.recorded));
   EXPECT_NEAR(static_cast<double>(diagnosis_.step) / recorded, 1, 1e-3);
 }
 
-TEST_P(Recorded, TheCriticalPathHasNoHoles) {
+TEST_P(Recorded, PiecesOfTheCriticalPathLieEndToEnd) {
   ASSERT_FALSE(diagnosis_.path.pieces.empty());
   Nanos at = diagnosis_.path.pieces.front().start;
   for (const PathPiece& piece : diagnosis_.path.pieces) {
@@ -97,7 +97,7 @@ TEST_P(Recorded, TheCriticalPathGoesThroughTheCulprit) {
   }
 }
 
-/// The naive simulator looks at every op at every event: the larger sets would take minutes.
+/// The naive simulator looks at every op at every event; with larger recordings it takes minutes.
 bool is_small(const MultiRankSet& set) {
   const std::string& name = set.name;
   return name == "megatron-tp8" || name == "vgg16-w2" || name == "straggler ST" ||
@@ -106,7 +106,7 @@ bool is_small(const MultiRankSet& set) {
 
 class RecordedSmall : public Recorded {};
 
-TEST_P(RecordedSmall, GainsAreWhatTheNaiveSimulatorGives) {
+TEST_P(RecordedSmall, GainsEqualThoseOfTheNaiveSimulator) {
   const graph::Graph graph = working_graph(job_);
   const auto step_of = [](const graph::Graph& g) {
     return mean_step(predict::replayed_steps(g, sim::simulate_naively(g).end));

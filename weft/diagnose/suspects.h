@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What might be taken out of a job: one function for each kind of finding. A suspect is a finding
-// whose gain is not known yet.
+// Functions that look for findings. Each returns suspects: findings whose gain is not known yet and
+// whose removal may be empty.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace weft::diagnose {
 
-/// What all suspects are judged by.
+/// The data that all these functions use.
 struct Evidence {
   const predict::Job& job;
-  const graph::Graph& graph;  ///< working_graph()
-  const sim::Replay& replay;  ///< of it
-  const predict::StepTimes& steps;
-  const sim::StragglerReport* stragglers;  ///< nullptr: one rank only
+  const graph::Graph& graph;               ///< working_graph(job)
+  const sim::Replay& replay;               ///< a replay of `graph` that has run
+  const predict::StepTimes& steps;         ///< the steps of that replay
+  const sim::StragglerReport* stragglers;  ///< nullptr if there is only one rank
 };
 
 std::vector<Finding> slow_ranks(const Evidence& evidence);  ///< straggler, host_stalls, imbalance
@@ -28,7 +28,7 @@ std::vector<Finding> host_work(const Evidence& evidence);  ///< host_bound, data
 std::vector<Finding> device_work(const Evidence& evidence);  ///< memory_copies, small_kernels, gaps
 std::vector<Finding> profiler_cost(const Evidence& evidence);  ///< profiler
 
-/// From the removal: rank, step and lane it costs most, the ranks it concerns, time and count.
+/// Fills, from the removal of the finding, its rank, step, lane, ranks, time, count and ops.
 void locate(const Evidence& evidence, Finding& finding);
 
 }  // namespace weft::diagnose

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers that nothing hides.
+// Looks for exposed communication. One suspect removes the transfers of all collectives and
+// messages; if there are several groups (kind, process group, number of ranks), one more suspect
+// per group removes only its transfers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +20,7 @@ using graph::kNoId;
 using graph::OpId;
 using graph::OpKind;
 
-/// Members still wait for each other, but then everything is there at once.
+/// Sets the duration of the transfer to 0. The members still wait for each other.
 void take_out(const Graph& graph, const graph::Collective& collective, Removal& removal) {
   const auto take = [&](OpId op) {
     if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
@@ -30,18 +32,18 @@ void take_out(const Graph& graph, const graph::Collective& collective, Removal& 
 std::string advice_for(trace::CollectiveKind kind) {
   switch (kind) {
     case trace::CollectiveKind::kAllReduce:
-      return "try other gradient bucket sizes (ddp.bucket_mb), overlap with the backward pass, or "
-             "send fewer bytes (half precision, accumulation)";
+      return "try other gradient bucket sizes (ddp.bucket_mb), overlap all-reduces with the "
+             "backward pass, or send fewer bytes (half precision, gradient accumulation)";
     case trace::CollectiveKind::kAllGather:
     case trace::CollectiveKind::kReduceScatter:
       return "prefetch earlier, shard over fewer ranks (hybrid sharding), or send half precision";
     case trace::CollectiveKind::kAllToAll:
-      return "overlap it with dense compute, or quantise what is sent";
+      return "overlap it with dense compute, or quantise the data";
     case trace::CollectiveKind::kSendRecv:
       return "overlap messages with compute of another micro-batch, or cut the model where "
              "activations are small";
     default:
-      return "overlap it with compute, or send less";
+      return "overlap it with compute, or send fewer bytes";
   }
 }
 
@@ -71,14 +73,14 @@ std::vector<Finding> communication(const Evidence& evidence) {
     if (moves && graph.ops.duration[op] > 0) all.removal.durations.emplace_back(op, 0);
   }
   if (all.removal.empty()) return {};
-  // What moves most decides what to do about all of it.
+  // The advice for all transfers is that for the group with most transfer time.
   const auto largest =
       std::max_element(groups.begin(), groups.end(),
                        [](const auto& a, const auto& b) { return a.second.time < b.second.time; });
   const bool any = largest != groups.end();
   const std::string most = any ? trace::to_text(std::get<0>(largest->first)) : "";
   all.advice = any ? advice_for(std::get<0>(largest->first))
-                   : "overlap transfers with compute, or send less";
+                   : "overlap transfers with compute, or send fewer bytes";
   std::vector<Finding> findings;
   if (groups.size() > 1) {
     std::map<trace::CollectiveKind, std::size_t> same_kind;
@@ -90,16 +92,17 @@ std::vector<Finding> communication(const Evidence& evidence) {
       finding.title = fmt::format("transfers: {}", trace::to_text(kind));
       if (same_kind[kind] > 1) finding.title += fmt::format(" of {} ranks", ranks);
       finding.what = fmt::format(
-          "of all transfers, {} over {} ranks{}: {} of them{}", trace::to_text(kind), ranks,
-          name.empty() ? "" : " (group " + name + ")", group.count,
+          "the transfers of {} {} operations over {} ranks{}{}", group.count, trace::to_text(kind),
+          ranks, name.empty() ? "" : " (group " + name + ")",
           group.bytes > 0
-              ? fmt::format(", {:.1f} MB in all", static_cast<double>(group.bytes) / 1e6)
+              ? fmt::format(", {:.1f} MB in total", static_cast<double>(group.bytes) / 1e6)
               : "");
       finding.advice = advice_for(kind);
       finding.removal = std::move(group.removal);
     }
   }
-  // Without communication beside them kernels run at full speed.
+  // Without any communication, kernels run at full speed. The suspects of single groups do not
+  // model that, because the slow-down of a kernel cannot be attributed to one group.
   if (!evidence.job.from_phases) {
     const cost::Interference interference = cost::measure_interference(evidence.job.run, graph);
     Graph alone = graph;
@@ -114,8 +117,8 @@ std::vector<Finding> communication(const Evidence& evidence) {
   all.kind = "exposed_communication";
   all.title = "transfers";
   all.what = fmt::format(
-      "{} collectives and messages{} move data that compute does not hide; kernels beside them "
-      "would run faster too",
+      "{} collectives and messages{} move data while no compute hides it; without them, kernels "
+      "that run at the same time would be faster too",
       graph.collectives.size(), groups.size() > 1 ? ", mostly " + most + "," : "");
   all.what_if = "comm=off";
   findings.push_back(std::move(all));

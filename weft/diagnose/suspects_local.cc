@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does to itself: its host, its copies, its kernels, and the profiler.
+// Looks for findings that are local to a rank: host work, data loading, waits of the host for the
+// device, copies, kernels, gaps between kernels, and the cost of the profiler.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,17 +20,20 @@ using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// Kernels below this cost about as much to launch as to run.
+/// Kernels shorter than this take about as long to launch as to run.
 constexpr Nanos kSmallKernel = 10 * kMicrosecond;
 
-/// A copy worth waiting for; reading a number back takes microseconds.
+/// If the host waits for a copy at least this long, it waits for the copy itself. A shorter copy
+/// only reads back a number, and the host waits for the kernels before it.
 constexpr Nanos kLongCopy = kMillisecond;
 
-/// An op is no more than a moment, and neither is the host's work before it.
+/// Removes the whole duration of the op.
 void take_op(const Graph& graph, OpId op, Removal& removal) {
   if (graph.ops.duration[op] > 0) removal.durations.emplace_back(op, 0);
 }
 
+/// Removes the delays before the op. Edges of other kinds have delays that are not idle time of the
+/// lane (wake-up times, launch latencies).
 void take_delays(const Graph& graph, OpId op, Removal& removal) {
   for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
     const EdgeKind kind = graph.edges[e].kind;
@@ -72,20 +76,22 @@ std::vector<Finding> host_work(const Evidence& evidence) {
   }
   host.kind = "host_bound";
   host.title = "launch gaps";
-  host.what = "the device waits for the host: work is not launched fast enough";
+  host.what = "the device waits for the host, which does not launch work fast enough";
   host.advice =
       "capture the step (torch.compile, CUDA graphs), fuse small ops (fused optimizer, foreach), "
-      "take Python work and logging out of the step";
+      "and move Python work and logging out of the step";
   load.kind = "data_loading";
   load.title = "data loading";
   load.what = "the host fetches batches while the device has nothing to do";
-  load.advice = "more loader workers, larger prefetch_factor, pin_memory, or preprocess ahead";
+  load.advice =
+      "use more loader workers, a larger prefetch_factor or pin_memory, or preprocess the data "
+      "before training";
   sync.kind = "host_sync";
   sync.title = "host synchronisation";
-  sync.what = fmt::format("the host waits for the device {} times instead of running ahead",
+  sync.what = fmt::format("the host waits for the device {} times instead of running ahead of it",
                           sync.removal.edges.size());
   sync.advice =
-      "avoid .item(), .cpu(), print of tensors and synchronize() in the step; copy with "
+      "avoid .item(), .cpu(), printing tensors and synchronize() in the step; copy with "
       "non_blocking=True from pinned memory";
   return {std::move(host), std::move(load), std::move(sync)};
 }
@@ -97,8 +103,8 @@ std::vector<Finding> device_work(const Evidence& evidence) {
   Nanos small_time = 0;
   for (OpId op = 0; op < graph.size(); ++op) {
     if (graph.lanes[graph.ops.lane[op]].kind != LaneKind::kStream) {
-      // A long copy that the host waits for takes its wait along; after a short one it waits for
-      // what came before.
+      // If the host waits for a long copy, the wait goes away with the copy. After a short copy it
+      // waits for the work before the copy, which stays.
       for (EdgeId e = graph.first_edge[op]; e < graph.first_edge[op + 1]; ++e) {
         const graph::Edge& edge = graph.edges[e];
         const bool waits =
@@ -128,11 +134,13 @@ std::vector<Finding> device_work(const Evidence& evidence) {
   small.what =
       fmt::format("{} kernels are shorter than 10 us, {} of compute in all ranks and steps",
                   small.removal.durations.size(), milliseconds(small_time));
-  small.advice = "fuse them: torch.compile, fused or foreach optimizer, fused normalisation";
+  small.advice =
+      "fuse them with torch.compile, a fused or foreach optimizer, or fused normalisation layers";
   gaps.kind = "device_gaps";
   gaps.title = "pauses between kernels";
   gaps.what = "the device pauses between kernels that were launched in time";
-  gaps.advice = "CUDA graphs shorten the pause between kernels; fewer, larger kernels have fewer";
+  gaps.advice =
+      "use CUDA graphs, which shorten the pauses between kernels, or fewer and larger kernels";
   return {std::move(copies), std::move(small), std::move(gaps)};
 }
 
@@ -154,11 +162,10 @@ std::vector<Finding> profiler_cost(const Evidence& evidence) {
       finding.removal.delays.emplace_back(e, clean.edges[e].delay);
     }
   }
-  finding.what =
-      "recording takes host time of its own, which the job without profiler does not have";
+  finding.what = "recording takes host time, which the job without profiler does not need";
   finding.advice =
-      "nothing to mend: weft replay predicts the step without it; record fewer steps, or leave out "
-      "shapes and stacks, to disturb less";
+      "nothing needs to be fixed: weft replay predicts the step without the profiler; to disturb "
+      "the job less, record fewer steps or leave out shapes and stacks";
   return {std::move(finding)};
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks, stages and steps that need longer than others for the same work.
+// Looks for ranks, pipeline stages and steps that take longer than others for the same work. All of
+// these suspects are removals towards ideal times (sim/stragglers.h), which are the usual times of
+// the same op on other ranks or in other steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,19 +17,22 @@ namespace {
 using graph::Graph;
 using graph::OpId;
 
-/// A worker is worth a look if it explains this share of what stragglers cost.
+/// A worker or stage is reported only if it explains at least this share of what stragglers cost.
 constexpr double kLeastShare = 0.1;
-/// A worker that alone, with all others ideal, costs this share is one of the culprits.
+/// A worker is one of several culprits if, with all others ideal, it still costs at least this
+/// share of what stragglers cost.
 constexpr double kAloneShare = 0.3;
-/// Host work that takes this long, and this many times what is usual at its place, was interrupted.
+/// Host work was interrupted if it takes at least kStall longer and kStallFactor times as long as
+/// the same work usually does.
 constexpr Nanos kStall = 3 * kMillisecond;
 constexpr Nanos kStallFactor = 10;
-/// Fewer than this on a rank may be its own doing: a checkpoint, a collection of garbage.
+/// A rank with fewer stalls than this does not count: they may come from the program itself
+/// (checkpoints, garbage collection).
 constexpr std::size_t kLeastStalls = 5;
-/// A step this much longer than the middle one is slow.
+/// A step is slow if it takes at least this many times as long as the median step.
 constexpr double kSlowStep = 1.15;
 
-/// Gives the ops that `chosen` names, and the gaps before them, their ideal times.
+/// Sets the ops for which `chosen` is true, and the gaps before them, to their ideal times.
 template <class Chosen>
 Removal towards(const Graph& graph, const sim::IdealTimes& ideal, Chosen chosen) {
   Removal removal;
@@ -43,7 +48,7 @@ Removal towards(const Graph& graph, const sim::IdealTimes& ideal, Chosen chosen)
   return removal;
 }
 
-/// The job with the given ranks brought to what is usual among their peers.
+/// The finding that removes the delay of the given ranks: their own ops get ideal times.
 Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const std::string& who,
                   std::vector<std::int32_t> ranks) {
   std::vector<std::int32_t> sorted = ranks;
@@ -56,20 +61,22 @@ Finding straggler(const Evidence& evidence, const sim::IdealTimes& ideal, const 
   finding.rank = ranks.front();
   finding.advice =
       "look for another process, a throttled or degraded device, uneven input or extra work on "
-      "this rank; swap its host to see whether the delay moves along";
+      "this rank; move it to another host to see whether the delay moves with it";
   finding.what_if = "stragglers=off";
   finding.ranks = std::move(ranks);
   return finding;
 }
 
 std::string explains(double share) {
-  // Alone it may win more than with all others mended, as what is usual may be longer for those.
+  // The share may exceed 1: the ideal may be longer than recorded for other ranks, so that bringing
+  // only this one to its ideal saves more than bringing all of them there.
   if (share > 0.995) return "it explains all of what stragglers cost";
   return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
 }
 
-/// Two late ranks hide each other: without one of them the job still waits for the other. Each of
-/// them, with all others ideal, would hold the job up; together they explain it.
+/// Ranks that delay the job together, the worst first. Two late ranks hide each other: without one
+/// of them the job still waits for the other, so neither has a gain of its own. They are found by
+/// the opposite question: with all other ranks ideal, each of them alone still delays the job.
 std::vector<std::int32_t> late_together(const sim::StragglerReport& report) {
   const auto lost = static_cast<double>(report.simulated_step - report.ideal_step);
   std::vector<std::pair<Nanos, std::int32_t>> late;
@@ -83,8 +90,9 @@ std::vector<std::int32_t> late_together(const sim::StragglerReport& report) {
   return ranks;
 }
 
-/// Host threads that lose the processor stop anywhere: in the middle of calls that take no time
-/// elsewhere, on most ranks, each time at another place.
+/// Host threads that lose the processor stop at random places, even in calls that usually take no
+/// time, and they do so on most ranks. So each op and delay of a host thread is compared with its
+/// usual time, and the finding is only made if more than half of the ranks have many such stalls.
 Finding host_stalls(const Evidence& evidence, const sim::IdealTimes& ideal) {
   const Graph& graph = evidence.graph;
   const auto stalled = [](Nanos took, Nanos usual) {
@@ -117,12 +125,13 @@ Finding host_stalls(const Evidence& evidence, const sim::IdealTimes& ideal) {
   if (2 * affected <= evidence.steps.ranks.size()) return {};
   finding.title = "stalls of host threads";
   finding.what = fmt::format(
-      "host threads stop {} times for {:.1f} ms (median) at places where other ranks do not: they "
-      "seem to lose the processor",
+      "host threads stop {} times for {:.1f} ms (median) at places where other ranks do not stop; "
+      "they seem to lose the processor",
       stalls.size(), static_cast<double>(median(stalls)) / 1e6);
   finding.advice =
-      "give every rank cores of its own (taskset, --cpu-bind), look at the processor limit of the "
-      "container (cpu.max, nr_throttled) and for other processes, and lower the number of threads "
+      "give every rank its own cores (taskset, --cpu-bind), check the processor limit of the "
+      "container (cpu.max, nr_throttled), look for other processes, and lower the number of "
+      "threads "
       "(OMP_NUM_THREADS, loader workers)";
   return finding;
 }
@@ -139,7 +148,7 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
     if (blame.share < kLeastShare) continue;
     const std::string who = fmt::format("rank {}", blame.rank);
     Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, {blame.rank}));
-    finding.what = fmt::format("{} needs longer than its peers for the same work; {}", who,
+    finding.what = fmt::format("{} takes longer than its peers for the same work; {}", who,
                                explains(blame.share));
   }
   const std::vector<std::int32_t> together = late_together(report);
@@ -151,10 +160,11 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
     }
     Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, together));
     finding.what = who +
-                   " need longer than their peers for the same work, and each of them alone "
-                   "would hold the job up";
+                   " take longer than their peers for the same work, and each of them alone "
+                   "would delay the job";
   }
-  // One slow worker makes its stage slow too, so a stage counts only if no worker explains it.
+  // One slow worker makes its whole stage slow, so a stage is reported only if the analysis found
+  // that no single worker explains the delay.
   for (const sim::Blame& blame : report.stages) {
     if (report.culprit != sim::CulpritKind::kStage || blame.share < kLeastShare) continue;
     std::vector<std::int32_t> ranks;
@@ -163,7 +173,7 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
     }
     const std::string who = fmt::format("pipeline stage {}", blame.stage);
     Finding& finding = findings.emplace_back(straggler(evidence, ideal, who, std::move(ranks)));
-    finding.what = fmt::format("{} needs longer than the other stages for the same work; {}", who,
+    finding.what = fmt::format("{} takes longer than the other stages for the same work; {}", who,
                                explains(blame.share));
     finding.advice = "move layers from this stage to others, or give it faster devices";
   }
@@ -172,9 +182,13 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
   all.kind = "imbalance";
   all.title = "differences between ranks";
   all.removal = towards(evidence.graph, ideal, [](OpId) { return true; });
-  all.what = fmt::format("ranks differ at the same work; together that slows the job down {:.2f}x",
-                         report.slowdown);
-  all.advice = "balance input and work between ranks; see the stragglers for who differs most";
+  all.what = fmt::format(
+      "ranks take different times for the same work; together this slows the job down {:.2f}x",
+      report.slowdown);
+  all.advice =
+      "balance input and work between ranks; the findings of kind straggler, if any, name the "
+      "ranks "
+      "that differ most";
   all.what_if = "stragglers=off";
   findings.push_back(std::move(all));
   return findings;
@@ -182,7 +196,7 @@ std::vector<Finding> slow_ranks(const Evidence& evidence) {
 
 std::vector<Finding> slow_steps(const Evidence& evidence) {
   const std::vector<std::size_t> complete = complete_steps(evidence.steps);
-  if (complete.size() < 3) return {};
+  if (complete.size() < 3) return {};  // the median of two steps says nothing
   std::vector<Nanos> lengths;
   for (const std::size_t s : complete) {
     Nanos longest = 0;
@@ -206,11 +220,12 @@ std::vector<Finding> slow_steps(const Evidence& evidence) {
     finding.removal = towards(evidence.graph, ideal,
                               [&](OpId op) { return evidence.graph.ops.step[op] == step; });
     finding.what =
-        fmt::format("step {} takes {:.1f} ms, the others mostly {:.1f} ms", step,
+        fmt::format("step {} takes {:.1f} ms, but the median step takes {:.1f} ms", step,
                     static_cast<double>(lengths[i]) / 1e6, static_cast<double>(middle) / 1e6);
     finding.advice =
-        "if it is the first step recorded, skip warm-up steps; else look for evaluation, "
-        "checkpoints, logging or garbage collection in that step";
+        "if it is the first recorded step, skip more warm-up steps before recording; otherwise "
+        "look "
+        "for evaluation, checkpoints, logging or garbage collection in this step";
     findings.push_back(std::move(finding));
   }
   return findings;
