@@ -1,14 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redistributions that are one collective of the back-end: summands along one dimension of a mesh, or all
-of them, that are added up, and parts that are gathered. Back-ends do more for their collectives than for
-messages, so it runs as it is; copies before and after put in order what does not lie so, and fill up parts
-that differ in size."""
+"""Redistributions that are a single collective of the back-end.
+
+A redistribution is one collective if only the placements along one dimension of the mesh change, or
+along all of them, in which case the default process group runs it:
+
+    before      after       collective
+    partial     replicated  all-reduce
+    partial     sharded     reduce-scatter
+    sharded     replicated  all-gather, or a broadcast of each part
+    sharded     sharded     all-to-all
+
+Back-ends run their own collectives faster than messages with the same data. collective_of() finds
+the collective, and run_collective() runs it. Collectives work on buffers in which all parts lie one
+after the other, each in a slot of the same size. So copies before or after a collective put parts
+in order, and parts that are smaller than their slot are padded.
+
+A mesh dimension that is replicated before and sharded after needs no communication: each rank takes
+part only with the piece that it will need.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -37,7 +53,7 @@ OPERATIONS = {
     "prod": dist.ReduceOp.PRODUCT,
 }
 
-# Those that every back-end can add up.
+# Element types that every back-end can add up.
 ADDED = {
     torch.float32, torch.float64, torch.float16, torch.bfloat16,
     torch.int8, torch.uint8, torch.int32, torch.int64,
@@ -45,44 +61,59 @@ ADDED = {
 
 
 Kind = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcasts", "cut"]
-"""broadcasts: parts are gathered that differ in size, or that only some of the ranks have. cut: each rank has
-more than it shall have, and nothing is sent."""
+"""broadcasts: a gather in which each part is broadcast by a rank that has it. It works for parts of
+different size, and for parts that only some of the ranks have. cut: every rank already has the part
+that it needs, so nothing is sent."""
 
 Line = tuple[int, ...]
-"""Ranks that take part in one collective."""
+"""The ranks that take part in one collective: a line of the mesh along one dimension, or all
+ranks."""
+
+Boxes = Mapping[int, Box]
+"""A box for each rank of the mesh."""
 
 
 @dataclass(frozen=True)
 class Collective:
+    """One collective, from the point of view of one rank."""
+
     kind: Kind
-    axes: tuple[int, ...]  # of the mesh: ranks along them take part; one of them, or all
-    ranks: int  # that take part together
-    shape: tuple[int, ...]  # of what this rank has
-    taken: tuple[slice, ...]  # of that, what it takes part with
-    all_taken: bool  # on all ranks
-    sent: View | None = None  # slots of what it takes part with
-    got: View | None = None  # slots of what comes out
-    # Of broadcasts: the rank that each part comes from, and where it belongs.
+    axes: tuple[int, ...]  # dimensions of the mesh along which ranks take part: one, or all
+    ranks: int  # number of ranks that take part together
+    shape: tuple[int, ...]  # of this rank's part before
+    taken: tuple[slice, ...]  # the piece of that part with which the rank takes part
+    all_taken: bool  # all ranks take part with their whole part
+    sent: View | None = None  # slots of the input
+    got: View | None = None  # slots of the output
+    # For broadcasts: the rank that sends each part, and the part's place in the output.
     parts: tuple[tuple[int, tuple[slice, ...]], ...] = ()
-    copies: int = 0  # elements that are held beside both ends, at most, on any rank
-    received: tuple[int, ...] = ()  # elements, by each rank
-    padding: int = 0  # elements, at most, that fill up the slots of a line
-    splits: tuple[tuple[int, ...], ...] = ()  # of all-to-alls of unequal parts: what is got, and sent
+    copies: int = 0  # elements of memory beside input and output; maximum over the ranks
+    received: tuple[int, ...] = ()  # elements that each rank receives
+    padding: int = 0  # elements of padding in all slots together; maximum over the lines
+    # For an all-to-all of parts that differ in size: elements to receive from and to send to each
+    # rank.
+    splits: tuple[tuple[int, ...], ...] = ()
     reduction: str = ""
 
 
 def kind_of(before: Sequence[Placed], after: Sequence[Placed], dtype: torch.dtype) -> Kind | None:
-    was_cut, is_cut = (all(each.dim is not None for each in end) for end in (before, after))
-    whole = set(after) == {Placed()}
-    if was_cut:
-        return "all_gather" if whole else "all_to_all" if is_cut and len(before) == 1 else None
+    """The kind of collective that changes these placements into those; None if there is none."""
+    was_sharded, is_sharded = (all(each.dim is not None for each in end) for end in (before, after))
+    replicated = set(after) == {Placed()}
+    if was_sharded:
+        if replicated:
+            return "all_gather"
+        return "all_to_all" if is_sharded and len(before) == 1 else None
     if dtype not in ADDED or not all(each.reduce for each in before):
         return None
-    return "all_reduce" if whole else "reduce_scatter" if is_cut else None
+    if replicated:
+        return "all_reduce"
+    return "reduce_scatter" if is_sharded else None
 
 
 def lines(spec: Spec, axes: tuple[int, ...]) -> list[Line]:
-    """The ranks of the mesh along the axes, as often as there are."""
+    """All lines of the mesh along these axes, which are one dimension of the mesh or all of
+    them."""
     if len(axes) == len(spec.sizes):
         return [spec.ranks]
     (axis,) = axes
@@ -96,20 +127,71 @@ def lines(spec: Spec, axes: tuple[int, ...]) -> list[Line]:
 
 
 def alike(source: Spec, target: Spec) -> bool:
-    """Whether both are on the same mesh, and cut in the order of its dimensions."""
+    """Whether both are on the same mesh and sharded in the order of its dimensions."""
     same = (source.sizes, source.ranks) == (target.sizes, target.ranks)
     return same and not source.order and not target.order
 
 
 def cut_of(source: Spec, target: Spec, rank: int) -> Collective | None:
-    """If all that is to be done is to take a part."""
-    has, shall = boxes_of(source), boxes_of(target)
+    """A step without communication, if every rank already has the part that it needs."""
+    has, wants = boxes_of(source), boxes_of(target)
     reduces = [[each.reduce for each in end.placed] for end in (source, target)]
-    if not alike(source, target) or has is None or shall is None or reduces[0] != reduces[1]:
+    if not alike(source, target) or has is None or wants is None or reduces[0] != reduces[1]:
         return None
-    if any(common(has[each], shall[each]) != shall[each] for each in has):
+    if any(common(has[each], wants[each]) != wants[each] for each in has):
         return None
-    return Collective("cut", (), 1, shape_of(has[rank]), within(shall[rank], has[rank]), False)
+    return Collective("cut", (), 1, shape_of(has[rank]), within(wants[rank], has[rank]), False)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A redistribution that may be one collective, and what is known of it on one rank."""
+
+    source: Spec
+    target: Spec
+    reduction: str
+    axes: tuple[int, ...]  # dimensions of the mesh along which the collective runs
+    cut: tuple[int, ...]  # dimensions of the mesh that are replicated before and sharded after
+    has: Boxes  # what each rank has before
+    wants: Boxes  # what each rank needs after
+    rank: int
+    uneven: bool  # parts may be padded, or broadcast by the ranks that have them
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return lines(self.source, self.axes)
+
+    @cached_property
+    def line(self) -> Line:
+        """The line of this rank."""
+        (mine,) = [line for line in self.lines if self.rank in line]
+        return mine
+
+    def taken(self) -> Boxes | None:
+        """What each rank takes part with in a reduction or exchange: of its part, the piece that
+        the cut dimensions leave to it. None if that is not a piece of what the rank has."""
+        placed = tuple(
+            (self.target if axis in self.cut else self.source).placed[axis]
+            for axis in range(len(self.source.sizes))
+        )
+        takes = boxes_of(replace(self.source, placed=placed))
+        if takes is None or any(common(box, self.has[each]) != box for each, box in takes.items()):
+            return None
+        return takes
+
+    def collective(
+        self, kind: Kind, takes: Boxes, received: Sequence[int], **more: Any
+    ) -> Collective:
+        return Collective(
+            kind,
+            self.axes,
+            len(self.line),
+            shape_of(self.has[self.rank]),
+            within(takes[self.rank], self.has[self.rank]),
+            takes == self.has,
+            received=tuple(received),
+            **more,
+        )
 
 
 def collective_of(
@@ -120,188 +202,318 @@ def collective_of(
     rank: int,
     world: int | None = None,
 ) -> Collective | None:
-    """The one that takes the array there, if one does; the same on all ranks.
+    """The collective that does this redistribution; None if no single one does. All ranks get the
+    same.
 
-    Of what ranks hold alike, each takes part with what it shall have of it alone.
-    world: the number of all ranks, where those of the whole mesh may take part in one, and parts may be
-    sent to the others of a line by those that have them.
+    world: the number of all ranks. If given, a collective of all ranks of the mesh is allowed, and
+    so are parts of different size.
     """
     if not alike(source, target):
         return None
-    differ = [axis for axis, each in enumerate(source.placed) if each != target.placed[axis]]
-    cut = [
-        axis
-        for axis in differ
-        if source.placed[axis] == Placed() and target.placed[axis].dim is not None
-    ]
-    axes = tuple(axis for axis in differ if axis not in cut)
+    axes, cut = changed_axes(source, target)
     together = world is not None and source.ranks == tuple(range(world))
     if len(axes) != 1 and not (together and len(axes) == len(source.sizes) > 1):
         return None
     before, after = ([end.placed[axis] for axis in axes] for end in (source, target))
     kind = kind_of(before, after, dtype)
-    has, shall = boxes_of(source), boxes_of(target)
-    if kind is None or has is None or shall is None:
+    has, wants = boxes_of(source), boxes_of(target)
+    if kind is None or has is None or wants is None:
         return None
-    if kind == "all_gather":
-        return gather_of(source, axes, has, shall, rank, world is not None)
-    if kind == "all_to_all" and world is None:
+    change = Change(source, target, reduction, axes, cut, has, wants, rank, world is not None)
+    return MAKERS[kind](change)
+
+
+def changed_axes(source: Spec, target: Spec) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The mesh dimensions whose placements change: those that need communication, and those that
+    are cut, because they are replicated before and sharded after."""
+    axes: list[int] = []
+    cut: list[int] = []
+    for axis, (before, after) in enumerate(zip(source.placed, target.placed)):
+        if before != after:
+            only_cut = before == Placed() and after.dim is not None
+            (cut if only_cut else axes).append(axis)
+    return tuple(axes), tuple(cut)
+
+
+def all_reduce_of(change: Change) -> Collective | None:
+    takes = change.taken()
+    if takes is None:
         return None
-    placed = tuple((target if i in cut else source).placed[i] for i in range(len(source.sizes)))
-    takes = boxes_of(replace(source, placed=placed))
-    if takes is None or any(common(takes[each], has[each]) != takes[each] for each in has):
+    for line in change.lines:
+        if len({takes[each] for each in line} | {change.wants[each] for each in line}) != 1:
+            return None
+    count = len(change.line)
+    # A ring all-reduce is a reduce-scatter and an all-gather.
+    received = [size_of(box) * (count - 1) // count * 2 for box in takes.values()]
+    return change.collective("all_reduce", takes, received, reduction=change.reduction)
+
+
+def in_order(line: Line) -> bool:
+    """A process group has its ranks in ascending order, so the parts of a line must have that
+    order."""
+    return list(line) == sorted(line)
+
+
+def reduce_scatter_of(change: Change) -> Collective | None:
+    takes, wants, fold = change.taken(), change.wants, fold_of(change.target, change.axes)
+    if takes is None:
         return None
-    sent = fold_of(target, axes)  # parts of what ranks take part with
-    got = fold_of(source, axes)
     slots: dict[int, int | None] = {}
     padding = 0
-    for line in lines(source, axes):
-        if kind == "all_reduce":
-            fits = len({takes[each] for each in line} | {shall[each] for each in line}) == 1
-        else:  # a process group has its ranks in order, in which parts have to lie
-            whole = around([takes[each] for each in line])
-            fits = list(line) == sorted(line) and [shall[each] for each in line] == sent.parts(whole)
-            held = [whole] * len(line) if kind == "reduce_scatter" else got.parts(whole)
-            fits = fits and [takes[each] for each in line] == held
-        if not fits:
+    for line in change.lines:
+        whole = around([takes[each] for each in line])
+        if not in_order(line) or [wants[each] for each in line] != fold.parts(whole):
             return None
-        if kind == "reduce_scatter":
-            slot = size_of(shall[line[0]])  # the first part is the largest
-            padding = max(padding, slot * len(line) - size_of(whole))
-            slots.update((each, slot) for each in line)
-    if padding and world is None:
+        if any(takes[each] != whole for each in line):
+            return None
+        slot = size_of(wants[line[0]])  # the first part is the largest
+        padding = max(padding, slot * len(line) - size_of(whole))
+        slots.update((each, slot) for each in line)
+    if padding and not change.uneven:
         return None
-    (mine,) = [line for line in lines(source, axes) if rank in line]
-    count, most, copies = len(mine), max(map(size_of, takes.values())), 0
-    out_of = into = None
-    splits: list[tuple[int, ...]] = []
-    if kind != "all_reduce":
-        out_of = sent.view(shape_of(takes[rank]), slots.get(rank))
-        if cut or not all_straight(sent, takes, slots):
-            copies += most + padding
-    if kind == "all_to_all":
-        into = got.view(shape_of(shall[rank]))
-        if not all_straight(got, shall, slots):
-            copies += max(map(size_of, shall.values()))
-        if any(len({shape_of(end[each]) for each in mine}) > 1 for end in (takes, shall)):
-            splits = [
-                tuple(size_of(common(takes[one], shall[other])) for one, other in pairs)
-                for pairs in ([(each, rank) for each in mine], [(rank, each) for each in mine])
-            ]
-        received = [size_of(shall[each]) - size_of(common(takes[each], shall[each])) for each in has]
-    elif kind == "reduce_scatter":
-        received = [size_of(box) * (count - 1) for box in shall.values()]
-    else:
-        received = [size_of(box) * (count - 1) // count * 2 for box in takes.values()]
-    return Collective(
-        kind,
-        axes,
-        count,
-        shape_of(has[rank]),
-        within(takes[rank], has[rank]),
-        takes == has,
-        out_of,
-        into,
-        copies=copies,
-        received=tuple(received),
+    rank, count = change.rank, len(change.line)
+    in_place = not change.cut and all_straight(fold, takes, slots)
+    return change.collective(
+        "reduce_scatter",
+        takes,
+        [size_of(box) * (count - 1) for box in wants.values()],
+        sent=fold.view(shape_of(takes[rank]), slots[rank]),
+        copies=0 if in_place else largest(takes) + padding,
         padding=padding,
-        splits=tuple(splits),
-        reduction=reduction,
+        reduction=change.reduction,
     )
 
 
-def all_straight(fold: Fold, wholes: dict[int, Box], slots: Mapping[int, int | None]) -> bool:
+def all_to_all_of(change: Change) -> Collective | None:
+    takes, wants = change.taken(), change.wants
+    if takes is None or not change.uneven:
+        return None
+    sent, got = fold_of(change.target, change.axes), fold_of(change.source, change.axes)
+    for line in change.lines:
+        whole = around([takes[each] for each in line])
+        if not in_order(line) or [wants[each] for each in line] != sent.parts(whole):
+            return None
+        if [takes[each] for each in line] != got.parts(whole):
+            return None
+    copies = 0
+    if change.cut or not all_straight(sent, takes, {}):
+        copies += largest(takes)
+    if not all_straight(got, wants, {}):
+        copies += largest(wants)
+    rank = change.rank
+    return change.collective(
+        "all_to_all",
+        takes,
+        [size_of(wants[each]) - size_of(common(takes[each], wants[each])) for each in change.has],
+        sent=sent.view(shape_of(takes[rank])),
+        got=got.view(shape_of(wants[rank])),
+        copies=copies,
+        splits=splits_of(change, takes),
+        reduction=change.reduction,
+    )
+
+
+def splits_of(change: Change, takes: Boxes) -> tuple[tuple[int, ...], ...]:
+    """The elements that this rank receives from and sends to each rank of its line. Empty if all
+    parts have the same size, because the all-to-all then needs no sizes."""
+    line, wants, rank = change.line, change.wants, change.rank
+    if all(len({shape_of(boxes[each]) for each in line}) == 1 for boxes in (takes, wants)):
+        return ()
+    return (
+        tuple(size_of(common(takes[each], wants[rank])) for each in line),
+        tuple(size_of(common(takes[rank], wants[each])) for each in line),
+    )
+
+
+def largest(boxes: Boxes) -> int:
+    return max(map(size_of, boxes.values()))
+
+
+def all_straight(fold: Fold, wholes: Boxes, slots: Mapping[int, int | None]) -> bool:
+    """Whether on every rank the memory of the whole is already the buffer of slots."""
     shapes = {(shape_of(box), slots.get(rank)) for rank, box in wholes.items()}
     return all(fold.view(shape, slot).straight for shape, slot in shapes)
 
 
-def gather_of(
-    source: Spec,
-    axes: tuple[int, ...],
-    has: dict[int, Box],
-    shall: dict[int, Box],
-    rank: int,
-    some: bool,
-) -> Collective | None:
-    """some: whether parts may differ. They are filled up to one size then: a ring of all is faster than a
-    broadcast of each, unless much would have to be filled up and nothing be put in order."""
-    takes = {each: common(box, shall[each]) for each, box in has.items()}
-    fold = fold_of(source, axes)
-    cut, padding = True, 0  # cut: into the parts of the fold
-    slots: dict[int, int] = {}
-    for line in lines(source, axes):
-        whole = shall[line[0]]
-        if any(shall[each] != whole for each in line):
+def gather_of(change: Change) -> Collective | None:
+    """An all-gather if parts have equal slots, otherwise a broadcast of each part.
+
+    If parts differ in size and that is allowed, they are padded: one ring over all ranks is faster
+    than several broadcasts. Broadcasts are used only if more than an eighth would be padding and
+    they need no copies.
+    """
+    has, wants, fold = change.has, change.wants, fold_of(change.source, change.axes)
+    takes = {each: common(box, wants[each]) for each, box in has.items()}
+    regular, padding = True, 0  # regular: each rank of a line has the part of the fold at its place
+    slots: dict[int, int | None] = {}
+    for line in change.lines:
+        whole = wants[line[0]]
+        if any(wants[each] != whole for each in line):
             return None
-        cut &= [takes[each] for each in line] == fold.parts(whole) and list(line) == sorted(line)
+        regular &= [takes[each] for each in line] == fold.parts(whole) and in_order(line)
         slot = size_of(takes[line[0]])  # the first part is the largest
         padding = max(padding, slot * len(line) - size_of(whole))
         slots.update((each, slot) for each in line)
-    (mine,) = [line for line in lines(source, axes) if rank in line]
-    largest = max(map(size_of, shall.values()))
-    either = Collective(
+    by_broadcasts = change.uneven and len(change.axes) == 1
+    contiguous = contiguous_parts(change, takes) if by_broadcasts else None
+    much_padding = bool(contiguous) and 8 * padding > largest(wants)
+    if regular and (not padding or (change.uneven and not much_padding)):
+        return all_gather_of(change, takes, fold, slots, padding)
+    return None if contiguous is None else broadcasts_of(change, takes, contiguous)
+
+
+def received_by_gather(change: Change, takes: Boxes) -> list[int]:
+    return [size_of(change.wants[each]) - size_of(takes[each]) for each in change.has]
+
+
+def all_gather_of(
+    change: Change, takes: Boxes, fold: Fold, slots: Mapping[int, int | None], padding: int
+) -> Collective:
+    wants, rank = change.wants, change.rank
+    return change.collective(
         "all_gather",
-        axes,
-        len(mine),
-        shape_of(has[rank]),
-        within(takes[rank], has[rank]),
-        takes == has,
-        received=tuple(size_of(shall[each]) - size_of(takes[each]) for each in has),
+        takes,
+        received_by_gather(change, takes),
+        got=fold.view(shape_of(wants[rank]), slots[rank]),
+        copies=0 if all_straight(fold, wants, slots) else largest(wants) + padding,
+        padding=padding,
     )
-    straight = in_pieces(source, axes[0], takes, shall) if some and len(axes) == 1 else None
-    if cut and (not padding or (some and not (straight and 8 * padding > largest))):
-        return replace(
-            either,
-            got=fold.view(shape_of(shall[rank]), slots[rank]),
-            copies=0 if all_straight(fold, shall, slots) else largest + padding,
-            padding=padding,
-        )
-    if straight is None:
-        return None
-    parts = [(each, within(takes[each], shall[rank])) for each in mine if size_of(takes[each])]
-    copies = 0 if straight else largest
-    return replace(either, kind="broadcasts", parts=tuple(parts), copies=copies)
 
 
-def in_pieces(
-    source: Spec, axis: int, takes: dict[int, Box], shall: dict[int, Box]
-) -> bool | None:
-    """Whether all parts are pieces of the memory of what they make up along the axis; None: they do not."""
-    dim = source.placed[axis].dim
+def broadcasts_of(change: Change, takes: Boxes, contiguous: bool) -> Collective:
+    wants, rank = change.wants, change.rank
+    parts = [
+        (each, within(takes[each], wants[rank])) for each in change.line if size_of(takes[each])
+    ]
+    return change.collective(
+        "broadcasts",
+        takes,
+        received_by_gather(change, takes),
+        parts=tuple(parts),
+        copies=0 if contiguous else largest(wants),
+    )
+
+
+def contiguous_parts(change: Change, takes: Boxes) -> bool | None:
+    """Whether on every line each part is contiguous in the memory of the whole that the parts make
+    up. None if the parts of some line do not make up the whole, so that they cannot be
+    broadcast."""
+    (axis,) = change.axes
+    dim = change.source.placed[axis].dim
     assert dim is not None
-    straight = True
-    for line in lines(source, (axis,)):
-        whole = shall[line[0]]
+    contiguous = True
+    for line in change.lines:
+        whole = change.wants[line[0]]
         if not make_up([takes[each] for each in line if size_of(takes[each])], dim, whole):
             return None
         alone = any(size_of(takes[each]) == size_of(whole) for each in line)
-        straight &= alone or math.prod(shape_of(whole[:dim])) == 1
-    return straight
+        contiguous &= alone or math.prod(shape_of(whole[:dim])) == 1
+    return contiguous
 
 
-# torch 2.13 has other names for them, and warns of these.
+MAKERS: dict[Kind, Callable[[Change], Collective | None]] = {
+    "all_reduce": all_reduce_of,
+    "reduce_scatter": reduce_scatter_of,
+    "all_gather": gather_of,
+    "all_to_all": all_to_all_of,
+}
+
+
+# torch 2.13 renamed these functions and warns about the old names.
 gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 
 
-def room_of(which: Collective, out: torch.Tensor) -> torch.Tensor:
-    """Where slots come one behind the other."""
-    assert which.got is not None
-    return out.view(-1) if which.got.straight else out.new_empty(which.got.total)
+@dataclass
+class Call:
+    """One execution of a collective."""
+
+    which: Collective
+    given: torch.Tensor  # the piece with which this rank takes part
+    out: torch.Tensor
+    group: Any
+    ranks: list[int]  # of the group
+    prefilled: torch.Tensor | None  # see run_collective()
 
 
-def slot_of(room: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
-    """Of it, that of this rank."""
-    return room.view(len(ranks), -1)[ranks.index(dist.get_rank())]
+@dataclass
+class Started:
+    """A collective in flight."""
+
+    work: Any
+    result: torch.Tensor | None = None  # what to copy into the output at the end, if anything
+    keeps: tuple[torch.Tensor, ...] = ()  # memory that must stay alive until the end
+
+
+def slots_for(view: View, out: torch.Tensor) -> torch.Tensor:
+    """Memory for the slots of the output: the output itself, if it is already their buffer."""
+    return out.view(-1) if view.straight else out.new_empty(view.total)
+
+
+def slot_of(slots: torch.Tensor, ranks: Sequence[int]) -> torch.Tensor:
+    """This rank's slot."""
+    return slots.view(len(ranks), -1)[ranks.index(dist.get_rank())]
 
 
 def slots_from(view: View, array: torch.Tensor) -> torch.Tensor:
+    """The slots of an input: its own memory, if it is already their buffer, otherwise a copy."""
     if view.straight:
         return array.contiguous().view(-1)
-    room = array.new_empty(view.total)
-    for part, slot in view.pairs(array, room):
+    slots = array.new_empty(view.total)
+    for part, slot in view.pairs(array, slots):
         slot.copy_(part)
-    return room
+    return slots
+
+
+def start_all_reduce(call: Call) -> Started:
+    if call.prefilled is None:
+        call.out.copy_(call.given)
+    operation = OPERATIONS.get(call.which.reduction)
+    return Started(dist.all_reduce(call.out, operation, group=call.group, async_op=True))
+
+
+def start_reduce_scatter(call: Call) -> Started:
+    sent = call.which.sent
+    assert sent is not None
+    parts, result = slots_from(sent, call.given), call.out.view(-1)
+    if result.numel() < sent.slot:
+        # The output is shorter than a slot: receive into this rank's slot of the input.
+        result = slot_of(parts, call.ranks)
+    operation = OPERATIONS.get(call.which.reduction)
+    work = scatter(result, parts, operation, group=call.group, async_op=True)
+    return Started(work, result, (parts,))
+
+
+def start_all_gather(call: Call) -> Started:
+    got, given, mine = call.which.got, call.given, call.given
+    assert got is not None
+    slots = slots_for(got, call.out) if call.prefilled is None else call.prefilled
+    if call.prefilled is not None:
+        mine = slot_of(slots, call.ranks)
+    elif not given.is_contiguous() or given.numel() < got.slot:
+        mine = slot_of(slots, call.ranks)
+        mine[: given.numel()].view(given.shape).copy_(given)
+    work = gather(slots, mine.view(-1), group=call.group, async_op=True)
+    return Started(work, slots, (mine,))
+
+
+def start_all_to_all(call: Call) -> Started:
+    sent, got, out = call.which.sent, call.which.got, call.out
+    assert sent is not None and got is not None
+    slots = slots_for(got, out)
+    # As bytes, so that it works for every element type.
+    into, parts = (each.view(torch.uint8) for each in (slots, slots_from(sent, call.given)))
+    sizes = [[count * out.itemsize for count in split] for split in call.which.splits]
+    work = dist.all_to_all_single(into, parts, *sizes, group=call.group, async_op=True)
+    return Started(work, slots, (parts,))
+
+
+STARTS: dict[Kind, Callable[[Call], Started]] = {
+    "all_reduce": start_all_reduce,
+    "reduce_scatter": start_reduce_scatter,
+    "all_gather": start_all_gather,
+    "all_to_all": start_all_to_all,
+}
 
 
 def run_collective(
@@ -310,69 +522,58 @@ def run_collective(
     out: torch.Tensor,
     group: Any,
     deadline: Deadline,
-    room: torch.Tensor | None = None,
+    prefilled: torch.Tensor | None = None,
 ) -> None:
-    """`group`: of the ranks along the axes. Both are dense.
+    """Run the collective on this rank. `given` and `out`, its part before and after, are
+    contiguous.
 
-    room: where what is given lies already: in its slot of an all-gather, or where it is added up.
+    group: the process group of the ranks along the axes.
+    prefilled: memory that already holds what is given, at the place where the collective needs it:
+    in its slot of an all-gather, or in the output of an all-reduce.
     """
     given = given.view(which.shape)[which.taken]
     if which.kind == "cut":
         out.copy_(given)
-        return
-    if which.kind == "broadcasts":
+    elif which.kind == "broadcasts":
         run_broadcasts(which, given, out, group, deadline)
+    elif which.splits or has_elements(which, out):
+        call = Call(which, given, out, group, dist.get_process_group_ranks(group), prefilled)
+        try:
+            started = STARTS[which.kind](call)
+        except RuntimeError as error:
+            raise peer_failed(call.ranks, error) from error
+        deadline.wait(started.work, call.ranks)
+        finish(which, started.result, out)
+
+
+def has_elements(which: Collective, out: torch.Tensor) -> bool:
+    """Whether any rank of the line has elements; otherwise the collective is skipped."""
+    views = [view for view in (which.sent, which.got) if view is not None]
+    return any((out.numel(), *(view.total for view in views)))
+
+
+def finish(which: Collective, result: torch.Tensor | None, out: torch.Tensor) -> None:
+    """Copy the result into the output, unless it is there already."""
+    if result is None:
         return
-    ranks, operation = dist.get_process_group_ranks(group), OPERATIONS.get(which.reduction)
-    sent, got = which.sent, which.got
-    rooms = [view.total for view in (sent, got) if view is not None]
-    if not which.splits and not any((out.numel(), *rooms)):
-        return  # none of these ranks has anything
-    result = out.view(-1)
-    try:
-        if which.kind == "all_reduce":
-            if room is None:
-                out.copy_(given)
-            work = dist.all_reduce(out, operation, group=group, async_op=True)
-        elif which.kind == "reduce_scatter":
-            assert sent is not None
-            parts = slots_from(sent, given)
-            if result.numel() < sent.slot:  # it comes where this rank's summand was
-                result = slot_of(parts, ranks)
-            work = scatter(result, parts, operation, group=group, async_op=True)
-        elif which.kind == "all_gather":
-            assert got is not None
-            mine, there = given, room is not None
-            room = room_of(which, out) if room is None else room
-            if there or not given.is_contiguous() or given.numel() < got.slot:
-                mine = slot_of(room, ranks)
-                if not there:
-                    mine[: given.numel()].view(given.shape).copy_(given)
-            work = gather(room, mine.view(-1), group=group, async_op=True)
-        else:
-            assert sent is not None
-            room = room_of(which, out)
-            into, parts = (each.view(torch.uint8) for each in (room, slots_from(sent, given)))
-            sizes = [[n * out.itemsize for n in split] for split in which.splits]
-            work = dist.all_to_all_single(into, parts, *sizes, group=group, async_op=True)
-    except RuntimeError as error:
-        raise peer_failed(ranks, error) from error
-    deadline.wait(work, ranks)
-    if got is not None and room is not None and not got.straight:
-        for part, slot in got.pairs(out, room):
+    if which.got is None:  # of a reduce-scatter: one slot, which may end with padding
+        if result.numel() > out.numel():
+            out.view(-1).copy_(result[: out.numel()])
+    elif not which.got.straight:
+        for part, slot in which.got.pairs(out, result):
             part.copy_(slot)
-    elif result.numel() > out.numel():
-        out.view(-1).copy_(result[: out.numel()])
 
 
 def run_broadcasts(
     which: Collective, given: torch.Tensor, out: torch.Tensor, group: Any, deadline: Deadline
 ) -> None:
-    """Each part goes from the rank that has it to all others, at the same time where the back-end can."""
+    """Broadcast each part from the rank that has it, all at the same time if the back-end can."""
     ranks, rank = dist.get_process_group_ranks(group), dist.get_rank()
     places = [(root, out[where]) for root, where in which.parts]
     memory = [
-        place if place.is_contiguous() else torch.empty_like(place, memory_format=torch.contiguous_format)
+        place
+        if place.is_contiguous()
+        else torch.empty_like(place, memory_format=torch.contiguous_format)
         for _, place in places
     ]
     together = len(places) > 1 and group._get_backend(out.device).supports_coalescing
