@@ -15,7 +15,7 @@ import re
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -70,9 +70,9 @@ def scale_of(source: Spec, target: Spec) -> float:
     """The factor to multiply the sum by if the source or the target holds averages."""
     scale = 1.0
     if source.reduction == "avg":
-        scale /= source.summands
+        scale /= source.addends
     if target.reduction == "avg":
-        scale *= target.summands
+        scale *= target.addends
     return scale
 
 
@@ -183,8 +183,8 @@ def absent(
 ) -> DTensor:
     """An empty DTensor on a mesh that this rank is not in.
 
-    Every rank of the old and of the new mesh has to call redistribute() or refit(), even if it holds
-    nothing yet. A rank outside a mesh passes this DTensor instead of its part of the array.
+    Every rank of the old and of the new mesh has to call redistribute() or refit(), even if it
+    holds nothing yet. A rank outside a mesh passes this DTensor instead of its part of the array.
     """
     if dist.get_rank() in spec_for(shape, mesh, placements).ranks:
         raise UsageError(
@@ -223,10 +223,20 @@ def redistribute(
     """
     mesh = mesh or array.device_mesh
     placements = [Replicate()] * mesh.ndim if placements is None else placements
-    wanted = dtype or array.dtype
+    request = Request(mesh, tuple(placements), dtype or array.dtype, budget, timeout)
     if torch.is_grad_enabled() and array.requires_grad:
-        return _Redistribute.apply(array, mesh, tuple(placements), wanted, budget, timeout)
-    return _redistribute(array, mesh, tuple(placements), wanted, budget, timeout)
+        return _Redistribute.apply(array, request)
+    return _redistribute(array, request)
+
+
+class Request(NamedTuple):
+    """The arguments of redistribute(), apart from the array, with all defaults filled in."""
+
+    mesh: DeviceMesh
+    placements: tuple[Any, ...]
+    dtype: torch.dtype
+    budget: int | None
+    timeout: float | None
 
 
 Mover = Callable[[torch.Tensor, torch.Tensor, DeviceMesh, float | None], None]
@@ -236,8 +246,7 @@ type; the target mesh; the timeout."""
 
 @dataclass(frozen=True)
 class Ready:
-    """A prepared redistribution: everything that is the same in every call with the same
-    layouts."""
+    """A prepared redistribution: what is the same in every call with the same layouts."""
 
     result: DTensorSpec
     same: bool  # nothing changes, so the result shares the memory of the array
@@ -249,8 +258,7 @@ class Ready:
 
 
 READY = 1024
-"""The number of prepared redistributions that are kept per process group; the oldest are
-dropped."""
+"""At most this many prepared redistributions are kept per process group; the oldest go first."""
 
 prepared: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[Any, Ready]] = (
     weakref.WeakKeyDictionary()
@@ -259,34 +267,22 @@ prepared: weakref.WeakKeyDictionary[dist.ProcessGroup, dict[Any, Ready]] = (
 prepare() depends on."""
 
 
-def ready_for(
-    array: DTensor,
-    mesh: DeviceMesh,
-    placements: tuple[Any, ...],
-    wanted: torch.dtype,
-    budget: int | None,
-    timeout: float | None,
-) -> Ready:
+def ready_for(array: DTensor, request: Request) -> Ready:
     known = prepared.setdefault(backends.world(), {})
+    mesh, placements, wanted, budget, _ = request
     key = (array._spec, mesh, placements, wanted, budget, array._local_tensor.device)
     ready = known.get(key)
     if ready is None:
-        ready = prepare(array, mesh, placements, wanted, budget, timeout)
+        ready = prepare(array, request)
         if len(known) >= READY:
             del known[next(iter(known))]
         known[key] = ready
     return ready
 
 
-def prepare(
-    array: DTensor,
-    mesh: DeviceMesh,
-    placements: tuple[Any, ...],
-    wanted: torch.dtype,
-    budget: int | None,
-    timeout: float | None,
-) -> Ready:
+def prepare(array: DTensor, request: Request) -> Ready:
     """All ranks of both meshes call this when they first use this pair of layouts."""
+    mesh, placements, wanted = request.mesh, request.placements, request.dtype
     source, target = spec_of(array), spec_for(array.shape, mesh, placements)
     travels = wire_dtype(array.dtype, wanted, reduction_of(source, target))
     rank, device = dist.get_rank(), array._local_tensor.device
@@ -294,9 +290,8 @@ def prepare(
     same = source == target and wanted == array.dtype
     move = None
     if not same and (before is not None or after is not None):
-        move = mover_for(source, target, travels, mesh, device, budget, timeout)
-    # The local tensor of a scalar must be a scalar too: torch takes the number of dimensions from
-    # it.
+        move = mover_for(source, target, travels, device, request)
+    # The local tensor of a scalar must be a scalar too: torch takes its number of dimensions.
     nothing = torch.empty((0,) if array.shape else (), dtype=wanted, device=device)
     return Ready(
         dtensor(nothing, mesh, placements, array.shape)._spec,
@@ -310,16 +305,11 @@ def prepare(
 
 
 def mover_for(
-    source: Spec,
-    target: Spec,
-    travels: torch.dtype,
-    mesh: DeviceMesh,
-    device: torch.device,
-    budget: int | None,
-    timeout: float | None,
+    source: Spec, target: Spec, travels: torch.dtype, device: torch.device, request: Request
 ) -> Mover:
     """Choose between collectives and messages. The program is made in any case: its fingerprint
     tells whether all ranks do the same."""
+    budget, timeout = request.budget, request.timeout
     reduction = reduction_of(source, target)
     transport = transport_between((*source.ranks, *target.ranks), device, timeout)
     key = PlanKey(source, target, travels, transport.link(device))
@@ -328,7 +318,7 @@ def mover_for(
     # A chain of collectives cannot keep to a budget.
     if transport.shared is None and budget is None:
         chain = collectives_for(key, transport.groups)
-    if chain is None or not has_groups(mesh):
+    if chain is None or not has_groups(request.mesh):
         runner = runner_for(program, transport, device, [(travels, reduction)], timeout)
         return lambda given, out, _mesh, timeout: runner((given, out), timeout)
     # Like messages of NCCL, collectives have no tags that would tell programs apart.
@@ -392,15 +382,8 @@ def has_groups(mesh: DeviceMesh) -> bool:
     return True
 
 
-def _redistribute(
-    array: DTensor,
-    mesh: DeviceMesh,
-    placements: tuple[Any, ...],
-    wanted: torch.dtype,
-    budget: int | None,
-    timeout: float | None,
-) -> DTensor:
-    ready = ready_for(array, mesh, placements, wanted, budget, timeout)
+def _redistribute(array: DTensor, request: Request) -> DTensor:
+    ready, wanted = ready_for(array, request), request.dtype
     local = bare(array)
     if ready.same:
         return made(local, ready)
@@ -411,7 +394,7 @@ def _redistribute(
         given = local.to(ready.travels).contiguous() if ready.given else out[:0]
         if given.nbytes != ready.given:
             raise wrong_size(given.nbytes, ready.given)
-        ready.move(given, out, mesh, timeout)
+        ready.move(given, out, request.mesh, request.timeout)
     if out is not result:
         casting.finish_receive(out, result)
     scale = ready.scale
@@ -429,28 +412,25 @@ def made(local: torch.Tensor, ready: Ready) -> DTensor:
 
 class _Redistribute(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
-    def forward(
-        ctx: Any,
-        array: DTensor,
-        mesh: DeviceMesh,
-        placements: tuple[Any, ...],
-        wanted: torch.dtype,
-        budget: int | None,
-        timeout: float | None,
-    ) -> DTensor:
-        target = spec_for(array.shape, mesh, placements)
+    def forward(ctx: Any, array: DTensor, request: Request) -> DTensor:
+        target = spec_for(array.shape, request.mesh, request.placements)
         if {spec_of(array).reduction, target.reduction} - {"", "sum"}:
             raise UsageError(
                 "gradients can be redistributed only for partial sums, not for other reductions: "
                 "detach() the array first"
             )
-        ctx.back = (array.device_mesh, array.placements, array.dtype, budget, timeout)
-        return _redistribute(array, mesh, placements, wanted, budget, timeout)
+        # The gradient of every addend is the gradient of the sum, hence replicated.
+        placements = (Replicate() if isinstance(p, Partial) else p for p in array.placements)
+        ctx.back = request._replace(
+            mesh=array.device_mesh, placements=tuple(placements), dtype=array.dtype
+        )
+        return _redistribute(array, request)
 
     @staticmethod
     def backward(ctx: Any, gradient: DTensor) -> Any:
-        mesh, placements, dtype, budget, timeout = ctx.back
-        # The gradient of every addend is the gradient of the sum, hence replicated.
-        whole = tuple(Replicate() if isinstance(p, Partial) else p for p in placements)
-        back = redistribute(gradient, mesh, whole, dtype=dtype, budget=budget, timeout=timeout)
-        return back, None, None, None, None, None
+        back = ctx.back
+        result = redistribute(
+            gradient, back.mesh, back.placements, dtype=back.dtype, budget=back.budget,
+            timeout=back.timeout,
+        )  # fmt: skip
+        return result, None
