@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order matters: casts of the source happen while it is read, neutral elements have to be there
+// before anything is added to them, and complete sums are cast after the last message of their
+// turn.
 #include "weft/reshard/execute/execute.h"
 
 #include <string>
@@ -10,7 +13,7 @@ namespace weft::reshard::execute {
 Status check_buffers(const Program& program, const Buffers& buffers) {
   if (buffers.size() + 1 != program.buffers.size()) {
     return fail(ErrorCode::kUsage, "a program of " + std::to_string(program.elements.size()) +
-                                       " arrays takes a source and a target of each, not " +
+                                       " arrays needs a source and a target for each, but got " +
                                        std::to_string(buffers.size()) + " buffers");
   }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -27,13 +30,13 @@ Result<Usage> execute(const Program& program, const Buffers& buffers, Transport&
   transport.take_peak();
   WEFT_ASSIGN(const Ends ends, Ends::begin(program, buffers, transport));
   WEFT_ASSIGN(const Staging staging, Staging::of(transport, program.buffers.back()));
-  Buffers all = ends.as_they_travel();
+  Buffers all = ends.wire_buffers();
   all.push_back(staging.data());
   WEFT_TRY(transport.fill_neutral(program, all));
   for (const Turn& turn : program.turns) {
     WEFT_TRY(transport.round(program, turn, all));
     WEFT_TRY(transport.shuffle(turn, all));
-    WEFT_TRY(ends.settle(turn, all));
+    WEFT_TRY(ends.cast_staged(turn, all));
   }
   WEFT_TRY(transport.finish(program, all));
   WEFT_TRY(ends.end());

@@ -6,18 +6,19 @@
 
 namespace weft::reshard::execute {
 
-/// What a run took, counted by the transport's allocator.
+/// What a run used, as counted by the transport's allocator.
 struct Usage {
-  Bytes staging_peak = 0;  ///< most that lived at once beside the arrays' own buffers
+  Bytes staging_peak = 0;  ///< most bytes alive at once beside the sources and targets
 };
 
-/// An Error (kUsage) unless both ends of every array of the program have memory.
+/// An Error (kUsage) unless the source and target of every array have memory.
 Status check_buffers(const Program& program, const Buffers& buffers);
 
-/// `buffers`: both ends of every array, without staging, which is taken from the transport. Ends
-/// may be null where they have no bytes. Checks that all devices run the same program, fills in
-/// neutral elements, and goes through the rounds. On an Error what the targets hold is undefined
-/// and the sources are as they were; of a program in place, so is the one buffer of both.
+/// Runs the program on this device; all devices must run theirs at the same time. `buffers`: source
+/// and target of every array, in order; a buffer without bytes may be null. Staging comes from the
+/// transport. Checks that all devices run the same program, fills in neutral elements, and runs the
+/// rounds. After an Error the contents of the targets are undefined. The sources keep theirs, but
+/// in place the shared buffer is undefined too.
 Result<Usage> execute(const Program& program, const Buffers& buffers, Transport& transport);
 
 }  // namespace weft::reshard::execute

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each turn is a loop without threads: start as many receives and sends as there are free slots of
+// staging, ask the wire which are done, unpack those and reuse their slots. A chunk that is
+// contiguous in a buffer on both sides needs no slot.
+//
+// Why this cannot deadlock: both ends order messages alike (make_program()), and receives have
+// slots of their own. So the first unfinished message of each direction can always make progress.
 #include "weft/reshard/execute/messages.h"
 
 #include <pthread.h>
@@ -17,20 +23,20 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A chunk between being started and being finished.
+/// A chunk that was started and is not finished.
 struct ActiveChunk : Chunk {
   explicit ActiveChunk(Chunk chunk) : Chunk(std::move(chunk)) {}
-  std::optional<std::size_t> slot;  ///< of staging; none: its bytes lie side by side where they are
+  std::optional<std::size_t> slot;  ///< of staging; none: it is sent from or received into a buffer
   bool done = false;
 };
 
-/// Chunks a direction that are under way at once, whether they need staging or not.
+/// Most chunks per direction in flight at once, whether they need a slot or not.
 constexpr std::size_t kMostUnderWay = 64;
 
-/// Below this, one message less is worth a copy of what lies side by side.
-constexpr Bytes kWorthGoingAlone = 32 << 10;
+/// Shorter contiguous regions are packed with others: a message less is worth the copy.
+constexpr Bytes kLeastDirect = 32 << 10;
 
-/// Numbered pieces of staging, all of one size.
+/// Numbered blocks of staging, all of one size.
 class Slots {
  public:
   void reset(std::byte* memory, Bytes bytes, std::size_t count) {
@@ -54,25 +60,26 @@ class Slots {
   std::vector<std::size_t> free_;
 };
 
-/// As long as it lives, a connection that breaks is an error and not the end of the process: Open
-/// MPI writes to sockets whose other end may be lost, and the kernel answers with a signal. The
-/// program's own handlers stay as they are.
-class PipesMayBreak {
+/// While it lives, writing to a broken connection is an error and does not end the process: Open
+/// MPI writes to sockets whose other end may be lost, and the kernel then raises SIGPIPE. The
+/// signal is blocked for this thread, and one that came meanwhile is dropped, so the program's own
+/// handlers do not see it.
+class SigpipeBlocked {
  public:
-  PipesMayBreak() {
+  SigpipeBlocked() {
     sigemptyset(&broken_);
     sigaddset(&broken_, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &broken_, &before_);
   }
-  ~PipesMayBreak() {
+  ~SigpipeBlocked() {
     if (sigismember(&before_, SIGPIPE) != 0) return;
     const timespec now{};
     while (sigtimedwait(&broken_, nullptr, &now) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  PipesMayBreak(const PipesMayBreak&) = delete;
-  PipesMayBreak& operator=(const PipesMayBreak&) = delete;
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
 
  private:
   sigset_t broken_, before_;
@@ -88,7 +95,7 @@ class MessageTransport final : public Transport {
 
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override {
     if (failed_) return tl::unexpected(*failed_);
-    const PipesMayBreak pipes;
+    const SigpipeBlocked no_sigpipe;
     const Status status = take_part(program, turn, buffers);
     if (!status) {
       failed_ = status.error();
@@ -112,11 +119,11 @@ class MessageTransport final : public Transport {
   Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
     program_ = &program;
     buffers_ = &buffers;
-    sent_ = taken_ = 0;
+    sent_ = received_ = 0;
     wire_->enter(program.fingerprint);
     WEFT_TRY(prepare_staging(turn));
-    Chunks sends(turn.sends, options_.chunk, kWorthGoingAlone);
-    Chunks receives(turn.receives, options_.chunk, kWorthGoingAlone);
+    Chunks sends(turn.sends, options_.chunk, kLeastDirect);
+    Chunks receives(turn.receives, options_.chunk, kLeastDirect);
     WEFT_TRY(start_receives(receives));
     WEFT_TRY(start_sends(sends));
     for (const Move& move : turn.moves) {
@@ -126,7 +133,7 @@ class MessageTransport final : public Transport {
     for (std::size_t idle = 0; !finished(sends, receives);) {
       WEFT_ASSIGN(const std::vector<Wire::Ticket> done, wire_->done());
       if (done.empty()) {
-        // Reading the clock costs as much as asking the wire.
+        // Reading the clock costs as much as asking the wire, so do it only every 64 times.
         if (++idle % 64 == 0 && std::chrono::steady_clock::now() - last > options_.timeout) {
           return fail(ErrorCode::kPeerFailed, overdue());
         }
@@ -142,7 +149,7 @@ class MessageTransport final : public Transport {
     return {};
   }
 
-  /// As many slots as the budget allows, if anything has to be packed at all.
+  /// Allocates as many slots as the budget allows, if anything has to be packed at all.
   Status prepare_staging(const Turn& turn) {
     Bytes longest = 0;
     for (const auto* list : {&turn.sends, &turn.receives}) {
@@ -170,15 +177,15 @@ class MessageTransport final : public Transport {
     return {};
   }
 
-  /// Where the bytes of a chunk lie side by side without packing; nullptr: nowhere.
+  /// The address of a chunk that is one contiguous region of a buffer; else nullptr.
   std::byte* dense_place(const Chunk& chunk) const {
     if (chunk.regions.size() != 1 || !chunk.regions[0].dense()) return nullptr;
     return (*buffers_)[chunk.regions[0].buffer] + chunk.regions[0].offset;
   }
 
-  /// Tickets are even for sends and odd for receives, numbered through the turn.
+  /// Tickets are even for sends and odd for receives, numbered within the turn.
   ActiveChunk& chunk_of(Wire::Ticket ticket) {
-    return ticket % 2 == 0 ? sending_[ticket / 2 - sent_] : receiving_[ticket / 2 - taken_];
+    return ticket % 2 == 0 ? sending_[ticket / 2 - sent_] : receiving_[ticket / 2 - received_];
   }
 
   bool finished(const Chunks& sends, const Chunks& receives) const {
@@ -213,7 +220,7 @@ class MessageTransport final : public Transport {
         waiting_receive_->slot = receive_slots_.take();
         data = receive_slots_.at(*waiting_receive_->slot);
       }
-      const Wire::Ticket ticket = 2 * (taken_ + receiving_.size()) + 1;
+      const Wire::Ticket ticket = 2 * (received_ + receiving_.size()) + 1;
       receiving_.push_back(std::move(*waiting_receive_));
       waiting_receive_.reset();
       WEFT_TRY(wire_->receive(receiving_.back().peer, data, receiving_.back().bytes, ticket));
@@ -230,8 +237,8 @@ class MessageTransport final : public Transport {
     for (; !sending_.empty() && sending_.front().done; ++sent_) sending_.pop_front();
   }
 
-  /// What replaces is put in place as it comes; what adds, after all before it: sums of rounded
-  /// numbers depend on their order.
+  /// Unpacks what has arrived. A chunk that replaces is unpacked at once. A chunk that adds waits
+  /// for all chunks before it, since sums of rounded numbers depend on their order.
   void finish_receives() {
     bool all_before = true;
     for (ActiveChunk& chunk : receiving_) {
@@ -242,12 +249,13 @@ class MessageTransport final : public Transport {
       }
       all_before = all_before && chunk.done && !chunk.slot;
     }
-    for (; !receiving_.empty() && receiving_.front().done && !receiving_.front().slot; ++taken_) {
+    for (; !receiving_.empty() && receiving_.front().done && !receiving_.front().slot;
+         ++received_) {
       receiving_.pop_front();
     }
   }
 
-  /// Between the regions of a chunk and its bytes, which lie side by side at `data`.
+  /// Copies the regions of a chunk to the contiguous bytes at `data`; unpack() does the reverse.
   void pack(const Chunk& chunk, std::byte* data) const {
     const Buffers there{data};
     Bytes at = 0;
@@ -273,25 +281,25 @@ class MessageTransport final : public Transport {
     };
     std::string whom = waits(receiving_);
     if (whom.empty()) whom = waits(sending_);
-    return "nothing came from or went to " + whom + " for " +
+    return "nothing was received from or sent to " + whom + " for " +
            std::to_string(options_.timeout.count()) + " ms";
   }
 
   std::unique_ptr<Wire> wire_;
   MessageOptions options_;
   std::optional<Error> failed_;
-  bool in_use_ = false;  ///< the wire may still write to staging, after a failure
+  bool in_use_ = false;  ///< after a failure: the wire may still access staging
   std::byte* staging_ = nullptr;
   Bytes staged_ = 0;
 
   const Program* program_ = nullptr;
   const Buffers* buffers_ = nullptr;
   Slots send_slots_, receive_slots_;
-  std::deque<ActiveChunk> sending_,
-      receiving_;                     ///< under way, in the order in which they were started
-  std::size_t sent_ = 0, taken_ = 0;  ///< chunks of the turn before those
-  std::optional<ActiveChunk> waiting_send_,
-      waiting_receive_;  ///< the next, for which there is no slot
+  /// In flight, in the order in which they were started.
+  std::deque<ActiveChunk> sending_, receiving_;
+  std::size_t sent_ = 0, received_ = 0;  ///< chunks of the turn that are finished
+  /// The next chunk of a direction, if there is no free slot for it.
+  std::optional<ActiveChunk> waiting_send_, waiting_receive_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport for wires that carry contiguous bytes. Regions are packed into chunks that stay in
-// the cache, and unpacked as they arrive, while others are under way; what lies side by side goes
-// without either.
+// A transport on top of a wire that carries contiguous bytes. Regions are packed into chunks that
+// stay in the cache, and unpacked as they arrive, while other chunks are in flight. Contiguous
+// regions are sent and received without packing.
 #pragma once
 
 #include <chrono>
@@ -13,11 +13,11 @@
 namespace weft::reshard::execute {
 
 struct MessageOptions {
-  /// Ends in an Error when nothing has come or gone for so long.
+  /// The run ends in an Error if nothing was sent or received for this long.
   std::chrono::milliseconds timeout{30'000};
-  /// Longest piece that a message is sent in, at least an element; the same on all devices.
+  /// Longest packed piece of a message, at least one element; the same on all devices.
   Bytes chunk = 256 << 10;
-  /// Chunks a direction that staging is taken for, where the program's budget allows it.
+  /// Chunks per direction for which staging is allocated, if the program's budget allows it.
   std::size_t window = 8;
 };
 

@@ -20,30 +20,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What all ends of wires in memory share: bytes under way, by sender and receiver.
-struct Ether {
+/// What all MemoryWires share: messages in flight, by sender and receiver.
+struct Network {
   std::mutex mutex;
-  struct Letter {
+  struct InFlight {
     const std::byte* data;
     Bytes bytes;
     std::uint64_t fingerprint;
     bool* taken;
   };
-  std::map<std::pair<Device, Device>, std::deque<Letter>> letters;
+  std::map<std::pair<Device, Device>, std::deque<InFlight>> messages;
   bool aborted = false;
 };
 
-/// Nothing is buffered: a message is copied when its receive is there.
+/// A wire in memory without buffers: a message is copied when its receive has been started.
 class MemoryWire final : public Wire {
  public:
-  MemoryWire(std::shared_ptr<Ether> ether, Device self) : ether_(std::move(ether)), self_(self) {}
+  MemoryWire(std::shared_ptr<Network> network, Device self)
+      : network_(std::move(network)), self_(self) {}
 
   void enter(std::uint64_t fingerprint) override { fingerprint_ = fingerprint; }
 
   Status send(Device to, const std::byte* data, Bytes bytes, Ticket ticket) override {
-    const std::lock_guard lock(ether_->mutex);
+    const std::lock_guard lock(network_->mutex);
     sent_.push_back({ticket, std::make_unique<bool>(false)});
-    ether_->letters[{self_, to}].push_back({data, bytes, fingerprint_, sent_.back().taken.get()});
+    network_->messages[{self_, to}].push_back(
+        {data, bytes, fingerprint_, sent_.back().taken.get()});
     return {};
   }
   Status receive(Device from, std::byte* data, Bytes bytes, Ticket ticket) override {
@@ -51,24 +53,24 @@ class MemoryWire final : public Wire {
     return {};
   }
   Result<std::vector<Ticket>> done() override {
-    const std::lock_guard lock(ether_->mutex);
-    if (ether_->aborted) return fail(ErrorCode::kPeerFailed, "a device gave up");
+    const std::lock_guard lock(network_->mutex);
+    if (network_->aborted) return fail(ErrorCode::kPeerFailed, "a device gave up");
     std::vector<Ticket> tickets;
     for (auto item = awaited_.begin(); item != awaited_.end();) {
-      auto& letters = ether_->letters[{item->from, self_}];
+      auto& messages = network_->messages[{item->from, self_}];
       const bool first = std::none_of(
           awaited_.begin(), item, [&](const Awaited& other) { return other.from == item->from; });
-      if (letters.empty() || !first) {
+      if (messages.empty() || !first) {
         ++item;
         continue;
       }
-      const Ether::Letter letter = letters.front();
-      if (letter.bytes != item->bytes || letter.fingerprint != fingerprint_) {
+      const Network::InFlight message = messages.front();
+      if (message.bytes != item->bytes || message.fingerprint != fingerprint_) {
         return fail(ErrorCode::kPeerFailed, "another program");
       }
-      std::memcpy(item->data, letter.data, static_cast<std::size_t>(letter.bytes));
-      *letter.taken = true;
-      letters.pop_front();
+      std::memcpy(item->data, message.data, static_cast<std::size_t>(message.bytes));
+      *message.taken = true;
+      messages.pop_front();
       tickets.push_back(item->ticket);
       item = awaited_.erase(item);
     }
@@ -80,8 +82,8 @@ class MemoryWire final : public Wire {
     return tickets;
   }
   bool abort(const Error&) override {
-    const std::lock_guard lock(ether_->mutex);
-    ether_->aborted = true;
+    const std::lock_guard lock(network_->mutex);
+    network_->aborted = true;
     return false;
   }
 
@@ -96,7 +98,7 @@ class MemoryWire final : public Wire {
     Bytes bytes;
     Ticket ticket;
   };
-  std::shared_ptr<Ether> ether_;
+  std::shared_ptr<Network> network_;
   Device self_;
   std::uint64_t fingerprint_ = 0;
   std::vector<Sent> sent_;
@@ -108,25 +110,25 @@ struct Ran {
   std::vector<naive::Memory> memory;
 };
 
-/// Runs programs over wires in memory. `lost`: that device does not take part.
+/// Runs programs over wires in memory. `lost`: a device that does not take part.
 Ran run(const std::vector<Program>& programs, const std::vector<Array>& arrays,
         const MessageOptions& options, Device lost = -1) {
   Ran run;
   run.memory = naive::fill(programs, arrays);
-  const auto ether = std::make_shared<Ether>();
+  const auto network = std::make_shared<Network>();
   std::vector<std::future<Result<Usage>>> futures;
   for (const Program& program : programs) {
     if (program.self == lost) continue;
     futures.push_back(std::async(std::launch::async, [&] {
       const auto transport =
-          make_message_transport(std::make_unique<MemoryWire>(ether, program.self), options);
+          make_message_transport(std::make_unique<MemoryWire>(network, program.self), options);
       Buffers buffers;
       naive::Memory& memory = run.memory[program.self];
       for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
         buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
       }
       auto result = execute(program, buffers, *transport);
-      // Twice, since what the first run left behind must not matter.
+      // Run twice: what the first run leaves in the transport must not matter.
       if (result) result = execute(program, buffers, *transport);
       return result;
     }));
@@ -145,7 +147,7 @@ std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget
   return programs;
 }
 
-TEST(Messages, MoveRandomProblemsRightInChunksOfAnySize) {
+TEST(Messages, MoveRandomProblemsInChunksOfAnySize) {
   int runs = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const Problem problem =
@@ -173,7 +175,7 @@ TEST(Messages, MoveRandomProblemsRightInChunksOfAnySize) {
   EXPECT_GT(runs, 80);
 }
 
-TEST(Messages, WhatLiesSideBySideIsNotPacked) {
+TEST(Messages, ContiguousRegionsAreNotPacked) {
   const Problem problem = parsed("x=4", "64,8", "x,-", "-,-");
   const Plan plan = *make_plan(problem, {});
   const std::vector<Array> arrays{{&problem, &plan, {"u32", ""}}};
@@ -182,7 +184,7 @@ TEST(Messages, WhatLiesSideBySideIsNotPacked) {
   EXPECT_EQ(naive::check(result.memory, arrays), "");
 }
 
-TEST(Messages, ADeviceThatDoesNotComeIsAnErrorOnAllOthers) {
+TEST(Messages, AMissingDeviceIsAnErrorOnAllOthers) {
   const Problem problem = parsed("x=4", "64,8", "x,-", "-,x");
   const Plan plan = *make_plan(problem, {});
   const std::vector<Array> arrays{{&problem, &plan, {"u32", ""}}};
@@ -207,7 +209,7 @@ class BrokenWire final : public Wire {
   bool abort(const Error&) override { return true; }
 };
 
-TEST(Messages, AConnectionThatBreaksIsAnErrorAndNotTheEndOfTheProcess) {
+TEST(Messages, ABrokenConnectionIsAnErrorAndDoesNotEndTheProcess) {
   const Problem problem = parsed("x=2", "8,8", "x,-", "-,x");
   const Plan plan = *make_plan(problem, {});
   const auto program = make_program({{&problem, &plan, {"u32", ""}}}, 0, {});
@@ -221,7 +223,7 @@ TEST(Messages, AConnectionThatBreaksIsAnErrorAndNotTheEndOfTheProcess) {
       *transport);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kPeerFailed);
-  // Nothing is left behind for the program's own connections.
+  // The signal mask is restored and no signal is pending.
   sigset_t set;
   ASSERT_EQ(sigpending(&set), 0);
   EXPECT_EQ(sigismember(&set, SIGPIPE), 0);

@@ -17,7 +17,7 @@ constexpr auto kAlign = std::align_val_t{64};
 }  // namespace
 
 Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
-  // Whatever cannot be added up is found out on all devices alike, before anything moves.
+  // Refuse what cannot be reduced before anything moves: all devices come to the same result here.
   for (const Elements& elements : program.elements) {
     if (!elements.reduction.empty()) WEFT_TRY(combine_rows(elements));
   }
@@ -39,7 +39,7 @@ Status Transport::shuffle(const Turn& turn, const Buffers& buffers) {
 
 Status Transport::finish(const Program& program, const Buffers& buffers) {
   for (std::size_t i = 0; i < program.elements.size(); ++i) {
-    // Sums that were added up slab by slab have been divided.
+    // If sums were cast slab by slab, cast_staged() has divided them already.
     if (program.elements[i].by_slabs) continue;
     const bool apart = program.in_place.empty();
     WEFT_TRY(scale(program.elements[i], buffers[2 * i + (apart ? 1 : 0)],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bytes get from device to device: the one interface of all executors.
+// How bytes get from device to device: the interface of all transports.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace weft::reshard::execute {
 
-/// Where a program's buffers lie, by number. Memory is the transport's kind: of the host, or of the
-/// GPU for NCCL.
+/// Addresses of a program's buffers, by number. The memory is of the transport's kind: the host's,
+/// or the GPU's for NCCL.
 using Buffers = std::vector<std::byte*>;
 
-/// One device's end of the links to all others. Not for several threads at once.
+/// One device's end of its connections to all others. Not thread-safe.
 class Transport {
  public:
   Transport() = default;
@@ -25,34 +25,35 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// Carries out one turn: returns when what the device receives is in place and what it sends may
-  /// be overwritten. A peer that does not take part within the timeout, or takes part in another
-  /// program, ends in an Error (kPeerFailed) here and on every other device; after that the
+  /// Runs one turn. Returns when all that the device receives is in its buffers and all that it
+  /// sends may be overwritten. If a peer does not take part within the timeout, or runs another
+  /// program, the result is an Error (kPeerFailed) here and on every other device. After that the
   /// transport answers every call with the same Error.
   virtual Status round(const Program& program, const Turn& turn, const Buffers& buffers) = 0;
 
-  /// Before the first round: the neutral element in all regions of program.neutral. An Error
-  /// (kUsage) where the transport cannot add up an array that may have to be.
+  /// Before the first round: fills all regions of program.neutral with the neutral element. An
+  /// Error (kUsage) if the transport cannot reduce elements of an array that may need it.
   virtual Status fill_neutral(const Program& program, const Buffers& buffers);
-  /// After each round of a program in place: what overlaps is put in order.
+  /// After each round of a program in place: runs the turn's shuffles.
   virtual Status shuffle(const Turn& turn, const Buffers& buffers);
-  /// After the last: averages are divided.
+  /// After the last round: divides averages.
   virtual Status finish(const Program& program, const Buffers& buffers);
 
-  /// Whether buffers are memory of the host.
+  /// Whether buffers are in the host's memory.
   virtual bool memory_of_host() const { return true; }
 
-  /// Memory of the transport's kind for staging, counted. Aligned for all types of elements.
+  /// Memory for staging, of the transport's kind, aligned for elements of every type. It is counted
+  /// for take_peak().
   Result<std::byte*> allocate(Bytes bytes);
   void release(std::byte* memory);
-  /// Most that was allocated at once since the last call.
+  /// The most bytes allocated at once since the last call.
   Bytes take_peak();
 
  protected:
-  /// So many bytes are held beside what was allocated: they count for the peak.
+  /// Counts `held` bytes, which the transport holds beside what was allocated, for the peak.
   void note_peak(Bytes held) { peak_ = std::max(peak_, live_ + held); }
 
-  /// The memory itself, of the host unless overridden; nullptr: there is none left.
+  /// Gets the memory itself; the host's unless overridden. nullptr: there is not enough.
   virtual std::byte* take_memory(Bytes bytes);
   virtual void return_memory(std::byte* memory);
 
@@ -61,7 +62,7 @@ class Transport {
   Bytes live_ = 0, peak_ = 0;
 };
 
-/// Memory from a transport, returned at the end of its life.
+/// Memory from a transport, given back by the destructor.
 class Staging {
  public:
   static Result<Staging> of(Transport& transport, Bytes bytes);
@@ -76,7 +77,7 @@ class Staging {
     if (memory_ != nullptr) transport_->release(memory_);
   }
 
-  std::byte* data() const { return memory_; }  ///< nullptr where it has no bytes
+  std::byte* data() const { return memory_; }  ///< nullptr if it has no bytes
 
  private:
   Staging(Transport& transport, std::byte* memory) : transport_(&transport), memory_(memory) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contiguous bytes from device to device: what the transport of messages.h runs on.
+// Carries contiguous bytes from device to device. The transport of messages.h runs on it.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 namespace weft::reshard::execute {
 
 /// One device's end. Messages from one device to another arrive in the order in which they were
-/// started, and both ends say how long each is. After an Error only abort() may be called.
+/// started. Both ends know the length of each. After an Error only abort() may be called.
 class Wire {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
-  /// The caller's number of a message under way.
+  /// The number that the caller gives a message in flight.
   using Ticket = std::size_t;
 
   Wire() = default;
@@ -23,19 +23,21 @@ class Wire {
   Wire& operator=(const Wire&) = delete;
   virtual ~Wire() = default;
 
-  /// Messages that follow belong to this program, and are received as parts of the same one only.
+  /// Declares the program of the messages that follow. They match only messages of this program.
   virtual void enter(std::uint64_t fingerprint) = 0;
 
-  /// Start a message; its bytes must stay where they are until the ticket is done.
+  /// Starts a message. Its bytes must not move or change until done() returns the ticket.
   virtual Status send(Device to, const std::byte* data, Bytes bytes, Ticket ticket) = 0;
   virtual Status receive(Device from, std::byte* data, Bytes bytes, Ticket ticket) = 0;
 
-  /// Tickets that have become done: possibly none, after a moment in which others may have the
-  /// core. An Error (kPeerFailed) where a peer has given up, or is seen to run another program.
+  /// Tickets of messages that have completed since the last call. May return none, after it let
+  /// other threads have the core for a moment. An Error (kPeerFailed) if a peer has given up or is
+  /// found to run another program.
   virtual Result<std::vector<Ticket>> done() = 0;
 
-  /// Gives up what is under way and tells all others why, without waiting for them. Returns whether
-  /// what it was given may still be read or written, so that it must not be freed.
+  /// Gives up all messages in flight and tells all peers why, without waiting for them. Returns
+  /// whether memory that was handed to it may still be read or written, so that the caller must
+  /// not free it.
   virtual bool abort(const Error& why) = 0;
 };
 

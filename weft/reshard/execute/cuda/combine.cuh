@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of 16 bytes, combined with as many others. Half precision is computed in f32 and rounded
+// Combines and scales 16 bytes of elements at a time. Half precision is computed in f32 and rounded
 // after each operation, and a minimum or maximum with a NaN is a NaN, as on the host.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "weft/reshard/execute/cuda/job.h"
+#include "weft/reshard/execute/cuda/work_list.h"
 
 namespace weft::reshard::execute::cuda {
 
@@ -25,7 +25,7 @@ __device__ T ordered(Operation operation, T a, T b) {
   return first ? a : b;
 }
 
-/// Integers wrap around, which only unsigned ones may.
+/// Integers wrap around: they are computed in the unsigned type `Wrapping`.
 template <class T, class Wrapping = T>
 __device__ T combined(Operation operation, T a, T b) {
   switch (operation) {
@@ -84,13 +84,13 @@ struct Combine<__nv_bfloat16> {
     return __float2bfloat16_rn(combined(operation, __bfloat162float(a), __bfloat162float(b)));
   }
 };
-/// Of one byte; anything but 0 is true. A sum is whether any is, a product whether all are.
-struct Truth {
+/// A boolean of one byte; anything but 0 is true. A sum is `or`, a product is `and`.
+struct Bool8 {
   std::uint8_t byte;
 };
 template <>
-struct Combine<Truth> {
-  static __device__ Truth of(Operation operation, Truth a, Truth b) {
+struct Combine<Bool8> {
+  static __device__ Bool8 of(Operation operation, Bool8 a, Bool8 b) {
     const bool any = operation == Operation::kSum || operation == Operation::kMax;
     const bool first = a.byte != 0, second = b.byte != 0;
     return {static_cast<std::uint8_t>(any ? first || second : first && second)};
@@ -100,7 +100,7 @@ template <class T>
 struct Combine<Complex<T>> {
   static __device__ Complex<T> of(Operation operation, Complex<T> a, Complex<T> b) {
     if (operation == Operation::kSum) return {a.real + b.real, a.imaginary + b.imaginary};
-    // Each product is rounded before they are added, as the host does it.
+    // Round each product before the addition, as the host does, instead of fusing both.
     const auto product = [](T x, T y) {
       if constexpr (sizeof(T) == 4) return __fmul_rn(x, y);
       if constexpr (sizeof(T) == 8) return __dmul_rn(x, y);
@@ -110,7 +110,7 @@ struct Combine<Complex<T>> {
   }
 };
 
-/// Of each of the elements in 16 bytes what `make` makes of it and its number.
+/// Applies make(element, index) to each of the elements in 16 bytes.
 template <class T, class Make>
 __device__ uint4 mapped16(const uint4& from, const Make& make) {
   constexpr int kCount = 16 / sizeof(T);
@@ -144,9 +144,9 @@ __device__ inline __half scaled(__half value, std::int64_t times, std::int64_t o
 __device__ inline __nv_bfloat16 scaled(__nv_bfloat16 value, std::int64_t times, std::int64_t over) {
   return __float2bfloat16_rn(scaled(__bfloat162float(value), times, over));
 }
-__device__ inline Truth scaled(Truth value, std::int64_t, std::int64_t) { return value; }
+__device__ inline Bool8 scaled(Bool8 value, std::int64_t, std::int64_t) { return value; }
 
-/// Calls take.operator()<T>() with the type of the elements.
+/// Calls take.operator()<T>() with the type of that number.
 template <class Take>
 __device__ void with_type(Type type, const Take& take) {
   switch (type) {
@@ -177,10 +177,10 @@ __device__ void with_type(Type type, const Take& take) {
     case Type::kC128:
       return take.template operator()<Complex<double>>();
     case Type::kBool:
-      return take.template operator()<Truth>();
+      return take.template operator()<Bool8>();
     case Type::kU8:
     case Type::kBytes:
-      return take.template operator()<std::uint8_t>();  // these are never combined
+      return take.template operator()<std::uint8_t>();  // kBytes is never combined
   }
 }
 
@@ -198,11 +198,11 @@ __device__ void combine16(Type type, const Choose& choose, uint4 (&values)[kCoun
   });
 }
 
-/// Each of `values` with what is added to it.
+/// Combines each of `values` with the addend of the same index.
 template <int kCount>
 __device__ void combine16(Type type, Operation operation, uint4 (&values)[kCount],
                           const uint4 (&addends)[kCount]) {
-  if (operation == Operation::kSum) {  // by far the most frequent: without a choice an element
+  if (operation == Operation::kSum) {  // by far the most frequent: decided at compile time
     combine16(
         type, [] { return Operation::kSum; }, values, addends);
   } else {

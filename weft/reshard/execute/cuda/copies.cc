@@ -6,7 +6,7 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// What is wrong with one copy, whose loops are checked apart.
+/// What is wrong with one copy, apart from its loops; empty: nothing.
 std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers) {
   const std::int64_t element = head[4], type = head[5], operation = head[6];
   const bool has_source = head[0] != Copy::kNoBuffer;
@@ -20,10 +20,12 @@ std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers)
   if (operation < 0 || operation > static_cast<int>(Operation::kScale)) return "no such operation";
   const auto known = static_cast<Operation>(operation);
   if (known == Operation::kCopy) return "";
-  if ((known == Operation::kScale) == has_source) return "scaled is what has no source";
-  if (known == Operation::kScale && head[7] == 0) return "nothing is divided by 0";
-  if (!can_combine(static_cast<Type>(type), known)) return "this type cannot be combined so";
-  if (size_of(static_cast<Type>(type)) != element) return "its type has elements of another size";
+  if ((known == Operation::kScale) == has_source) {
+    return has_source ? "scaling takes no source" : "this operation needs a source";
+  }
+  if (known == Operation::kScale && head[7] == 0) return "cannot divide by 0";
+  if (!can_combine(static_cast<Type>(type), known)) return "this type cannot be combined like that";
+  if (size_of(static_cast<Type>(type)) != element) return "the type has elements of another size";
   return "";
 }
 

@@ -11,7 +11,7 @@ std::string decoded(const std::vector<std::int64_t>& numbers, std::int64_t buffe
   return decode(numbers, buffers, copies);
 }
 
-TEST(Copies, ComeBackAsTheyWereEncoded) {
+TEST(Copies, AreDecodedAsTheyWereEncoded) {
   const std::vector<Copy> copies = {
       {0, 1, 16, 32, 4, Type::kF32, Operation::kSum, 0, {{3, 64, 32}, {8, 4, 4}}},
       {Copy::kNoBuffer, 1, 0x3f800000, 8, 4, Type::kBytes, Operation::kCopy, 0, {}},
@@ -24,7 +24,7 @@ TEST(Copies, ComeBackAsTheyWereEncoded) {
   EXPECT_EQ(back[0].loops, copies[0].loops);
 }
 
-TEST(Copies, WhatCannotBeDoneIsNamedBeforeItGetsToTheGpu) {
+TEST(Copies, InvalidCopiesAreRefusedWithAReason) {
   const Copy good{0, 1, 16, 32, 4, Type::kF32, Operation::kSum, 0, {{3, 64, 32}}};
   const auto fault_of = [](const Copy& copy) {
     std::vector<Copy> back;
@@ -43,13 +43,13 @@ TEST(Copies, WhatCannotBeDoneIsNamedBeforeItGetsToTheGpu) {
   bad = good;
   bad.type = Type::kC64;
   bad.operation = Operation::kMin;
-  EXPECT_EQ(fault_of(bad), "copy 0: this type cannot be combined so");
+  EXPECT_EQ(fault_of(bad), "copy 0: this type cannot be combined like that");
   bad = good;
   bad.type = Type::kF64;
-  EXPECT_EQ(fault_of(bad), "copy 0: its type has elements of another size");
+  EXPECT_EQ(fault_of(bad), "copy 0: the type has elements of another size");
   bad = good;
   bad.operation = Operation::kScale;
-  EXPECT_EQ(fault_of(bad), "copy 0: scaled is what has no source");
+  EXPECT_EQ(fault_of(bad), "copy 0: scaling takes no source");
   bad = good;
   bad.loops[0].to = -1;
   EXPECT_EQ(fault_of(bad), "copy 0: an extent or a stride is negative");

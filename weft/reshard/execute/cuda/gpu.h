@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft-cuda.so for C++: its functions, found when the program runs, so that nothing of Weft
-// needs CUDA to be built or started.
+// libweft-cuda.so for C++. Its functions are looked up at run time, so that nothing of Weft needs
+// CUDA to be built or started.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ struct Gpu {
 };
 
 /// `path`: of the library, or a name that the loader finds. It stays loaded. An Error
-/// (kUnavailable) where there is none, or one of another version.
+/// (kUnavailable) if there is none, or if it belongs to another version of Weft.
 Result<Gpu> load_gpu(const std::string& path);
 
 }  // namespace weft::reshard::execute::cuda

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// copy_boxes and combine_boxes: each warp takes kSlotsOfWarp slots of one box. A thread first finds
+// the addresses of several slots (find_places), then loads all of them, then stores all of them, so
+// that loads overlap. copy_tiles: each block of threads copies one tile, see tile.h.
 #include "weft/reshard/execute/cuda/combine.cuh"
 #include "weft/reshard/execute/cuda/kernels.cuh"
 #include "weft/reshard/execute/cuda/tile.h"
@@ -8,15 +11,15 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
-/// Slots that a thread has under way at a time: enough loads to hide the way to memory, few enough
-/// registers that three or four blocks fit on a multiprocessor. Found by measuring, see
-/// bench/gpu/reshard_pack.py; with 8 a warp goes once through its share.
+/// Slots that a thread has in flight at a time: enough loads to hide the latency of memory, and few
+/// enough registers that three or four blocks fit on a multiprocessor. Found by measuring with
+/// bench/gpu/reshard_pack.py. With 8, a warp needs only one iteration.
 constexpr int kUnitsAtOnce = 8;
 constexpr int kShiftsAtOnce = 4;
 constexpr int kSumsAtOnce = 2;
 constexpr int kBlocks = 3, kBlocksOfSums = 4, kBlocksOfTiles = 8;
 
-/// Where the slots of a thread lie in the box, and which slots of their rows they are.
+/// For the slots of a thread: their offsets in the box, and their numbers within their rows.
 template <int kCount>
 struct Places {
   std::uint32_t from[kCount];
@@ -26,12 +29,12 @@ struct Places {
 };
 
 template <int kCount>
-__device__ inline Places<kCount> find_places(const Job& job, std::uint32_t first,
+__device__ inline Places<kCount> find_places(const BoxWork& box, std::uint32_t first,
                                              std::uint32_t end) {
   Places<kCount> places;
   std::uint32_t row[kCount];
-  const Divisor slots_of_row = job.slots_of_row;
-  const std::uint32_t width = job.width;
+  const Divisor slots_of_row = box.slots_of_row;
+  const std::uint32_t width = box.width;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     const std::uint32_t number = first + i * kWarp;
@@ -41,8 +44,8 @@ __device__ inline Places<kCount> find_places(const Job& job, std::uint32_t first
     places.from[i] = places.to[i] = places.slot[i] * width;
   }
 #pragma unroll 1
-  for (int l = 0; l < job.loops; ++l) {
-    const JobLoop loop = job.loop[l];
+  for (int l = 0; l < box.loops; ++l) {
+    const BoxLoop loop = box.loop[l];
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const std::uint32_t next = divided(row[i], loop.extent);
@@ -57,7 +60,7 @@ __device__ inline Places<kCount> find_places(const Job& job, std::uint32_t first
 
 template <class T, int kCount>
 __device__ inline void copy_units(const char* from, char* to, const Places<kCount>& places) {
-  T values[kCount] = {};  // else registers would keep what they had, all through the loop
+  T values[kCount] = {};  // without this the compiler keeps old values alive through the loop
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if (places.live[i]) values[i] = *reinterpret_cast<const T*>(from + places.from[i]);
@@ -68,8 +71,8 @@ __device__ inline void copy_units(const char* from, char* to, const Places<kCoun
   }
 }
 
-/// The 16 aligned bytes of the target that a slot covers, which of them belong to the row, and
-/// where what goes there begins in the source.
+/// The 16 aligned bytes of the target that a slot covers, which of them belong to the row, and the
+/// address in the source of the first one.
 struct Window {
   char* to;
   const char* from;
@@ -84,8 +87,8 @@ __device__ inline Window window_of(const char* from, char* to, std::uint32_t slo
           left < 16 ? static_cast<int>(left) : 16};
 }
 
-/// The bytes of the source that belong into a window. Both aligned blocks that they lie in are read
-/// only if they have any, so nothing is read beyond the 16 bytes around the first and the last.
+/// The two aligned blocks of the source that contain the bytes of a window. Each is read only if it
+/// contains any of them, so nothing is read beyond the aligned blocks of the first and last byte.
 struct Blocks {
   uint4 first, second;
   int shift;
@@ -105,7 +108,7 @@ __device__ inline uint4 shifted(const Blocks& blocks) {
   return {value.word[0], value.word[1], value.word[2], value.word[3]};
 }
 
-/// Some bytes of a word.
+/// Stores those bytes of a word that are within [low, high).
 __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int low, int high) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -113,7 +116,7 @@ __device__ inline void store_bytes(char* to, int at, std::uint32_t value, int lo
   }
 }
 
-/// Some bytes of 8 that are aligned, in as few pieces as possible.
+/// Stores those of 8 aligned bytes that are within [low, high), with as few stores as possible.
 __device__ inline void store_half(char* to, int at, std::uint32_t first, std::uint32_t second,
                                   int low, int high) {
   if (low <= at && at + 8 <= high) {
@@ -161,25 +164,25 @@ __global__ __launch_bounds__(kThreads,
                              kBlocks) void copy_boxes(const DeviceWork work,
                                                       const __grid_constant__ Addresses addresses) {
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
-  if (warp >= work.share_count) return;
-  const Share share = work.shares[warp];
-  const Job& job = work.jobs[share.job];
-  const char* from = address_of(addresses, job.from_buffer) + job.from;
-  char* to = address_of(addresses, job.to_buffer) + job.to;
-  const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
+  if (warp >= work.count) return;
+  const WarpWork warp_work = work.warps[warp];
+  const BoxWork& box = work.boxes[warp_work.box];
+  const char* from = address_of(addresses, box.from_buffer) + box.from;
+  char* to = address_of(addresses, box.to_buffer) + box.to;
+  const std::uint32_t end = min(warp_work.first + kSlotsOfWarp, box.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
-  const std::uint32_t run = job.run;
-  if (job.way == Way::kShifted) {
+  const std::uint32_t run = box.run;
+  if (box.access == Access::kShifted) {
 #pragma unroll 1
-    for (std::uint32_t first = share.first; first < end; first += kWarp * kShiftsAtOnce) {
-      copy_shifted(from, to, find_places<kShiftsAtOnce>(job, first + lane, end), run);
+    for (std::uint32_t first = warp_work.first; first < end; first += kWarp * kShiftsAtOnce) {
+      copy_shifted(from, to, find_places<kShiftsAtOnce>(box, first + lane, end), run);
     }
     return;
   }
 #pragma unroll 1
-  for (std::uint32_t first = share.first; first < end; first += kWarp * kUnitsAtOnce) {
-    const auto places = find_places<kUnitsAtOnce>(job, first + lane, end);
-    switch (job.width) {
+  for (std::uint32_t first = warp_work.first; first < end; first += kWarp * kUnitsAtOnce) {
+    const auto places = find_places<kUnitsAtOnce>(box, first + lane, end);
+    switch (box.width) {
       case 16:
         copy_units<uint4>(from, to, places);
         break;
@@ -198,44 +201,44 @@ __global__ __launch_bounds__(kThreads,
   }
 }
 
-__global__ __launch_bounds__(kThreads, kBlocksOfTiles) void weave_boxes(
+__global__ __launch_bounds__(kThreads, kBlocksOfTiles) void copy_tiles(
     const DeviceWork work, const __grid_constant__ Addresses addresses) {
   __shared__ TileMemory memory;
   const Tile tile = work.tiles[blockIdx.x];
-  const Weave& weave = work.weaves[tile.weave];
-  const std::uint32_t rows = min(weave.rows_of_tile, weave.rows - tile.first);
+  const TiledCopy& copy = work.tiled[tile.copy];
+  const std::uint32_t rows = min(copy.rows_of_tile, copy.rows - tile.first);
   const auto place = [&](std::int32_t buffer, std::int64_t offset) {
     return reinterpret_cast<std::uint64_t>(address_of(addresses, buffer) + offset);
   };
   const Worker worker{threadIdx.x, kThreads};
-  begin_tile(weave, tile.first, rows, place(weave.rows_buffer, weave.rows_at),
-             place(weave.parts_buffer, weave.parts_at), worker, memory);
+  begin_tile(copy, tile.first, rows, place(copy.rows_buffer, copy.rows_at),
+             place(copy.parts_buffer, copy.parts_at), worker, memory);
   __syncthreads();
-  fetch_tile(weave, rows, worker, memory);
+  fetch_tile(copy, rows, worker, memory);
   asm volatile("cp.async.wait_all;" ::: "memory");
   __syncthreads();
-  write_tile(weave, rows, worker, memory);
+  write_tile(copy, rows, worker, memory);
 }
 
-/// What windows hold, combined with every source in order; without sources filled or scaled.
+/// Combines the contents of windows with every source in order; without sources, fills or scales.
 template <int kCount>
 __device__ inline void combine_windows(const DeviceWork& work, const Addresses& addresses,
-                                       const Job& job, const Window (&windows)[kCount],
+                                       const BoxWork& box, const Window (&windows)[kCount],
                                        uint4 (&values)[kCount]) {
-  const auto type = static_cast<Type>(job.type);
-  const auto operation = static_cast<Operation>(job.operation);
+  const auto type = static_cast<Type>(box.type);
+  const auto operation = static_cast<Operation>(box.operation);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     if (operation == Operation::kCopy) {
-      values[i] = *reinterpret_cast<const uint4*>(job.constant);
+      values[i] = *reinterpret_cast<const uint4*>(box.constant);
     } else if (windows[i].low < windows[i].high) {
       values[i] = *reinterpret_cast<const uint4*>(windows[i].to);
     }
   }
-  if (operation == Operation::kScale) scale16(type, values, job.constant[0], job.constant[1]);
+  if (operation == Operation::kScale) scale16(type, values, box.constant[0], box.constant[1]);
 #pragma unroll 1
-  for (std::uint32_t number = 0; number < job.sources; ++number) {
-    const Source source = work.sources[job.first_source + number];
+  for (std::uint32_t number = 0; number < box.sources; ++number) {
+    const Source source = work.sources[box.first_source + number];
     const char* base = address_of(addresses, source.buffer) + source.offset;
     Blocks blocks[kCount] = {};
 #pragma unroll
@@ -254,24 +257,24 @@ __device__ inline void combine_windows(const DeviceWork& work, const Addresses& 
 __global__ __launch_bounds__(kThreads, kBlocksOfSums) void combine_boxes(
     const DeviceWork work, const __grid_constant__ Addresses addresses) {
   const std::uint32_t warp = (blockIdx.x * kThreads + threadIdx.x) / kWarp;
-  if (warp >= work.share_count) return;
-  const Share share = work.shares[warp];
-  const Job& job = work.jobs[share.job];
-  const char* from = reinterpret_cast<const char*>(job.from);  // of each source, see Source
-  char* to = address_of(addresses, job.to_buffer) + job.to;
-  const std::uint32_t end = min(share.first + kSlotsOfShare, job.slots);
+  if (warp >= work.count) return;
+  const WarpWork warp_work = work.warps[warp];
+  const BoxWork& box = work.boxes[warp_work.box];
+  const char* from = reinterpret_cast<const char*>(box.from);  // an offset; see Source
+  char* to = address_of(addresses, box.to_buffer) + box.to;
+  const std::uint32_t end = min(warp_work.first + kSlotsOfWarp, box.slots);
   const std::uint32_t lane = threadIdx.x % kWarp;
 #pragma unroll 1
-  for (std::uint32_t first = share.first; first < end; first += kWarp * kSumsAtOnce) {
-    const auto places = find_places<kSumsAtOnce>(job, first + lane, end);
+  for (std::uint32_t first = warp_work.first; first < end; first += kWarp * kSumsAtOnce) {
+    const auto places = find_places<kSumsAtOnce>(box, first + lane, end);
     Window windows[kSumsAtOnce];
 #pragma unroll
     for (int i = 0; i < kSumsAtOnce; ++i) {
-      windows[i] = window_of(from + places.from[i], to + places.to[i], places.slot[i], job.run);
+      windows[i] = window_of(from + places.from[i], to + places.to[i], places.slot[i], box.run);
       if (!places.live[i]) windows[i].high = windows[i].low;
     }
     uint4 values[kSumsAtOnce] = {};
-    combine_windows(work, addresses, job, windows, values);
+    combine_windows(work, addresses, box, windows, values);
 #pragma unroll
     for (int i = 0; i < kSumsAtOnce; ++i) {
       if (windows[i].low < windows[i].high) store(windows[i], values[i]);
@@ -279,12 +282,12 @@ __global__ __launch_bounds__(kThreads, kBlocksOfSums) void combine_boxes(
   }
 }
 
-/// Shares are for warps.
+/// For kernels whose work is per warp.
 template <class Kernel>
 cudaError_t launch(Kernel kernel, const DeviceWork& work, const Addresses& addresses,
                    cudaStream_t stream) {
   constexpr std::uint32_t kWarps = kThreads / kWarp;
-  kernel<<<(work.share_count + kWarps - 1) / kWarps, kThreads, 0, stream>>>(work, addresses);
+  kernel<<<(work.count + kWarps - 1) / kWarps, kThreads, 0, stream>>>(work, addresses);
   return cudaGetLastError();
 }
 
@@ -294,8 +297,8 @@ cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cuda
   return launch(copy_boxes, work, addresses, stream);
 }
 
-cudaError_t launch_weave(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream) {
-  weave_boxes<<<work.share_count, kThreads, 0, stream>>>(work, addresses);
+cudaError_t launch_tiled(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream) {
+  copy_tiles<<<work.count, kThreads, 0, stream>>>(work, addresses);
   return cudaGetLastError();
 }
 
@@ -306,7 +309,7 @@ cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses,
 
 cudaError_t prepare_kernels() {
   cudaFuncAttributes attributes;
-  for (auto* kernel : {copy_boxes, weave_boxes, combine_boxes}) {
+  for (auto* kernel : {copy_boxes, copy_tiles, combine_boxes}) {
     const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
     if (status != cudaSuccess) return status;
   }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One launch copies, or combines, all boxes of a work list. See work.h.
+// The kernels: one launch copies or combines all boxes of a work list. See work.h.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 
-#include "weft/reshard/execute/cuda/job.h"
+#include "weft/reshard/execute/cuda/work_list.h"
 
 namespace weft::reshard::execute::cuda {
 
-/// Where buffers begin: a few are handed over with the launch, more lie in the memory of the GPU.
+/// Addresses of the buffers. A few are passed with the launch; more lie in the memory of the GPU.
 struct Addresses {
   static constexpr std::size_t kFew = 64;
   char* few[kFew] = {};
@@ -19,12 +19,12 @@ struct Addresses {
 
 /// A work list in the memory of the GPU.
 struct DeviceWork {
-  const Job* jobs = nullptr;
+  const BoxWork* boxes = nullptr;
   const Source* sources = nullptr;
-  const Share* shares = nullptr;
-  const Weave* weaves = nullptr;
+  const WarpWork* warps = nullptr;
+  const TiledCopy* tiled = nullptr;
   const Tile* tiles = nullptr;
-  std::uint32_t share_count = 0;  ///< or that of tiles
+  std::uint32_t count = 0;  ///< warps, or tiles
 };
 
 __device__ inline char* address_of(const Addresses& addresses, std::int32_t buffer) {
@@ -32,9 +32,9 @@ __device__ inline char* address_of(const Addresses& addresses, std::int32_t buff
 }
 
 cudaError_t launch_copy(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
-cudaError_t launch_weave(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
+cudaError_t launch_tiled(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
 cudaError_t launch_combine(const DeviceWork& work, const Addresses& addresses, cudaStream_t stream);
-/// Loads all kernels.
+/// Loads all kernels, so that the first launch does not have to.
 cudaError_t prepare_kernels();
 
 }  // namespace weft::reshard::execute::cuda

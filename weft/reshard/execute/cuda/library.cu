@@ -31,14 +31,14 @@ struct DeviceFree {
 };
 using DeviceMemory = std::unique_ptr<char, DeviceFree>;
 
-/// Launches in the memory of the device, for one alignment of the buffers.
+/// Launches in the memory of the device, for one alignment of the buffers' addresses.
 struct Uploaded {
   std::vector<DeviceWork> works;
   std::vector<Launch::Kind> kinds;
   DeviceMemory memory;
 };
 
-/// Lays tables out one behind the other, each at a multiple of 16 bytes.
+/// Lays tables out one behind the other, each at a multiple of 16 bytes, to copy all at once.
 class Image {
  public:
   template <class T>
@@ -61,7 +61,7 @@ std::int32_t allocate(std::size_t bytes, DeviceMemory& memory, char* error) {
   return failed;
 }
 
-/// On a stream of its own: nothing that is queued elsewhere is waited for.
+/// Copies on a stream of its own, so that it does not wait for what is queued on other streams.
 std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* error) {
   cudaStream_t stream = nullptr;
   cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
@@ -71,18 +71,18 @@ std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* er
     if (status == cudaSuccess) status = waited;
     cudaStreamDestroy(stream);
   }
-  return check(status, "tables do not get to the GPU", error);
+  return check(status, "cannot copy tables to the GPU", error);
 }
 
 std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, char* error) {
   Image image;
   struct At {
-    std::size_t jobs, sources, shares, weaves, tiles;
+    std::size_t boxes, sources, warps, tiled, tiles;
   };
   std::vector<At> at;
   for (const Launch& launch : launches) {
-    at.push_back({image.add(launch.jobs), image.add(launch.sources), image.add(launch.shares),
-                  image.add(launch.weaves), image.add(launch.tiles)});
+    at.push_back({image.add(launch.boxes), image.add(launch.sources), image.add(launch.warps),
+                  image.add(launch.tiled), image.add(launch.tiles)});
   }
   if (image.bytes().empty()) return 0;
   if (allocate(image.bytes().size(), uploaded.memory, error) != 0) return 1;
@@ -90,12 +90,12 @@ std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, cha
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
     uploaded.works.push_back(
-        {reinterpret_cast<const Job*>(base + at[i].jobs),
+        {reinterpret_cast<const BoxWork*>(base + at[i].boxes),
          reinterpret_cast<const Source*>(base + at[i].sources),
-         reinterpret_cast<const Share*>(base + at[i].shares),
-         reinterpret_cast<const Weave*>(base + at[i].weaves),
+         reinterpret_cast<const WarpWork*>(base + at[i].warps),
+         reinterpret_cast<const TiledCopy*>(base + at[i].tiled),
          reinterpret_cast<const Tile*>(base + at[i].tiles),
-         static_cast<std::uint32_t>(launch.shares.size() + launch.tiles.size())});
+         static_cast<std::uint32_t>(launch.warps.size() + launch.tiles.size())});
     uploaded.kinds.push_back(launch.kind);
   }
   return put_now(base, image.bytes().data(), image.bytes().size(), error);
@@ -106,16 +106,16 @@ std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, cha
 struct WeftCudaPlan {
   std::vector<Copy> copies;
   std::int32_t buffers = 0;
-  int device = -1;  ///< of the first run
+  int device = -1;  ///< of the first run; -1: there was none
   std::map<std::vector<int>, Uploaded> uploaded;
-  /// Addresses of many buffers, by what they hold: an older table may still be read by what is
-  /// queued.
+  /// Tables of addresses for plans with many buffers, by their contents. Older tables are kept,
+  /// because queued work may still read them.
   std::map<std::vector<char*>, DeviceMemory> tables;
 };
 
 namespace {
 
-/// Tables are kept for callers whose buffers take turns, and given up where they never come back.
+/// Most tables that are kept. Callers whose buffers alternate find theirs again.
 constexpr std::size_t kMostTables = 64;
 
 std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, Addresses& addresses,
@@ -140,8 +140,8 @@ std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, A
 cudaError_t launch_work(Launch::Kind kind, const DeviceWork& work, const Addresses& addresses,
                         cudaStream_t stream) {
   switch (kind) {
-    case Launch::Kind::kWeave:
-      return launch_weave(work, addresses, stream);
+    case Launch::Kind::kTiled:
+      return launch_tiled(work, addresses, stream);
     case Launch::Kind::kCombine:
       return launch_combine(work, addresses, stream);
     case Launch::Kind::kCopy:
@@ -161,7 +161,7 @@ std::int32_t weft_cuda_operation(const char* name) {
 }
 
 std::int32_t weft_cuda_prepare(char* error) {
-  return check(prepare_kernels(), "the kernels do not load", error);
+  return check(prepare_kernels(), "cannot load the kernels", error);
 }
 
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
@@ -181,7 +181,7 @@ std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* 
   int device = 0;
   if (check(cudaGetDevice(&device), "there is no GPU", error) != 0) return 1;
   if (plan->device >= 0 && plan->device != device) {
-    return fail(error, "the plan belongs to another GPU: make one for each");
+    return fail(error, "the plan belongs to another GPU: make one plan per GPU");
   }
   plan->device = device;
 
@@ -204,7 +204,7 @@ std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* 
   for (std::size_t i = 0; i < found->second.works.size(); ++i) {
     const cudaError_t status =
         launch_work(found->second.kinds[i], found->second.works[i], addresses, queue);
-    if (check(status, "the kernel does not start", error) != 0) return 1;
+    if (check(status, "cannot start the kernel", error) != 0) return 1;
   }
   return 0;
 }
@@ -224,7 +224,7 @@ void weft_cuda_release(void* memory) { cudaFree(memory); }
 
 std::int32_t weft_cuda_allocate_host(std::int64_t bytes, void** memory, char* error) {
   return check(cudaMallocHost(memory, static_cast<std::size_t>(bytes)),
-               "no memory of the host for the GPU", error);
+               "no pinned memory on the host", error);
 }
 
 void weft_cuda_release_host(void* memory) { cudaFreeHost(memory); }
@@ -233,20 +233,20 @@ std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes,
                              char* error) {
   return check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes),
                                cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
-               "nothing comes back from the GPU", error);
+               "cannot copy from the GPU", error);
 }
 
 std::int32_t weft_cuda_put(void* device, const void* host, std::int64_t bytes, void* stream,
                            char* error) {
   return check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes),
                                cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)),
-               "nothing gets to the GPU", error);
+               "cannot copy to the GPU", error);
 }
 
 std::int32_t weft_cuda_event_make(void** event, char* error) {
   return check(
       cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming),
-      "no event", error);
+      "cannot make an event", error);
 }
 
 std::int32_t weft_cuda_event_record(void* event, void* stream, char* error) {
@@ -265,7 +265,7 @@ void weft_cuda_event_free(void* event) { cudaEventDestroy(static_cast<cudaEvent_
 std::int32_t weft_cuda_stream_make(void** stream, char* error) {
   return check(
       cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(stream), cudaStreamNonBlocking),
-      "no stream", error);
+      "cannot make a stream", error);
 }
 
 void weft_cuda_stream_free(void* stream) { cudaStreamDestroy(static_cast<cudaStream_t>(stream)); }

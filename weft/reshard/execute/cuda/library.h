@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft-cuda.so: the kernels behind plain functions, for any language that can load a library. It
-// brings its own CUDA runtime and shares the primary context of the process with every other one,
-// so streams and memory of PyTorch, CuPy or JAX can be handed over as they are.
+// libweft-cuda.so: the kernels behind plain C functions, for any language that can load a library.
+// It contains its own CUDA runtime and uses the primary context of the process, so streams and
+// memory of PyTorch, CuPy or JAX can be passed as they are.
 //
-// Functions that can fail return 0 on success, and else write one sentence into `error`, which has
-// kErrorBytes. All work on the current device of the calling thread; a plan belongs to the device
-// of its first run, and to one stream at a time.
+// Functions that can fail return 0 on success; otherwise they write one sentence into `error`,
+// which has kErrorBytes bytes. All functions work on the current device of the calling thread. A
+// plan belongs to the device of its first run, and to one stream at a time.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::reshard::execute::cuda {
-/// Changes with every change that a caller would notice.
+/// Incremented with every change that a caller would notice.
 inline constexpr std::int32_t kAbi = 1;
 inline constexpr std::int32_t kErrorBytes = 256;
 }  // namespace weft::reshard::execute::cuda
@@ -21,30 +21,31 @@ extern "C" {
 struct WeftCudaPlan;
 
 std::int32_t weft_cuda_abi();
-/// Numbers for encoded copies, see copies.h; 0 where there is none of that name.
+/// The numbers of types and operations in encoded copies, see copies.h; 0: there is none of that
+/// name.
 std::int32_t weft_cuda_type(const char* name);
 std::int32_t weft_cuda_operation(const char* name);
 
-/// Loads the kernels now. What does so later waits for everything under way on the device, which it
-/// must not where that may be waiting for somebody else.
+/// Loads the kernels now. Loading them later would wait for everything queued on the device, which
+/// must not happen if that waits for another process.
 std::int32_t weft_cuda_prepare(char* error);
 
-/// `numbers`: encoded copies, `count` of them in all, between `buffers` buffers.
+/// `numbers`: encoded copies, `count` numbers in total. `buffers`: how many buffers they use.
 std::int32_t weft_cuda_plan_make(const std::int64_t* numbers, std::int64_t count,
                                  std::int32_t buffers, WeftCudaPlan** plan, char* error);
-/// Queues it on `stream` (a cudaStream_t), without waiting for what is queued there. Buffers that
-/// no copy names may be null.
+/// Queues the plan on `stream` (a cudaStream_t) without waiting for what is queued there. Buffers
+/// that no copy uses may be null.
 std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* stream,
                                 char* error);
 /// How many kernels a run launches.
 std::int32_t weft_cuda_plan_launches(const WeftCudaPlan* plan);
-/// Waits for the device first.
+/// Waits for the device before it frees the plan.
 void weft_cuda_plan_free(WeftCudaPlan* plan);
 
-/// What a transport needs besides: memory, and how far a stream has come.
+/// What a transport needs besides plans: memory, and the progress of a stream.
 std::int32_t weft_cuda_allocate(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release(void* memory);
-/// Of the host, for what is fetched and put: copies from and to it wait for nothing.
+/// Pinned memory of the host, so that weft_cuda_fetch() and weft_cuda_put() do not wait.
 std::int32_t weft_cuda_allocate_host(std::int64_t bytes, void** memory, char* error);
 void weft_cuda_release_host(void* memory);
 std::int32_t weft_cuda_fetch(void* host, const void* device, std::int64_t bytes, void* stream,
@@ -53,7 +54,7 @@ std::int32_t weft_cuda_put(void* device, const void* host, std::int64_t bytes, v
                            char* error);
 std::int32_t weft_cuda_event_make(void** event, char* error);
 std::int32_t weft_cuda_event_record(void* event, void* stream, char* error);
-/// `done`: whether everything queued before it was recorded is.
+/// `done`: whether everything that was queued before the event was recorded has completed.
 std::int32_t weft_cuda_event_done(void* event, std::int32_t* done, char* error);
 void weft_cuda_event_free(void* event);
 std::int32_t weft_cuda_stream_make(void** stream, char* error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library loads anywhere, also without a GPU or a driver: it then says so.
+// The library can be loaded without a GPU or a driver. Calls that need one then return an error.
 #include "weft/reshard/execute/cuda/library.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of shared libraries, found when the program runs.
+// Functions of shared libraries, looked up at run time.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace weft::reshard::execute::cuda {
 
 class Loader {
  public:
-  /// Loads it for as long as the process lives. An Error (kUnavailable) where it cannot be.
+  /// Loads the library and never unloads it. An Error (kUnavailable) if it cannot be loaded.
   static Result<Loader> open(const std::string& path);
 
   template <class F>

@@ -13,12 +13,12 @@ std::int64_t end_of(const Copy& copy) {
   return end;
 }
 
-/// A box as intervals of digits: an address is a number with the strides as places.
+/// A box as one interval per digit: an address is written as a number whose places are the strides.
 struct Digits {
   std::vector<std::int64_t> low, high;
 };
 
-/// False where a loop carries into the place above it.
+/// False if a loop carries into the next higher place.
 bool find_digits(const Copy& copy, const std::vector<std::int64_t>& strides, Digits& digits) {
   std::int64_t rest = copy.to;
   for (std::size_t i = 0; i < strides.size(); ++i) {
@@ -31,7 +31,7 @@ bool find_digits(const Copy& copy, const std::vector<std::int64_t>& strides, Dig
     digits.high.push_back(digits.low.back() + extent);
     if (i > 0 && digits.high.back() * strides[i] > strides[i - 1]) return false;
   }
-  // What is left lies within the smallest stride.
+  // The rest lies within the smallest stride.
   digits.low.push_back(rest);
   digits.high.push_back(rest + copy.element);
   return strides.empty() || digits.high.back() <= strides.back();

@@ -38,7 +38,7 @@ Copy random_box(std::mt19937& random) {
   return copy;
 }
 
-TEST(Overlap, OfBoxesOfOneArrayIsExact) {
+TEST(Overlap, IsExactForBoxesOfOneArray) {
   std::mt19937 random(1);
   int apart = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -52,7 +52,7 @@ TEST(Overlap, OfBoxesOfOneArrayIsExact) {
   EXPECT_GT(apart, 500);
 }
 
-TEST(Overlap, IsAssumedWhereStridesDoNotNest) {
+TEST(Overlap, IsAssumedIfStridesDoNotDivideEachOther) {
   const Copy a{0, 0, 0, 0, 4, Type::kF32, Operation::kSum, 0, {{4, 0, 12}}};
   const Copy b{0, 0, 0, 4, 4, Type::kF32, Operation::kSum, 0, {{4, 0, 20}}};
   EXPECT_TRUE(targets_may_overlap(a, b));

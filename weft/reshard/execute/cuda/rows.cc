@@ -12,7 +12,8 @@ int lowest_bit(std::int64_t bits) {
 Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
   std::vector<CopyLoop> loops = copy.loops;
   if (!copy.has_source()) {
-    for (CopyLoop& loop : loops) loop.from = loop.to;  // so that rows are as long as they can be
+    // A fill has no source strides: copy the target's, so that loops join into long rows.
+    for (CopyLoop& loop : loops) loop.from = loop.to;
   }
   const StridedCopy joined(std::move(loops), copy.element);
   const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;

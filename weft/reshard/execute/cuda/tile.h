@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block do with a tile of a weave, step by step. Between two steps all of
-// them wait for each other. The same on the host, where tests go through all threads in turn.
+// What the threads of a block do with a tile, step by step; they wait for each other between steps.
+// The same code runs on the host in tests, one thread after the other.
 #pragma once
 
 #include "weft/reshard/execute/cuda/tile_memory.h"
@@ -8,66 +8,66 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Bytes of a segment that is read, and of one that is written, where a tile has `rows` rows.
-WEFT_GPU std::uint32_t bytes_read(const Weave& weave, std::uint32_t rows) {
-  return (weave.packs ? weave.parts : rows) * weave.part;
+/// Bytes of a segment that is read, and of one that is written, if a tile has `rows` rows.
+WEFT_GPU std::uint32_t bytes_read(const TiledCopy& copy, std::uint32_t rows) {
+  return (copy.packs ? copy.parts : rows) * copy.part;
 }
-WEFT_GPU std::uint32_t bytes_written(const Weave& weave, std::uint32_t rows) {
-  return (weave.packs ? rows : weave.parts) * weave.part;
+WEFT_GPU std::uint32_t bytes_written(const TiledCopy& copy, std::uint32_t rows) {
+  return (copy.packs ? rows : copy.parts) * copy.part;
 }
 
-/// Where all segments lie. `array`, `messages`: where the weave begins.
-WEFT_GPU void list_segments(const Weave& weave, std::uint32_t first, std::uint32_t rows,
+/// Finds the addresses of all segments. `array`, `messages`: where the tiled copy begins.
+WEFT_GPU void list_segments(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                             std::uint64_t array, std::uint64_t messages, Worker worker,
                             TileMemory& memory) {
-  for (std::uint32_t i = worker.number; i < rows + weave.parts; i += worker.count) {
+  for (std::uint32_t i = worker.number; i < rows + copy.parts; i += worker.count) {
     const bool is_row = i < rows;
     const std::uint32_t number = is_row ? i : i - rows;
     std::uint64_t at;
     if (is_row) {
       at = array;
       std::uint32_t row = first + number;
-      for (int l = 0; l < weave.loops; ++l) {
-        const Weave::Loop& loop = weave.loop[l];
+      for (int l = 0; l < copy.loops; ++l) {
+        const TiledCopy::Loop& loop = copy.loop[l];
         const std::uint32_t next = divided(row, loop.extent);
         at += (row - next * loop.extent.divisor) * loop.stride;
         row = next;
       }
     } else {
-      at = message_at(weave, messages, number, first);
+      at = message_at(copy, messages, number, first);
     }
-    if (is_row == (weave.packs != 0)) {
+    if (is_row == (copy.packs != 0)) {
       memory.from[number] = at;
       memory.place[number] =
-          (number * weave.blocks) * TileMemory::kBlock + (at & (TileMemory::kBlock - 1));
+          (number * copy.blocks) * TileMemory::kBlock + (at & (TileMemory::kBlock - 1));
     } else {
       memory.to[number] = at;
-      const std::uint64_t end = at + bytes_written(weave, rows);
+      const std::uint64_t end = at + bytes_written(copy, rows);
       if (at % kSector != 0) fetch_sector(at);
       if (end % kSector != 0) fetch_sector(end);
     }
   }
 }
 
-/// First: all lists, and, where that needs none, fetches all blocks.
-WEFT_GPU void begin_tile(const Weave& weave, std::uint32_t first, std::uint32_t rows,
+/// Step 1: finds all addresses. With a pitch, blocks can be fetched without them, which starts now.
+WEFT_GPU void begin_tile(const TiledCopy& copy, std::uint32_t first, std::uint32_t rows,
                          std::uint64_t array, std::uint64_t messages, Worker worker,
                          TileMemory& memory) {
-  if (weave.pitch != 0) fetch_rows(weave, first, rows, messages, worker, memory);
-  list_segments(weave, first, rows, array, messages, worker, memory);
+  if (copy.pitch != 0) fetch_rows(copy, first, rows, messages, worker, memory);
+  list_segments(copy, first, rows, array, messages, worker, memory);
 }
 
-/// Second: fetches all blocks that hold a byte of the tile, unless that is done. Afterwards they
-/// have to have come.
-WEFT_GPU void fetch_tile(const Weave& weave, std::uint32_t rows, Worker worker,
+/// Step 2: fetches all blocks that contain a byte of the tile, unless step 1 did. They have to have
+/// arrived before step 3.
+WEFT_GPU void fetch_tile(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                          TileMemory& memory) {
-  if (weave.pitch != 0) return;
+  if (copy.pitch != 0) return;
   constexpr std::uint32_t kSize = TileMemory::kBlock;
-  const std::uint32_t bytes = bytes_read(weave, rows);
-  const std::uint32_t all = (weave.packs ? rows : weave.parts) * weave.blocks;
+  const std::uint32_t bytes = bytes_read(copy, rows);
+  const std::uint32_t all = (copy.packs ? rows : copy.parts) * copy.blocks;
   for (std::uint32_t i = worker.number; i < all; i += worker.count) {
-    const std::uint32_t segment = high_half(i, weave.over_blocks);
-    const std::uint32_t block = i - segment * weave.blocks;
+    const std::uint32_t segment = high_half(i, copy.over_blocks);
+    const std::uint32_t block = i - segment * copy.blocks;
     const std::uint64_t from = memory.from[segment];
     if (block * kSize < bytes + (from & (kSize - 1))) {
       fetch_block(memory.bytes + i * kSize, (from & ~std::uint64_t{kSize - 1}) + block * kSize);
@@ -75,16 +75,16 @@ WEFT_GPU void fetch_tile(const Weave& weave, std::uint32_t rows, Worker worker,
   }
 }
 
-/// Where a unit's bytes lie in the tile: those below `left` at `first`, the others at `second`, as
-/// if the unit began there as well.
+/// Where a unit's bytes lie in the tile: the first `left` bytes at `first`. The others at `second`
+/// plus their offset in the unit.
 struct Halves {
   std::uint32_t first, second;
   std::int32_t left;
 };
 
-/// Four words, of which threads begin with different ones: those of a unit lie in the same banks of
-/// the memory as those of the unit after next, so that threads would wait for each other.
-/// `word`: of a number from 0 to 3; `turn`: the number to begin with.
+/// Loads four words in an order that starts with a different word in different threads. If all
+/// threads started with word 0, units two apart would access the same banks of shared memory at the
+/// same time. `word`: loads word 0 to 3; `turn`: the word to start with.
 template <class Word>
 WEFT_GPU Words<4> in_turn(std::uint32_t turn, Word word) {
   std::uint32_t a[4], b[4];
@@ -95,7 +95,7 @@ WEFT_GPU Words<4> in_turn(std::uint32_t turn, Word word) {
   return words;
 }
 
-/// What lies on a multiple of 4 everywhere.
+/// The words of a unit if everything is a multiple of 4 bytes.
 WEFT_GPU Words<4> aligned_words(const TileMemory& memory, const Halves& halves,
                                 std::uint32_t turn) {
   return in_turn(turn, [&](std::int32_t i) {
@@ -103,7 +103,7 @@ WEFT_GPU Words<4> aligned_words(const TileMemory& memory, const Halves& halves,
   });
 }
 
-/// What lies anywhere. One word may have bytes of both halves.
+/// The words of a unit at any alignment. One word may contain bytes of both halves.
 WEFT_GPU Words<4> shifted_words(const TileMemory& memory, const Halves& halves,
                                 std::uint32_t turn) {
   const std::int32_t mixed = halves.left < 16 && (halves.left & 3) != 0 ? halves.left & ~3 : 16;
@@ -117,22 +117,22 @@ WEFT_GPU Words<4> shifted_words(const TileMemory& memory, const Halves& halves,
   });
 }
 
-/// Bytes of a unit where parts do not consist of units.
+/// Bytes of a unit if parts do not consist of whole units.
 inline constexpr std::uint32_t kShiftedUnit = 16;
 
-/// How bytes get from the tile into units: kWhole: a unit lies in one piece, and on a multiple of
-/// its size; kByWords, kByBytes: on a multiple of that.
+/// How units are loaded from the tile. kWhole: a unit is contiguous and aligned to its size.
+/// kByWords: aligned to 4 bytes. kByBytes: at any byte.
 enum class Fit { kWhole, kByWords, kByBytes };
 
-/// Third: writes all aligned units that belong to a segment as a whole.
+/// Step 3: writes all aligned units that belong to one segment as a whole.
 template <int kWords, Fit kFit>
-WEFT_GPU void write_units(const Weave& weave, std::uint32_t rows, Worker worker,
+WEFT_GPU void write_units(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                           const TileMemory& memory) {
   constexpr std::int32_t kUnit = 4 * kWords;
-  const auto bytes = static_cast<std::int32_t>(bytes_written(weave, rows));
-  const std::uint32_t all = (weave.packs ? weave.parts : rows) * weave.units;
-  const std::uint32_t units = weave.units, over_units = weave.over_units;
-  const std::uint32_t part_bytes = weave.part, over_part = weave.over_part;
+  const auto bytes = static_cast<std::int32_t>(bytes_written(copy, rows));
+  const std::uint32_t all = (copy.packs ? copy.parts : rows) * copy.units;
+  const std::uint32_t units = copy.units, over_units = copy.over_units;
+  const std::uint32_t part_bytes = copy.part, over_part = copy.over_part;
   const std::uint32_t turn = worker.number / 8 % 4;
   for (std::uint32_t i = worker.number; i < all; i += worker.count) {
     const std::uint32_t segment = high_half(i, over_units);
@@ -161,22 +161,22 @@ WEFT_GPU void write_units(const Weave& weave, std::uint32_t rows, Worker worker,
   }
 }
 
-/// Where a byte of a segment that is written lies in the tile.
-WEFT_GPU std::uint32_t place_of(const Weave& weave, const TileMemory& memory, std::uint32_t segment,
-                                std::uint32_t column) {
-  if (weave.pitch != 0) return segment * weave.pitch + column;
-  const std::uint32_t part = high_half(column, weave.over_part);
-  return memory.place[part] + segment * weave.part + column - part * weave.part;
+/// The offset in the tile of a byte of a segment that is written.
+WEFT_GPU std::uint32_t place_of(const TiledCopy& copy, const TileMemory& memory,
+                                std::uint32_t segment, std::uint32_t column) {
+  if (copy.pitch != 0) return segment * copy.pitch + column;
+  const std::uint32_t part = high_half(column, copy.over_part);
+  return memory.place[part] + segment * copy.part + column - part * copy.part;
 }
 
-/// With the third, where units do not fit: what lies before the first unit of a segment and behind
-/// the last, an element of `Element` a thread.
+/// Part of step 3 if segments do not consist of whole units: writes what lies before the first and
+/// behind the last whole unit of each segment, one `Element` per thread.
 template <class Element>
-WEFT_GPU void write_ends(const Weave& weave, std::uint32_t rows, Worker worker,
+WEFT_GPU void write_ends(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                          const TileMemory& memory) {
   constexpr std::uint32_t kUnit = kShiftedUnit, kSize = sizeof(Element), kMost = kUnit / kSize;
-  const std::uint32_t bytes = bytes_written(weave, rows);
-  const std::uint32_t all = (weave.packs ? weave.parts : rows) * 2 * kMost;
+  const std::uint32_t bytes = bytes_written(copy, rows);
+  const std::uint32_t all = (copy.packs ? copy.parts : rows) * 2 * kMost;
   for (std::uint32_t i = worker.number; i < all; i += worker.count) {
     const std::uint32_t segment = i / (2 * kMost), number = (i % kMost) * kSize;
     const std::uint64_t to = memory.to[segment];
@@ -186,39 +186,39 @@ WEFT_GPU void write_ends(const Weave& weave, std::uint32_t rows, Worker worker,
     if (number >= (at_end ? tail : head)) continue;
     const std::uint32_t column = at_end ? bytes - tail + number : number;
     *reinterpret_cast<Element*>(to + column) =
-        *reinterpret_cast<const Element*>(memory.bytes + place_of(weave, memory, segment, column));
+        *reinterpret_cast<const Element*>(memory.bytes + place_of(copy, memory, segment, column));
   }
 }
 
-/// With the third: all ends of segments that are not whole units.
-WEFT_GPU void write_all_ends(const Weave& weave, std::uint32_t rows, Worker worker,
+/// Part of step 3: writes all ends of segments that are no whole units.
+WEFT_GPU void write_all_ends(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                              const TileMemory& memory) {
-  const bool by_rows = weave.pitch != 0;
-  if (weave.aligned == 8 && by_rows) {
-    write_ends<std::uint64_t>(weave, rows, worker, memory);
-  } else if (weave.aligned == 4) {
-    write_ends<std::uint32_t>(weave, rows, worker, memory);
-  } else if (weave.aligned < 4 && by_rows) {
-    write_ends_of_rows(weave, rows, worker, memory);
-  } else if (weave.aligned < 4) {
-    write_ends<unsigned char>(weave, rows, worker, memory);
+  const bool by_rows = copy.pitch != 0;
+  if (copy.aligned == 8 && by_rows) {
+    write_ends<std::uint64_t>(copy, rows, worker, memory);
+  } else if (copy.aligned == 4) {
+    write_ends<std::uint32_t>(copy, rows, worker, memory);
+  } else if (copy.aligned < 4 && by_rows) {
+    write_ends_of_rows(copy, rows, worker, memory);
+  } else if (copy.aligned < 4) {
+    write_ends<unsigned char>(copy, rows, worker, memory);
   }
 }
 
-/// The third step of any weave.
-WEFT_GPU void write_tile(const Weave& weave, std::uint32_t rows, Worker worker,
+/// Step 3 for any tiled copy.
+WEFT_GPU void write_tile(const TiledCopy& copy, std::uint32_t rows, Worker worker,
                          const TileMemory& memory) {
-  write_all_ends(weave, rows, worker, memory);
-  if (weave.pitch != 0) {
-    write_rows(weave, rows, worker, memory);
-  } else if (weave.aligned == 16) {
-    write_units<4, Fit::kWhole>(weave, rows, worker, memory);
-  } else if (weave.aligned == 8) {
-    write_units<2, Fit::kWhole>(weave, rows, worker, memory);
-  } else if (weave.aligned == 4) {
-    write_units<4, Fit::kByWords>(weave, rows, worker, memory);
+  write_all_ends(copy, rows, worker, memory);
+  if (copy.pitch != 0) {
+    write_rows(copy, rows, worker, memory);
+  } else if (copy.aligned == 16) {
+    write_units<4, Fit::kWhole>(copy, rows, worker, memory);
+  } else if (copy.aligned == 8) {
+    write_units<2, Fit::kWhole>(copy, rows, worker, memory);
+  } else if (copy.aligned == 4) {
+    write_units<4, Fit::kByWords>(copy, rows, worker, memory);
   } else {
-    write_units<4, Fit::kByBytes>(weave, rows, worker, memory);
+    write_units<4, Fit::kByBytes>(copy, rows, worker, memory);
   }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block know of a tile of a weave, and the few instructions that differ
-// between the GPU and the host, where tests go through all threads in turn.
+// The shared memory of a block of threads for one tile, and the few instructions that differ
+// between the GPU and the host.
 #pragma once
 
 #include <cstdint>
 
-#include "weft/reshard/execute/cuda/job.h"
+#include "weft/reshard/execute/cuda/work_list.h"
 
 #if defined(__CUDACC__)
 #define WEFT_GPU __host__ __device__ inline
@@ -15,20 +15,21 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// Of a block. Segments are what lies in one piece: rows and parts of messages, the ones read and
-/// the others written.
+/// A segment is a contiguous piece of memory: a row of the array, or the tile's part of a message.
+/// One kind is read and the other one is written.
 struct TileMemory {
   static constexpr std::uint32_t kBlock = 16;
-  /// Segments begin with a block, at the place of it that they have in memory.
-  static constexpr std::uint32_t kBytes = Weave::kTileBytes + (2 * Weave::kSegments + 1) * kBlock;
+  /// Each segment starts a new block, at the same offset in the block that it has in memory.
+  static constexpr std::uint32_t kBytes =
+      TiledCopy::kTileBytes + (2 * TiledCopy::kSegments + 1) * kBlock;
 
-  std::uint64_t from[Weave::kSegments];
-  std::uint64_t to[Weave::kSegments];
-  std::uint32_t place[Weave::kSegments];  ///< in `bytes`, of what `from` tells
+  std::uint64_t from[TiledCopy::kSegments];
+  std::uint64_t to[TiledCopy::kSegments];
+  std::uint32_t place[TiledCopy::kSegments];  ///< offset in `bytes` of each segment that is read
   alignas(kBlock) unsigned char bytes[kBytes];
 };
 
-/// Which thread, of how many.
+/// One of `count` threads.
 struct Worker {
   std::uint32_t number = 0;
   std::uint32_t count = 1;
@@ -51,7 +52,7 @@ WEFT_GPU std::uint32_t divided(std::uint32_t number, const Divisor& by) {
 #endif
 }
 
-/// 4 bytes from any place, in two neighbouring words.
+/// 4 bytes that start `bits` bits into two adjacent words.
 WEFT_GPU std::uint32_t word_between(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   return __funnelshift_r(low, high, bits);
@@ -60,7 +61,7 @@ WEFT_GPU std::uint32_t word_between(std::uint32_t low, std::uint32_t high, std::
 #endif
 }
 
-/// 16 aligned bytes, which the thread need not wait for.
+/// Starts to copy 16 aligned bytes into the tile, without waiting for them.
 WEFT_GPU void fetch_block(unsigned char* place, std::uint64_t from) {
 #if defined(__CUDA_ARCH__)
   const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(place));
@@ -70,9 +71,9 @@ WEFT_GPU void fetch_block(unsigned char* place, std::uint64_t from) {
 #endif
 }
 
-/// What the cache of the GPU writes to memory at a time. Of one that is written in parts it has to
-/// know the rest: asked for early, that comes with everything else that is read, instead of
-/// between writes.
+/// The unit in which the GPU's cache writes to memory. To write a part of a sector, the cache first
+/// has to read the rest of it. Prefetching such sectors lets these reads run together with all
+/// others instead of between the writes.
 inline constexpr std::uint64_t kSector = 32;
 WEFT_GPU void fetch_sector(std::uint64_t at) {
 #if defined(__CUDA_ARCH__)
@@ -82,10 +83,10 @@ WEFT_GPU void fetch_sector(std::uint64_t at) {
 #endif
 }
 
-/// Where the part of a row lies in the message of a number.
-WEFT_GPU std::uint64_t message_at(const Weave& weave, std::uint64_t messages, std::uint32_t number,
-                                  std::uint32_t row) {
-  return messages + number * weave.parts_step + std::uint64_t{row} * weave.part;
+/// The address of a row's part in the message of that number.
+WEFT_GPU std::uint64_t message_at(const TiledCopy& copy, std::uint64_t messages,
+                                  std::uint32_t number, std::uint32_t row) {
+  return messages + number * copy.parts_step + std::uint64_t{row} * copy.part;
 }
 
 template <int kWords>
@@ -96,13 +97,13 @@ struct alignas(4 * kWords) Words {
 WEFT_GPU std::uint32_t word_at(const TileMemory& memory, std::uint32_t place) {
   return *reinterpret_cast<const std::uint32_t*>(memory.bytes + place);
 }
-/// At any byte.
+/// A word at any byte.
 WEFT_GPU std::uint32_t word_around(const TileMemory& memory, std::uint32_t place) {
   const std::uint32_t low = place & ~3u;
   return word_between(word_at(memory, low), word_at(memory, low + 4), (place & 3) * 8);
 }
 
-/// 16 bytes from any place, in two neighbouring blocks.
+/// 16 bytes that start `shift` bytes into two adjacent blocks.
 WEFT_GPU Words<4> shifted(const Words<4>& first, const Words<4>& second, std::uint32_t shift) {
   const std::uint32_t *a = first.word, *b = second.word;
   const bool by8 = (shift & 8) != 0, by4 = (shift & 4) != 0;

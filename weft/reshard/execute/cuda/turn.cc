@@ -12,8 +12,8 @@
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// Messages begin at multiples of this in staging, so that no two share a line of the cache; or,
-/// where staging is limited, of less.
+/// In staging, messages begin at multiples of this, so that no two of them share a cache line. If
+/// the budget is small, less has to do.
 Bytes alignment_of(const Message& message, Bytes budget) {
   if (budget == 0) return 256;
   if (budget >= 64) return 16;
@@ -37,9 +37,9 @@ class Batcher {
       key = {};
     }
     Batch& batch = batches_[key];
-    Wired wired{message.peer, message.regions.front().buffer, message.regions.front().offset,
-                message.bytes};
-    if (message.add || !side_by_side(message)) {
+    MessageSpan wired{message.peer, message.regions.front().buffer, message.regions.front().offset,
+                      message.bytes};
+    if (message.add || !is_contiguous(message)) {
       wired.buffer = static_cast<std::int32_t>(program_.buffers.size());
       const Bytes line = alignment_of(message, program_.message_budget);
       wired.offset = (batch.staging + line - 1) / line * line;
@@ -69,7 +69,8 @@ class Batcher {
     auto operator<=>(const Key&) const = default;
   };
 
-  void stage(const Message& message, bool send, const Wired& wired, std::vector<Copy>& copies) {
+  void stage(const Message& message, bool send, const MessageSpan& wired,
+             std::vector<Copy>& copies) {
     Bytes at = wired.offset;
     for (const Region& region : message.regions) {
       const Region side = packed(region, wired.buffer, at);
@@ -119,7 +120,7 @@ Copy copy_of(const Region& from, const Region& to) {
   return copy;
 }
 
-bool side_by_side(const Message& message) {
+bool is_contiguous(const Message& message) {
   if (message.regions.empty()) return false;
   Bytes end = message.regions.front().offset;
   for (const Region& region : message.regions) {
@@ -132,7 +133,7 @@ bool side_by_side(const Message& message) {
 
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices) {
   Batcher batcher(program, devices);
-  // Between two devices messages are told apart by their order alone: those that replace, then
+  // Between two devices, messages are matched by their order alone: first those that replace, then
   // those that add.
   for (const bool add : {false, true}) {
     for (const Message& message : turn.sends) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A turn of a program as work for a GPU: what is copied before its messages, where each message
-// lies in memory, and what is copied and added after them.
+// A turn of a program as work for a GPU: copies before its messages, where each message lies in
+// memory, and copies after them.
 #pragma once
 
 #include <vector>
@@ -10,38 +10,39 @@
 
 namespace weft::reshard::execute::cuda {
 
-/// The bytes of one message, side by side.
-struct Wired {
+/// The contiguous bytes of one message.
+struct MessageSpan {
   Device peer = 0;
-  std::int32_t buffer = 0;  ///< of the program, or behind them the staging of messages
+  std::int32_t buffer = 0;  ///< of the program; one more: the staging of messages
   Bytes offset = 0;
   Bytes bytes = 0;
 };
 
-/// Messages that are under way together.
+/// Messages that are in flight together.
 struct Batch {
   std::vector<Copy> before, after;
-  /// What goes to one peer, or comes from it, is in the same order on both ends.
-  std::vector<Wired> sends, receives;
-  Bytes staging = 0;  ///< of messages that do not lie side by side, or are added
+  /// What goes to one peer, or comes from it, has the same order on both ends.
+  std::vector<MessageSpan> sends, receives;
+  Bytes staging = 0;  ///< for messages that are not contiguous, or that add
 };
 
-/// All of the turn in one batch; or, where the program has a budget, a message a direction in each,
-/// the same ones on both ends. Messages that add come last. What lies side by side is sent and
-/// received where it is. Buffer program.buffers.size() is the staging of messages.
-/// The reductions must be ones that GPUs know, see check_reductions().
+/// All messages of the turn in one batch; or, if the program has a budget, at most one message per
+/// direction in each batch, with matching batches on both ends. Messages that add come last.
+/// Contiguous messages are sent and received in their buffers. Buffer program.buffers.size() is the
+/// staging of messages. GPUs must know the reductions, see check_reductions().
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices);
 
-/// Between two regions of the same size.
+/// The copy between two regions of the same size.
 Copy copy_of(const Region& from, const Region& to);
 
-/// Whether the regions follow each other without gaps: such a message needs no staging.
-bool side_by_side(const Message& message);
+/// Whether the regions follow each other without gaps, so that the message needs no staging.
+bool is_contiguous(const Message& message);
 
-/// An Error (kUsage) where an array that is added up has a type or a reduction that GPUs cannot.
+/// An Error (kUsage) if an array that is reduced has a type or a reduction that GPUs cannot handle.
 Status check_reductions(const Program& program);
 
-/// The neutral element in all regions that need it, and averages divided.
+/// Copies that fill in neutral elements before the first round, and that divide averages at the
+/// end.
 Result<std::vector<Copy>> neutral_copies(const Program& program);
 std::vector<Copy> scale_copies(const Program& program);
 

@@ -6,52 +6,52 @@
 #include <cstring>
 
 #include "weft/reshard/execute/cuda/overlap.h"
-#include "weft/reshard/execute/cuda/weave.h"
+#include "weft/reshard/execute/cuda/tiled_copy.h"
 
 namespace weft::reshard::execute::cuda {
 namespace {
 
-/// So that numbers of slots, and distances, fit into what kernels count with.
+/// Limits, so that numbers of slots and distances fit into the 32-bit numbers of the kernels.
 constexpr std::int64_t kMaxSlots = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxSpan = std::int64_t{1} << 31;
-/// Below that, rows have too few aligned blocks to be worth their shifts.
+/// Shorter rows have too few aligned blocks for shifted access to be worth it.
 constexpr std::int64_t kShortRun = 32;
 
 Divisor divisor_of(std::int64_t number) { return make_divisor(static_cast<std::uint32_t>(number)); }
 
-/// How a job of such rows goes about it, without places and numbers.
-Job kind_of(const Rows& rows, bool combines) {
-  Job job;
+/// A box with the access that suits such rows; addresses and numbers are still to be set.
+BoxWork kind_of(const Rows& rows, bool combines) {
+  BoxWork box;
   const bool aligned = rows.alignment == kBlock;
   if (combines || (!aligned && rows.run >= kShortRun)) {
-    job.way = Way::kShifted;
+    box.access = Access::kShifted;
   } else {
-    job.width = static_cast<std::uint8_t>(rows.alignment);
+    box.width = static_cast<std::uint8_t>(rows.alignment);
   }
-  return job;
+  return box;
 }
 
-std::int64_t slots_of_row(const Job& job, const Rows& rows) {
-  if (job.way == Way::kUnits) return rows.run / job.width;
-  const std::int64_t block = job.width;
+std::int64_t slots_of_row(const BoxWork& box, const Rows& rows) {
+  if (box.access == Access::kUnits) return rows.run / box.width;
+  const std::int64_t block = box.width;
   const std::int64_t before = rows.steady ? rows.to % block : block - 1;
   return (before + rows.run + block - 1) / block;
 }
 
-/// An element to fill with is repeated up to 16 bytes.
-void set_constant(const Copy& copy, Job& job) {
+/// Sets the element to fill with, repeated up to 16 bytes, or the numbers to scale with.
+void set_constant(const Copy& copy, BoxWork& box) {
   const std::int64_t numbers[2] = {copy.from, copy.more};
   if (copy.operation == Operation::kScale) {
-    std::memcpy(job.constant, numbers, sizeof numbers);
+    std::memcpy(box.constant, numbers, sizeof numbers);
     return;
   }
   for (std::int64_t at = 0; at < kBlock; at += copy.element) {
-    std::memcpy(reinterpret_cast<char*>(job.constant) + at, numbers,
+    std::memcpy(reinterpret_cast<char*>(box.constant) + at, numbers,
                 static_cast<std::size_t>(copy.element));
   }
 }
 
-/// How far the last byte lies behind the first, where it is further.
+/// The distance from the first to the last byte, on the side where it is longer.
 std::int64_t span_of(const Rows& rows) {
   std::int64_t from = rows.run, to = rows.run;
   for (const CopyLoop& loop : rows.loops) {
@@ -61,12 +61,13 @@ std::int64_t span_of(const Rows& rows) {
   return std::max(from, to);
 }
 
-/// Jobs have a limited number of loops and slots: what has more becomes several.
+/// Adds boxes for the rows. A box has a limited number of loops and slots, so larger ones are
+/// split.
 void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::uint32_t sources,
               Launch& launch) {
   if (rows.run == 0) return;
-  Job job = kind_of(rows, combines);
-  const std::int64_t in_row = slots_of_row(job, rows);
+  BoxWork box = kind_of(rows, combines);
+  const std::int64_t in_row = slots_of_row(box, rows);
   std::int64_t slots = in_row;
   for (const CopyLoop& loop : rows.loops) slots *= loop.extent;
   const auto part = [&](std::int64_t at, std::int64_t extent) {
@@ -77,7 +78,7 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
     if (extent == 1) less.loops.erase(less.loops.begin());
     add_jobs(less, combines, first_source, sources, launch);
   };
-  if (rows.loops.size() > static_cast<std::size_t>(Job::kLoops)) {
+  if (rows.loops.size() > static_cast<std::size_t>(BoxWork::kLoops)) {
     for (std::int64_t i = 0; i < rows.loops.front().extent; ++i) part(i, 1);
     return;
   }
@@ -89,7 +90,7 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
     return;
   }
   if (large) {
-    // One row, as rows of half its length and what is left.
+    // A single row: split it into two rows of about half its length.
     Rows first = rows, second = rows;
     first.run = rows.run / 2 / kBlock * kBlock;
     second.run = rows.run - first.run;
@@ -99,56 +100,57 @@ void add_jobs(const Rows& rows, bool combines, std::uint32_t first_source, std::
     add_jobs(second, combines, first_source, sources, launch);
     return;
   }
-  // Addends lie each in a place of their own, to which this is added.
-  job.from = sources > 0 ? rows.from - rows.copy->from : rows.from;
-  job.to = rows.to;
-  job.from_buffer = rows.copy->from_buffer;
-  job.to_buffer = rows.copy->to_buffer;
-  job.slots = static_cast<std::uint32_t>(slots);
-  job.run = static_cast<std::uint32_t>(rows.run);
-  job.slots_of_row = divisor_of(in_row);
-  job.loops = static_cast<std::uint8_t>(rows.loops.size());
+  // Each addend has an offset of its own, to which the offset within the box is added.
+  box.from = sources > 0 ? rows.from - rows.copy->from : rows.from;
+  box.to = rows.to;
+  box.from_buffer = rows.copy->from_buffer;
+  box.to_buffer = rows.copy->to_buffer;
+  box.slots = static_cast<std::uint32_t>(slots);
+  box.run = static_cast<std::uint32_t>(rows.run);
+  box.slots_of_row = divisor_of(in_row);
+  box.loops = static_cast<std::uint8_t>(rows.loops.size());
   for (std::size_t i = 0; i < rows.loops.size(); ++i) {
     const CopyLoop& loop = rows.loops[rows.loops.size() - 1 - i];
-    job.loop[i] = {divisor_of(loop.extent), static_cast<std::uint32_t>(loop.from),
+    box.loop[i] = {divisor_of(loop.extent), static_cast<std::uint32_t>(loop.from),
                    static_cast<std::uint32_t>(loop.to)};
   }
-  job.type = static_cast<std::uint8_t>(rows.copy->type);
-  job.operation = static_cast<std::uint8_t>(rows.copy->operation);
-  job.first_source = first_source;
-  job.sources = sources;
-  if (!rows.copy->has_source()) set_constant(*rows.copy, job);
-  launch.jobs.push_back(job);
+  box.type = static_cast<std::uint8_t>(rows.copy->type);
+  box.operation = static_cast<std::uint8_t>(rows.copy->operation);
+  box.first_source = first_source;
+  box.sources = sources;
+  if (!rows.copy->has_source()) set_constant(*rows.copy, box);
+  launch.boxes.push_back(box);
 }
 
-/// All boxes advance together: what lies side by side in an array is read, or written, at about the
-/// same time, whichever messages it belongs to, so that what shares a line of the cache meets
-/// there. `count`, `step`: how much each has to do, and how much of it at a time.
-template <class Share, class Boxes, class Count, class Step>
-std::vector<Share> share_out(const Boxes& boxes, Count count, Step step) {
-  struct Place {
-    double progress;
-    Share share;
+/// Divides the boxes into pieces and orders them so that all boxes advance at the same rate. So
+/// pieces that are adjacent in an array are copied at about the same time, whatever messages they
+/// belong to, and share cache lines. `count`: how much work a box has. `step`: how much of it a
+/// piece has.
+template <class Piece, class Boxes, class Count, class Step>
+std::vector<Piece> interleave_work(const Boxes& boxes, Count count, Step step) {
+  struct Progress {
+    double done;
+    Piece piece;
   };
-  std::vector<Place> places;
+  std::vector<Progress> order;
   for (std::uint32_t number = 0; number < boxes.size(); ++number) {
     const std::uint32_t all = count(boxes[number]);
     for (std::uint32_t at = 0; at < all; at += step(boxes[number])) {
-      places.push_back({static_cast<double>(at) / all, {number, at}});
+      order.push_back({static_cast<double>(at) / all, {number, at}});
     }
   }
-  std::stable_sort(places.begin(), places.end(),
-                   [](const Place& a, const Place& b) { return a.progress < b.progress; });
-  std::vector<Share> shares;
-  for (const Place& place : places) shares.push_back(place.share);
-  return shares;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Progress& a, const Progress& b) { return a.done < b.done; });
+  std::vector<Piece> pieces;
+  for (const Progress& item : order) pieces.push_back(item.piece);
+  return pieces;
 }
 
-/// Copies that combine into the same box, and when.
+/// Copies that combine into the same box. `pass`: the number of the launch that runs them.
 struct Sum {
   const Copy* first = nullptr;
   std::vector<const Copy*> all;
-  std::size_t wave = 0;
+  std::size_t pass = 0;
 };
 
 bool same_box(const Copy& a, const Copy& b) {
@@ -160,34 +162,34 @@ std::vector<Sum> find_sums(const std::vector<Copy>& copies) {
   std::vector<Sum> sums;
   for (const Copy& copy : copies) {
     if (copy.operation == Operation::kCopy || !copy.has_source()) continue;
-    std::size_t wave = 0;
+    std::size_t pass = 0;
     Sum* same = nullptr;
     for (Sum& sum : sums) {
       if (same_box(*sum.first, copy)) {
         same = &sum;
       } else if (targets_may_overlap(*sum.first, copy)) {
-        wave = std::max(wave, sum.wave + 1);
-        // What came later than the equal box keeps its place before this one.
+        pass = std::max(pass, sum.pass + 1);
+        // The copy must not run before `sum`, which came after the equal box.
         same = nullptr;
       }
     }
-    if (same != nullptr && same->wave >= wave) {
+    if (same != nullptr && same->pass >= pass) {
       same->all.push_back(&copy);
     } else {
-      sums.push_back({&copy, {&copy}, same == nullptr ? wave : std::max(wave, same->wave + 1)});
+      sums.push_back({&copy, {&copy}, same == nullptr ? pass : std::max(pass, same->pass + 1)});
     }
   }
   return sums;
 }
 
 void keep(Launch launch, std::vector<Launch>& launches) {
-  if (launch.jobs.empty() && launch.weaves.empty()) return;
-  launch.shares = share_out<Share>(
-      launch.jobs, [](const Job& job) { return job.slots; },
-      [](const Job&) { return kSlotsOfShare; });
-  launch.tiles = share_out<Tile>(
-      launch.weaves, [](const Weave& weave) { return weave.rows; },
-      [](const Weave& weave) { return weave.rows_of_tile; });
+  if (launch.boxes.empty() && launch.tiled.empty()) return;
+  launch.warps = interleave_work<WarpWork>(
+      launch.boxes, [](const BoxWork& box) { return box.slots; },
+      [](const BoxWork&) { return kSlotsOfWarp; });
+  launch.tiles = interleave_work<Tile>(
+      launch.tiled, [](const TiledCopy& copy) { return copy.rows; },
+      [](const TiledCopy& copy) { return copy.rows_of_tile; });
   launches.push_back(std::move(launch));
 }
 
@@ -202,7 +204,7 @@ Divisor make_divisor(std::uint32_t divisor) {
 
 std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector<int>& alignment) {
   std::vector<Launch> launches;
-  Launch fills{Launch::Kind::kCombine}, replaces, weaves{Launch::Kind::kWeave},
+  Launch fills{Launch::Kind::kCombine}, replaces, tiled{Launch::Kind::kTiled},
       scales{Launch::Kind::kCombine};
   std::vector<Rows> boxes;
   for (const Copy& copy : copies) {
@@ -213,19 +215,19 @@ std::vector<Launch> make_work(const std::vector<Copy>& copies, const std::vector
       add_jobs(rows_of(copy, alignment), true, 0, 0, plain ? fills : scales);
     }
   }
-  weaves.weaves = take_weaves(boxes);
+  tiled.tiled = take_tiled_copies(boxes);
   for (const Rows& rows : boxes) add_jobs(rows, false, 0, 0, replaces);
   keep(std::move(fills), launches);
-  keep(std::move(weaves), launches);
+  keep(std::move(tiled), launches);
   keep(std::move(replaces), launches);
 
   const std::vector<Sum> sums = find_sums(copies);
-  std::size_t waves = 0;
-  for (const Sum& sum : sums) waves = std::max(waves, sum.wave + 1);
-  for (std::size_t wave = 0; wave < waves; ++wave) {
+  std::size_t passes = 0;
+  for (const Sum& sum : sums) passes = std::max(passes, sum.pass + 1);
+  for (std::size_t pass = 0; pass < passes; ++pass) {
     Launch adds{Launch::Kind::kCombine};
     for (const Sum& sum : sums) {
-      if (sum.wave != wave) continue;
+      if (sum.pass != pass) continue;
       const auto first = static_cast<std::uint32_t>(adds.sources.size());
       for (const Copy* copy : sum.all) adds.sources.push_back({copy->from, copy->from_buffer, 0});
       add_jobs(rows_of(*sum.first, alignment), true, first,

@@ -31,7 +31,7 @@ struct RandomCopies {
   std::int64_t from = 0, to = 0;  ///< bytes of the buffers
 };
 
-/// Boxes of random arrays into boxes of others, none over another.
+/// Copies between boxes of random arrays; their targets do not overlap.
 RandomCopies random_copies(std::mt19937& random) {
   RandomCopies made;
   const std::int64_t element = std::int64_t{1} << random() % 5;
@@ -71,42 +71,42 @@ TEST(Work, CopiesEveryByteOnceWhateverTheAlignment) {
     ASSERT_LE(launches.size(), 2u);
     const std::size_t address = aligned ? 0 : element * (random() % 16);
     for (const Launch& launch : launches) {
-      for (const int times : run_shares(launch, from, to, address)) ASSERT_LE(times, 1);
+      for (const int times : run_warps(launch, from, to, address)) ASSERT_LE(times, 1);
     }
     ASSERT_EQ(run_copies(launches, from, to, address), expected) << "case " << i;
   }
 }
 
-TEST(Work, LongRowsOfWholeBlocksAreCopiedBySixteenBytes) {
+TEST(Work, LongRowsOfWholeBlocksAreCopied16BytesAtATime) {
   const Copy copy{0, 1, 0, 64, 4, Type::kBytes, Operation::kCopy, 0, {{1000, 512, 64}, {16, 4, 4}}};
   const std::vector<Launch> launches = make_work({copy}, {16, 16});
   ASSERT_EQ(launches.size(), 1u);
-  ASSERT_EQ(launches[0].jobs.size(), 1u);
-  const Job& job = launches[0].jobs[0];
-  EXPECT_EQ(job.way, Way::kUnits);
-  EXPECT_EQ(job.width, 16);
-  EXPECT_EQ(job.loops, 1);
-  EXPECT_EQ(job.slots, 4000u);
-  EXPECT_EQ(launches[0].shares.size(), 16u);
-  // With an address that is aligned for floats alone, blocks have to be shifted.
+  ASSERT_EQ(launches[0].boxes.size(), 1u);
+  const BoxWork& box = launches[0].boxes[0];
+  EXPECT_EQ(box.access, Access::kUnits);
+  EXPECT_EQ(box.width, 16);
+  EXPECT_EQ(box.loops, 1);
+  EXPECT_EQ(box.slots, 4000u);
+  EXPECT_EQ(launches[0].warps.size(), 16u);
+  // If an address is aligned to 4 bytes only, blocks have to be shifted.
   const Copy apart{0, 1, 0, 64, 4, Type::kBytes, Operation::kCopy, 0, {{9, 512, 128}, {16, 4, 4}}};
-  EXPECT_EQ(make_work({apart}, {4, 16})[0].jobs[0].way, Way::kShifted);
+  EXPECT_EQ(make_work({apart}, {4, 16})[0].boxes[0].access, Access::kShifted);
 }
 
-TEST(Work, BoxesAdvanceTogether) {
+TEST(Work, BoxesAdvanceAtTheSameRate) {
   const Copy copy{0, 1, 0, 0, 4, Type::kBytes, Operation::kCopy, 0, {{1024, 512, 64}, {16, 4, 4}}};
   Copy other = copy;
   other.from = 64;
   other.to = 1 << 16;
   const Launch launch = make_work({copy, other}, {16, 16})[0];
-  ASSERT_EQ(launch.shares.size(), 32u);
-  for (std::size_t i = 0; i < launch.shares.size(); ++i) {
-    EXPECT_EQ(launch.shares[i].job, i % 2);
-    EXPECT_EQ(launch.shares[i].first, i / 2 * kSlotsOfShare);
+  ASSERT_EQ(launch.warps.size(), 32u);
+  for (std::size_t i = 0; i < launch.warps.size(); ++i) {
+    EXPECT_EQ(launch.warps[i].box, i % 2);
+    EXPECT_EQ(launch.warps[i].first, i / 2 * kSlotsOfWarp);
   }
 }
 
-TEST(Work, BoxesTooLargeForNumbersOf32BitsAreDivided) {
+TEST(Work, BoxesTooLargeFor32BitNumbersAreDivided) {
   const std::int64_t gigabyte = std::int64_t{1} << 30;
   const Copy copy{0,
                   1,
@@ -119,14 +119,14 @@ TEST(Work, BoxesTooLargeForNumbersOf32BitsAreDivided) {
                   {{5, 9 * gigabyte, 4 * gigabyte}, {2 * gigabyte, 2, 2}}};
   const std::vector<Launch> launches = make_work({copy}, {16, 16});
   std::int64_t bytes = 0;
-  for (const Job& job : launches[0].jobs) {
-    EXPECT_LE(job.slots, 1u << 30);
-    std::int64_t span = job.run;
-    for (int i = 0; i < job.loops; ++i) {
-      span += std::int64_t{job.loop[i].extent.divisor - 1} * job.loop[i].from;
+  for (const BoxWork& box : launches[0].boxes) {
+    EXPECT_LE(box.slots, 1u << 30);
+    std::int64_t span = box.run;
+    for (int i = 0; i < box.loops; ++i) {
+      span += std::int64_t{box.loop[i].extent.divisor - 1} * box.loop[i].from;
     }
     EXPECT_LT(span, std::int64_t{1} << 32);
-    bytes += std::int64_t{job.slots} * job.width;
+    bytes += std::int64_t{box.slots} * box.width;
   }
   EXPECT_EQ(bytes, 20 * gigabyte);
 }
@@ -142,15 +142,15 @@ TEST(Work, AddendsOfOneBoxAreOneJobAndOverlapsWait) {
   const std::vector<Launch> launches = make_work({first, beside, second, over}, {16, 16, 16});
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(launches[0].kind, Launch::Kind::kCombine);
-  ASSERT_EQ(launches[0].jobs.size(), 2u);
-  EXPECT_EQ(launches[0].jobs[0].sources, 2u);
+  ASSERT_EQ(launches[0].boxes.size(), 2u);
+  EXPECT_EQ(launches[0].boxes[0].sources, 2u);
   EXPECT_EQ(launches[0].sources[0].buffer, 1);
   EXPECT_EQ(launches[0].sources[1].buffer, 2);
-  EXPECT_EQ(launches[0].jobs[1].sources, 1u);
-  ASSERT_EQ(launches[1].jobs.size(), 1u);
-  EXPECT_EQ(launches[1].jobs[0].to, 32);
+  EXPECT_EQ(launches[0].boxes[1].sources, 1u);
+  ASSERT_EQ(launches[1].boxes.size(), 1u);
+  EXPECT_EQ(launches[1].boxes[0].to, 32);
 
-  // What comes after the overlapping one must not be added before it.
+  // A copy after the overlapping one must not be added before it.
   const std::vector<Launch> ordered = make_work({first, over, second}, {16, 16, 16});
   ASSERT_EQ(ordered.size(), 3u);
   EXPECT_EQ(ordered[2].sources[0].buffer, 2);
@@ -165,12 +165,12 @@ TEST(Work, FillsComeFirstAndScalesLast) {
   const std::vector<Launch> launches = make_work({scale, add, copy, fill}, {16, 16});
   ASSERT_EQ(launches.size(), 4u);
   std::uint32_t pattern[4];
-  std::memcpy(pattern, launches[0].jobs[0].constant, sizeof pattern);
+  std::memcpy(pattern, launches[0].boxes[0].constant, sizeof pattern);
   for (const std::uint32_t word : pattern) EXPECT_EQ(word, one);
-  EXPECT_EQ(launches[0].jobs[0].loops, 0) << "a row that is filled is one run";
+  EXPECT_EQ(launches[0].boxes[0].loops, 0) << "a row that is filled is one run";
   EXPECT_EQ(launches[1].kind, Launch::Kind::kCopy);
-  EXPECT_EQ(launches[2].jobs[0].sources, 1u);
-  EXPECT_EQ(launches[3].jobs[0].constant[1], 8);
+  EXPECT_EQ(launches[2].boxes[0].sources, 1u);
+  EXPECT_EQ(launches[3].boxes[0].constant[1], 8);
 }
 
 TEST(Work, NothingToDoIsNoLaunch) {

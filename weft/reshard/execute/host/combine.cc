@@ -10,11 +10,12 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Signed sums and products wrap around like unsigned ones, where C++ would leave them undefined.
+/// Integers wrap around. Signed ones are computed as unsigned, since C++ leaves their overflow
+/// undefined.
 template <class T, class Work>
 T wrapped(T a, T b, const Work& work) {
   if constexpr (std::is_integral_v<T>) {
-    // Small ones would become int.
+    // Types narrower than int would be promoted to int, whose overflow is undefined again.
     using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
     return static_cast<T>(work(static_cast<Wide>(a), static_cast<Wide>(b)));
   } else {
@@ -27,31 +28,31 @@ struct Sum {
   static T of(T a, T b) {
     return wrapped(a, b, [](auto x, auto y) { return x + y; });
   }
-  static Truth of(Truth a, Truth b) { return {static_cast<std::uint8_t>((a.byte | b.byte) != 0)}; }
+  static Bool8 of(Bool8 a, Bool8 b) { return {static_cast<std::uint8_t>((a.byte | b.byte) != 0)}; }
 };
 struct Product {
   template <class T>
   static T of(T a, T b) {
     return wrapped(a, b, [](auto x, auto y) { return x * y; });
   }
-  static Truth of(Truth a, Truth b) {
+  static Bool8 of(Bool8 a, Bool8 b) {
     return {static_cast<std::uint8_t>(a.byte != 0 && b.byte != 0)};
   }
 };
-/// What is not a number stays so.
+/// A NaN on either side gives a NaN.
 struct Least {
   template <class T>
   static T of(T a, T b) {
     return (b < a || b != b) ? b : a;
   }
-  static Truth of(Truth a, Truth b) { return Product::of(a, b); }
+  static Bool8 of(Bool8 a, Bool8 b) { return Product::of(a, b); }
 };
 struct Most {
   template <class T>
   static T of(T a, T b) {
     return (b > a || b != b) ? b : a;
   }
-  static Truth of(Truth a, Truth b) { return Sum::of(a, b); }
+  static Bool8 of(Bool8 a, Bool8 b) { return Sum::of(a, b); }
 };
 
 template <class T, class Op>
@@ -80,7 +81,7 @@ void rows_of(const std::byte* from, std::int64_t from_step, std::byte* to, std::
 
 template <class T>
 T number(double value) {
-  if constexpr (std::is_same_v<T, Truth>) {
+  if constexpr (std::is_same_v<T, Bool8>) {
     return {static_cast<std::uint8_t>(value != 0)};
   } else if constexpr (is_half<T> || std::is_same_v<T, std::complex<float>>) {
     return T(static_cast<float>(value));
@@ -89,12 +90,12 @@ T number(double value) {
   }
 }
 
-/// The largest or smallest value of a type.
+/// The largest or smallest value of a type, infinity for floats.
 template <class T>
 T extreme(bool largest) {
   if constexpr (std::is_integral_v<T>) {
     return largest ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
-  } else if constexpr (std::is_same_v<T, Truth>) {
+  } else if constexpr (std::is_same_v<T, Bool8>) {
     return number<T>(largest ? 1 : 0);
   } else if constexpr (is_complex<T>) {
     return T{};
@@ -108,7 +109,7 @@ template <class T>
 CombineRows rows_for(std::string_view reduction) {
   if (reduction == "sum") return rows_of<T, Sum>;
   if (reduction == "prod") return rows_of<T, Product>;
-  if constexpr (!std::is_same_v<T, Truth>) {
+  if constexpr (!std::is_same_v<T, Bool8>) {
     if (reduction == "avg") return rows_of<T, Sum>;
   }
   if constexpr (!is_complex<T>) {
@@ -121,14 +122,14 @@ CombineRows rows_for(std::string_view reduction) {
 tl::unexpected<Error> cannot(const Elements& elements) {
   return fail(ErrorCode::kUsage, "elements of type '" + elements.type + "' cannot be reduced by '" +
                                      elements.reduction +
-                                     "': move them as another type, or add them up before");
+                                     "': move them as another type, or reduce them first");
 }
 
 template <class T>
 void scale_all(const Elements& elements, std::byte* memory, Bytes bytes) {
   for (Bytes at = 0; at < bytes; at += static_cast<Bytes>(sizeof(T))) {
     const T value = load<T>(memory + at);
-    if constexpr (std::is_same_v<T, Truth>) {
+    if constexpr (std::is_same_v<T, Bool8>) {
       store(memory + at, value);
     } else if constexpr (std::is_integral_v<T>) {
       using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
@@ -158,7 +159,7 @@ void run(const StridedCopy& copy, const std::byte* from, std::byte* to, const Ro
   if (work.rows == nullptr) return copy.run(from, to);
   if (copy.bytes() == 0) return;
   std::vector<CopyLoop> loops = copy.loops();
-  for (CopyLoop& loop : loops) loop.from *= work.widths;
+  for (CopyLoop& loop : loops) loop.from *= work.width_ratio;
   if (loops.empty()) loops.push_back({1, 0, 0});
   const CopyLoop inner = loops.back();
   loops.pop_back();

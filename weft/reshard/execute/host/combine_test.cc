@@ -17,7 +17,7 @@ T combined(const char* type, const char* reduction, T a, T b) {
   const auto rows = combine_rows({type, reduction});
   EXPECT_TRUE(rows) << type << " " << reduction;
   if (!rows) return T{};
-  // One element alone, and the same in the middle of a row.
+  // The same reduction of a single element and of an element in the middle of a row.
   T into = a, row_into[9], row_from[9];
   std::fill(row_into, row_into + 9, a);
   std::fill(row_from, row_from + 9, b);
@@ -71,7 +71,7 @@ TEST(Combine, SumsOfIntegersWrapAround) {
   EXPECT_EQ(combined<std::int16_t>("i16", "prod", 300, 300), static_cast<std::int16_t>(90000));
 }
 
-TEST(Combine, WhatIsNotANumberStaysSo) {
+TEST(Combine, NanStaysNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const char* reduction : {"min", "max", "sum"}) {
     EXPECT_TRUE(std::isnan(combined<float>("f32", reduction, nan, 1)));
@@ -79,7 +79,7 @@ TEST(Combine, WhatIsNotANumberStaysSo) {
   }
 }
 
-TEST(Combine, RefusesWhatHasNoMeaning) {
+TEST(Combine, RefusesUndefinedReductions) {
   for (const Elements& elements : {Elements{"c64", "min"}, Elements{"bool", "avg"},
                                    Elements{"f8", "sum"}, Elements{"f32", "median"}}) {
     const auto rows = combine_rows(elements);
@@ -89,7 +89,7 @@ TEST(Combine, RefusesWhatHasNoMeaning) {
   }
 }
 
-/// The value of a number of 16 bits with so many bits of exponent, by its definition.
+/// The value of a 16-bit float with `exponent_bits` bits of exponent, by its definition.
 double value_of(std::uint16_t bits, int exponent_bits) {
   const int mantissa_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -103,14 +103,14 @@ double value_of(std::uint16_t bits, int exponent_bits) {
   return sign * std::ldexp(1 + mantissa, exponent - bias);
 }
 
-TEST(Combine, HalvesAreRoundedToTheNearest) {
+TEST(Combine, HalvesAreRoundedToNearest) {
   struct Half {
     const char* type;
     int exponent_bits;
   };
   std::mt19937 random(3);
   for (const Half half : {Half{"f16", 5}, Half{"bf16", 8}}) {
-    for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {  // adding nothing changes nothing
+    for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {  // the maximum of a number and itself
       const auto number = static_cast<std::uint16_t>(bits);
       const double value = value_of(number, half.exponent_bits);
       const std::uint16_t same = combined<std::uint16_t>(half.type, "max", number, number);
@@ -124,7 +124,7 @@ TEST(Combine, HalvesAreRoundedToTheNearest) {
       const auto a = static_cast<std::uint16_t>(random()), b = static_cast<std::uint16_t>(random());
       const double x = value_of(a, half.exponent_bits), y = value_of(b, half.exponent_bits);
       if (!std::isfinite(x) || !std::isfinite(y)) continue;
-      // As wide as the sum is taken.
+      // The library adds halves as floats.
       const double exact = static_cast<float>(x) + static_cast<float>(y);
       const std::uint16_t sum = combined<std::uint16_t>(half.type, "sum", a, b);
       const double error = std::abs(value_of(sum, half.exponent_bits) - exact);

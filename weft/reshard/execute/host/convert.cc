@@ -9,10 +9,11 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// What C++ would leave undefined is the nearest number there is.
+/// A float as an integer: values for which C++ leaves the result undefined give the nearest limit,
+/// and NaN gives 0.
 template <class To, class From>
 To whole_number(From value) {
-  // Limits as the type of the value may be rounded up, beyond what the integer holds.
+  // As floats the limits may be rounded up, beyond what the integer can hold: hence <= and >=.
   constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
   constexpr auto kHigh = static_cast<From>(std::numeric_limits<To>::max());
   if (value != value) return 0;
@@ -25,7 +26,7 @@ template <class To, class From>
 To converted(From value) {
   if constexpr (is_half<From>) {
     return converted<To>(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<From, Truth>) {
+  } else if constexpr (std::is_same_v<From, Bool8>) {
     return converted<To>(static_cast<std::uint8_t>(value.byte != 0));
   } else if constexpr (is_complex<From>) {
     using Part = typename To::value_type;
@@ -34,7 +35,7 @@ To converted(From value) {
     return {static_cast<typename To::value_type>(value), 0};
   } else if constexpr (is_half<To>) {
     return To(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<To, Truth>) {
+  } else if constexpr (std::is_same_v<To, Bool8>) {
     return {static_cast<std::uint8_t>(value != From{})};
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return whole_number<To>(value);
@@ -66,7 +67,8 @@ void convert_rows(const std::byte* from, std::int64_t from_step, std::byte* to,
   }
 }
 
-/// take(From{}, To{}) with the types of those names; false where the first cannot become the other.
+/// Calls take(From{}, To{}) with the types of those names. False if the first cannot become the
+/// other.
 template <class Take>
 bool with_types(std::string_view from, std::string_view to, const Take& take) {
   bool found = false;
@@ -84,8 +86,9 @@ bool with_types(std::string_view from, std::string_view to, const Take& take) {
 }
 
 tl::unexpected<Error> cannot(std::string_view from, std::string_view to) {
-  return fail(ErrorCode::kUsage, "elements of type '" + std::string(from) + "' cannot become '" +
-                                     std::string(to) + "' on the way: cast them before or after");
+  return fail(ErrorCode::kUsage, "elements of type '" + std::string(from) +
+                                     "' cannot be cast to '" + std::string(to) +
+                                     "' on the way: cast them before or after the run");
 }
 
 }  // namespace

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rows of arrays that are larger than the cache are bound by memory, so what counts is how many
+// cache lines are moved. Two techniques keep that number low:
+//
+// - Streaming stores write whole lines past the cache, so that the target is never read. Where rows
+//   are adjacent, a line that two of them share is assembled first and then written once.
+// - Rows that will be copied soon are prefetched, because the hardware does not foresee large
+// steps.
+//
+// docs/design/reshard.md, section Copies, has the measurements behind the constants.
 #include "weft/reshard/execute/host/copy_rows.h"
 
 #include <array>
@@ -11,20 +20,20 @@
 namespace weft::reshard {
 namespace {
 
-/// Rows as long as this are copied as well by the C library as by anything.
+/// For rows as long as this, memcpy of the C library is as fast as anything here.
 constexpr std::int64_t kLongRow = 256 << 10;
 
-/// To the second cache and not to the first, which holds fewer requests at a time. To ask twice for
-/// a line costs more than it is worth.
-inline void ask(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
+/// Prefetches into the second-level cache: the first-level cache has room for fewer requests. Each
+/// line should be requested once only, since a second request is not free.
+inline void prefetch(const std::byte* at) { __builtin_prefetch(at, 0, 2); }
 
-/// The compiler knows the length.
+/// The compiler knows the length of a row and unrolls the copy.
 template <std::int64_t kBytes>
 void copy_known(const Rows& rows) {
-  const std::byte *from = rows.from, *soon = rows.soon;
+  const std::byte *from = rows.from, *upcoming = rows.upcoming;
   std::byte* to = rows.to;
   for (std::int64_t i = 0; i < rows.count; ++i, from += rows.from_step, to += rows.to_step) {
-    if (soon != nullptr) ask(soon + i * rows.from_step);
+    if (upcoming != nullptr) prefetch(upcoming + i * rows.from_step);
     std::memcpy(to, from, kBytes);
   }
 }
@@ -33,7 +42,7 @@ void copy_plain(const Rows& rows) {
   const std::byte* from = rows.from;
   std::byte* to = rows.to;
   for (std::int64_t i = 0; i < rows.count; ++i, from += rows.from_step, to += rows.to_step) {
-    if (rows.soon != nullptr) ask(rows.soon + i * rows.from_step);
+    if (rows.upcoming != nullptr) prefetch(rows.upcoming + i * rows.from_step);
     std::memcpy(to, from, static_cast<std::size_t>(rows.bytes));
   }
 }
@@ -44,7 +53,7 @@ void copy_plain(const Rows& rows) {
 #define WEFT_VBMI __attribute__((target("avx512bw,avx512vbmi,avx2")))
 
 constexpr std::int64_t kWord = 32;
-constexpr std::int64_t kLine = kWeavable;
+constexpr std::int64_t kLine = kShortestInterleaved;
 
 std::int64_t past_line(const std::byte* at) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at) % kLine);
@@ -57,14 +66,14 @@ WEFT_AVX2 inline __m256i load(const std::byte* from) {
 WEFT_AVX2 inline void store(std::byte* to, __m256i word) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), word);
 }
-/// A whole line, past the caches.
+/// Writes a whole line past the caches.
 WEFT_AVX2 inline void stream_line(const std::byte* from, std::byte* to) {
   const __m256i first = load(from), second = load(from + kWord);
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to), first);
   _mm256_stream_si256(reinterpret_cast<__m256i*>(to + kWord), second);
 }
 
-/// Two of the same length that may overlap, from both ends.
+/// Copies with two words that may overlap, one from each end.
 template <class Word>
 inline void copy_ends(const std::byte* from, std::byte* to, std::int64_t bytes) {
   Word first, last;
@@ -75,7 +84,7 @@ inline void copy_ends(const std::byte* from, std::byte* to, std::int64_t bytes) 
   std::memcpy(to + end, &last, sizeof(Word));
 }
 
-/// Less than a line. Stores with a mask would be shorter and hold up the streams beside them.
+/// Copies less than a line. Masked stores would be shorter, but they stall streaming stores nearby.
 WEFT_AVX2 inline void copy_rest(const std::byte* from, std::byte* to, std::int64_t bytes) {
   if (bytes >= kWord) {
     copy_ends<__m256i>(from, to, bytes);
@@ -90,15 +99,15 @@ WEFT_AVX2 inline void copy_rest(const std::byte* from, std::byte* to, std::int64
   }
 }
 
-/// Asks for the lines of a row one by one, so that they come between other work.
-class Asking {
+/// Prefetches the lines of a row one at a time, so that requests are spread between other work.
+class Prefetcher {
  public:
-  Asking(const std::byte* row, std::int64_t bytes) : next_(row), end_(row + bytes) {
+  Prefetcher(const std::byte* row, std::int64_t bytes) : next_(row), end_(row + bytes) {
     if (row != nullptr) next_ = row - past_line(row);
   }
   void one() {
     if (next_ >= end_) return;
-    ask(next_);
+    prefetch(next_);
     next_ += kLine;
   }
   void rest() {
@@ -109,50 +118,51 @@ class Asking {
   const std::byte *next_, *end_;
 };
 
-Asking asking(const Rows& rows, std::int64_t i) {
-  if (rows.soon == nullptr) return {nullptr, 0};
-  return {rows.soon + i * rows.from_step, rows.bytes};
+Prefetcher prefetcher(const Rows& rows, std::int64_t i) {
+  if (rows.upcoming == nullptr) return {nullptr, 0};
+  return {rows.upcoming + i * rows.from_step, rows.bytes};
 }
 
-/// Any length, by way of the caches.
+/// Copies rows of any length through the caches.
 WEFT_AVX2 void copy_cached(const Rows& rows) {
   const std::byte* from = rows.from;
   std::byte* to = rows.to;
   for (std::int64_t i = 0; i < rows.count; ++i, from += rows.from_step, to += rows.to_step) {
-    Asking soon = asking(rows, i);
+    Prefetcher upcoming = prefetcher(rows, i);
     std::int64_t at = 0;
     for (; at + kLine <= rows.bytes; at += kLine) {
-      soon.one();
+      upcoming.one();
       const __m256i first = load(from + at), second = load(from + at + kWord);
       store(to + at, first);
       store(to + at + kWord, second);
     }
     copy_rest(from + at, to + at, rows.bytes - at);
-    soon.rest();
+    upcoming.rest();
   }
 }
 
-/// Rows of whole lines that go to whole lines: several are walked down at once, so that there is
-/// something to wait for in each.
+/// Rows that consist of whole lines at both ends. Several rows are copied side by side, so that
+/// several loads are outstanding at once.
 WEFT_AVX2 void stream_lines(const Rows& rows) {
   constexpr std::int64_t kTogether = 8;
-  const std::byte *from = rows.from, *soon = rows.soon;
+  const std::byte *from = rows.from, *upcoming = rows.upcoming;
   std::byte* to = rows.to;
   for (std::int64_t left = rows.count; left > 0; left -= kTogether) {
     const std::int64_t now = left < kTogether ? left : kTogether;
     for (std::int64_t at = 0; at < rows.bytes; at += kLine) {
-      for (std::int64_t i = 0; i < now && soon != nullptr; ++i) ask(soon + i * rows.from_step + at);
+      for (std::int64_t i = 0; i < now && upcoming != nullptr; ++i)
+        prefetch(upcoming + i * rows.from_step + at);
       for (std::int64_t i = 0; i < now; ++i) {
         stream_line(from + i * rows.from_step + at, to + i * rows.to_step + at);
       }
     }
-    // Of rows that do not begin with a line one more is touched.
-    for (std::int64_t i = 0; i < now && soon != nullptr && past_line(soon) != 0; ++i) {
-      ask(soon + i * rows.from_step + rows.bytes - 1);
+    // A row that does not begin at a line boundary touches one more line.
+    for (std::int64_t i = 0; i < now && upcoming != nullptr && past_line(upcoming) != 0; ++i) {
+      prefetch(upcoming + i * rows.from_step + rows.bytes - 1);
     }
     from += now * rows.from_step;
     to += now * rows.to_step;
-    if (soon != nullptr) soon += now * rows.from_step;
+    if (upcoming != nullptr) upcoming += now * rows.from_step;
   }
 }
 
@@ -160,12 +170,12 @@ bool whole_lines(const Rows& rows) {
   return rows.bytes % kLine == 0 && rows.to_step % kLine == 0 && past_line(rows.to) == 0;
 }
 
-/// At least a line each. Rows that lie apart where they go: whole lines are streamed, and the ends
-/// that they share with neighbours are fetched for writing before it is their turn.
+/// Rows of at least a line that are not adjacent at the destination. Whole lines are streamed. The
+/// lines at the ends of a row, which it shares with its neighbours, are prefetched for writing.
 WEFT_AVX2 void stream_apart(const Rows& rows) {
   if (whole_lines(rows)) return stream_lines(rows);
-  constexpr std::int64_t kOwnedSoon = 2 << 10;
-  const std::int64_t ahead = 1 + kOwnedSoon / rows.bytes;
+  constexpr std::int64_t kPrefetchForWriteBytes = 2 << 10;
+  const std::int64_t ahead = 1 + kPrefetchForWriteBytes / rows.bytes;
   const std::byte* from = rows.from;
   std::byte* to = rows.to;
   for (std::int64_t i = 0; i < rows.count; ++i, from += rows.from_step, to += rows.to_step) {
@@ -174,29 +184,29 @@ WEFT_AVX2 void stream_apart(const Rows& rows) {
       if (past_line(begin) != 0) __builtin_prefetch(begin, 1, 3);
       if (past_line(end) != 0) __builtin_prefetch(end, 1, 3);
     }
-    Asking soon = asking(rows, i);
+    Prefetcher upcoming = prefetcher(rows, i);
     std::int64_t at = to_next_line(to);
     copy_rest(from, to, at);
     for (; at + kLine <= rows.bytes; at += kLine) {
-      soon.one();
+      upcoming.one();
       stream_line(from + at, to + at);
     }
     copy_rest(from + at, to + at, rows.bytes - at);
-    soon.rest();
+    upcoming.rest();
   }
 }
 
-/// The line that two rows share where they lie side by side, put together in memory.
+/// Assembles, in memory, the line that two adjacent rows share.
 class SharedLine {
  public:
-  /// Behind what `end_with` left there comes the beginning of a row.
+  /// Puts the beginning of a row behind the `held` bytes that end_with() left, and writes the line.
   WEFT_AVX2 void stream_with(const std::byte* row, std::int64_t held, std::byte* to) {
     const __m256i first = load(row), second = load(row + kWord);
     store(line() + held, first);
     store(line() + held + kWord, second);
     stream_line(line(), to);
   }
-  /// The last bytes of a row come first in the line.
+  /// Puts the last `held` bytes of a row at the beginning of the line.
   WEFT_AVX2 void end_with(const std::byte* row_end, std::int64_t held) {
     const __m256i first = load(row_end - kLine), second = load(row_end - kWord);
     store(line() + held - kLine, first);
@@ -205,10 +215,10 @@ class SharedLine {
 
  private:
   std::byte* line() { return buffer_ + kLine; }
-  alignas(kLine) std::byte buffer_[3 * kLine];  ///< whole lines are written, before it and behind
+  alignas(kLine) std::byte buffer_[3 * kLine];  ///< a line of slack on both sides: stores are whole
 };
 
-/// Bytes 0, 1, 2, ... of a line.
+/// The numbers 0, 1, 2, ..., one per byte of a line.
 WEFT_VBMI __m512i counted() {
   alignas(kLine) static constexpr auto kNumbers = [] {
     std::array<std::uint8_t, kLine> numbers{};
@@ -218,7 +228,7 @@ WEFT_VBMI __m512i counted() {
   return _mm512_load_si512(kNumbers.data());
 }
 
-/// The same in a register.
+/// The same in a register, by permuting its bytes.
 class SharedRegister {
  public:
   WEFT_VBMI void stream_with(const std::byte* row, std::int64_t held, std::byte* to) {
@@ -237,20 +247,20 @@ class SharedRegister {
   __m512i line_;
 };
 
-/// At least a line each, side by side where they go. Nothing outside of a row is touched, since
-/// that would fetch its line. `soon`: see Rows, where rows come from one place.
+/// Rows of at least a line, adjacent at the destination. Nothing outside of a row is written, since
+/// that would fetch its line. `upcoming`: see Rows; only if all rows come from one source.
 template <class Shared>
-WEFT_AVX2 inline __attribute__((always_inline)) void weave(const WovenRows& rows,
-                                                           const std::byte* soon) {
+WEFT_AVX2 inline __attribute__((always_inline)) void interleave(const InterleavedRows& rows,
+                                                                const std::byte* upcoming) {
   Shared shared;
-  std::int64_t held = past_line(rows.to);  // bytes of the line at `to` that are there already
-  bool ours = held == 0;                   // what is before the first row is not
+  std::int64_t held = past_line(rows.to);  // bytes of the line at `to` that are already written
+  bool ours = held == 0;                   // false: the line begins with bytes of somebody else
   std::byte* to = rows.to - held;
   const std::byte* end = nullptr;
   for (std::int64_t i = 0; i < rows.count; ++i) {
     for (const std::byte* place : rows.from) {
-      Asking next(soon == nullptr ? nullptr : soon + i * rows.from_step,
-                  soon == nullptr ? 0 : rows.bytes);
+      Prefetcher next(upcoming == nullptr ? nullptr : upcoming + i * rows.from_step,
+                      upcoming == nullptr ? 0 : rows.bytes);
       next.one();
       const std::byte* from = place + i * rows.from_step;
       std::int64_t at = kLine - held;
@@ -274,18 +284,18 @@ WEFT_AVX2 inline __attribute__((always_inline)) void weave(const WovenRows& rows
   if (held > 0) copy_rest(end - held, to, held);
 }
 
-WEFT_AVX2 void weave_lines(const WovenRows& rows, const std::byte* soon) {
-  weave<SharedLine>(rows, soon);
+WEFT_AVX2 void interleave_by_memory(const InterleavedRows& rows, const std::byte* upcoming) {
+  interleave<SharedLine>(rows, upcoming);
 }
-WEFT_VBMI void weave_registers(const WovenRows& rows, const std::byte* soon) {
-  weave<SharedRegister>(rows, soon);
+WEFT_VBMI void interleave_by_registers(const InterleavedRows& rows, const std::byte* upcoming) {
+  interleave<SharedRegister>(rows, upcoming);
 }
 
-/// Rows of one place, side by side where they go.
-template <void (*kWeave)(const WovenRows&, const std::byte*)>
+/// Rows of one source that are adjacent at the destination.
+template <void (*kInterleave)(const InterleavedRows&, const std::byte*)>
 void stream_dense(const Rows& rows) {
   if (whole_lines(rows)) return stream_lines(rows);
-  kWeave({{&rows.from, 1}, rows.from_step, rows.to, rows.bytes, rows.count}, rows.soon);
+  kInterleave({{&rows.from, 1}, rows.from_step, rows.to, rows.bytes, rows.count}, rows.upcoming);
 }
 
 #endif
@@ -326,16 +336,17 @@ CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t
 #if defined(__x86_64__)
   if (all < kStreamed || bytes < kLine) return copy_cached;
   if (to_step != bytes) return stream_apart;
-  return vectors == Vectors::kAvx512 ? stream_dense<weave_registers> : stream_dense<weave_lines>;
+  return vectors == Vectors::kAvx512 ? stream_dense<interleave_by_registers>
+                                     : stream_dense<interleave_by_memory>;
 #else
   return copy_plain;
 #endif
 }
 
-void copy_woven_rows(const WovenRows& rows, Vectors vectors) {
+void copy_interleaved_rows(const InterleavedRows& rows, Vectors vectors) {
 #if defined(__x86_64__)
-  if (vectors == Vectors::kAvx512) return weave_registers(rows, nullptr);
-  if (vectors == Vectors::kAvx2) return weave_lines(rows, nullptr);
+  if (vectors == Vectors::kAvx512) return interleave_by_registers(rows, nullptr);
+  if (vectors == Vectors::kAvx2) return interleave_by_memory(rows, nullptr);
 #endif
   std::byte* to = rows.to;
   for (std::int64_t i = 0; i < rows.count; ++i) {

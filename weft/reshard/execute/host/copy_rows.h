@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of equal length, copied from one place to another at a time. Private to StridedCopy.
+// Copies rows of equal length and distance. Private to StridedCopy.
 #pragma once
 
 #include <cstddef>
@@ -10,48 +10,49 @@ namespace weft::reshard {
 
 struct Rows {
   const std::byte* from = nullptr;
-  std::int64_t from_step = 0;  ///< from a row to the next
+  std::int64_t from_step = 0;  ///< bytes from one row to the next
   std::byte* to = nullptr;
   std::int64_t to_step = 0;
   std::int64_t bytes = 0;  ///< of a row
   std::int64_t count = 0;
-  /// As many rows at the same distance, which will be copied soon and are to be fetched meanwhile;
-  /// null: none.
-  const std::byte* soon = nullptr;
+  /// Rows of the same length and distance that will be copied soon: the copy prefetches one of them
+  /// for each row that it copies; null: none.
+  const std::byte* upcoming = nullptr;
 };
 using CopyRows = void (*)(const Rows& rows);
 
-/// Rows are best asked for when this many bytes of others are to be copied before them: pages have
-/// to be looked up, too. Farther than that they might leave the cache again.
-constexpr std::int64_t kSoonBytes = 16 << 10;
+/// How far ahead to prefetch, in bytes that are copied before. Nearer is too late, since pages have
+/// to be looked up as well; farther, and lines may have left the cache again when they are needed.
+constexpr std::int64_t kPrefetchBytes = 16 << 10;
 
-/// What is this large does not stay in a cache, so that it need not be read before it is written.
+/// A target this large does not stay in a cache: it is written past it, without being read first.
 constexpr std::int64_t kStreamed = 4 << 20;
 
-/// What the processor offers, the best of these.
+/// The best instruction set that the processor offers.
 enum class Vectors { kNone, kAvx2, kAvx512 };
 Vectors available_vectors();
 
-/// The fastest for rows of that length and distance, of which there are `all` bytes in the end. All
-/// do the same.
+/// The fastest function for rows of that length and distance, if the whole target has `all` bytes.
+/// All functions do the same.
 CopyRows choose_copy_rows(std::int64_t bytes, std::int64_t to_step, std::int64_t all,
                           Vectors vectors);
 
-/// Rows of several places in turns: the first of each, the second of each, and so on, one beside
-/// the other where they go. So an array is put together from messages that interleave in it.
-struct WovenRows {
+/// Rows from several sources, interleaved at the destination: the first row of each source, the
+/// second row of each, and so on, without gaps. So an array is assembled from messages whose rows
+/// alternate in it.
+struct InterleavedRows {
   std::span<const std::byte* const> from;
-  std::int64_t from_step = 0;  ///< from a row to the next of the same place
+  std::int64_t from_step = 0;  ///< bytes from one row to the next of the same source
   std::byte* to = nullptr;
-  std::int64_t bytes = 0;  ///< of a row, at least kWeavable
-  std::int64_t count = 0;  ///< of each place
+  std::int64_t bytes = 0;  ///< of a row, at least kShortestInterleaved
+  std::int64_t count = 0;  ///< rows of each source
 };
-/// A line of the cache.
-constexpr std::int64_t kWeavable = 64;
-/// For what does not stay in a cache.
-void copy_woven_rows(const WovenRows& rows, Vectors vectors);
+/// One cache line.
+constexpr std::int64_t kShortestInterleaved = 64;
+/// For targets that do not stay in a cache.
+void copy_interleaved_rows(const InterleavedRows& rows, Vectors vectors);
 
-/// To be called after the last of what is streamed, before anybody else reads what was written.
+/// Orders streaming stores. Call it after the last copy, before another thread reads the target.
 void finish_copies();
 
 }  // namespace weft::reshard

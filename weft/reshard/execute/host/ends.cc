@@ -9,21 +9,21 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// The type of an end, where it is not the one that travels; else empty.
+/// The type of a source or target if it differs from the wire type; else empty.
 const std::string& type_of_end(const Program& program, std::size_t buffer) {
   const Elements& elements = program.elements[buffer / 2];
   return buffer % 2 == 0 ? elements.source : elements.target;
 }
 
-Bytes travelling_item(const Program& program, std::size_t buffer) {
+Bytes wire_item(const Program& program, std::size_t buffer) {
   return item_size(program.elements[buffer / 2].type);
 }
 
 std::int64_t elements_of(const Program& program, std::size_t buffer) {
-  return program.buffers[buffer] / travelling_item(program, buffer);
+  return program.buffers[buffer] / wire_item(program, buffer);
 }
 
-/// Whether what travels lies in the end's own memory until it gets its type.
+/// Whether the target's own memory is large enough for its elements in the wire type.
 bool has_room(const Program& program, std::size_t buffer) {
   return end_bytes(program, buffer) >= program.buffers[buffer];
 }
@@ -32,12 +32,12 @@ bool is_cast(const Program& program, std::size_t buffer) {
   return !type_of_end(program, buffer).empty() && program.buffers[buffer] > 0;
 }
 
-/// Whether it is a target that is cast as a whole, in the end.
+/// Whether it is a target that is cast as a whole at the end.
 bool is_cast_whole(const Program& program, std::size_t buffer) {
   return buffer % 2 == 1 && is_cast(program, buffer) && !program.elements[buffer / 2].by_slabs;
 }
 
-/// The region as if elements were so many times narrower.
+/// The region as if elements were `times` times narrower.
 Region narrowed(Region region, std::int64_t times) {
   region.offset /= times;
   region.element /= times;
@@ -62,35 +62,38 @@ Bytes cast_bytes(const Program& program) {
 
 Result<Ends> Ends::begin(const Program& program, const Buffers& given, Transport& transport) {
   Ends ends(program, given);
-  ends.travel_ = given;
+  ends.wire_ = given;
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!is_cast(program, i)) continue;
     if (!transport.memory_of_host()) {
-      return fail(ErrorCode::kUsage, "memory of a GPU is moved as it is: cast " +
-                                         program.elements[i / 2].type + " before or after");
+      return fail(ErrorCode::kUsage, "elements in GPU memory cannot be cast on the way: cast " +
+                                         program.elements[i / 2].type + " before or after the run");
     }
     if (!is_cast_whole(program, i)) continue;
     if (has_room(program, i)) {
-      ends.travel_[i] = given[i] + (end_bytes(program, i) - program.buffers[i]);
+      // Put them at the end of the target's memory: the cast goes from first to last, so it never
+      // overwrites an element that it has not read yet.
+      ends.wire_[i] = given[i] + (end_bytes(program, i) - program.buffers[i]);
       continue;
     }
     WEFT_ASSIGN(Staging staging, Staging::of(transport, program.buffers[i]));
-    ends.travel_[i] = staging.data();
+    ends.wire_[i] = staging.data();
     ends.staging_.push_back(std::move(staging));
   }
   return ends;
 }
 
-Status Ends::settle(const Turn& turn, const Buffers& all) const {
-  for (const Settlement& settlement : turn.settlements) {
-    const Elements& elements = program_->elements[settlement.array];
-    WEFT_TRY(scale(elements, all.back() + settlement.offset, settlement.bytes));
+Status Ends::cast_staged(const Turn& turn, const Buffers& all) const {
+  for (const StagedCast& staged_cast : turn.staged_casts) {
+    const Elements& elements = program_->elements[staged_cast.array];
+    WEFT_TRY(scale(elements, all.back() + staged_cast.offset, staged_cast.bytes));
     WEFT_ASSIGN(const CombineRows rows, conversion_rows(elements.type, elements.target));
-    const std::int64_t widths = item_size(elements.type) / item_size(elements.target);
-    for (const Move& move : settlement.casts) {
-      const Region to = narrowed(move.to, widths);
-      run(copy_between(narrowed(move.from, widths), to), all[move.from.buffer] + move.from.offset,
-          given_[move.to.buffer] + to.offset, {rows, widths});
+    const std::int64_t width_ratio = item_size(elements.type) / item_size(elements.target);
+    for (const Move& move : staged_cast.casts) {
+      const Region to = narrowed(move.to, width_ratio);
+      run(copy_between(narrowed(move.from, width_ratio), to),
+          all[move.from.buffer] + move.from.offset, given_[move.to.buffer] + to.offset,
+          {rows, width_ratio});
     }
   }
   return {};
@@ -101,7 +104,7 @@ Status Ends::end() const {
     if (!is_cast_whole(*program_, i)) continue;
     WEFT_ASSIGN(const Convert convert,
                 conversion(program_->elements[i / 2].type, type_of_end(*program_, i)));
-    convert(travel_[i], given_[i], elements_of(*program_, i));
+    convert(wire_[i], given_[i], elements_of(*program_, i));
   }
   return {};
 }

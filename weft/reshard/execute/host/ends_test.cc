@@ -14,8 +14,8 @@
 #include "weft/reshard/execute/host/threads.h"
 #include "weft/reshard/execute/program/footprint.h"
 #include "weft/reshard/execute/program/naive_cast.h"
-#include "weft/reshard/execute/shared/shared_ends.h"
-#include "weft/reshard/execute/tcp/tcp_ends.h"
+#include "weft/reshard/execute/shared/shared_endpoints.h"
+#include "weft/reshard/execute/tcp/tcp_endpoints.h"
 #include "weft/reshard/layout/random_problem.h"
 
 namespace weft::reshard::execute {
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using naive::Bytestring;
 using naive::kCasts;
 
-/// One number of a type as another, by way of the library.
+/// Casts one number with the library.
 template <class To, class From>
 To cast_one(From value, const char* from, const char* to) {
   To result{};
@@ -34,7 +34,7 @@ To cast_one(From value, const char* from, const char* to) {
   return result;
 }
 
-TEST(Convert, RoundsToTheNearestAndHoldsWhatDoesNotFit) {
+TEST(Convert, RoundsToNearestAndSaturates) {
   const auto int8 = [](float value) { return cast_one<std::int8_t>(value, "f32", "i8"); };
   EXPECT_EQ(int8(-3.9f), -3);
   EXPECT_EQ(int8(1e9f), 127);
@@ -42,7 +42,8 @@ TEST(Convert, RoundsToTheNearestAndHoldsWhatDoesNotFit) {
   EXPECT_EQ(int8(std::nanf("")), 0);
   EXPECT_EQ(cast_one<std::int64_t>(9.3e18, "f64", "i64"), std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(cast_one<std::uint8_t>(std::int32_t{-1}, "i32", "u8"), 255);
-  EXPECT_EQ(cast_one<std::uint16_t>(1.00390625f, "f32", "bf16"), 0x3F80);  // half way, to the even
+  EXPECT_EQ(cast_one<std::uint16_t>(1.00390625f, "f32", "bf16"),
+            0x3F80);  // a tie goes to the even number
   EXPECT_EQ(cast_one<std::uint16_t>(1.01171875f, "f32", "bf16"), 0x3F82);
   EXPECT_EQ(cast_one<float>(std::uint16_t{0x3C01}, "f16", "f32"), 1.0009765625f);
   EXPECT_EQ(cast_one<std::uint8_t>(0.25f, "f32", "pred"), 1);
@@ -52,8 +53,9 @@ TEST(Convert, RoundsToTheNearestAndHoldsWhatDoesNotFit) {
 }
 
 /// A problem with a cast, its programs, and memory of all devices.
-struct Job {
-  Job(Problem given, const std::string& from, const std::string& to, Picos message, Bytes budget)
+struct Planned {
+  Planned(Problem given, const std::string& from, const std::string& to, Picos message,
+          Bytes budget)
       : problem(std::move(given)) {
     EXPECT_TRUE(set_types(problem, from, to));
     PlannerOptions prices;
@@ -77,7 +79,7 @@ struct Job {
     }
   }
 
-  /// What is wrong with the targets.
+  /// What is wrong with the targets; empty: nothing.
   std::string check() const {
     for (const Program& program : programs) {
       const std::string wrong = naive::check_cast(problem, program.self, targets[program.self]);
@@ -87,7 +89,7 @@ struct Job {
   }
 
   Buffers ends(std::size_t device) { return {sources[device].data(), targets[device].data()}; }
-  /// `budget`: that is not to be passed; 0: none.
+  /// `budget`: expected limit of staging; 0: none.
   template <class Transports>
   void run_on(Transports& transports, Bytes budget = 0) {
     std::vector<std::jthread> threads;
@@ -115,52 +117,55 @@ Problem some_problem(unsigned seed) {
       seed, {.even = seed % 5 == 0, .partial = seed % 2 == 1, .other_mesh = seed % 3 == 0});
 }
 
-TEST(Ends, AreCastOnTheWayWhateverTheLayouts) {
+TEST(Ends, AreCastBetweenAnyLayouts) {
   int ran = 0;
   for (unsigned seed = 0; seed < 120; ++seed) {
     Problem problem = some_problem(seed);
     if (elements(problem.shape) > 3000 || problem.target.partial()) continue;
     const auto& [from, to] = kCasts[seed % std::size(kCasts)];
-    Job job(std::move(problem), from, to, seed % 4 < 2 ? 0 : 2'000'000, seed % 3 == 2 ? 5000 : 0);
-    if (job.programs.empty()) continue;
+    Planned planned(std::move(problem), from, to, seed % 4 < 2 ? 0 : 2'000'000,
+                    seed % 3 == 2 ? 5000 : 0);
+    if (planned.programs.empty()) continue;
     ++ran;
     std::vector<Buffers> all;
-    for (std::size_t i = 0; i < job.programs.size(); ++i) all.push_back(job.ends(i));
-    ASSERT_TRUE(run_all(job.programs, all));
-    EXPECT_EQ(job.check(), "") << seed << ", " << from << " to " << to;
-    for (Bytestring& target : job.targets) std::fill(target.begin(), target.end(), std::byte{0});
-    auto transports = connect_threads(static_cast<Device>(job.programs.size()), 10s);
-    job.run_on(transports);
-    EXPECT_EQ(job.check(), "") << seed << ", " << from << " to " << to;
+    for (std::size_t i = 0; i < planned.programs.size(); ++i) all.push_back(planned.ends(i));
+    ASSERT_TRUE(run_all(planned.programs, all));
+    EXPECT_EQ(planned.check(), "") << seed << ", " << from << " to " << to;
+    for (Bytestring& target : planned.targets)
+      std::fill(target.begin(), target.end(), std::byte{0});
+    auto transports = connect_threads(static_cast<Device>(planned.programs.size()), 10s);
+    planned.run_on(transports);
+    EXPECT_EQ(planned.check(), "") << seed << ", " << from << " to " << to;
   }
   EXPECT_GT(ran, 40);
 }
 
 TEST(Ends, AreCastOverTcpAndThroughSharedMemory) {
   auto tcp = connect_tcp(4);
-  auto shared = connect_neighbours(4);
+  auto shared = connect_shared_endpoints(4);
   for (const auto& [from, to] : kCasts) {
     for (const bool partial : {false, true}) {
       const Problem problem = partial ? parsed("x=2,y=2", "12,10", "y,-", "-,y", "x")
                                       : parsed("x=2,y=2", "12,10", "x,y", "-,x");
       for (const bool over_tcp : {false, true}) {
-        Job job(problem, from, to, 0, 0);
-        ASSERT_EQ(job.programs.size(), 4u);
-        over_tcp ? job.run_on(tcp) : job.run_on(shared);
-        EXPECT_EQ(job.check(), "") << from << " to " << to;
+        Planned planned(problem, from, to, 0, 0);
+        ASSERT_EQ(planned.programs.size(), 4u);
+        over_tcp ? planned.run_on(tcp) : planned.run_on(shared);
+        EXPECT_EQ(planned.check(), "") << from << " to " << to;
       }
     }
   }
 }
 
-TEST(Ends, TheNarrowerTypeTravelsAndSummandsAsTheyAre) {
+TEST(Ends, TheWireTypeIsTheNarrowerOneExceptForSummands) {
   const auto item = [](const char* from, const char* to, bool partial) {
-    const Job job(
+    const Planned planned(
         partial ? parsed("x=4", "16,16", "-,-", "-,x", "x") : parsed("x=4", "16,16", "x,-", "-,x"),
         from, to, 0, 0);
     Bytes bytes = 0;
-    for (const Message& message : job.programs.at(0).turns.at(0).receives) bytes += message.bytes;
-    return bytes / (3 * 4 * (partial ? 16 : 4));  // from three others, of four columns
+    for (const Message& message : planned.programs.at(0).turns.at(0).receives)
+      bytes += message.bytes;
+    return bytes / (3 * 4 * (partial ? 16 : 4));  // from three others, four columns each
   };
   EXPECT_EQ(item("f32", "bf16", false), 2);
   EXPECT_EQ(item("bf16", "f32", false), 2);
@@ -168,9 +173,9 @@ TEST(Ends, TheNarrowerTypeTravelsAndSummandsAsTheyAre) {
   EXPECT_EQ(item("f32", "bf16", true), 4);
 }
 
-TEST(Ends, SourcesAreCastAsTheyAreReadWithinTheBudget) {
-  // 64 elements a device, 128 bytes as bf16: more than the budget, which holds messages alone.
-  Job narrow(parsed("x=4", "16,16", "x,-", "-,x"), "f32", "bf16", 0, 32);
+TEST(Ends, SourcesAreCastWhileTheyAreReadWithinTheBudget) {
+  // 64 elements per device, 128 bytes as bf16: the budget has room for messages only.
+  Planned narrow(parsed("x=4", "16,16", "x,-", "-,x"), "f32", "bf16", 0, 32);
   ASSERT_EQ(narrow.programs.size(), 4u);
   EXPECT_EQ(cast_bytes(narrow.programs[0]), 0);
   EXPECT_EQ(narrow.programs[0].message_budget, 32);
@@ -180,7 +185,7 @@ TEST(Ends, SourcesAreCastAsTheyAreReadWithinTheBudget) {
   EXPECT_EQ(found->live, 64 * 4 + 64 * 2 + 32);
   auto threads = connect_threads(4, 10s);
   auto tcp = connect_tcp(4);
-  auto shared = connect_neighbours(4);
+  auto shared = connect_shared_endpoints(4);
   const auto run_on = [&](auto& transports) {
     for (Bytestring& target : narrow.targets) std::fill(target.begin(), target.end(), std::byte{0});
     narrow.run_on(transports, 32);
@@ -191,12 +196,12 @@ TEST(Ends, SourcesAreCastAsTheyAreReadWithinTheBudget) {
   run_on(tcp);
 }
 
-TEST(Ends, StagingOfSumsThatBecomeNarrowerCountsForTheBudgetAndTheFootprint) {
-  // 64 sums a device as f32 beside the target in bf16.
-  Job sums(parsed("x=4", "16,16", "-,-", "-,x", "x"), "f32", "bf16", 0, 0);
+TEST(Ends, StagingOfSumsThatAreCastCountsForTheBudgetAndTheFootprint) {
+  // 64 sums per device as f32, beside the target in bf16.
+  Planned sums(parsed("x=4", "16,16", "-,-", "-,x", "x"), "f32", "bf16", 0, 0);
   EXPECT_EQ(cast_bytes(sums.programs.at(0)), 256);
   EXPECT_EQ(footprint(sums.problem, sums.plan, {})->staging, 256);
-  Job wide(parsed("x=4", "16,16", "x,-", "-,x"), "bf16", "f32", 0, 0);
+  Planned wide(parsed("x=4", "16,16", "x,-", "-,x"), "bf16", "f32", 0, 0);
   EXPECT_EQ(cast_bytes(wide.programs.at(0)), 0);
   const auto enough = make_program({{&sums.problem, &sums.plan, {}}}, 0, {.budget = 288});
   ASSERT_TRUE(enough);
@@ -214,7 +219,7 @@ TEST(Ends, StagingOfSumsThatBecomeNarrowerCountsForTheBudgetAndTheFootprint) {
   EXPECT_NE(tight.error().message.find("allow at least 20 bytes"), std::string::npos);
 }
 
-TEST(Ends, SumsAreAddedUpSlabBySlabWhereTheBudgetIsSmall) {
+TEST(Ends, SumsAreAddedUpSlabBySlabIfTheBudgetIsSmall) {
   int ran = 0, by_slabs = 0;
   for (unsigned seed = 1; seed < 480; seed += 2) {
     Problem problem = some_problem(seed);
@@ -222,32 +227,33 @@ TEST(Ends, SumsAreAddedUpSlabBySlabWhereTheBudgetIsSmall) {
     problem.reduction = problem.source.partial() ? "sum" : "";
     const auto& [from, to] = kCasts[seed % 4 == 1 ? 0 : 3];  // f32 to bf16, f64 to f32
     const Bytes budget = seed % 8 < 4 ? 44 : 100;
-    Job job(std::move(problem), from, to, seed % 4 < 2 ? 0 : 2'000'000, budget);
-    ASSERT_FALSE(job.programs.empty()) << seed;
+    Planned planned(std::move(problem), from, to, seed % 4 < 2 ? 0 : 2'000'000, budget);
+    ASSERT_FALSE(planned.programs.empty()) << seed;
     ++ran;
-    by_slabs += job.programs[0].elements[0].by_slabs;
+    by_slabs += planned.programs[0].elements[0].by_slabs;
     std::vector<Buffers> all;
-    for (std::size_t i = 0; i < job.programs.size(); ++i) all.push_back(job.ends(i));
-    ASSERT_TRUE(run_all(job.programs, all));
-    EXPECT_EQ(job.check(), "") << seed;
-    for (Bytestring& target : job.targets) std::fill(target.begin(), target.end(), std::byte{0});
-    auto transports = connect_threads(static_cast<Device>(job.programs.size()), 10s);
-    job.run_on(transports, budget);
-    EXPECT_EQ(job.check(), "") << seed;
+    for (std::size_t i = 0; i < planned.programs.size(); ++i) all.push_back(planned.ends(i));
+    ASSERT_TRUE(run_all(planned.programs, all));
+    EXPECT_EQ(planned.check(), "") << seed;
+    for (Bytestring& target : planned.targets)
+      std::fill(target.begin(), target.end(), std::byte{0});
+    auto transports = connect_threads(static_cast<Device>(planned.programs.size()), 10s);
+    planned.run_on(transports, budget);
+    EXPECT_EQ(planned.check(), "") << seed;
   }
   EXPECT_GT(ran, 60);
   EXPECT_GT(by_slabs, 10);
 }
 
-TEST(Ends, AveragesAreDividedBeforeTheyBecomeNarrower) {
+TEST(Ends, AveragesAreDividedBeforeTheyAreCast) {
   Problem problem = parsed("x=4", "16,16", "-,-", "-,x", "x");
   problem.reduction = "avg";
-  Job job(std::move(problem), "f32", "bf16", 0, 64);
-  ASSERT_EQ(job.programs.size(), 4u);
-  EXPECT_TRUE(job.programs[0].elements[0].by_slabs);
+  Planned planned(std::move(problem), "f32", "bf16", 0, 64);
+  ASSERT_EQ(planned.programs.size(), 4u);
+  EXPECT_TRUE(planned.programs[0].elements[0].by_slabs);
   std::vector<Buffers> all;
-  for (std::size_t i = 0; i < 4; ++i) all.push_back(job.ends(i));
-  ASSERT_TRUE(run_all(job.programs, all));
+  for (std::size_t i = 0; i < 4; ++i) all.push_back(planned.ends(i));
+  ASSERT_TRUE(run_all(planned.programs, all));
   const Convert as_wide = *conversion("bf16", "f64"), as_target = *conversion("f64", "bf16");
   for (std::size_t row = 0; row < 16; ++row) {
     double wanted = 0, found = 0, rounded = 0;
@@ -255,7 +261,7 @@ TEST(Ends, AveragesAreDividedBeforeTheyBecomeNarrower) {
     std::byte bytes[2];
     as_target(reinterpret_cast<const std::byte*>(&wanted), bytes, 1);
     as_wide(bytes, reinterpret_cast<std::byte*>(&rounded), 1);
-    as_wide(job.targets[0].data() + row * 4 * 2, reinterpret_cast<std::byte*>(&found), 1);
+    as_wide(planned.targets[0].data() + row * 4 * 2, reinterpret_cast<std::byte*>(&found), 1);
     EXPECT_EQ(found, rounded) << row;
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of elements that can be computed with, by their names. For .cc files that compute.
+// Element types that can be computed with, by their names. For .cc files that compute.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace weft::reshard::execute {
 
-/// The upper half of a float.
+/// bfloat16: the upper half of a float, rounded to nearest, ties to even.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
@@ -25,7 +25,7 @@ struct BFloat16 {
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
-/// IEEE binary16, without branches, so that loops over it become vector code.
+/// IEEE binary16. Its conversions have no branches, so that loops over them can be vectorised.
 struct Float16 {
   std::uint16_t bits = 0;
 
@@ -33,10 +33,10 @@ struct Float16 {
   explicit Float16(float value) {
     const auto wide = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (wide >> 16) & 0x8000u, magnitude = wide & 0x7FFFFFFFu;
-    // Normal: the exponent gets another bias, the mantissa is rounded to even.
+    // Normal numbers: change the bias of the exponent, round the mantissa to even.
     const std::uint32_t normal =
         (magnitude - 0x38000000u + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13;
-    // Subnormal: adding 0.5 puts the last bit that counts where the mantissa ends, rounded.
+    // Subnormal numbers: adding 0.5 aligns the last bit that counts with the end of the mantissa.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     const std::uint32_t small = std::bit_cast<std::uint32_t>(shifted) - 0x3F000000u;
     const std::uint32_t special = magnitude > 0x7F800000u ? 0x7E00u : 0x7C00u;
@@ -55,8 +55,8 @@ struct Float16 {
   }
 };
 
-/// A truth value of one byte: anything but 0 is true.
-struct Truth {
+/// A boolean of one byte: anything but 0 is true.
+struct Bool8 {
   std::uint8_t byte = 0;
 };
 
@@ -78,7 +78,7 @@ void store(std::byte* at, const T& value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-/// Calls take(T{}) with the type of that name; false where there is none.
+/// Calls take(T{}) with the type of that name. False if there is none.
 template <class Take>
 bool with_type(std::string_view name, const Take& take) {
   const auto is = [&](auto... names) { return ((name == names) || ...); };
@@ -96,7 +96,7 @@ bool with_type(std::string_view name, const Take& take) {
   if (is("u64", "ui64", "uint64")) return take(std::uint64_t{}), true;
   if (is("c64", "complex64")) return take(std::complex<float>{}), true;
   if (is("c128", "complex128")) return take(std::complex<double>{}), true;
-  if (is("bool", "pred")) return take(Truth{}), true;
+  if (is("bool", "pred")) return take(Bool8{}), true;
   return false;
 }
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// All devices share one memory, so a turn is a list of copies without messages. Copies are grouped
+// by the array that they fill or empty, because parts of several devices interleave there: copies
+// of one group run on one thread at about the same place of the array, so that its cache lines are
+// fetched once.
 #include "weft/reshard/execute/host/run_all.h"
 
 #include <algorithm>
@@ -13,11 +17,11 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Copies are divided for several threads down to this: small beside a cache, large beside the cost
-/// of a task.
+/// Copies are divided for several threads into pieces of this size: small compared with a cache,
+/// large compared with the cost of a task.
 constexpr Bytes kGrain = 1 << 19;
 
-/// Only its memory is used.
+/// A transport that is used only for its memory.
 class HostMemory final : public Transport {
  public:
   Status round(const Program&, const Turn&, const Buffers&) override { return {}; }
@@ -25,7 +29,7 @@ class HostMemory final : public Transport {
 
 Status check(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
   if (programs.size() != buffers.size()) {
-    return fail(ErrorCode::kUsage, "as many sets of buffers as programs are needed");
+    return fail(ErrorCode::kUsage, "each program needs one set of buffers");
   }
   for (std::size_t i = 0; i < programs.size(); ++i) {
     WEFT_TRY(check_buffers(programs[i], buffers[i]));
@@ -33,15 +37,15 @@ Status check(const std::vector<Program>& programs, const std::vector<Buffers>& b
         programs[i].fingerprint != programs[0].fingerprint ||
         programs[i].turns.size() != programs[0].turns.size()) {
       return fail(ErrorCode::kUsage,
-                  "program " + std::to_string(i) + " is not that of device " + std::to_string(i) +
-                      " for the same arrays, plans and budget as those before it");
+                  "program " + std::to_string(i) + " was not made for device " + std::to_string(i) +
+                      " with the same arrays, plans and budget as the programs before it");
     }
   }
   return {};
 }
 
-/// Copies whose parts interleave in one array: in the one they are written to, unless that has them
-/// side by side.
+/// The array in which the copies of a group interleave: the one that they write, unless a copy
+/// writes contiguously.
 const std::byte* array_of(const Task& task, const std::byte* source, const std::byte* target) {
   const std::vector<CopyLoop>& loops = task.copy.loops();
   return loops.empty() || loops.back().to == task.copy.run_bytes() ? source : target;
@@ -56,13 +60,13 @@ void run_together(const std::vector<Task>& tasks) {
       task.run();
     }
   }
-  // In the order of the array, so that rows side by side are found.
+  // In the order of the array, so that run_together() finds adjacent rows.
   std::sort(jobs.begin(), jobs.end(),
             [](const CopyJob& x, const CopyJob& y) { return x.to < y.to; });
   reshard::run_together(jobs);
 }
 
-/// By array, and by which piece of each it is: what one thread does at once.
+/// Tasks by array and by piece of the array: one thread runs all tasks of one entry.
 struct Groups {
   std::map<std::pair<const std::byte*, std::size_t>, std::vector<Task>> pieces;
 
@@ -77,8 +81,8 @@ struct Groups {
   }
 };
 
-/// In place, regions of both ends differ, and nothing is written that anybody reads: each device
-/// for itself.
+/// In place, the regions of both ends differ, so messages are delivered as streams. Within a turn
+/// nothing is written that another device reads, so devices can run in parallel.
 Status run_turn_in_place(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                          std::size_t number) {
   std::vector<Status> done(programs.size());
@@ -105,8 +109,8 @@ Status run_turn_in_place(const std::vector<Program>& programs, const std::vector
 Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>& buffers,
                 std::size_t number) {
   Groups replacing;
-  // What adds goes after all that replaces, and one message of a device after the other, since sums
-  // of rounded numbers depend on their order.
+  // Additions run after everything that replaces, and the messages of a device one after the other,
+  // since sums of rounded numbers depend on their order.
   std::vector<Groups> adding;
   const auto add = [&](Groups& groups, const Task& task, const Region& from, const Buffers& source,
                        const Region& to, const Buffers& target) {
@@ -148,7 +152,7 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
   std::vector<Buffers> all;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     WEFT_ASSIGN(Ends both, Ends::begin(programs[i], buffers[i], host));
-    all.push_back(both.as_they_travel());
+    all.push_back(both.wire_buffers());
     ends.push_back(std::move(both));
     WEFT_ASSIGN(Staging memory, Staging::of(host, programs[i].buffers.back()));
     all[i].push_back(memory.data());
@@ -162,7 +166,7 @@ Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Bu
     if (programs[0].in_place.empty()) {
       WEFT_TRY(run_turn(programs, all, turn));
       for (std::size_t i = 0; i < programs.size(); ++i) {
-        WEFT_TRY(ends[i].settle(programs[i].turns[turn], all[i]));
+        WEFT_TRY(ends[i].cast_staged(programs[i].turns[turn], all[i]));
       }
       continue;
     }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A copy is brought into a normal form: loops sorted by their steps at the destination, loops that
+// continue each other merged, and the innermost contiguous loop turned into a run of bytes. Then
+// copy_rows.h copies the runs of the innermost remaining loop as rows.
 #include "weft/reshard/execute/host/strided_copy.h"
 
 #include <algorithm>
@@ -11,10 +14,10 @@
 namespace weft::reshard {
 namespace {
 
-/// Loops that go on where the loop inside them ends are one loop.
+/// Merges loops in which one continues where the loop inside it ends.
 std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   std::erase_if(loops, [](const CopyLoop& loop) { return loop.extent == 1; });
-  // Memory is written in order, since writing out of order costs more than reading so.
+  // Sort by the destination: out-of-order writes cost more than out-of-order reads.
   std::sort(loops.begin(), loops.end(), [](const CopyLoop& a, const CopyLoop& b) {
     return std::tuple{a.to, a.from, a.extent} > std::tuple{b.to, b.from, b.extent};
   });
@@ -31,13 +34,13 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   return found;
 }
 
-/// Where in the outer loops a copy is.
+/// The position of a copy in its outer loops.
 class Walk {
  public:
   Walk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
       : from(first), to(place), loops_(loops), at_(loops.size()) {}
 
-  /// False where there is no next.
+  /// Goes to the next position. False if there is none.
   bool next() {
     for (std::size_t d = loops_.size(); d > 0; --d) {
       const CopyLoop& loop = loops_[d - 1];
@@ -59,7 +62,7 @@ class Walk {
   ShortList<std::int64_t, 6> at_;
 };
 
-/// Squares small enough that all lines of both sides stay in the first cache.
+/// Edge of a tile, small enough that the lines of both arrays stay in the first-level cache.
 constexpr std::int64_t kTile = 32;
 
 void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Rows rows) {
@@ -77,8 +80,8 @@ void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Row
   }
 }
 
-/// The innermost loop again and again.
-void copy_few(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+/// Runs the innermost loop for each position of the outer ones.
+void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   Walk walk(outer, rows.from, rows.to);
   do {
     rows.from = walk.from;
@@ -87,25 +90,25 @@ void copy_few(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
   } while (walk.next());
 }
 
-/// The same, while the rows of later ones are fetched.
-void copy_many(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
-  const std::int64_t ahead = 1 + kSoonBytes / rows.bytes;
-  // Rows closer than a line are fetched anyway.
-  const bool asks = rows.from_step >= 64 || rows.from_step <= -64;
+/// The same, while rows of later positions are prefetched.
+void copy_loops_prefetching(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
+  const std::int64_t ahead = 1 + kPrefetchBytes / rows.bytes;
+  // The hardware prefetches rows that are closer than a line.
+  const bool prefetches = rows.from_step >= 64 || rows.from_step <= -64;
   Walk now(outer, rows.from, rows.to), later = now;
   bool more = true;
   for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
   const std::int64_t count = rows.count;
   do {
-    // The last rows of a long loop ask for the first ones of the next.
+    // Split each run of rows: the last ones prefetch the first rows of the next position.
     const std::int64_t alone = std::max<std::int64_t>(0, count - ahead);
     rows = {now.from, rows.from_step, now.to, rows.to_step, rows.bytes, alone, nullptr};
-    if (asks) rows.soon = now.from + ahead * rows.from_step;
+    if (prefetches) rows.upcoming = now.from + ahead * rows.from_step;
     if (alone > 0) copy(rows);
     rows.from += alone * rows.from_step;
     rows.to += alone * rows.to_step;
     rows.count = count - alone;
-    rows.soon = asks && more ? later.from : nullptr;
+    rows.upcoming = prefetches && more ? later.from : nullptr;
     copy(rows);
     if (more) more = later.next();
   } while (now.next());
@@ -126,7 +129,8 @@ StridedCopy::StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std:
     loops_.pop_back();
   }
   if (loops_.size() < 2 || run_ >= 64) return;
-  // The loop that lies closest where the array is read goes next to the innermost one.
+  // A transposition: put the loop with the smallest step in the source next to the innermost one,
+  // which has the smallest step at the destination, so that the two form tiles.
   const auto closest = std::min_element(
       loops_.begin(), loops_.end(),
       [](const CopyLoop& a, const CopyLoop& b) { return std::abs(a.from) < std::abs(b.from); });
@@ -143,7 +147,8 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
   Rows rows{from, inner.from, to, inner.to, run_, inner.extent, nullptr};
   if (!crossed_) {
     const std::span<const CopyLoop> outer = loops.first(loops.empty() ? 0 : loops.size() - 1);
-    bytes_ > kSoonBytes ? copy_many(outer, copy, rows) : copy_few(outer, copy, rows);
+    bytes_ > kPrefetchBytes ? copy_loops_prefetching(outer, copy, rows)
+                            : copy_loops(outer, copy, rows);
   } else {
     Walk walk(loops.first(loops.size() - 2), from, to);
     do {
@@ -152,7 +157,7 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
       copy_tiles(loops[loops.size() - 2], inner, copy, rows);
     } while (walk.next());
   }
-  // Waits for all that was written, also into lines that others have to give away before.
+  // Only for streaming stores. The fence also waits for normal stores, so small copies skip it.
   if (all >= kStreamed) finish_copies();
 }
 
@@ -160,39 +165,39 @@ void StridedCopy::run(const std::byte* from, std::byte* to) const {
   if (bytes_ > 0) run_loops(loops_, from, to);
 }
 
-void StridedCopy::run_share(const std::byte* from, std::byte* to, std::int64_t share,
-                            std::int64_t shares) const {
+void StridedCopy::run_slice(const std::byte* from, std::byte* to, std::int64_t slice,
+                            std::int64_t slices) const {
   if (bytes_ == 0) return;
   std::vector<CopyLoop> loops = loops_;
   if (loops.empty()) loops = {{1, 0, 0}};
   CopyLoop& outermost = loops.front();
-  const std::int64_t begin = outermost.extent * share / shares;
-  outermost.extent = outermost.extent * (share + 1) / shares - begin;
+  const std::int64_t begin = outermost.extent * slice / slices;
+  outermost.extent = outermost.extent * (slice + 1) / slices - begin;
   if (outermost.extent == 0) return;
   run_loops(loops, from + begin * outermost.from, to + begin * outermost.to);
 }
 
 namespace {
 
-/// Whether the rows of b go where those of a end.
+/// Whether the rows of b begin where those of a end.
 bool goes_on(const CopyJob& a, const CopyJob& b) {
   return b.to == a.to + a.copy->run_bytes() && a.copy->run_bytes() == b.copy->run_bytes() &&
          a.copy->loops() == b.copy->loops();
 }
 
-/// How many jobs at the front fill rows side by side, and are worth it: too large for a cache, with
-/// lines that would be written in parts if one job came after the other.
-std::size_t count_woven(std::span<const CopyJob> jobs) {
+/// How many jobs at the front fill adjacent rows, if interleaving them is worth it: only if they
+/// are too large for a cache and would otherwise write lines in pieces.
+std::size_t count_interleaved(std::span<const CopyJob> jobs) {
   const StridedCopy& copy = *jobs.front().copy;
-  if (copy.run_bytes() < kWeavable || copy.loops().empty()) return 1;
+  if (copy.run_bytes() < kShortestInterleaved || copy.loops().empty()) return 1;
   std::size_t count = 1;
   while (count < jobs.size() && goes_on(jobs[count - 1], jobs[count])) ++count;
   return copy.bytes() * static_cast<std::int64_t>(count) < kStreamed ? 1 : count;
 }
 
-/// Rows of all jobs in turns. Where those of the innermost loop go on where the last ones ended
-/// they are one stream, else one a turn.
-void weave(std::span<const CopyJob> jobs) {
+/// Copies one row of each job in turn. If rows of the innermost loop continue each other, they are
+/// written as one stream, else in one stream per iteration.
+void interleave(std::span<const CopyJob> jobs) {
   const StridedCopy& copy = *jobs.front().copy;
   const std::span<const CopyLoop> loops = copy.loops();
   const CopyLoop& inner = loops.back();
@@ -205,23 +210,23 @@ void weave(std::span<const CopyJob> jobs) {
     for (std::int64_t first = 0; first < inner.extent; first += streamed) {
       const std::int64_t at = walk.from - jobs.front().from + first * inner.from;
       for (std::size_t i = 0; i < jobs.size(); ++i) from[i] = jobs[i].from + at;
-      copy_woven_rows({from, inner.from, walk.to + first * inner.to, copy.run_bytes(), streamed},
-                      vectors);
+      copy_interleaved_rows(
+          {from, inner.from, walk.to + first * inner.to, copy.run_bytes(), streamed}, vectors);
     }
   } while (walk.next());
   finish_copies();
 }
 
-/// A slice of each at a time.
+/// Runs a slice of each job at a time.
 void run_in_slices(std::span<const CopyJob> jobs) {
-  // More than the second cache holds and far less than the third; shorter slices spend more time
-  // where nothing has been asked for yet.
+  // More than the second-level cache and much less than the third-level cache holds. Shorter slices
+  // would spend more time at their start, before any prefetch has arrived.
   constexpr std::int64_t kSlice = 2 << 20;
   std::int64_t bytes = 0;
   for (const CopyJob& job : jobs) bytes += job.copy->bytes();
-  const std::int64_t shares = std::max<std::int64_t>(1, bytes / kSlice);
-  for (std::int64_t share = 0; share < shares; ++share) {
-    for (const CopyJob& job : jobs) job.copy->run_share(job.from, job.to, share, shares);
+  const std::int64_t slices = std::max<std::int64_t>(1, bytes / kSlice);
+  for (std::int64_t slice = 0; slice < slices; ++slice) {
+    for (const CopyJob& job : jobs) job.copy->run_slice(job.from, job.to, slice, slices);
   }
 }
 
@@ -230,13 +235,13 @@ void run_in_slices(std::span<const CopyJob> jobs) {
 void run_together(std::span<const CopyJob> jobs) {
   std::vector<CopyJob> others;
   while (!jobs.empty()) {
-    const std::size_t woven = count_woven(jobs);
-    if (woven > 1) {
-      weave(jobs.first(woven));
+    const std::size_t interleaved = count_interleaved(jobs);
+    if (interleaved > 1) {
+      interleave(jobs.first(interleaved));
     } else {
       others.push_back(jobs.front());
     }
-    jobs = jobs.subspan(woven);
+    jobs = jobs.subspan(interleaved);
   }
   run_in_slices(others);
 }

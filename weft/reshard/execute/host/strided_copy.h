@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A box copied between two arrays in memory, each with strides of its own: what packs parts of an
-// array into a message and unpacks them again.
+// Copies a box between two arrays in memory, each with its own strides. It packs parts of an array
+// into a message and unpacks them again.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace weft::reshard {
 
-/// One dimension of the box: how often, and how many bytes further each time.
+/// One dimension of the box: how many steps, and the bytes per step in each array.
 struct CopyLoop {
   std::int64_t extent = 0;
   std::int64_t from = 0;
@@ -19,36 +19,36 @@ struct CopyLoop {
   bool operator==(const CopyLoop&) const = default;
 };
 
-/// Prepared once for a shape, run for many arrays of it. Strides must be such that no two elements
-/// are written to the same place, and the arrays must not overlap.
+/// Prepared once for a shape, then run for many arrays of it. Strides must be such that no two
+/// elements are written to the same place. The two arrays must not overlap.
 class StridedCopy {
  public:
-  /// `element`: bytes of one. Loops may come in any order. `all`: bytes of what this is a piece of,
-  /// if it is; what is large is written past the cache.
+  /// `element`: bytes of one element. Loops may come in any order. `all`: if this is a piece of a
+  /// larger copy, the bytes of that; a large target is written past the cache.
   StridedCopy(std::vector<CopyLoop> loops, std::int64_t element, std::int64_t all = 0);
 
   void run(const std::byte* from, std::byte* to) const;
 
   std::int64_t bytes() const { return bytes_; }
-  /// How many of them lie side by side in both arrays.
+  /// Bytes that are contiguous in both arrays.
   std::int64_t run_bytes() const { return run_; }
-  /// What is left to be done for each such run, outermost first.
+  /// The loops around such a run, outermost first.
   const std::vector<CopyLoop>& loops() const { return loops_; }
 
-  /// The part of it that lies between two fractions of the outermost loop, `share` of `shares`.
-  void run_share(const std::byte* from, std::byte* to, std::int64_t share,
-                 std::int64_t shares) const;
+  /// Copies part `slice` of `slices` equal parts of the outermost loop.
+  void run_slice(const std::byte* from, std::byte* to, std::int64_t slice,
+                 std::int64_t slices) const;
 
  private:
-  /// Rows that are the innermost loop, or tiles of the two innermost ones where one side counts
-  /// them the other way round.
+  /// Copies rows along the innermost loop; if the innermost loops of both arrays differ, tiles of
+  /// the two innermost loops.
   void run_loops(std::span<const CopyLoop> loops, const std::byte* from, std::byte* to) const;
 
   std::vector<CopyLoop> loops_;
   std::int64_t run_ = 0;
   std::int64_t bytes_ = 0;
   std::int64_t all_ = 0;
-  bool crossed_ = false;  ///< the innermost loop of one array is not that of the other
+  bool crossed_ = false;  ///< the innermost loops of both arrays differ, as in a transposition
 };
 
 struct CopyJob {
@@ -57,10 +57,10 @@ struct CopyJob {
   std::byte* to = nullptr;
 };
 
-/// All of them at once: boxes that interleave in an array meet in the cache, instead of fetching
-/// each line of the array once a box. Boxes that are alike and fill rows side by side, in that
-/// order, as messages from all senders do, are written row by row in whole lines; of others a slice
-/// of each at a time.
+/// Runs all jobs at the same time, so that boxes which interleave in an array share its cache lines
+/// instead of fetching each line once per box. Consecutive jobs with equal loops that fill adjacent
+/// rows, as the messages of all senders do, are written row by row in whole lines. Of all other
+/// jobs, a slice of each is run at a time.
 void run_together(std::span<const CopyJob> jobs);
 
 }  // namespace weft::reshard

@@ -20,7 +20,7 @@ Bytes numbered(std::size_t size) {
   return bytes;
 }
 
-/// Element by element.
+/// Copies element by element.
 void copy_plainly(const std::vector<CopyLoop>& loops, std::size_t depth, std::int64_t element,
                   const std::byte* from, std::byte* to) {
   if (depth == loops.size()) {
@@ -32,7 +32,7 @@ void copy_plainly(const std::vector<CopyLoop>& loops, std::size_t depth, std::in
   }
 }
 
-/// A box within two row-major arrays that are larger than it by up to 3 a dimension, or by nothing.
+/// A box within two row-major arrays, which are up to 3 larger than the box in each dimension.
 struct MadeBox {
   std::vector<CopyLoop> loops;
   std::int64_t from_size, to_size;
@@ -56,7 +56,7 @@ TEST(StridedCopy, WritesTheBoxAndNothingElse) {
     for (std::int64_t& extent : extents) extent = 1 + random() % 9;
     if (!extents.empty()) extents.back() = 1 + random() % 70;
     MadeBox box = make_box(extents, element, random);
-    const std::size_t shift = random() % 64;  // alignment is the user's
+    const std::size_t shift = random() % 64;  // arrays may have any alignment
     const Bytes from = numbered(static_cast<std::size_t>(box.from_size) + shift);
     Bytes expected(static_cast<std::size_t>(box.to_size) + shift), found = expected;
     copy_plainly(box.loops, 0, element, from.data() + shift, expected.data() + shift);
@@ -69,7 +69,7 @@ TEST(StridedCopy, WritesTheBoxAndNothingElse) {
   }
 }
 
-TEST(StridedCopy, JoinsWhatLiesSideBySide) {
+TEST(StridedCopy, JoinsContiguousLoops) {
   const StridedCopy whole({{4, 96, 96}, {6, 16, 16}, {4, 4, 4}}, 4);
   EXPECT_EQ(whole.run_bytes(), 384);
   EXPECT_TRUE(whole.loops().empty());
@@ -87,7 +87,7 @@ TEST(StridedCopy, TransposesToo) {
   }
 }
 
-TEST(StridedCopy, EmptyBoxesAreNoWork) {
+TEST(StridedCopy, CopiesNothingForAnEmptyBox) {
   const StridedCopy none({{0, 4, 4}, {4, 1, 1}}, 1);
   EXPECT_EQ(none.bytes(), 0);
   none.run(nullptr, nullptr);
@@ -105,8 +105,8 @@ TEST(StridedCopy, TransposesMoreThanATile) {
   EXPECT_EQ(to, expected);
 }
 
-TEST(StridedCopy, AllTogetherWritesWhatEachWrites) {
-  // Columns of an array of 3 x 500 rows to messages, more than a slice of them.
+TEST(StridedCopy, RunTogetherWritesTheSameAsEachJobAlone) {
+  // Columns of an array of 3 x 2500 rows to messages; together more than a slice.
   constexpr std::int64_t kRun = 400, kReceivers = 5, kRows = 2500;
   const StridedCopy copy({{3, kRows * kReceivers * kRun, kRows * kRun},
                           {kRows, kReceivers * kRun, kRun},
@@ -127,9 +127,9 @@ TEST(StridedCopy, AllTogetherWritesWhatEachWrites) {
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), array.begin()));
 }
 
-TEST(StridedCopy, MessagesThatFillRowsSideBySideAreWoven) {
-  // Four messages of 2 x 9000 rows of 100 bytes and one of 60, with and without a hole behind them,
-  // in memory at unequal distances.
+TEST(StridedCopy, MessagesThatFillAdjacentRowsAreInterleaved) {
+  // Four messages of 2 x 9000 rows of 100 bytes and one with rows of 60 bytes, at unequal distances
+  // in memory, with and without a gap after each row of the array.
   for (const std::int64_t hole : {0, 3}) {
     constexpr std::int64_t kRun = 100, kRows = 9000, kPlanes = 2, kLast = 60;
     const std::int64_t pitch = 4 * kRun + kLast + hole;
@@ -154,7 +154,7 @@ TEST(StridedCopy, MessagesThatFillRowsSideBySideAreWoven) {
   }
 }
 
-TEST(CopyRows, WovenRowsAreWrittenInTurns) {
+TEST(CopyRows, InterleavedRowsAlternate) {
   constexpr std::int64_t kCount = 5;
   for (const std::int64_t bytes : {64, 65, 80, 127, 128, 1000}) {
     for (const std::size_t shift : {0, 1, 32, 63}) {
@@ -170,7 +170,7 @@ TEST(CopyRows, WovenRowsAreWrittenInTurns) {
         for (const Vectors vectors : {Vectors::kNone, Vectors::kAvx2, Vectors::kAvx512}) {
           if (vectors > available_vectors()) continue;
           Bytes found(expected.size(), std::byte{7});
-          copy_woven_rows({from, bytes + 9, found.data() + shift, bytes, kCount}, vectors);
+          copy_interleaved_rows({from, bytes + 9, found.data() + shift, bytes, kCount}, vectors);
           finish_copies();
           ASSERT_EQ(found, expected) << bytes << " bytes, shift " << shift << ", places " << places
                                      << ", vectors " << static_cast<int>(vectors);
@@ -180,15 +180,15 @@ TEST(CopyRows, WovenRowsAreWrittenInTurns) {
   }
 }
 
-/// All that is large goes another way than what the random boxes above take.
-TEST(CopyRows, EveryWayDoesTheSame) {
+/// Large copies use other functions than the small random boxes above.
+TEST(CopyRows, AllFunctionsDoTheSame) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 40;
   for (const std::int64_t bytes : {1, 3, 16, 31, 32, 33, 63, 64, 65, 100, 128, 1000, 4096, 5000}) {
     for (const std::int64_t gap : {0, 1, 64}) {
       for (const std::size_t shift : {0, 1, 32, 63}) {
         const std::int64_t count = 37, step = bytes + gap;
         const Bytes from = numbered(static_cast<std::size_t>(step * count) + 64);
-        // What lies around the rows stays as it is.
+        // Bytes around the rows must not change.
         Bytes expected(from.size() + 64, std::byte{7});
         for (std::int64_t i = 0; i < count; ++i) {
           std::copy_n(from.data() + i * step, bytes, expected.data() + shift + i * step);

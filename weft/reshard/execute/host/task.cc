@@ -13,7 +13,7 @@ namespace weft::reshard::execute {
 RowWork work_between(const Program& program, const Region& from, const Region& to, bool add) {
   const Elements& elements = program.elements[to.array];
   if (from.cast) {
-    // Summands travel as they are.
+    // Summands are sent in the source's type, so nothing is cast and added at once.
     WEFT_CHECK(!add);
     const auto rows = conversion_rows(elements.source, elements.type);
     WEFT_CHECK(rows.has_value());
@@ -28,7 +28,7 @@ RowWork work_between(const Program& program, const Region& from, const Region& t
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add) {
   const RowWork work = work_between(program, from, to, add);
-  return {copy_between(from, to), source[from.buffer] + from.offset * work.widths,
+  return {copy_between(from, to), source[from.buffer] + from.offset * work.width_ratio,
           target[to.buffer] + to.offset, work};
 }
 
@@ -44,6 +44,7 @@ void deliver(const Program& program, const std::vector<Region>& from, const Buff
     }
     return;
   }
+  // The loops do not match: pack some elements into the buffer, then unpack them on the other side.
   constexpr Bytes kBuffer = 64 << 10;
   std::vector<std::byte> between(kBuffer);
   const Buffers middle{between.data()};
@@ -72,12 +73,12 @@ std::vector<Task> split(const Task& task, Bytes grain) {
   const std::vector<CopyLoop>& loops = task.copy.loops();
   const Bytes run = task.copy.run_bytes();
   if (loops.empty()) {
-    // Whole lines of memory, which are whole elements of any type.
+    // Pieces of whole cache lines, which consist of whole elements of every type.
     constexpr Bytes kLine = 64;
     const Bytes step = (run / pieces + kLine - 1) / kLine * kLine;
     for (Bytes at = 0; at < run; at += step) {
-      tasks.push_back({StridedCopy({}, std::min(step, run - at)), task.from + at * task.work.widths,
-                       task.to + at, task.work});
+      tasks.push_back({StridedCopy({}, std::min(step, run - at)),
+                       task.from + at * task.work.width_ratio, task.to + at, task.work});
     }
     return tasks;
   }
@@ -87,7 +88,7 @@ std::vector<Task> split(const Task& task, Bytes grain) {
     std::vector<CopyLoop> rest = loops;
     rest[0].extent = std::min(step, outer.extent - at);
     const Task piece{StridedCopy(std::move(rest), run),
-                     task.from + at * outer.from * task.work.widths, task.to + at * outer.to,
+                     task.from + at * outer.from * task.work.width_ratio, task.to + at * outer.to,
                      task.work};
     for (Task& part : split(piece, grain)) tasks.push_back(std::move(part));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A region of memory copied or added to another: what host transports do, alone or on several
-// threads.
+// One region copied or added to another, in the host's memory: the unit of work of the transports
+// of the host.
 #pragma once
 
 #include <vector>
@@ -19,19 +19,20 @@ struct Task {
   void run() const { execute::run(copy, from, to, work); }
 };
 
-/// What happens between two regions. `add`: reduces, by a reduction that combine_rows() knows.
+/// What to do with elements between two regions. `add`: reduce; combine_rows() must know how.
 RowWork work_between(const Program& program, const Region& from, const Region& to, bool add);
 
-/// From a region of one device's buffers to one of another's, or the same. `add`: see above.
+/// From a region of one device's buffers to a region of another's, or of its own.
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 
-/// What one device sends, copied or added to where the other wants it: lists with the same bytes in
-/// all, of one array. Where their loops do not fit each other, by way of a small buffer.
+/// Copies what one device sends to where the other device wants it, or adds it there. Both lists
+/// are of one array and have the same bytes in total. If their loops do not match, the data passes
+/// through a small buffer.
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
              const std::vector<Region>& to, const Buffers& target, bool add);
 
-/// The task as several of about `grain` bytes or more, which may run at the same time.
+/// Divides the task into several of at least about `grain` bytes, which may run in parallel.
 std::vector<Task> split(const Task& task, Bytes grain);
 
 }  // namespace weft::reshard::execute

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Receivers pull. A device announces its turn and its buffers, takes what others offer it, and then
+// waits until all others have taken what it offers: only then may its buffers change.
 #include "weft/reshard/execute/host/threads.h"
 
 #include <algorithm>
@@ -14,27 +16,28 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// What the threads share. One lock for everything: it is held for moments, copies go on without.
-class Room {
+/// What the threads share. One lock is enough: it is held for moments only, never during a copy.
+class ThreadHub {
  public:
-  Room(Device devices, std::chrono::milliseconds timeout) : timeout_(timeout), seats_(devices) {}
+  ThreadHub(Device devices, std::chrono::milliseconds timeout)
+      : timeout_(timeout), devices_(devices) {}
 
-  /// The device is there, with what it offers in its next round.
+  /// The device has come to its next round and offers the messages of `turn`.
   Status arrive(Device self, const Program& program, const Turn& turn, const Buffers& buffers) {
     std::unique_lock lock(mutex_);
     if (failed_) return tl::unexpected(*failed_);
-    Seat& seat = seats_[self];
-    const std::int64_t round = seat.round + 1;
-    Roll& roll = rolls_[round];
-    if (roll.arrived == 0) roll.fingerprint = program.fingerprint;
-    if (roll.fingerprint != program.fingerprint) {
-      return give_up("device " + std::to_string(self) + " runs another program than others do");
+    DeviceState& state = devices_[self];
+    const std::int64_t round = state.round + 1;
+    OpenRound& open = open_rounds_[round];
+    if (open.arrived == 0) open.fingerprint = program.fingerprint;
+    if (open.fingerprint != program.fingerprint) {
+      return give_up("device " + std::to_string(self) + " runs another program than the others");
     }
-    if (++roll.arrived == static_cast<Device>(seats_.size())) rolls_.erase(round);
-    seat.turn = &turn;
-    seat.buffers = &buffers;
-    seat.to_be_taken = turn.sends.size();
-    seat.round = round;
+    if (++open.arrived == static_cast<Device>(devices_.size())) open_rounds_.erase(round);
+    state.turn = &turn;
+    state.buffers = &buffers;
+    state.messages_left = turn.sends.size();
+    state.round = round;
     changed_.notify_all();
     return {};
   }
@@ -44,69 +47,69 @@ class Room {
     const Buffers* buffers;
   };
 
-  /// Waits until the peer has come to the round in which `self` is. Its buffers may be read until
-  /// left().
-  Result<Offer> meet(Device self, Device peer) {
+  /// Waits until the peer has come to the same round as `self`. Its buffers may be read until
+  /// taken() is called.
+  Result<Offer> wait_for_peer(Device self, Device peer) {
     std::unique_lock lock(mutex_);
-    Seat& seat = seats_[peer];
-    const std::int64_t round = seats_[self].round;
+    DeviceState& state = devices_[peer];
+    const std::int64_t round = devices_[self].round;
     WEFT_TRY(wait(
-        lock, [&] { return seat.round >= round || seat.gone; }, peer));
-    if (seat.round != round) return give_up("device " + std::to_string(peer) + " has gone");
-    ++seat.readers;
-    return Offer{seat.turn, seat.buffers};
+        lock, [&] { return state.round >= round || state.gone; }, peer));
+    if (state.round != round) return give_up("device " + std::to_string(peer) + " is gone");
+    ++state.readers;
+    return Offer{state.turn, state.buffers};
   }
-  /// A message of the peer was taken.
-  void left(Device peer) {
+  /// A message of the peer has been copied.
+  void taken(Device peer) {
     const std::lock_guard lock(mutex_);
-    --seats_[peer].readers;
-    --seats_[peer].to_be_taken;
+    --devices_[peer].readers;
+    --devices_[peer].messages_left;
     changed_.notify_all();
   }
 
-  /// Waits until all that the device offers was taken.
+  /// Waits until all messages that the device offers have been taken.
   Status finish(Device self) {
     std::unique_lock lock(mutex_);
-    const Seat& seat = seats_[self];
+    const DeviceState& state = devices_[self];
     const auto lost = [&] {
       const auto gone = [&](const Message& message) {
-        const Seat& peer = seats_[message.peer];
-        return peer.gone && peer.round < seat.round;
+        const DeviceState& peer = devices_[message.peer];
+        return peer.gone && peer.round < state.round;
       };
-      return std::any_of(seat.turn->sends.begin(), seat.turn->sends.end(), gone);
+      return std::any_of(state.turn->sends.begin(), state.turn->sends.end(), gone);
     };
     WEFT_TRY(wait(
-        lock, [&] { return seat.to_be_taken == 0 || lost(); }, Layout::kAbsent));
-    if (seat.to_be_taken > 0) return give_up("a device that should receive has gone");
+        lock, [&] { return state.messages_left == 0 || lost(); }, Layout::kAbsent));
+    if (state.messages_left > 0) return give_up("a device that should receive is gone");
     return {};
   }
 
-  /// All devices get the Error. Returns when nobody reads the buffers of `self` any more.
+  /// Gives the Error to all devices. Returns when nobody reads the buffers of `self` any more.
   Error fail_all(Device self, Error error) {
     std::unique_lock lock(mutex_);
     if (!failed_) failed_ = std::move(error);
     changed_.notify_all();
-    changed_.wait(lock, [&] { return seats_[self].readers == 0; });
+    changed_.wait(lock, [&] { return devices_[self].readers == 0; });
     return *failed_;
   }
 
   void leave(Device self) {
     const std::lock_guard lock(mutex_);
-    seats_[self].gone = true;
+    devices_[self].gone = true;
     changed_.notify_all();
   }
 
  private:
-  struct Seat {
+  struct DeviceState {
     std::int64_t round = 0;
     const Turn* turn = nullptr;
     const Buffers* buffers = nullptr;
-    std::size_t to_be_taken = 0;  ///< messages
-    std::size_t readers = 0;      ///< threads that copy from its buffers
+    std::size_t messages_left = 0;  ///< messages of the round that nobody has taken yet
+    std::size_t readers = 0;        ///< threads that are copying from its buffers
     bool gone = false;
   };
-  /// Of a round that not all have come to: which program it is part of.
-  struct Roll {
+  /// A round that not all devices have reached yet: which program it belongs to.
+  struct OpenRound {
     std::uint64_t fingerprint = 0;
     Device arrived = 0;
   };
@@ -117,7 +120,7 @@ class Room {
     return tl::unexpected(*failed_);
   }
 
-  /// `whom`: kAbsent where it is any of those that receive.
+  /// `whom`: the device that is waited for; kAbsent: any of those that receive.
   template <class Done>
   Status wait(std::unique_lock<std::mutex>& lock, const Done& done, Device whom) {
     const auto end = std::chrono::steady_clock::now() + timeout_;
@@ -125,7 +128,7 @@ class Room {
       if (changed_.wait_until(lock, end) == std::cv_status::timeout && !failed_ && !done()) {
         return give_up((whom == Layout::kAbsent ? "a device that should receive"
                                                 : "device " + std::to_string(whom)) +
-                       " did not come within " + std::to_string(timeout_.count()) + " ms");
+                       " did not take part within " + std::to_string(timeout_.count()) + " ms");
       }
     }
     if (failed_) return tl::unexpected(*failed_);
@@ -135,51 +138,52 @@ class Room {
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Seat> seats_;
-  std::map<std::int64_t, Roll> rolls_;
+  std::vector<DeviceState> devices_;
+  std::map<std::int64_t, OpenRound> open_rounds_;
   std::optional<Error> failed_;
 };
 
 class ThreadTransport final : public Transport {
  public:
-  ThreadTransport(std::shared_ptr<Room> room, Device self) : room_(std::move(room)), self_(self) {}
-  ~ThreadTransport() override { room_->leave(self_); }
+  ThreadTransport(std::shared_ptr<ThreadHub> hub, Device self)
+      : hub_(std::move(hub)), self_(self) {}
+  ~ThreadTransport() override { hub_->leave(self_); }
 
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override {
     const Status status = take_part(program, turn, buffers);
-    if (!status) return tl::unexpected(room_->fail_all(self_, status.error()));
+    if (!status) return tl::unexpected(hub_->fail_all(self_, status.error()));
     return status;
   }
 
  private:
   Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
-    WEFT_TRY(room_->arrive(self_, program, turn, buffers));
+    WEFT_TRY(hub_->arrive(self_, program, turn, buffers));
     for (const Move& move : turn.moves) {
       deliver(program, {move.from}, buffers, {move.to}, buffers, move.add);
     }
     WEFT_TRY(pull(program, turn, buffers, false));
     WEFT_TRY(pull(program, turn, buffers, true));
-    return room_->finish(self_);
+    return hub_->finish(self_);
   }
 
-  /// Messages that add are taken after all others, in their order: sums of rounded numbers depend
-  /// on it.
+  /// Takes the messages that add, or all others. Those that add come last and in their order, since
+  /// sums of rounded numbers depend on it.
   Status pull(const Program& program, const Turn& turn, const Buffers& buffers, bool add) {
     Pairing pairing;
     for (const Message& message : turn.receives) {
       if (message.add != add) continue;
-      WEFT_ASSIGN(const Room::Offer offer, room_->meet(self_, message.peer));
+      WEFT_ASSIGN(const ThreadHub::Offer offer, hub_->wait_for_peer(self_, message.peer));
       const auto sent = pairing.match(self_, message, *offer.turn);
       if (sent) {
         deliver(program, (*sent)->regions, *offer.buffers, message.regions, buffers, add);
       }
-      room_->left(message.peer);
+      hub_->taken(message.peer);
       if (!sent) return tl::unexpected(sent.error());
     }
     return {};
   }
 
-  std::shared_ptr<Room> room_;
+  std::shared_ptr<ThreadHub> hub_;
   Device self_;
 };
 
@@ -187,10 +191,10 @@ class ThreadTransport final : public Transport {
 
 std::vector<std::unique_ptr<Transport>> connect_threads(Device devices,
                                                         std::chrono::milliseconds timeout) {
-  const auto room = std::make_shared<Room>(devices, timeout);
+  const auto hub = std::make_shared<ThreadHub>(devices, timeout);
   std::vector<std::unique_ptr<Transport>> transports;
   for (Device device = 0; device < devices; ++device) {
-    transports.push_back(std::make_unique<ThreadTransport>(room, device));
+    transports.push_back(std::make_unique<ThreadTransport>(hub, device));
   }
   return transports;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that are threads of one process. A receiver copies from the sender's buffers into its
-// own, once, without packing.
+// A transport for devices that are threads of one process. The receiver copies straight from the
+// sender's buffers into its own, without packing.
 #pragma once
 
 #include <chrono>
@@ -11,9 +11,9 @@
 
 namespace weft::reshard::execute {
 
-/// One transport a device, each for a thread of its own, which may come to any round at any time. A
-/// device that lets others wait longer than `timeout`, or whose transport is gone when others wait
-/// for it, ends in an Error on all.
+/// One transport per device, each for a thread of its own. Threads may reach a round at different
+/// times. If a device lets others wait longer than `timeout`, or its transport is destroyed while
+/// others wait for it, all devices get an Error.
 std::vector<std::unique_ptr<Transport>> connect_threads(Device devices,
                                                         std::chrono::milliseconds timeout);
 

@@ -18,9 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A problem with everything that is needed to run it.
-struct Job {
-  explicit Job(Problem given, Picos message = 0, Bytes budget = 0) : problem(std::move(given)) {
+/// A problem with all that is needed to run it.
+struct Planned {
+  explicit Planned(Problem given, Picos message = 0, Bytes budget = 0) : problem(std::move(given)) {
     PlannerOptions options;
     options.link.step = 0;
     options.link.message = message;
@@ -32,8 +32,8 @@ struct Job {
     }
     if (!programs.empty()) memory = naive::fill(programs, arrays);
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
 
   Buffers buffers(Device device) {
     Buffers list;
@@ -74,29 +74,29 @@ Problem some_problem(unsigned seed) {
       seed, {.even = seed % 5 == 0, .partial = seed % 2 == 1, .other_mesh = seed % 3 == 0});
 }
 
-TEST(Threads, MoveRandomProblemsRight) {
+TEST(Threads, MoveRandomProblems) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     if (elements(some_problem(seed).shape) > 20'000) continue;
-    Job job(some_problem(seed), seed % 4 < 2 ? 0 : 2'000'000);
-    const auto results = run_threads(job.programs, job.all_buffers(), 10s);
+    Planned planned(some_problem(seed), seed % 4 < 2 ? 0 : 2'000'000);
+    const auto results = run_threads(planned.programs, planned.all_buffers(), 10s);
     for (std::size_t i = 0; i < results.size(); ++i) {
       ASSERT_TRUE(results[i]) << results[i].error().message;
-      EXPECT_EQ(results[i]->staging_peak, job.programs[i].buffers.back());
+      EXPECT_EQ(results[i]->staging_peak, planned.programs[i].buffers.back());
     }
-    EXPECT_EQ(naive::check(job.memory, job.arrays), "") << seed;
+    EXPECT_EQ(naive::check(planned.memory, planned.arrays), "") << seed;
   }
 }
 
 TEST(Threads, ATransportRunsProgramAfterProgram) {
-  Job first(parsed("x=4", "64", "x", "-")), second(parsed("x=4", "16,16", "x,-", "-,x"));
+  Planned first(parsed("x=4", "64", "x", "-")), second(parsed("x=4", "16,16", "x,-", "-,x"));
   auto transports = connect_threads(4, 10s);
   std::vector<std::thread> threads;
   for (Device device = 0; device < 4; ++device) {
     threads.emplace_back([&, device] {
       for (int i = 0; i < 20; ++i) {
-        for (Job* job : {&first, &second}) {
+        for (Planned* planned : {&first, &second}) {
           const auto done =
-              execute(job->programs[device], job->buffers(device), *transports[device]);
+              execute(planned->programs[device], planned->buffers(device), *transports[device]);
           EXPECT_TRUE(done) << done.error().message;
         }
       }
@@ -107,13 +107,14 @@ TEST(Threads, ATransportRunsProgramAfterProgram) {
   EXPECT_EQ(naive::check(second.memory, second.arrays), "");
 }
 
-TEST(Threads, ADeviceThatDoesNotComeIsAnErrorOnAllOthers) {
-  Job job(parsed("x=4", "64", "x", "-"), 2'000'000);  // not all talk to the one that lacks
+TEST(Threads, AMissingDeviceIsAnErrorOnAllOthers) {
+  Planned planned(parsed("x=4", "64", "x", "-"),
+                  2'000'000);  // not all have messages for the missing one
   auto transports = connect_threads(4, 200ms);
   std::vector<std::future<Result<Usage>>> runs;
   for (Device device = 0; device < 3; ++device) {
     runs.push_back(std::async(std::launch::async, [&, device] {
-      return execute(job.programs[device], job.buffers(device), *transports[device]);
+      return execute(planned.programs[device], planned.buffers(device), *transports[device]);
     }));
   }
   for (auto& run : runs) {
@@ -121,25 +122,25 @@ TEST(Threads, ADeviceThatDoesNotComeIsAnErrorOnAllOthers) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::kPeerFailed);
   }
-  // The late one hears of it, too.
-  EXPECT_FALSE(execute(job.programs[3], job.buffers(3), *transports[3]));
+  // A device that comes late gets the error as well.
+  EXPECT_FALSE(execute(planned.programs[3], planned.buffers(3), *transports[3]));
 }
 
-TEST(Threads, ADeviceThatIsGoneIsFoundOutAtOnce) {
-  Job job(parsed("x=4", "64,4", "x,-", "-,x"));
+TEST(Threads, ADeviceThatIsGoneIsNoticedAtOnce) {
+  Planned planned(parsed("x=4", "64,4", "x,-", "-,x"));
   auto transports = connect_threads(4, 60s);
   transports[2].reset();
   std::vector<std::future<Result<Usage>>> runs;
   for (const Device device : {0, 1, 3}) {
     runs.push_back(std::async(std::launch::async, [&, device] {
-      return execute(job.programs[device], job.buffers(device), *transports[device]);
+      return execute(planned.programs[device], planned.buffers(device), *transports[device]);
     }));
   }
   for (auto& run : runs) EXPECT_FALSE(run.get());
 }
 
 TEST(Threads, DifferentProgramsAreAnErrorOnAll) {
-  Job one(parsed("x=4", "64,4", "x,-", "-,x")), other(parsed("x=4", "64,4", "x,-", "-,-"));
+  Planned one(parsed("x=4", "64,4", "x,-", "-,x")), other(parsed("x=4", "64,4", "x,-", "-,-"));
   std::vector<Program> programs = one.programs;
   programs[1] = other.programs[1];
   std::vector<Buffers> buffers = one.all_buffers();
@@ -150,32 +151,32 @@ TEST(Threads, DifferentProgramsAreAnErrorOnAll) {
   }
 }
 
-TEST(RunAll, MovesRandomProblemsRightOnAnyNumberOfThreads) {
+TEST(RunAll, MovesRandomProblemsOnAnyNumberOfThreads) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     if (elements(some_problem(seed).shape) > 20'000) continue;
-    Job job(some_problem(seed), seed % 4 < 2 ? 0 : 2'000'000, seed % 3 == 0 ? 4000 : 0);
-    if (job.programs.empty()) continue;
+    Planned planned(some_problem(seed), seed % 4 < 2 ? 0 : 2'000'000, seed % 3 == 0 ? 4000 : 0);
+    if (planned.programs.empty()) continue;
     set_max_threads(1 + seed % 3);
-    const auto usage = run_all(job.programs, job.all_buffers());
+    const auto usage = run_all(planned.programs, planned.all_buffers());
     set_max_threads(0);
     ASSERT_TRUE(usage) << usage.error().message;
-    EXPECT_EQ(naive::check(job.memory, job.arrays), "") << seed;
+    EXPECT_EQ(naive::check(planned.memory, planned.arrays), "") << seed;
   }
 }
 
-TEST(RunAll, DividesWhatIsLarge) {
-  Job job(parsed("x=2", "1500,1003", "x,-", "-,x"));
+TEST(RunAll, DividesLargeCopies) {
+  Planned planned(parsed("x=2", "1500,1003", "x,-", "-,x"));
   set_max_threads(3);
-  ASSERT_TRUE(run_all(job.programs, job.all_buffers()));
+  ASSERT_TRUE(run_all(planned.programs, planned.all_buffers()));
   set_max_threads(0);
-  EXPECT_EQ(naive::check(job.memory, job.arrays), "");
-  Job whole(parsed("x=2", "1000003", "x", "-"));
+  EXPECT_EQ(naive::check(planned.memory, planned.arrays), "");
+  Planned whole(parsed("x=2", "1000003", "x", "-"));
   ASSERT_TRUE(run_all(whole.programs, whole.all_buffers()));
   EXPECT_EQ(naive::check(whole.memory, whole.arrays), "");
 }
 
 TEST(RunAll, RefusesProgramsThatDoNotBelongTogether) {
-  Job one(parsed("x=4", "64,4", "x,-", "-,x")), other(parsed("x=4", "64,4", "x,-", "-,-"));
+  Planned one(parsed("x=4", "64,4", "x,-", "-,x")), other(parsed("x=4", "64,4", "x,-", "-,-"));
   std::vector<Program> programs = one.programs;
   programs[1] = other.programs[1];
   std::vector<Buffers> buffers = one.all_buffers();
@@ -188,7 +189,7 @@ TEST(RunAll, RefusesProgramsThatDoNotBelongTogether) {
   EXPECT_EQ(lacking.error().code, ErrorCode::kUsage);
 }
 
-TEST(Execute, AveragesAreDividedInTheEnd) {
+TEST(Execute, AveragesAreDividedAtTheEnd) {
   Problem problem = parsed("x=4", "8", "-", "-", "x");
   problem.reduction = "avg";
   const Plan plan = *make_plan(problem, {});

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// MPI has no way to say that a rank has given up. So every rank keeps a receive open for a message
+// with kAbortTag, and looks at it whenever nothing has happened for a while (look_for_failures()).
+// Messages of a program carry its fingerprint as tag, so that parts of different programs never
+// match.
 #include "weft/reshard/execute/mpi/mpi.h"
 
 #include <mpi.h>
@@ -14,13 +18,13 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Of the messages by which a rank tells that it has given up; programs have others.
+/// The tag of messages in which a rank says that it has given up. Programs have other tags.
 constexpr int kAbortTag = 0;
 constexpr std::size_t kWhyBytes = 256;
 using Why = std::array<char, kWhyBytes>;
 
-/// How long nothing is done before the wire looks for signs that a peer is elsewhere.
-constexpr auto kPatience = std::chrono::milliseconds(10);
+/// How long nothing has to happen before the wire looks for failed peers.
+constexpr auto kQuiet = std::chrono::milliseconds(10);
 
 Status check(int code, const char* call) {
   if (code == MPI_SUCCESS) return {};
@@ -34,12 +38,12 @@ Status check(int code, const char* call) {
 
 class MpiWire final : public Wire {
  public:
-  /// The communicator is its own from now on.
+  /// Takes over the communicator.
   MpiWire(MPI_Comm communicator, int rank, int ranks, int most_tag)
       : communicator_(communicator), rank_(rank), ranks_(ranks), most_tag_(most_tag) {}
 
   ~MpiWire() override {
-    // After a failure others may be gone, and freeing is a matter of all.
+    // After a failure other ranks may be gone, and MPI_Comm_free is a collective call.
     if (aborted_) return;
     MPI_Cancel(&listening_);
     MPI_Request_free(&listening_);
@@ -101,10 +105,10 @@ class MpiWire final : public Wire {
     const auto now = std::chrono::steady_clock::now();
     if (count > 0) {
       forget_done();
-      looked_ = now;
-    } else if (now - looked_ > kPatience) {
-      WEFT_TRY(look_around());
-      looked_ = now;
+      last_look_ = now;
+    } else if (now - last_look_ > kQuiet) {
+      WEFT_TRY(look_for_failures());
+      last_look_ = now;
     }
     return tickets;
   }
@@ -113,14 +117,14 @@ class MpiWire final : public Wire {
     aborted_ = true;
     const bool in_use = !requests_.empty();
     for (MPI_Request& request : requests_) {
-      // What is sent cannot be taken back; what would be received can.
+      // A send cannot be cancelled reliably; a receive can.
       const Item& item = items_[static_cast<std::size_t>(&request - requests_.data())];
       if (item.bytes >= 0) MPI_Cancel(&request);
       MPI_Request_free(&request);
     }
     requests_.clear();
     items_.clear();
-    // Lives as long as the process: nobody can say when a lost rank has read it.
+    // Leaked on purpose: nobody knows when a lost rank will have read it.
     auto* text = new Why{};
     std::strncpy(text->data(), why.message.c_str(), kWhyBytes - 1);
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -138,7 +142,7 @@ class MpiWire final : public Wire {
   struct Item {
     Ticket ticket = 0;
     Device peer = 0;
-    Bytes bytes = -1;  ///< that are to be received; -1: it is sent
+    Bytes bytes = -1;  ///< of a receive; -1: it is a send
   };
 
   void add(MPI_Request request, Item item) {
@@ -162,8 +166,8 @@ class MpiWire final : public Wire {
                 "device " + std::to_string(peer) + " runs another program than this one");
   }
 
-  /// Has somebody given up, or does a peer send parts of another program instead of what it owes?
-  Status look_around() {
+  /// An Error if a rank has given up, or if an awaited peer sends parts of another program instead.
+  Status look_for_failures() {
     int flag = 0;
     MPI_Status status;
     WEFT_TRY(check(MPI_Test(&listening_, &flag, &status), "MPI_Test"));
@@ -176,7 +180,7 @@ class MpiWire final : public Wire {
       if (item.bytes < 0) continue;
       WEFT_TRY(
           check(MPI_Iprobe(item.peer, MPI_ANY_TAG, communicator_, &flag, &status), "MPI_Iprobe"));
-      // What belongs to this program would have been taken by the receive that waits for it.
+      // A message of this program would have matched the receive that waits for it.
       if (flag != 0 && status.MPI_TAG != tag_ && status.MPI_TAG != kAbortTag) {
         return different_programs(item.peer);
       }
@@ -187,17 +191,17 @@ class MpiWire final : public Wire {
   MPI_Comm communicator_;
   int rank_, ranks_, most_tag_;
   int tag_ = 1;
-  std::chrono::steady_clock::time_point looked_;  ///< when it last looked around, or was busy
+  std::chrono::steady_clock::time_point last_look_;  ///< last look for failures, or last progress
   bool aborted_ = false;
   std::vector<MPI_Request> requests_;
-  std::vector<Item> items_;  ///< of requests_
+  std::vector<Item> items_;  ///< by entry of requests_
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
   MPI_Request listening_ = MPI_REQUEST_NULL;
   Why why_{};
 };
 
-/// Whether all ranks say so.
+/// Whether `mine` is true on all ranks. A collective call.
 Result<bool> all_agree(MPI_Comm communicator, bool mine) {
   int agreed = mine ? 1 : 0;
   WEFT_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, communicator),
@@ -215,29 +219,29 @@ Result<bool> on_one_host(MPI_Comm communicator, int ranks) {
   return all_agree(communicator, here == ranks);
 }
 
-/// Beyond, lanes between all pairs would take more than what they carry.
-constexpr int kMostNeighbours = 128;
+/// With more ranks, the queues of all pairs would take more memory than they are worth.
+constexpr int kMostSharedRanks = 128;
 
-/// Through memory that all ranks share; nullptr on all of them where one cannot.
-Result<std::unique_ptr<Transport>> connect_neighbours(MPI_Comm communicator, int rank, int ranks,
-                                                      const MessageOptions& options) {
-  if (ranks > kMostNeighbours) return nullptr;
+/// Connects through memory that all ranks share; nullptr, on all ranks, if one of them cannot.
+Result<std::unique_ptr<Transport>> connect_shared_memory(MPI_Comm communicator, int rank, int ranks,
+                                                         const MessageOptions& options) {
+  if (ranks > kMostSharedRanks) return nullptr;
   WEFT_ASSIGN(const bool together, on_one_host(communicator, ranks));
   if (!together) return nullptr;
-  Result<Neighbours> neighbours = fail(ErrorCode::kUnavailable, "");
+  Result<SharedSegment> segment = fail(ErrorCode::kUnavailable, "");
   std::array<char, 64> name{};
   if (rank == 0) {
-    neighbours = make_neighbours(ranks);
-    if (neighbours) neighbours->name().copy(name.data(), name.size() - 1);
+    segment = make_shared_segment(ranks);
+    if (segment) segment->name().copy(name.data(), name.size() - 1);
   }
   WEFT_TRY(check(MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, communicator),
                  "MPI_Bcast"));
-  if (rank != 0) neighbours = Neighbours::join(name.data(), ranks);
-  if (neighbours) neighbours->sit_down(rank);
-  WEFT_ASSIGN(const bool all_in, all_agree(communicator, neighbours.has_value()));
+  if (rank != 0) segment = SharedSegment::join(name.data(), ranks);
+  if (segment) segment->attach(rank);
+  WEFT_ASSIGN(const bool all_in, all_agree(communicator, segment.has_value()));
   if (!all_in) return nullptr;
-  neighbours->close_door();
-  return connect_shared(std::move(*neighbours), rank, {.timeout = options.timeout});
+  segment->make_private();
+  return connect_shared(std::move(*segment), rank, {.timeout = options.timeout});
 }
 
 }  // namespace
@@ -246,7 +250,7 @@ Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MpiOption
   int initialised = 0;
   MPI_Initialized(&initialised);
   if (initialised == 0) {
-    return fail(ErrorCode::kUsage, "MPI has not been initialised: call MPI_Init before");
+    return fail(ErrorCode::kUsage, "MPI is not initialised: call MPI_Init first");
   }
   MPI_Comm own = MPI_COMM_NULL;
   WEFT_TRY(check(MPI_Comm_dup(MPI_Comm_f2c(communicator), &own), "MPI_Comm_dup"));
@@ -257,13 +261,13 @@ Result<std::unique_ptr<Transport>> connect_mpi(int communicator, const MpiOption
   WEFT_TRY(check(MPI_Comm_size(own, &ranks), "MPI_Comm_size"));
   WEFT_TRY(check(MPI_Comm_get_attr(own, MPI_TAG_UB, &most_tag, &found), "MPI_Comm_get_attr"));
   if (options.shared_memory) {
-    WEFT_ASSIGN(auto neighbour, connect_neighbours(own, rank, ranks, options.messages));
-    if (neighbour != nullptr) {
+    WEFT_ASSIGN(auto shared, connect_shared_memory(own, rank, ranks, options.messages));
+    if (shared != nullptr) {
       WEFT_TRY(check(MPI_Comm_free(&own), "MPI_Comm_free"));
-      return neighbour;
+      return shared;
     }
   }
-  constexpr int kLeastUpperBound = 32767;  // of tags, by the standard
+  constexpr int kLeastUpperBound = 32767;  // the MPI standard guarantees tags up to this
   auto wire =
       std::make_unique<MpiWire>(own, rank, ranks, found != 0 ? *most_tag : kLeastUpperBound);
   WEFT_TRY(wire->listen());

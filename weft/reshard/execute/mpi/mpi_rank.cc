@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does in tests of the MPI transport (tests/cli/test_reshard_mpi.py):
+// A rank in the tests of the MPI transport (tests/cli/test_reshard_mpi.py):
 //
-//   reshard_mpi_rank WAY right SEEDS     random problems over all ranks, each held to the truth
-//   reshard_mpi_rank WAY cast SEEDS      the same with casts on the way
-//   reshard_mpi_rank WAY killed RANK     that rank is killed in the middle of a run
+//   reshard_mpi_rank WAY right SEEDS     runs random problems on all ranks and checks the results
+//   reshard_mpi_rank WAY cast SEEDS      the same, with casts on the way
+//   reshard_mpi_rank WAY killed RANK     that rank is killed during a run
 //   reshard_mpi_rank WAY different RANK  that rank runs another program than the others
 //
-// WAY: shared, which is what connect_mpi() chooses by itself on one host, or messages.
+// WAY is `shared`, which connect_mpi() chooses by itself on one host, or `messages`.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -48,8 +48,8 @@ Problem some_problem(unsigned seed) {
                        random_sharding(random, to, shape.size(), partial), SplitRule::kCeilFlat);
 }
 
-struct Job {
-  Job(Problem given, Picos message, Bytes budget, bool at_one_place = false)
+struct Planned {
+  Planned(Problem given, Picos message, Bytes budget, bool at_one_place = false)
       : problem(std::move(given)), in_place(at_one_place) {
     const ProgramOptions how{.budget = budget, .in_place = in_place};
     PlannerOptions options;
@@ -65,8 +65,8 @@ struct Job {
     program = make_program(arrays, rank, how);
     if (program) memory = naive::fill({*program}, arrays).front();
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
 
   Result<Usage> run(Transport& transport) {
     Buffers buffers;
@@ -74,7 +74,7 @@ struct Job {
     return execute(*program, buffers, transport);
   }
 
-  /// On rank 0: what is wrong with the targets of all ranks.
+  /// On rank 0: what is wrong with the targets of all ranks; empty: nothing.
   std::string check() {
     std::vector<naive::Memory> all(ranks);
     const std::vector<naive::Number>& mine = memory[in_place ? 0 : 1];
@@ -100,15 +100,15 @@ struct Job {
 int run_right(Transport& transport, unsigned seeds) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     const Bytes budget = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 100 : 3000;
-    Job job(some_problem(seed), seed % 2 == 0 ? 0 : 2'000'000, budget, seed % 4 > 1);
-    if (!job.program) continue;  // the same on all ranks
-    const auto usage = job.run(transport);
+    Planned planned(some_problem(seed), seed % 2 == 0 ? 0 : 2'000'000, budget, seed % 4 > 1);
+    if (!planned.program) continue;  // the same on all ranks
+    const auto usage = planned.run(transport);
     if (!usage || (budget > 0 && usage->staging_peak > budget)) {
       std::printf("seed %u: %s\n", seed,
                   usage ? "too much staging" : usage.error().message.c_str());
       return 1;
     }
-    const std::string wrong = job.check();
+    const std::string wrong = planned.check();
     if (!wrong.empty()) {
       std::printf("seed %u: %s\n", seed, wrong.c_str());
       return 1;
@@ -118,7 +118,7 @@ int run_right(Transport& transport, unsigned seeds) {
   return 0;
 }
 
-/// Whether all ranks say so; whoever does not, prints why.
+/// Whether no rank found anything wrong. A rank that did prints it.
 bool all_right(unsigned seed, const std::string& wrong) {
   if (!wrong.empty()) std::printf("seed %u: %s\n", seed, wrong.c_str());
   int right = wrong.empty() ? 1 : 0;
@@ -155,14 +155,15 @@ int run_casts(Transport& transport, unsigned seeds) {
   return 0;
 }
 
-/// Until an Error comes, which is printed. Without MPI_Finalize, which would wait for the lost.
-[[noreturn]] void run_until_error(Job& job, Transport& transport) {
+/// Runs until an Error comes, and prints it. Leaves without MPI_Finalize, which would wait for the
+/// lost rank.
+[[noreturn]] void run_until_error(Planned& planned, Transport& transport) {
   for (;;) {
-    const auto usage = job.run(transport);
+    const auto usage = planned.run(transport);
     if (usage) continue;
     std::printf("rank %d: %s\n", rank, usage.error().message.c_str());
     std::fflush(stdout);
-    // Others hear of it as long as this process makes progress.
+    // Others learn of it only while this process makes progress in MPI.
     std::this_thread::sleep_for(200ms);
     _exit(usage.error().code == ErrorCode::kPeerFailed ? 0 : 1);
   }
@@ -189,12 +190,12 @@ int run_mode(int argc, char** argv) {
       });
       killer.detach();
     }
-    Job job(parsed(mesh.c_str(), "1024,1024", "x,-", "-,x"), 0, 0);
-    run_until_error(job, **transport);
+    Planned planned(parsed(mesh.c_str(), "1024,1024", "x,-", "-,x"), 0, 0);
+    run_until_error(planned, **transport);
   }
   const char* to = rank == number ? "-,-" : "-,x";
-  Job job(parsed(mesh.c_str(), "64,64", "x,-", to), 0, 0);
-  run_until_error(job, **transport);
+  Planned planned(parsed(mesh.c_str(), "64,64", "x,-", to), 0, 0);
+  run_until_error(planned, **transport);
 }
 
 }  // namespace

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A turn is an all-gather if the rank sends the same regions to every other rank and receives one
+// message from each. It is a reduce-scatter if the rank adds a message of every other rank to the
+// same regions. NCCL wants parts of equal size, one behind the other. If a buffer has that form,
+// NCCL uses it directly; else parts are copied to or from slots of equal size in staging.
 #include "weft/reshard/execute/nccl/collective.h"
 
 #include <algorithm>
@@ -29,8 +33,8 @@ Bytes bytes_of(const Regions& regions) {
   return sum;
 }
 
-/// By rank, the regions of its message; nothing where a rank has none, or several, or `add` is not
-/// as it shall be. The place of `self` stays empty.
+/// The regions of each rank's message. Nothing unless every other rank has exactly one message,
+/// with `add` as given. The entry of `self` stays empty.
 std::optional<std::vector<Regions>> by_rank(const std::vector<Message>& messages, Device self,
                                             int ranks, bool add) {
   if (messages.size() + 1 != static_cast<std::size_t>(ranks)) return {};
@@ -45,7 +49,7 @@ std::optional<std::vector<Regions>> by_rank(const std::vector<Message>& messages
   return parts;
 }
 
-/// Of the longest part; 0 where filling the others up to it would cost too much.
+/// Bytes of the longest part; 0 if padding all others to it would add more than a quarter.
 Bytes slot_bytes(const std::vector<Regions>& parts) {
   Bytes longest = 0, sum = 0;
   for (const Regions& part : parts) {
@@ -56,36 +60,36 @@ Bytes slot_bytes(const std::vector<Regions>& parts) {
   return 4 * all <= 5 * sum ? longest : 0;
 }
 
-/// Where the bytes lie, if they lie side by side.
-std::optional<cuda::Wired> place_of(const Regions& regions) {
+/// The memory of the regions if they are contiguous.
+std::optional<cuda::MessageSpan> place_of(const Regions& regions) {
   const Message message{0, false, bytes_of(regions), regions};
-  if (!cuda::side_by_side(message)) return {};
-  return cuda::Wired{0, regions.front().buffer, regions.front().offset, message.bytes};
+  if (!cuda::is_contiguous(message)) return {};
+  return cuda::MessageSpan{0, regions.front().buffer, regions.front().offset, message.bytes};
 }
 
-/// Where all parts lie, if they are slots side by side in the order of ranks.
-std::optional<cuda::Wired> place_of(const std::vector<Regions>& parts, Bytes slot) {
-  std::optional<cuda::Wired> whole;
+/// The memory of all parts if they are contiguous slots in the order of ranks.
+std::optional<cuda::MessageSpan> place_of(const std::vector<Regions>& parts, Bytes slot) {
+  std::optional<cuda::MessageSpan> whole;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const auto place = place_of(parts[rank]);
     if (!place || place->bytes != slot) return {};
-    if (!whole) whole = cuda::Wired{0, place->buffer, place->offset, 0};
+    if (!whole) whole = cuda::MessageSpan{0, place->buffer, place->offset, 0};
     if (place->buffer != whole->buffer || place->offset != whole->offset + whole->bytes) return {};
     whole->bytes += slot;
   }
   return whole;
 }
 
-/// Memory for `slots` slots, in staging behind what is there.
-cuda::Wired staged(const Program& program, Bytes bytes, Collective& collective) {
-  const cuda::Wired wired{0, static_cast<std::int32_t>(program.buffers.size()),
-                          (collective.staging + 255) / 256 * 256, bytes};
+/// Memory for `bytes` bytes of slots, in staging behind what is already there.
+cuda::MessageSpan staged(const Program& program, Bytes bytes, Collective& collective) {
+  const cuda::MessageSpan wired{0, static_cast<std::int32_t>(program.buffers.size()),
+                                (collective.staging + 255) / 256 * 256, bytes};
   collective.staging = wired.offset + bytes;
   return wired;
 }
 
-/// Copies between the regions and a slot of staging.
-void stage(const Regions& regions, const cuda::Wired& staging, Bytes offset, bool pack,
+/// Copies between regions and a slot of staging.
+void stage(const Regions& regions, const cuda::MessageSpan& staging, Bytes offset, bool pack,
            std::vector<cuda::Copy>& copies) {
   Bytes at = staging.offset + offset;
   for (const Region& region : regions) {
@@ -120,7 +124,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   for (const Message& message : turn.sends) {
     if (!same(message.regions, part)) return {};
   }
-  // Where the own part goes; it may be there already.
+  // The place of the own part; it may be there already.
   const bool moved = same(sources_of(turn), part);
   (*received)[program.self] = moved ? targets_of(turn) : part;
   const Bytes slot = slot_bytes(*received);
@@ -131,7 +135,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   found.type = kByte;
   found.count = static_cast<std::size_t>(slot);
   const auto to = place_of(*received, slot);
-  // Without staging NCCL puts the own part where it belongs as well.
+  // If NCCL writes straight to the target, it puts the own part in its place as well.
   if (!to || !moved) keep_moves(turn, found);
   const auto from = place_of(part);
   if (from && from->bytes == slot) {
@@ -151,7 +155,7 @@ Collective find_all_gather(const Program& program, const Turn& turn, int ranks) 
   return found;
 }
 
-/// NCCL's number of the type; nothing where it cannot add it up.
+/// NCCL's number of the type; nothing if NCCL cannot sum it.
 std::optional<int> type_of(const Elements& elements) {
   using cuda::Type;
   if (cuda::operation_of(elements.reduction) != cuda::Operation::kSum) return {};
@@ -189,7 +193,7 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
   for (const Message& message : turn.receives) {
     if (!same(message.regions, part)) return {};
   }
-  // The own addend is what is put in place first.
+  // The own addend is what moves put in place before messages are added.
   if (!same(targets_of(turn), part)) return {};
   (*sent)[program.self] = sources_of(turn);
   const std::int32_t array = part.front().array;

@@ -31,17 +31,17 @@ TEST(Collective, AnAllGatherOfRowsNeedsNoCopies) {
   EXPECT_TRUE(found.before.empty() && found.after.empty());
 }
 
-TEST(Collective, AnAllGatherOfColumnsIsUnpackedOnce) {
+TEST(Collective, AnAllGatherOfColumnsIsUnpacked) {
   const Problem problem = parsed("x=4", "64,64", "-,x", "-,-");
   const Program program = program_of(problem, 2, {"f32", ""});
   const Collective found = find_collective(program, program.turns[0], 4);
   EXPECT_EQ(found.kind, Kind::kAllGather);
   EXPECT_EQ(found.staging, 64 * 64 * 4);
-  EXPECT_EQ(found.before.size(), 1u) << "the part that stays";
+  EXPECT_EQ(found.before.size(), 1u) << "the own part";
   EXPECT_EQ(found.after.size(), 3u);
 }
 
-TEST(Collective, ABudgetOrAnUnknownTypeLeavesMessages) {
+TEST(Collective, WithABudgetOrAnUnknownTypeThereIsNoCollective) {
   const Problem rows = parsed("x=4", "64,64", "x,-", "-,-");
   const Program bounded = program_of(rows, 0, {"f32", ""}, 4096);
   EXPECT_EQ(find_collective(bounded, bounded.turns[0], 4).kind, Kind::kNone);

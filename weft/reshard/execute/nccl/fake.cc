@@ -26,7 +26,7 @@ namespace {
 using cuda::Copy;
 using cuda::Operation;
 
-/// Returns whether it is done; called again later if not.
+/// A piece of queued work. Returns whether it is done; if not, it is called again later.
 using Work = std::function<bool()>;
 
 struct FakeStream {
@@ -40,11 +40,11 @@ struct Rank {
   int rank = 0, ranks = 0;
 };
 
-/// What ranks share. Messages of groups and words of gathers do not mix.
+/// What all ranks share. Messages of groups and data of collectives are kept apart.
 struct World {
   std::mutex mutex;
-  using Way = std::tuple<int, int, bool>;  ///< from, to, whether it is a gather
-  std::map<Way, std::deque<std::vector<char>>> under_way;
+  using Channel = std::tuple<int, int, bool>;  ///< from, to, whether it is a gather
+  std::map<Channel, std::deque<std::vector<char>>> under_way;
   std::map<void*, std::int64_t> memory;
   std::int64_t allocated = 0;
   int groups = 0, launches = 0, collectives = 0;
@@ -64,7 +64,7 @@ struct Transfer {
   bool done = false;
 };
 
-/// A group is of the thread that begins it, as in NCCL.
+/// Each thread has its own group, as in NCCL.
 struct Group {
   std::vector<Transfer> transfers;
   Rank* rank = nullptr;
@@ -123,7 +123,7 @@ void run_one(const Copy& copy, const std::vector<std::byte*>& buffers) {
   }
 }
 
-/// In the order that the library promises.
+/// Runs copies in the order that libweft-cuda.so guarantees.
 void run_all(const std::vector<Copy>& copies, const std::vector<std::byte*>& buffers) {
   const auto stage = [](const Copy& copy) {
     if (copy.operation == Operation::kScale) return 3;
@@ -287,7 +287,7 @@ int all_gather(const void* from, void* to, std::size_t bytes, int, Communicator 
   return kSuccess;
 }
 
-/// Of numbers of 32 bits, which is what the tests add up.
+/// Supports only 32-bit unsigned integers, which is what the tests add up.
 int reduce_scatter(const void* from, void* to, std::size_t count, int type, int operation,
                    Communicator communicator, Stream stream) {
   constexpr int kUint32 = 3;

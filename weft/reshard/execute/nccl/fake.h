@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU and an NCCL of the host's memory, for tests of the transport where there is neither. Ranks
-// are threads; streams are queues, which go on when somebody asks how far they are, and stop where
-// something has not come yet, as on a GPU.
+// For tests on machines without GPU and NCCL: both, emulated in the host's memory. Ranks are
+// threads. Streams are queues: they advance when their state is queried, and stop, as on a GPU, at
+// a receive whose data has not arrived.
 #pragma once
 
 #include "weft/reshard/execute/cuda/gpu.h"
@@ -12,13 +12,13 @@ namespace weft::reshard::execute::nccl::fake {
 cuda::Gpu gpu();
 Nccl nccl();
 
-/// Forgets what was sent and counted before. `notices`: whether NCCL itself finds out that a rank
-/// has gone; else only the time tells.
+/// Discards messages and resets all counters. `notices`: whether NCCL itself finds out that a rank
+/// is gone; if not, only a timeout tells.
 void reset(bool notices);
 
 std::int64_t allocated();  ///< bytes of GPU memory in use
-int groups();              ///< of sends and receives, by all ranks
+int groups();              ///< groups of sends and receives, by all ranks
 int launches();            ///< plans run
-int collectives();         ///< but for those that compare programs
+int collectives();         ///< without those that compare programs
 
 }  // namespace weft::reshard::execute::nccl::fake

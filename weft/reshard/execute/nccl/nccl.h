@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NCCL's interface that Weft uses, as NCCL 2.18 and later have it, found when the
-// program runs: nothing is linked, and in a process of PyTorch it is PyTorch's own NCCL.
+// The part of NCCL's interface that Weft uses, as in NCCL 2.18 and later. Functions are looked up
+// at run time, so nothing is linked, and a process of PyTorch uses PyTorch's own NCCL.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace weft::reshard::execute::nccl {
 
-/// What one rank makes and all ranks of a communicator must be given.
+/// Made by one rank; all ranks of a communicator must be given the same one.
 struct UniqueId {
   std::array<char, 128> bytes = {};
 };
 
-/// ncclConfig_t as far as it was the same in all versions; NCCL reads as much as `size` says, and
-/// takes its own defaults for what `version` did not have.
+/// The part of ncclConfig_t that is the same in all versions. NCCL reads as many bytes as `size`
+/// says, and uses its defaults for fields that are newer than `version`.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;
@@ -48,8 +48,8 @@ struct Nccl {
   const char* (*name_of)(int outcome) = nullptr;
 };
 
-/// `path`: of the library; empty: libnccl.so.2, the one that is loaded already if one is. An Error
-/// (kUnavailable) where there is none.
+/// `path`: of the library; empty: libnccl.so.2, and the copy that is already loaded if there is
+/// one. An Error (kUnavailable) if it cannot be loaded.
 Result<Nccl> load_nccl(const std::string& path);
 
 Result<UniqueId> make_unique_id(const Nccl& nccl);

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything is queued on one stream, which orders packing, sending and unpacking, so the host does
+// not wait between rounds. A queued operation that waits for a lost rank would block the stream
+// forever. So the host never makes a blocking call: it records events ("marks") after each round
+// and polls them, together with NCCL's state, until a timeout.
+//
+// Work lists for the GPU and the choice of collectives are made when a program is first seen, and
+// are kept by fingerprint.
 #include "weft/reshard/execute/nccl/transport.h"
 
 #include <algorithm>
@@ -10,29 +17,28 @@
 
 #include "weft/reshard/execute/cuda/turn.h"
 #include "weft/reshard/execute/nccl/collective.h"
-#include "weft/reshard/execute/nccl/words.h"
+#include "weft/reshard/execute/nccl/rank_words.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often a rank looks whether the GPU, or NCCL's own threads, have gone on: at first without a
-/// pause, since most of what it waits for is short.
-constexpr int kEagerLooks = 2000;
+/// How often to poll the GPU or NCCL's threads before sleeping between polls: most waits are short.
+constexpr int kBusyPolls = 2000;
 constexpr std::chrono::microseconds kPause{50};
-/// So few tell each other a word directly, beside their messages; more would need connections for
-/// that alone.
+/// Up to this many ranks, words are sent directly, in the group of the last messages. With more
+/// ranks that would open connections that nothing else needs, so an all-gather is used.
 constexpr int kFewRanks = 16;
-/// Mixed into fingerprints, so that the word at the end is not that at the beginning.
+/// Mixed into fingerprints, so that the word at the end differs from the word at the start.
 constexpr std::uint64_t kDone = 0x9E3779B97F4A7C15u;
 
-/// A batch of a turn, with its copies as plans on the GPU; nullptr: there is nothing to copy.
-/// Either it has messages, or a collective.
+/// A batch of a turn, with its copies as plans on the GPU; a null plan has nothing to copy. It has
+/// either messages or a collective.
 struct Prepared {
   WeftCudaPlan* before = nullptr;
   WeftCudaPlan* after = nullptr;
-  std::vector<cuda::Wired> sends, receives;
+  std::vector<cuda::MessageSpan> sends, receives;
   Bytes staging = 0;
   Collective collective = {};
 };
@@ -60,11 +66,11 @@ class NcclTransport final : public Transport {
   void return_memory(std::byte* memory) override;
 
  private:
-  /// Of a program that was seen before, by its fingerprint.
-  struct Known {
+  /// What was prepared for a program that was seen before.
+  struct KnownProgram {
     WeftCudaPlan* neutral = nullptr;
     WeftCudaPlan* scale = nullptr;
-    bool collectives = false;  ///< all ranks find the same ones
+    bool collectives = false;  ///< all ranks have found the same collectives
     std::map<std::size_t, std::vector<Prepared>> turns;
   };
   struct Block {
@@ -72,27 +78,29 @@ class NcclTransport final : public Transport {
     Bytes bytes = 0;
   };
 
-  Result<Known*> know(const Program& program);
+  Result<KnownProgram*> known_program(const Program& program);
   Result<std::vector<Prepared>> prepare(const Program& program, const Turn& turn, bool collectives);
   Result<WeftCudaPlan*> make_plan(const std::vector<cuda::Copy>& copies, std::size_t buffers);
   Status run(WeftCudaPlan* plan, const Buffers& buffers);
-  /// `word`: goes to all ranks in the same group, unless it is 0.
+  /// Sends and receives the messages of a batch. `word`: sent to all ranks in the same group; 0:
+  /// none.
   Status exchange(const Prepared& batch, const Buffers& buffers, std::uint64_t word);
   int start(const Collective& collective, const Buffers& buffers);
 
-  /// A word of every rank, in steps: it is on its way, and it is there.
+  /// Starts an exchange of words: every rank gets the words of all.
   Status send_word(std::uint64_t word);
+  /// Waits for the exchange and returns the words.
   Result<std::vector<std::uint64_t>> take_words();
-  /// An Error unless all have the same.
+  /// The same. An Error unless all ranks have sent `word`.
   Status expect_words(std::uint64_t word);
 
-  /// An event after what is queued so far.
+  /// Records an event after everything that is queued so far.
   Status mark();
-  /// Until all marks are reached, or nothing was for as long as the timeout.
+  /// Waits until all marks are reached. An Error if the next one is not reached within the timeout.
   Status wait();
-  /// Until NCCL's own threads have done what was asked for last.
-  Status settle(int outcome, const char* what);
-  /// Of a function of the library; the sentence is in error_.
+  /// Waits until NCCL's threads have finished the last call, whose result was `outcome`.
+  Status wait_for_nccl(int outcome, const char* what);
+  /// Checks the result of a function of library.h; its sentence is in error_.
   Status check(std::int32_t failed);
   Status give_up(ErrorCode code, const std::string& why);
 
@@ -105,16 +113,16 @@ class NcclTransport final : public Transport {
   bool own_stream_ = false;
   Communicator communicator_ = nullptr;
   std::optional<Error> broken_;
-  std::map<std::uint64_t, Known> known_;
+  std::map<std::uint64_t, KnownProgram> known_;
   std::vector<void*> marks_, spare_marks_;
   std::vector<Block> taken_, spare_;
-  Words words_;
-  bool told_ = false;  ///< the word at the end went with the last messages
+  RankWords words_;
+  bool told_ = false;  ///< the word at the end was sent with the last messages
   char error_[cuda::kErrorBytes] = "";
 };
 
 NcclTransport::~NcclTransport() {
-  // Whatever is still queued would wait for others that may be gone.
+  // Queued work may wait for ranks that are gone, so abort instead of waiting.
   if (communicator_ != nullptr) nccl_.abort(communicator_);
   for (auto& [fingerprint, known] : known_) {
     for (WeftCudaPlan* plan : {known.neutral, known.scale}) {
@@ -145,7 +153,7 @@ Status NcclTransport::connect(const UniqueId& id, int rank) {
   rank_ = rank;
   WEFT_TRY(check(words_.make(rank, ranks_, error_)));
   Config config;
-  return settle(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
+  return wait_for_nccl(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
 }
 
 std::byte* NcclTransport::take_memory(Bytes bytes) {
@@ -165,7 +173,7 @@ std::byte* NcclTransport::take_memory(Bytes bytes) {
 }
 
 void NcclTransport::return_memory(std::byte* memory) {
-  // Not freed: what is queued still uses it, and what is queued later comes after that.
+  // Not freed: queued work still uses it. Work that reuses it is queued later, on the same stream.
   const auto block = std::find_if(taken_.begin(), taken_.end(),
                                   [&](const Block& one) { return one.memory == memory; });
   spare_.push_back(*block);
@@ -178,9 +186,9 @@ Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffer
   }
   if (broken_) return tl::unexpected(*broken_);
   const bool seen = known_.count(program.fingerprint) > 0;
-  WEFT_ASSIGN(Known * known, know(program));
+  WEFT_ASSIGN(KnownProgram * known, known_program(program));
   if (!seen) {
-    // Later runs find out at the end, since nothing of an unfinished run may be relied on.
+    // Only before the first run: later ones compare words at the end, in the last group.
     WEFT_TRY(send_word(program.fingerprint));
     WEFT_TRY(expect_words(program.fingerprint));
     const std::uint64_t mine = summary(program, ranks_);
@@ -193,18 +201,18 @@ Status NcclTransport::fill_neutral(const Program& program, const Buffers& buffer
 
 Status NcclTransport::round(const Program& program, const Turn& turn, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
-  WEFT_ASSIGN(Known * known, know(program));
+  WEFT_ASSIGN(KnownProgram * known, known_program(program));
   const auto number = static_cast<std::size_t>(&turn - program.turns.data());
   auto found = known->turns.find(number);
   if (found == known->turns.end()) {
-    // Making plans and memory may wait for the GPU, so nothing may be under way that somebody else
-    // has to end.
+    // Making plans and memory may wait for the GPU. So first wait for everything that depends on
+    // other ranks.
     WEFT_TRY(wait());
     WEFT_ASSIGN(std::vector<Prepared> batches, prepare(program, turn, known->collectives));
     found = known->turns.emplace(number, std::move(batches)).first;
   }
-  // What all ranks tell each other at the end takes no time beside messages. Groups with a budget
-  // differ from rank to rank.
+  // In the last group the words cost no extra time. With a budget, groups differ from rank to rank,
+  // so words are exchanged separately.
   const bool is_last = number + 1 == program.turns.size() && program.message_budget == 0;
   if (is_last && found->second.empty()) found->second.emplace_back();
   for (const Prepared& batch : found->second) {
@@ -222,19 +230,19 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
 
 Status NcclTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
-  WEFT_ASSIGN(Known * known, know(program));
+  WEFT_ASSIGN(KnownProgram * known, known_program(program));
   WEFT_TRY(run(known->scale, buffers));
   if (!told_) WEFT_TRY(send_word(program.fingerprint ^ kDone));
   told_ = false;
   return expect_words(program.fingerprint ^ kDone);
 }
 
-Result<NcclTransport::Known*> NcclTransport::know(const Program& program) {
+Result<NcclTransport::KnownProgram*> NcclTransport::known_program(const Program& program) {
   const auto found = known_.find(program.fingerprint);
   if (found != known_.end()) return &found->second;
   WEFT_TRY(cuda::check_reductions(program));
   WEFT_ASSIGN(const std::vector<cuda::Copy> neutral, cuda::neutral_copies(program));
-  Known& known = known_[program.fingerprint];
+  KnownProgram& known = known_[program.fingerprint];
   const auto remember = [&](const std::vector<cuda::Copy>& copies, WeftCudaPlan*& plan) -> Status {
     WEFT_ASSIGN(plan, make_plan(copies, program.buffers.size()));
     return {};
@@ -287,7 +295,9 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
   const bool collective = batch.collective.kind != Collective::Kind::kNone;
   if (!collective && batch.sends.empty() && batch.receives.empty() && word == 0) return {};
   if (word != 0) WEFT_TRY(check(words_.put(word, stream_, error_)));
-  const auto at = [&](const cuda::Wired& wired) { return buffers[wired.buffer] + wired.offset; };
+  const auto at = [&](const cuda::MessageSpan& wired) {
+    return buffers[wired.buffer] + wired.offset;
+  };
   int outcome = nccl_.group_begin();
   const auto one = [&](int result) {
     if (outcome == kSuccess || outcome == kInProgress) outcome = result;
@@ -299,10 +309,10 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
     one(nccl_.receive(to, bytes, kByte, peer, communicator_, stream_));
   };
   if (collective) one(start(batch.collective, buffers));
-  for (const cuda::Wired& wired : batch.sends) {
+  for (const cuda::MessageSpan& wired : batch.sends) {
     send(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
   }
-  for (const cuda::Wired& wired : batch.receives) {
+  for (const cuda::MessageSpan& wired : batch.receives) {
     receive(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
   }
   std::byte* own_word = words_.of(rank_);
@@ -317,7 +327,7 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
   }
   const int ended = nccl_.group_end();
   one(ended);
-  return settle(outcome, "exchange messages");
+  return wait_for_nccl(outcome, "exchange messages");
 }
 
 int NcclTransport::start(const Collective& collective, const Buffers& buffers) {
@@ -332,7 +342,7 @@ int NcclTransport::start(const Collective& collective, const Buffers& buffers) {
 
 Status NcclTransport::send_word(std::uint64_t word) {
   WEFT_TRY(check(words_.put(word, stream_, error_)));
-  WEFT_TRY(settle(
+  WEFT_TRY(wait_for_nccl(
       nccl_.all_gather(words_.of(rank_), words_.of(0), sizeof word, kByte, communicator_, stream_),
       "compare programs"));
   return mark();
@@ -371,11 +381,11 @@ Status NcclTransport::mark() {
 Status NcclTransport::wait() {
   for (std::size_t next = 0; next < marks_.size(); ++next) {
     const Clock::time_point end = Clock::now() + options_.timeout;
-    for (int looks = 0;; ++looks) {
+    for (int polls = 0;; ++polls) {
       std::int32_t done = 0;
       WEFT_TRY(check(gpu_.event_done(marks_[next], &done, error_)));
       if (done != 0) break;
-      if (looks < kEagerLooks) continue;
+      if (polls < kBusyPolls) continue;
       int outcome = kSuccess;
       nccl_.state(communicator_, &outcome);
       if (outcome != kSuccess && outcome != kInProgress) {
@@ -395,11 +405,11 @@ Status NcclTransport::wait() {
   return {};
 }
 
-Status NcclTransport::settle(int outcome, const char* what) {
+Status NcclTransport::wait_for_nccl(int outcome, const char* what) {
   const Clock::time_point end = Clock::now() + options_.timeout;
-  for (int looks = 0; outcome == kInProgress; ++looks) {
+  for (int polls = 0; outcome == kInProgress; ++polls) {
     nccl_.state(communicator_, &outcome);
-    if (outcome != kInProgress || looks < kEagerLooks) continue;
+    if (outcome != kInProgress || polls < kBusyPolls) continue;
     if (Clock::now() > end) {
       return give_up(ErrorCode::kPeerFailed, std::string("ranks did not ") + what + " within " +
                                                  std::to_string(options_.timeout.count()) + " ms");
@@ -419,7 +429,7 @@ Status NcclTransport::check(std::int32_t failed) {
 Status NcclTransport::give_up(ErrorCode code, const std::string& why) {
   if (!broken_) {
     broken_ = Error{code, why, {}, -1};
-    // Others notice: their connections to this rank end.
+    // Other ranks notice, because their connections to this rank end.
     if (communicator_ != nullptr) nccl_.abort(communicator_);
     communicator_ = nullptr;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that are ranks of an NCCL communicator, each with a GPU. Buffers are memory of the GPU
-// and nothing of them passes through the host: a round is a launch that packs, one group of NCCL's
-// sends and receives, and a launch that unpacks, all queued on one stream.
+// A transport for devices that are ranks of an NCCL communicator, each with a GPU. Buffers are in
+// the GPU's memory and do not pass through the host. A round is a kernel that packs, one group of
+// NCCL's sends and receives, and a kernel that unpacks, all queued on one stream.
 #pragma once
 
 #include <chrono>
@@ -14,24 +14,24 @@
 namespace weft::reshard::execute::nccl {
 
 struct Options {
-  /// How long a rank waits for others to connect, and for a round of a program to end once those
-  /// before have.
+  /// How long a rank waits for others to connect, and for a round to end after the one before has
+  /// ended.
   std::chrono::milliseconds timeout{30'000};
-  /// A cudaStream_t that everything is queued on; nullptr: one of its own.
+  /// A cudaStream_t on which everything is queued; nullptr: the transport makes its own.
   Stream stream = nullptr;
 };
 
-/// Rank r is device r. All ranks must call it at about the same time, each with its GPU as the
-/// current device; `id`: from make_unique_id() on one of them. The functions are copied, so tests
-/// can bring their own.
+/// Rank r is device r. All ranks must call this at about the same time, each with its GPU as the
+/// current device. `id`: from make_unique_id() on one of the ranks. The functions of `nccl` and
+/// `gpu` are copied, so tests can pass their own.
 ///
-/// Turns that are an all-gather or a reduce-scatter of all ranks are run as NCCL's own, if all
-/// ranks find so when they first see the program; sums are then in NCCL's order.
+/// A turn that is an all-gather or a reduce-scatter of all ranks uses NCCL's collective, if all
+/// ranks agree on that when they first see the program. Sums are then in NCCL's order.
 ///
-/// round() returns when everything is queued: what the stream does after it finds the target as it
-/// shall be. finish() waits, and is where a lost rank is noticed, by all others: NCCL is then
-/// aborted, which ends what is stuck on the GPU. With a budget each message is a group of its own.
-/// Memory that was once allocated is kept for the next run.
+/// round() returns when everything is queued: later work on the stream sees the complete target.
+/// finish() waits. All ranks notice a lost rank there; NCCL is then aborted, which frees the GPU
+/// from kernels that wait for that rank. With a budget each message is a group of its own. Memory
+/// is kept for the next run once it is allocated.
 Result<std::unique_ptr<Transport>> connect_nccl(const Nccl& nccl, const cuda::Gpu& gpu,
                                                 const UniqueId& id, int rank, int ranks,
                                                 const Options& options);

@@ -69,7 +69,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   return results;
 }
 
-TEST(Nccl, MovesRandomProblemsRightWithinTheBudget) {
+TEST(Nccl, MovesRandomProblemsWithinTheBudget) {
   std::size_t run_at_all = 0;
   for (unsigned seed = 0; seed < 80; ++seed) {
     const Planned planned(random_problem(seed, {.even = seed % 4 == 0, .partial = seed % 2 == 1}),
@@ -105,15 +105,15 @@ TEST(Nccl, ARoundIsOneGroupAndTwoLaunches) {
   auto memory = naive::fill(*programs, planned.arrays());
   for (const auto& result : run(*programs, memory, ranks)) {
     ASSERT_TRUE(result) << result.error().message;
-    // Three quarters of its part leave packed; rows of what comes lie side by side in the target.
+    // Three quarters of a part are packed to be sent; what arrives is contiguous in the target.
     EXPECT_EQ(result->staging_peak, 3 * 16 * 16 * 4);
   }
   EXPECT_EQ(naive::check(memory, planned.arrays()), "");
   EXPECT_EQ(fake::groups(), 4);
-  EXPECT_EQ(fake::launches(), 4) << "what comes is in its place without a launch";
+  EXPECT_EQ(fake::launches(), 4) << "what arrives needs no unpacking";
 }
 
-TEST(Nccl, WhatLiesSideBySideIsSentWhereItIs) {
+TEST(Nccl, ContiguousDataIsSentFromItsBuffer) {
   const Planned planned(parsed("x=4", "64,64", "x,-", "-,-"), 0);
   const auto programs = planned.programs(0);
   Ranks ranks = connected(4);
@@ -123,11 +123,11 @@ TEST(Nccl, WhatLiesSideBySideIsSentWhereItIs) {
     EXPECT_EQ(result->staging_peak, 0);
   }
   EXPECT_EQ(naive::check(memory, planned.arrays()), "");
-  EXPECT_EQ(fake::groups(), 0) << "an all-gather is NCCL's own";
+  EXPECT_EQ(fake::groups(), 0) << "an all-gather is one collective of NCCL";
   EXPECT_EQ(fake::launches(), 0);
 }
 
-TEST(Nccl, CollectivesOfAllRanksAreNcclsOwn) {
+TEST(Nccl, CollectivesOfAllRanksUseNcclsCollectives) {
   struct Case {
     const char *shape, *from, *partial, *to;
     int collectives, groups;  // of each rank
@@ -136,7 +136,7 @@ TEST(Nccl, CollectivesOfAllRanksAreNcclsOwn) {
        {Case{"64,64", "-,x", "", "-,-", 1, 0}, Case{"64,64", "-,-", "x", "x,-", 1, 0},
         Case{"64,64", "-,-", "x", "-,x", 1, 0}, Case{"64,64", "-,-", "x", "-,-", 2, 0},
         Case{"63,61", "x,-", "", "-,-", 1, 0}, Case{"61,63", "-,-", "x", "-,x", 1, 0},
-        // Some rank has nothing, or much less than others.
+        // Some rank has no part, or a much smaller one than others.
         Case{"5,8", "x,-", "", "-,-", 0, 1}, Case{"9,8", "x,-", "", "-,-", 0, 1},
         Case{"64,64", "x,-", "", "-,x", 0, 1}}) {
     SCOPED_TRACE(std::string(one.shape) + " " + one.from + " to " + one.to);
@@ -183,8 +183,8 @@ void expect_all_fail(const std::vector<Result<Usage>>& results, const Ranks& ran
   }
 }
 
-TEST(Nccl, ALostRankIsAnErrorOnAllOthersAndStaysOne) {
-  // From 4 x 1 to 2 x 2: ranks 0 and 2 have no message for each other, and still find out.
+TEST(Nccl, ALostRankIsAPermanentErrorOnAllOthers) {
+  // From 4 x 1 to 2 x 2, ranks 0 and 2 exchange no messages and still have to notice.
   for (const char* target : {"-,x", "x:(1)2,x:(2)2"}) {
     const Planned planned(parsed("x=4", "64,64", "x,-", target), 0);
     const auto programs = planned.programs(0);
@@ -214,7 +214,7 @@ TEST(Nccl, AnotherProgramIsAnErrorOnAll) {
   expect_all_fail(run(*programs, memory, ranks), ranks, "another program");
 }
 
-TEST(Nccl, WhatAGpuCannotAddIsRefusedBeforeAnythingMoves) {
+TEST(Nccl, ReductionsThatGpusLackAreRefusedBeforeAnythingMoves) {
   const Planned planned(parsed("x=4", "64,64", "x,-", "-,x"), 0, {"c64", "max"});
   const auto programs = planned.programs(0);
   ASSERT_TRUE(programs);
@@ -226,7 +226,7 @@ TEST(Nccl, WhatAGpuCannotAddIsRefusedBeforeAnythingMoves) {
   }
 }
 
-TEST(Nccl, ALibraryThatIsNotThereIsNamed) {
+TEST(Nccl, AMissingLibraryIsNamed) {
   const auto missing = load_nccl("/nowhere/libnccl.so.2");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kUnavailable);

@@ -7,22 +7,22 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// What rests in staging, on the device that needs most.
-Bytes resting(const std::vector<Course>& courses) {
-  const bool several_turns = std::any_of(courses.begin(), courses.end(),
-                                         [](const Course& course) { return course.turns > 1; });
+/// Bytes that rest in staging between rounds, on the device that needs most.
+Bytes staged_between_rounds(const std::vector<Route>& routes) {
+  const bool several_turns =
+      std::any_of(routes.begin(), routes.end(), [](const Route& route) { return route.turns > 1; });
   if (!several_turns) return 0;
   Bytes most = 0;
-  for (Device device = 0; device < courses[0].problem->source.devices(); ++device) {
-    std::vector<Homes> homes = homes_of(courses, device);
-    most = std::max(most, arrange(homes));
+  for (Device device = 0; device < routes[0].problem->source.devices(); ++device) {
+    std::vector<Placements> placements = placements_of(routes, device);
+    most = std::max(most, arrange(placements));
   }
   return most;
 }
 
-/// Bytes that sums take on any device until they become narrower, see ends.h.
-Bytes casting(const Course& course) {
-  const Problem& problem = *course.problem;
+/// The most bytes that sums take on any device until they are cast to a narrower type, see ends.h.
+Bytes widest_sums(const Route& route) {
+  const Problem& problem = *route.problem;
   if (target_item(problem) >= problem.item_size) return 0;
   Bytes most = 0;
   for (Device device = 0; device < problem.target.devices(); ++device) {
@@ -31,62 +31,63 @@ Bytes casting(const Course& course) {
   return most;
 }
 
-/// Whether its sums can be added up slab by slab: nothing but the source is read.
-bool divides(const Course& course) {
-  const Layout& target = course.problem->target;
-  return course.ways.size() == 1 && !target.partial() && target.further.empty();
+/// Whether the sums can be added up slab by slab: only if the single hop reads nothing but the
+/// source, since each slab is a turn of its own.
+bool can_use_slabs(const Route& route) {
+  const Layout& target = route.problem->target;
+  return route.hops.size() == 1 && !target.partial() && target.further.empty();
 }
 
-/// How all arrays add up what becomes narrower, in slabs of at most `most` bytes each, behind
-/// `rests` bytes of staging, to which their own are added.
-std::vector<SlabSums> slab_sums(const std::vector<Course>& courses, Bytes most, Bytes& rests) {
-  std::vector<SlabSums> all(courses.size());
-  for (std::size_t i = 0; i < courses.size(); ++i) {
-    if (casting(courses[i]) == 0) continue;
-    const Bytes item = courses[i].problem->item_size;
-    constexpr Bytes kRestAlign = 16;
-    all[i].slabs = Slabs(courses[i].problem->target, std::max<Bytes>(1, most / item));
-    all[i].offset = (rests + kRestAlign - 1) / kRestAlign * kRestAlign;
-    rests = all[i].offset + all[i].slabs->elements() * item;
+/// Places for the sums of all arrays that are cast to a narrower type, in slabs of at most `most`
+/// bytes each. They lie in staging after the first `staged` bytes; `staged` grows by their size.
+std::vector<SlabSums> slab_sums(const std::vector<Route>& routes, Bytes most, Bytes& staged) {
+  std::vector<SlabSums> all(routes.size());
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (widest_sums(routes[i]) == 0) continue;
+    const Bytes item = routes[i].problem->item_size;
+    constexpr Bytes kSlabAlign = 16;
+    all[i].slabs = Slabs(routes[i].problem->target, std::max<Bytes>(1, most / item));
+    all[i].offset = (staged + kSlabAlign - 1) / kSlabAlign * kSlabAlign;
+    staged = all[i].offset + all[i].slabs->elements() * item;
   }
   return all;
 }
 
-Shares share_out(const std::vector<Course>& courses, Bytes budget) {
-  Shares share;
-  share.sums.resize(courses.size());
+ProgramBudget split_budget(const std::vector<Route>& routes, Bytes budget) {
+  ProgramBudget use;
+  use.sums.resize(routes.size());
   Bytes item = 0, casts = 0;
   std::int64_t narrowing = 0;
   bool divisible = true;
-  for (const Course& course : courses) {
-    if (course.sends) item = std::max(item, course.problem->item_size);
-    const Bytes cast = casting(course);
+  for (const Route& route : routes) {
+    if (route.sends) item = std::max(item, route.problem->item_size);
+    const Bytes cast = widest_sums(route);
     if (cast == 0) continue;
     casts += cast;
-    divisible = divisible && divides(course);
+    divisible = divisible && can_use_slabs(route);
     ++narrowing;
   }
-  const Bytes rests = resting(courses), messages = 4 * item;
-  share.rests = rests + casts;
-  share.needs = share.rests + messages;
-  if (budget > 0 && share.needs > budget && narrowing > 0 && divisible) {
-    Bytes least = rests;
-    slab_sums(courses, 0, least);
-    share.needs = std::min(share.needs, least + messages);
-    // As much for sums as for messages, where those fit.
-    const Bytes left = budget - rests;
+  const Bytes staged = staged_between_rounds(routes), messages = 4 * item;
+  use.staged = staged + casts;
+  use.needs = use.staged + messages;
+  if (budget > 0 && use.needs > budget && narrowing > 0 && divisible) {
+    Bytes least = staged;
+    slab_sums(routes, 0, least);
+    use.needs = std::min(use.needs, least + messages);
+    // Give sums as much as messages, if the smallest messages still fit.
+    const Bytes left = budget - staged;
     const Bytes most = std::min(left / 2, left - messages) / narrowing - (narrowing > 1 ? 16 : 0);
-    share.rests = rests;
-    share.sums = slab_sums(courses, most, share.rests);
+    use.staged = staged;
+    use.sums = slab_sums(routes, most, use.staged);
   }
-  share.message = std::max<Bytes>(0, budget - share.rests) / 4;
-  return share;
+  use.message = std::max<Bytes>(0, budget - use.staged) / 4;
+  return use;
 }
 
-/// Each slab is a turn of all devices.
-Status check_slabs(const Shares& share, Bytes budget) {
+/// An Error (kInfeasible) if there are too many slabs: each of them is a turn of all devices.
+Status check_slabs(const ProgramBudget& use, Bytes budget) {
   constexpr std::int64_t kMostSlabs = 1 << 16;
-  for (const SlabSums& sums : share.sums) {
+  for (const SlabSums& sums : use.sums) {
     if (!sums.slabs || sums.slabs->count() <= kMostSlabs) continue;
     return fail(ErrorCode::kInfeasible,
                 "the budget divides sums that become narrower into " +
@@ -106,55 +107,55 @@ Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
   return elements * item;
 }
 
-std::vector<Course> courses_of(const std::vector<Array>& arrays) {
-  std::vector<Course> courses;
-  for (const Array& array : arrays) courses.push_back(make_course(*array.problem, *array.plan));
-  return courses;
+std::vector<Route> routes_of(const std::vector<Array>& arrays) {
+  std::vector<Route> routes;
+  for (const Array& array : arrays) routes.push_back(make_route(*array.problem, *array.plan));
+  return routes;
 }
 
-std::vector<Homes> homes_of(const std::vector<Course>& courses, Device device) {
-  std::vector<Homes> all;
-  for (const Course& course : courses) all.push_back(find_homes(course, device));
+std::vector<Placements> placements_of(const std::vector<Route>& routes, Device device) {
+  std::vector<Placements> all;
+  for (const Route& route : routes) all.push_back(find_placements(route, device));
   return all;
 }
 
-Bytes arrange(std::vector<Homes>& homes) {
+Bytes arrange(std::vector<Placements>& placements) {
   std::vector<Block*> blocks;
-  for (Homes& item : homes) {
+  for (Placements& item : placements) {
     for (Block& block : item.blocks) blocks.push_back(&block);
   }
   return arrange(blocks);
 }
 
-tl::unexpected<Error> too_little(const BudgetShare& share) {
+tl::unexpected<Error> budget_too_small(const BudgetUse& use) {
   std::string what;
-  if (share.rests > 0) {
-    what = "the " + std::to_string(share.rests) + " bytes of a device that rest between rounds";
+  if (use.staged > 0) {
+    what = "the " + std::to_string(use.staged) + " bytes that a device stages between rounds";
   }
-  if (share.needs > share.rests) {
-    what += std::string(what.empty() ? "" : " and ") + "four messages of an element each";
+  if (use.needs > use.staged) {
+    what += std::string(what.empty() ? "" : " and ") + "four messages of one element each";
   }
-  return fail(ErrorCode::kInfeasible, "the budget does not hold " + what + "; allow at least " +
-                                          std::to_string(share.needs) + " bytes");
+  return fail(ErrorCode::kInfeasible, "the budget is too small for " + what + "; allow at least " +
+                                          std::to_string(use.needs) + " bytes");
 }
 
-Result<Shares> shares_of(const std::vector<Course>& courses, Bytes budget) {
+Result<ProgramBudget> program_budget(const std::vector<Route>& routes, Bytes budget) {
   if (budget == 0) {
-    // What rests elsewhere is nobody's concern.
-    Shares none;
-    none.sums.resize(courses.size());
+    // Without a budget it does not matter how much other devices stage.
+    ProgramBudget none;
+    none.sums.resize(routes.size());
     return none;
   }
-  Shares share = share_out(courses, budget);
-  if (share.needs > budget) return too_little(share);
-  WEFT_TRY(check_slabs(share, budget));
-  return share;
+  ProgramBudget use = split_budget(routes, budget);
+  if (use.needs > budget) return budget_too_small(use);
+  WEFT_TRY(check_slabs(use, budget));
+  return use;
 }
 
-Bytes resting_bytes(const std::vector<Array>& arrays) { return budget_share(arrays, 0).rests; }
+Bytes staged_bytes(const std::vector<Array>& arrays) { return budget_use(arrays, 0).staged; }
 
-BudgetShare budget_share(const std::vector<Array>& arrays, Bytes budget) {
-  return share_out(courses_of(arrays), budget);
+BudgetUse budget_use(const std::vector<Array>& arrays, Bytes budget) {
+  return split_budget(routes_of(arrays), budget);
 }
 
 }  // namespace weft::reshard::execute

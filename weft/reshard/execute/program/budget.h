@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs divide a budget: arrays that rest, sums that become narrower, messages. Layouts
-// alone decide, so that all devices come to the same.
+// How programs divide a budget between arrays in staging, sums that are still to be cast to a
+// narrower type, and messages. Layouts alone decide, so that all devices get the same result.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "weft/reshard/execute/program/homes.h"
+#include "weft/reshard/execute/program/placement.h"
 #include "weft/reshard/execute/program/slabs.h"
 
 namespace weft::reshard::execute {
 
-/// Where the sums of an array that become narrower are added up.
+/// Where the sums of one array are added up before they are cast to a narrower type.
 struct SlabSums {
-  std::optional<Slabs> slabs;  ///< nullopt: not slab by slab
-  Bytes offset = 0;            ///< of staging
+  std::optional<Slabs> slabs;  ///< nullopt: as a whole, not slab by slab
+  Bytes offset = 0;            ///< in staging
 };
 
-struct Shares : BudgetShare {
+/// The use of a budget, with the places of all slabs.
+struct ProgramBudget : BudgetUse {
   std::vector<SlabSums> sums;  ///< by array
 };
 
-/// An Error (kInfeasible) where the budget is too small, with one that is not; 0: no limit, and
-/// nothing is shared out.
-Result<Shares> shares_of(const std::vector<Course>& courses, Bytes budget);
+/// Divides the budget. 0: no limit, nothing is divided. An Error (kInfeasible) if the budget is too
+/// small; it tells a budget that is not.
+Result<ProgramBudget> program_budget(const std::vector<Route>& routes, Bytes budget);
 
-/// Why a budget is refused that does not hold what rests and messages: allow `needs`.
-tl::unexpected<Error> too_little(const BudgetShare& share);
+/// The Error for a budget that is too small for staging and messages; it tells `needs`.
+tl::unexpected<Error> budget_too_small(const BudgetUse& use);
 
-std::vector<Course> courses_of(const std::vector<Array>& arrays);
-std::vector<Homes> homes_of(const std::vector<Course>& courses, Device device);
+std::vector<Route> routes_of(const std::vector<Array>& arrays);
+std::vector<Placements> placements_of(const std::vector<Route>& routes, Device device);
 /// Gives all blocks of a device their offsets; returns the size of its staging.
-Bytes arrange(std::vector<Homes>& homes);
-/// That a device holds.
+Bytes arrange(std::vector<Placements>& placements);
+/// Bytes of a layout that a device holds.
 Bytes bytes_of(const Layout& layout, Device device, Bytes item);
 
 }  // namespace weft::reshard::execute

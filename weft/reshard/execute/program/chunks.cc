@@ -8,17 +8,18 @@
 namespace weft::reshard::execute {
 namespace {
 
-constexpr Bytes kLongestAlone = 256 << 20;
+/// Longest direct chunk, well below what MPI can count in an int.
+constexpr Bytes kLongestDirect = 256 << 20;
 
 }  // namespace
 
 Chunk Chunks::next() {
   const Message& message = messages_[message_];
   Chunk chunk{message.peer, message.add, 0, {}};
-  if (goes_alone(message)) {
-    take(message, kLongestAlone, chunk);
+  if (goes_direct(message)) {
+    take(message, kLongestDirect, chunk);
   } else {
-    while (region_ < message.regions.size() && !goes_alone(message) &&
+    while (region_ < message.regions.size() && !goes_direct(message) &&
            take(message, longest_, chunk)) {
     }
   }
@@ -29,9 +30,9 @@ Chunk Chunks::next() {
   return chunk;
 }
 
-bool Chunks::goes_alone(const Message& message) const {
+bool Chunks::goes_direct(const Message& message) const {
   const Region& region = message.regions[region_];
-  return alone_ > 0 && region.direct && !message.add && region.bytes() >= alone_;
+  return least_direct_ > 0 && region.direct && !message.add && region.bytes() >= least_direct_;
 }
 
 bool Chunks::take(const Message& message, Bytes longest, Chunk& chunk) {

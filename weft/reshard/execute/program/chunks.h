@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages cut into chunks that stay in a cache between being packed and unpacked.
+// Messages cut into chunks, short enough to stay in the cache between packing and unpacking.
 #pragma once
 
 #include <vector>
@@ -17,24 +17,25 @@ struct Chunk {
 };
 
 /// The chunks of a turn's messages in one direction, one after the other. Sender and receiver see
-/// regions of the same sizes, and so the same chunks.
+/// regions of the same sizes, and therefore the same chunks.
 class Chunks {
  public:
-  /// `alone`: a region that lies side by side on both devices and has so many bytes goes alone, and
-  /// in longer pieces; 0: none does. Keeps the reference.
-  Chunks(const std::vector<Message>& messages, Bytes longest, Bytes alone)
-      : messages_(messages), longest_(longest), alone_(alone) {}
+  /// `longest`: bytes of a packed chunk. `least_direct`: a region of at least this many bytes that
+  /// is contiguous on both devices becomes a chunk of its own, which needs no packing and may be
+  /// longer; 0: no region does. Keeps the reference.
+  Chunks(const std::vector<Message>& messages, Bytes longest, Bytes least_direct)
+      : messages_(messages), longest_(longest), least_direct_(least_direct) {}
 
   bool empty() const { return message_ == messages_.size(); }
   Chunk next();
 
  private:
-  bool goes_alone(const Message& message) const;
-  /// As much of the region as fits; false where nothing does.
+  bool goes_direct(const Message& message) const;
+  /// Adds as much of the region as fits; false if nothing fits.
   bool take(const Message& message, Bytes longest, Chunk& chunk);
 
   const std::vector<Message>& messages_;
-  Bytes longest_, alone_;
+  Bytes longest_, least_direct_;
   std::size_t message_ = 0, region_ = 0;
   std::int64_t element_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that tells two sets of plans apart.
+// A number that distinguishes two sets of plans.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace weft::reshard::execute {
 
-/// Of everything that decides what any device sends: equal on all devices that were given the same.
+/// A hash of everything that decides what any device sends. Devices that were given the same plans
+/// and options get the same number.
 std::uint64_t fingerprint(const std::vector<Array>& arrays, const ProgramOptions& options);
 
 }  // namespace weft::reshard::execute

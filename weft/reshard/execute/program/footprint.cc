@@ -10,7 +10,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Bytes of both ends, by device.
+/// Bytes of source and target, by device.
 struct BothEnds {
   std::vector<Bytes> in, out;
 };
@@ -37,7 +37,7 @@ std::vector<Device> devices_to_look_at(const BothEnds& ends) {
   return devices;
 }
 
-/// What one program adds to the footprint.
+/// Raises the footprint to what one program needs.
 void add(const Program& program, const BothEnds& ends, Footprint& footprint) {
   Bytes longest = 0, marks = 0;
   for (const Turn& turn : program.turns) {
@@ -49,12 +49,12 @@ void add(const Program& program, const BothEnds& ends, Footprint& footprint) {
   const Bytes messages = marks + std::min(program.message_budget, 4 * longest);
   const Bytes buffers =
       footprint.in_place ? program.buffers[0] : ends.in[program.self] + ends.out[program.self];
-  const Bytes rests = program.buffers.back() + cast_bytes(program);
-  footprint.staging = std::max(footprint.staging, rests);
+  const Bytes staged = program.buffers.back() + cast_bytes(program);
+  footprint.staging = std::max(footprint.staging, staged);
   footprint.messages = std::max(footprint.messages, messages);
   footprint.message = std::max(footprint.message, longest);
   footprint.window = 2 * program.message_limit;
-  footprint.live = std::max(footprint.live, buffers + rests + messages);
+  footprint.live = std::max(footprint.live, buffers + staged + messages);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a plan takes on the device that needs most, read off the programs themselves.
+// How much memory a plan takes on the device that needs most, measured on its programs.
 #pragma once
 
 #include <string>
@@ -10,23 +10,24 @@ namespace weft::reshard::execute {
 
 struct Footprint {
   bool in_place = false;
-  std::string reason;  ///< where it was asked for and is not: why
-  Bytes in = 0;        ///< the larger source and target of all devices
+  std::string reason;  ///< if in place was asked for and is not possible: why
+  Bytes in = 0;        ///< the largest source and the largest target of any device
   Bytes out = 0;
-  Bytes staging = 0;   ///< arrays between rounds, or shares of them
-  Bytes messages = 0;  ///< on their way, and marks of moves in place; 0 without a budget
+  Bytes staging = 0;   ///< arrays between rounds, or sub-rounds of them
+  Bytes messages = 0;  ///< in flight, and marks of moves in place; 0 without a budget
   Bytes message = 0;   ///< the longest
-  Bytes window = 0;    ///< that may be on its way into a device at once, see Link; 0: no limit
-  Bytes live = 0;      ///< all that lives at once on one device
+  Bytes window = 0;    ///< bytes in flight to a device at once, see Link; 0: no limit
+  Bytes live = 0;      ///< everything that is alive at once on one device
 };
 
-/// `in_place` asks for one buffer for both ends; where the plan does not allow that, the footprint
-/// is that of two. Every device up to kAllDevices, beyond that those with the largest ends.
+/// `options.in_place` asks for one buffer instead of two. If the plan does not allow that, the
+/// result is the footprint with two buffers. Looks at every device if there are at most
+/// kAllDevices, else only at those with the largest source and target.
 Result<Footprint> footprint(const Problem& problem, const Plan& plan,
                             const ProgramOptions& options);
 constexpr Device kAllDevices = 64;
 
-/// The cheapest plan within the budget, for one buffer where that is asked for and possible.
+/// The cheapest plan within the budget; with one buffer if that is asked for and possible.
 Result<Plan> make_plan_for(const Problem& problem, const PlannerOptions& options,
                            const ProgramOptions& run);
 

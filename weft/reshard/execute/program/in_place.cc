@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Devices agree on everything in make_setup(): the kind of each round (in_place_rounds.h), the
+// turns that it takes, and how the budget is divided. program_of() then writes the turns of one
+// device.
+//
+// Regions of sender and receiver differ here, because data lies in different places on both. So a
+// message is a stream of elements in the order in which the box is walked, and both sides cut it at
+// the same element numbers (write_streams()).
 #include "weft/reshard/execute/program/in_place.h"
 
 #include <algorithm>
@@ -7,14 +14,14 @@
 
 #include "weft/base/check.h"
 #include "weft/reshard/execute/program/fingerprint.h"
-#include "weft/reshard/execute/program/legs.h"
-#include "weft/reshard/execute/program/mail.h"
+#include "weft/reshard/execute/program/in_place_rounds.h"
+#include "weft/reshard/execute/program/peer_regions.h"
 
 namespace weft::reshard::execute {
 namespace {
 
-/// Memory that is free, as regions one behind the other.
-class Free {
+/// Free memory, as a queue of regions.
+class FreeList {
  public:
   void add(std::vector<Region> regions) {
     for (Region& region : regions) regions_.push_back(std::move(region));
@@ -42,78 +49,79 @@ class Free {
   std::deque<Region> regions_;
 };
 
-/// What one device does for one array.
-class InPlaceAuthor {
+/// Builds what one device does for one array.
+class InPlaceBuilder {
  public:
-  InPlaceAuthor(const Course& course, Device self, std::int32_t array, std::int32_t staging,
-                Bytes staging_offset)
-      : course_(course),
+  InPlaceBuilder(const Route& route, Device self, std::int32_t array, std::int32_t staging,
+                 Bytes staging_offset)
+      : route_(route),
         self_(self),
         array_(array),
         staging_(staging),
         staging_offset_(staging_offset),
-        item_(course.problem->item_size) {}
+        item_(route.problem->item_size) {}
 
-  /// Adds turns [first, first + leg.turns()).
-  void write(std::size_t way, const Leg& leg, std::size_t first, std::vector<Turn>& turns,
-             std::vector<Mail>& mail) const {
-    switch (leg.kind) {
-      case Kind::kNothing:
+  /// Adds turns [first, first + round.turns()) of one hop.
+  void write(std::size_t hop, const InPlaceRound& round, std::size_t first,
+             std::vector<Turn>& turns, std::vector<PeerRegions>& peer_regions) const {
+    switch (round.kind) {
+      case InPlaceKind::kNothing:
         break;
-      case Kind::kSlice:
-        write_kept(way, turns[first]);
+      case InPlaceKind::kSlice:
+        write_kept(hop, turns[first]);
         break;
-      case Kind::kGather:
-        write_kept(way, turns[first]);
-        for_own_pieces(way, leg, [&](const Piece& piece, const std::vector<Strips>& box) {
-          // What is sent lies where it will stay, too.
-          const Part part = piece.to == self_ ? piece.to_part : part_with(way + 1, box);
-          add(regions(way + 1, part, box, piece), mail[first + 1][address(piece)]);
+      case InPlaceKind::kGather:
+        write_kept(hop, turns[first]);
+        for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
+          // The device sends it from its new place, where it stays as well.
+          const Part part = piece.to == self_ ? piece.to_part : part_with(hop + 1, box);
+          add(regions(hop + 1, part, box, piece), peer_regions[first + 1][key(piece)]);
         });
         break;
-      case Kind::kReduce:
-        for_own_pieces(way, leg, [&](const Piece& piece, const std::vector<Strips>& box) {
-          add(regions(way, part_with(way, box), box, piece), mail[first][address(piece)]);
+      case InPlaceKind::kReduceScatter:
+        for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
+          add(regions(hop, part_with(hop, box), box, piece), peer_regions[first][key(piece)]);
         });
-        write_kept(way, turns[first]);
+        write_kept(hop, turns[first]);
         break;
-      case Kind::kAddUp:
-        write_sum(way, leg, first, turns, mail);
+      case InPlaceKind::kReduceStaged:
+        write_sum(hop, round, first, turns, peer_regions);
         break;
-      case Kind::kSwap:
-        write_swap(way, leg, first, turns, mail);
+      case InPlaceKind::kExchange:
+        write_exchange(hop, round, first, turns, peer_regions);
         break;
     }
   }
 
  private:
-  Address address(const Piece& piece) const {
-    return address_of(piece, self_, course_.problem->source.devices());
+  MessageKey key(const Piece& piece) const {
+    return message_key(piece, self_, route_.problem->source.devices());
   }
 
   static void add(std::vector<Region> more, std::vector<Region>& regions) {
     for (Region& region : more) regions.push_back(std::move(region));
   }
 
-  /// The device's part of a layout that holds a box.
+  /// The device's part of a layout that contains a box.
   Part part_with(std::size_t layout, const std::vector<Strips>& box) const {
-    for (const Part part : course_.parts(layout, self_)) {
+    for (const Part part : route_.parts(layout, self_)) {
       bool holds = true;
       for (std::size_t i = 0; i < box.size(); ++i) {
-        holds = holds && covers(course_.layouts[layout]->cuts[i]->piece(part), box[i]);
+        holds = holds && covers(route_.layouts[layout]->cuts[i]->piece(part), box[i]);
       }
       if (holds) return part;
     }
     return Layout::kAbsent;
   }
 
-  /// In the order of the parts, and of the target's parts in the end.
-  Place place(std::size_t layout, Part part) const {
-    const bool ends = layout + 1 == course_.layouts.size();
-    const Layout& at = *course_.layouts[layout];
-    const Layout& target = course_.problem->target;
+  /// The memory of a part: parts lie one behind the other. After the last hop they lie in the order
+  /// of the target's parts.
+  Storage storage(std::size_t layout, Part part) const {
+    const bool ends = layout + 1 == route_.layouts.size();
+    const Layout& at = *route_.layouts[layout];
+    const Layout& target = route_.problem->target;
     if (ends) {
-      for (const Part candidate : course_.parts(course_.layouts.size(), self_)) {
+      for (const Part candidate : route_.parts(route_.layouts.size(), self_)) {
         if (common_elements(at, part, target, candidate) == at.elements(part)) {
           return {2 * array_, array_, elements_before(target, candidate) * item_, item_,
                   target.region(candidate)};
@@ -125,26 +133,26 @@ class InPlaceAuthor {
 
   std::vector<Region> regions(std::size_t layout, Part part, const std::vector<Strips>& box,
                               const Piece& piece) const {
-    return agreed_regions(course_, place(layout, part), box, {piece.from, piece.to});
+    return agreed_regions(route_, storage(layout, part), box, {piece.from, piece.to});
   }
 
   template <class Take>
-  void for_own_pieces(std::size_t way, const Leg& leg, const Take& take) const {
-    for (const Piece& piece : leg.pieces) {
+  void for_own_pieces(std::size_t hop, const InPlaceRound& round, const Take& take) const {
+    for (const Piece& piece : round.pieces) {
       if (piece.from != self_ && piece.to != self_) continue;
-      take(piece, shared_region(*course_.layouts[way], piece.from_part, *course_.layouts[way + 1],
+      take(piece, shared_region(*route_.layouts[hop], piece.from_part, *route_.layouts[hop + 1],
                                 piece.to_part));
     }
   }
 
-  /// What stays goes to its new place.
-  void write_kept(std::size_t way, Turn& turn) const {
-    for (const Part to : course_.parts(way + 1, self_)) {
-      if (!course_.carries_on(way, self_, to)) continue;
-      for (const Part from : course_.parts(way, self_)) {
-        const auto box = shared_region(*course_.layouts[way], from, *course_.layouts[way + 1], to);
-        add_shuffle(agreed_regions(course_, place(way, from), box, {self_}),
-                    agreed_regions(course_, place(way + 1, to), box, {self_}), turn);
+  /// Moves what the device keeps to its place in the next layout.
+  void write_kept(std::size_t hop, Turn& turn) const {
+    for (const Part to : route_.parts(hop + 1, self_)) {
+      if (!route_.contributes(hop, self_, to)) continue;
+      for (const Part from : route_.parts(hop, self_)) {
+        const auto box = shared_region(*route_.layouts[hop], from, *route_.layouts[hop + 1], to);
+        add_shuffle(agreed_regions(route_, storage(hop, from), box, {self_}),
+                    agreed_regions(route_, storage(hop + 1, to), box, {self_}), turn);
       }
     }
   }
@@ -166,56 +174,58 @@ class InPlaceAuthor {
     return {buffer, array_, offset, item_, {{elements, item_}}};
   }
 
-  /// What goes between this device and another in a round that is done in shares.
+  /// What goes between this device and another one in a round that is divided into sub-rounds.
   struct Stream {
     const Piece* piece;
-    std::vector<Region> regions;  ///< from where it is sent, or where it belongs
+    std::vector<Region> regions;  ///< where it is sent from, or where it ends up
     std::int64_t elements;
 
-    std::int64_t low(std::int64_t share, std::int64_t shares) const {
-      return elements * share / shares;
+    /// The first element of a sub-round.
+    std::int64_t low(std::int64_t sub_round, std::int64_t sub_rounds) const {
+      return elements * sub_round / sub_rounds;
     }
-    std::vector<Region> slice(std::int64_t share, std::int64_t shares) const {
-      return execute::slice(regions, low(share, shares), low(share + 1, shares));
+    std::vector<Region> slice(std::int64_t sub_round, std::int64_t sub_rounds) const {
+      return execute::slice(regions, low(sub_round, sub_rounds), low(sub_round + 1, sub_rounds));
     }
   };
   struct Streams {
     std::vector<Stream> sent, received;
   };
 
-  /// `home`: the layout in whose place received elements belong.
-  Streams streams(std::size_t way, const Leg& leg, std::size_t home) const {
+  /// `target_layout`: the layout in which received elements have their place.
+  Streams streams(std::size_t hop, const InPlaceRound& round, std::size_t target_layout) const {
     Streams all;
-    for_own_pieces(way, leg, [&](const Piece& piece, const std::vector<Strips>& box) {
+    for_own_pieces(hop, round, [&](const Piece& piece, const std::vector<Strips>& box) {
       const bool sends = piece.from == self_;
       std::int64_t elements = 1;
       for (const Strips& strips : box) elements *= length(strips);
-      const std::size_t layout = sends ? way : home;
+      const std::size_t layout = sends ? hop : target_layout;
       (sends ? all.sent : all.received)
           .push_back({&piece, regions(layout, part_with(layout, box), box, piece), elements});
     });
     return all;
   }
 
-  /// Shares are received into staging, and added while the next ones are under way.
-  void write_sum(std::size_t way, const Leg& leg, std::size_t first, std::vector<Turn>& turns,
-                 std::vector<Mail>& mail) const {
-    const Streams mine = streams(way, leg, way);
-    for (std::int64_t share = 0; share < leg.shares; ++share) {
-      const std::size_t turn = first + static_cast<std::size_t>(share);
-      Bytes at = staging_offset_ + (share % 2) * (leg.staging / 2 / item_ * item_);
+  /// Sub-rounds are received into one half of staging, while the other half, received in the turn
+  /// before, is added.
+  void write_sum(std::size_t hop, const InPlaceRound& round, std::size_t first,
+                 std::vector<Turn>& turns, std::vector<PeerRegions>& peer_regions) const {
+    const Streams mine = streams(hop, round, hop);
+    for (std::int64_t sub_round = 0; sub_round < round.sub_rounds; ++sub_round) {
+      const std::size_t turn = first + static_cast<std::size_t>(sub_round);
+      Bytes at = staging_offset_ + (sub_round % 2) * (round.staging / 2 / item_ * item_);
       for (const Stream& stream : mine.received) {
         const std::int64_t count =
-            stream.low(share + 1, leg.shares) - stream.low(share, leg.shares);
+            stream.low(sub_round + 1, round.sub_rounds) - stream.low(sub_round, round.sub_rounds);
         if (count == 0) continue;
         const Region here = dense(staging_, at, count);
         at += count * item_;
-        // It replaces what is in staging; the next turn adds it.
+        // Receiving replaces what is in staging. The next turn adds it.
         Piece plain = *stream.piece;
         plain.add = false;
-        mail[turn][address(plain)].push_back(here);
+        peer_regions[turn][key(plain)].push_back(here);
         Bytes from = here.offset;
-        for (const Region& region : stream.slice(share, leg.shares)) {
+        for (const Region& region : stream.slice(sub_round, round.sub_rounds)) {
           turns[turn + 1].moves.push_back({packed(region, staging_, from), region, true});
           from += region.bytes();
         }
@@ -223,52 +233,54 @@ class InPlaceAuthor {
       for (const Stream& stream : mine.sent) {
         Piece plain = *stream.piece;
         plain.add = false;
-        add(stream.slice(share, leg.shares), mail[turn][address(plain)]);
+        add(stream.slice(sub_round, round.sub_rounds), peer_regions[turn][key(plain)]);
       }
     }
-    write_kept(way, turns[first + static_cast<std::size_t>(leg.shares)]);
+    write_kept(hop, turns[first + static_cast<std::size_t>(round.sub_rounds)]);
   }
 
-  void write_swap(std::size_t way, const Leg& leg, std::size_t first, std::vector<Turn>& turns,
-                  std::vector<Mail>& mail) const {
-    const Streams mine = streams(way, leg, way + 1);
-    Free free;
-    const std::int64_t used = held(course_, way, self_);
-    free.add(dense(2 * array_, used * item_, most_held(course_, self_) - used));
-    free.add(dense(staging_, staging_offset_, leg.staging / item_));
-    Turn& last = turns[first + static_cast<std::size_t>(leg.shares) - 1];
-    for (std::int64_t share = 0; share < leg.shares; ++share) {
-      Mail& letters = mail[first + static_cast<std::size_t>(share)];
+  /// Receives each sub-round into free memory: first the unused end of the buffer and staging, then
+  /// what earlier sub-rounds have sent. The last turn moves everything to its place.
+  void write_exchange(std::size_t hop, const InPlaceRound& round, std::size_t first,
+                      std::vector<Turn>& turns, std::vector<PeerRegions>& peer_regions) const {
+    const Streams mine = streams(hop, round, hop + 1);
+    FreeList free;
+    const std::int64_t used = elements_held(route_, hop, self_);
+    free.add(dense(2 * array_, used * item_, most_elements_held(route_, self_) - used));
+    free.add(dense(staging_, staging_offset_, round.staging / item_));
+    Turn& last = turns[first + static_cast<std::size_t>(round.sub_rounds) - 1];
+    for (std::int64_t sub_round = 0; sub_round < round.sub_rounds; ++sub_round) {
+      PeerRegions& of_turn = peer_regions[first + static_cast<std::size_t>(sub_round)];
       for (const Stream& stream : mine.received) {
-        const std::vector<Region> homes = stream.slice(share, leg.shares);
-        const std::vector<Region> places =
-            free.take(stream.low(share + 1, leg.shares) - stream.low(share, leg.shares));
-        add_shuffle(places, homes, last);
-        add(places, letters[address(*stream.piece)]);
+        const std::vector<Region> destinations = stream.slice(sub_round, round.sub_rounds);
+        const std::vector<Region> places = free.take(stream.low(sub_round + 1, round.sub_rounds) -
+                                                     stream.low(sub_round, round.sub_rounds));
+        add_shuffle(places, destinations, last);
+        add(places, of_turn[key(*stream.piece)]);
       }
       for (const Stream& stream : mine.sent) {
-        const std::vector<Region> gone = stream.slice(share, leg.shares);
-        add(gone, letters[address(*stream.piece)]);
-        if (leg.gives_up[self_]) free.add(gone);
+        const std::vector<Region> gone = stream.slice(sub_round, round.sub_rounds);
+        add(gone, of_turn[key(*stream.piece)]);
+        if (round.frees_sent[self_]) free.add(gone);
       }
     }
-    write_kept(way, last);
+    write_kept(hop, last);
   }
 
-  const Course& course_;
+  const Route& route_;
   Device self_;
   std::int32_t array_, staging_;
   Bytes staging_offset_, item_;
 };
 
-/// Cut at the same bytes on both sides, whose regions differ.
-void write_streams(const Mail& mail, Bytes limit, Turn& turn) {
-  for (const auto& [address, regions] : mail) {
-    std::vector<Message>& list = address.send ? turn.sends : turn.receives;
-    Message message{address.peer, address.add, 0, {}};
+/// Cuts regions into messages at the same bytes on both sides, although their regions differ.
+void write_streams(const PeerRegions& peer_regions, Bytes limit, Turn& turn) {
+  for (const auto& [key, regions] : peer_regions) {
+    std::vector<Message>& list = key.send ? turn.sends : turn.receives;
+    Message message{key.peer, key.add, 0, {}};
     const auto finish = [&] {
       if (message.bytes > 0) list.push_back(std::move(message));
-      message = {address.peer, address.add, 0, {}};
+      message = {key.peer, key.add, 0, {}};
     };
     for (const Region& region : regions) {
       const std::int64_t all = region.bytes() / region.element;
@@ -290,63 +302,66 @@ void write_streams(const Mail& mail, Bytes limit, Turn& turn) {
   }
 }
 
-/// What all devices share.
-struct Itinerary {
-  std::vector<Course> courses;
-  std::vector<std::vector<Leg>> legs;  ///< by array and way
+/// The decisions that are the same on all devices.
+struct InPlaceSetup {
+  std::vector<Route> routes;
+  std::vector<std::vector<InPlaceRound>> rounds;  ///< by array and hop
   std::size_t turns = 0;
-  std::vector<Bytes> offsets;  ///< of arrays in staging
+  std::vector<Bytes> offsets;  ///< by array: of its staging
   Bytes staging = 0, item = 1;
-  Bytes marks = 0;  ///< that moves in place may need on any device
+  Bytes marks = 0;  ///< most that the marks of shuffle() may need on any device
 };
 
-/// Bits for moves in place, one an element of the device that holds most, in bytes.
-Bytes marks_for(const Course& course) {
+/// Bytes for one bit per element of the device that holds most: the marks of shuffle().
+Bytes marks_for(const Route& route) {
   std::int64_t largest = 0;
-  for (Device device = 0; device < course.problem->source.devices(); ++device) {
-    largest = std::max(largest, most_held(course, device));
+  for (Device device = 0; device < route.problem->source.devices(); ++device) {
+    largest = std::max(largest, most_elements_held(route, device));
   }
   return largest / 8 + 1;
 }
 
-/// How a budget is divided: marks of the buffers, then as much for shares of rounds, with marks of
-/// their own, as for messages.
-struct Allotment {
-  Bytes marks = 0;  ///< of all arrays
-  Bytes item = 1;
+/// How a budget is divided: first the marks of the buffers; of the rest, one half for sub-rounds
+/// and their own marks, the other half for messages. Marks take a bit per element, at most an
+/// eighth of what they mark, hence 4 / 9 for sub-rounds without their marks.
+struct BudgetSplit {
+  Bytes marks = 0;  ///< of the buffers of all arrays
+  Bytes item = 1;   ///< bytes of the largest element
   Bytes arrays = 1;
 
-  /// For the shares of one array.
-  Bytes shares(Bytes budget) const { return std::max<Bytes>(0, (budget - marks) * 4 / 9 / arrays); }
-  /// What budget to allow, so that shares() holds as many bytes and four messages fit.
-  Bytes budget_for(Bytes share) const {
-    return marks + std::max((share * arrays + 1) * 9 / 4 + 2, 9 * item);
+  /// Staging for the sub-rounds of one array.
+  Bytes staging_per_array(Bytes budget) const {
+    return std::max<Bytes>(0, (budget - marks) * 4 / 9 / arrays);
+  }
+  /// A budget for which staging_per_array() is at least `staging` and four messages fit.
+  Bytes budget_for(Bytes staging) const {
+    return marks + std::max((staging * arrays + 1) * 9 / 4 + 2, 9 * item);
   }
 };
 
-Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget) {
-  Itinerary all;
-  Allotment allotment;
-  allotment.arrays = static_cast<Bytes>(arrays.size());
+Result<InPlaceSetup> make_setup(const std::vector<Array>& arrays, Bytes budget) {
+  InPlaceSetup all;
+  BudgetSplit split;
+  split.arrays = static_cast<Bytes>(arrays.size());
   for (const Array& array : arrays) {
-    all.courses.push_back(make_course(*array.problem, *array.plan));
-    allotment.marks += marks_for(all.courses.back());
-    allotment.item = std::max(allotment.item, array.problem->item_size);
+    all.routes.push_back(make_route(*array.problem, *array.plan));
+    split.marks += marks_for(all.routes.back());
+    split.item = std::max(split.item, array.problem->item_size);
   }
-  all.item = allotment.item;
-  all.marks = allotment.marks;
-  Bytes least_share = 0;  // of the array that needs most for it
+  all.item = split.item;
+  all.marks = split.marks;
+  Bytes least_staging = 0;  // of the array that needs most
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Bytes item = arrays[i].problem->item_size;
-    const Bytes allowance = budget > 0 ? std::max(item, allotment.shares(budget)) : 0;
-    WEFT_ASSIGN(std::vector<Leg> legs, make_legs(all.courses[i], allowance));
+    const Bytes allowance = budget > 0 ? std::max(item, split.staging_per_array(budget)) : 0;
+    WEFT_ASSIGN(std::vector<InPlaceRound> rounds, make_in_place_rounds(all.routes[i], allowance));
     std::size_t turns = 0;
     Bytes most = 0;
-    for (const Leg& leg : legs) {
-      turns += static_cast<std::size_t>(leg.turns());
-      most = std::max(most, leg.staging);
-      if (budget > 0 && leg.staging > allowance) {
-        least_share = std::max(least_share, leg.staging);
+    for (const InPlaceRound& round : rounds) {
+      turns += static_cast<std::size_t>(round.turns());
+      most = std::max(most, round.staging);
+      if (budget > 0 && round.staging > allowance) {
+        least_staging = std::max(least_staging, round.staging);
       }
     }
     constexpr Bytes kAlign = 16;
@@ -354,48 +369,48 @@ Result<Itinerary> make_itinerary(const std::vector<Array>& arrays, Bytes budget)
     all.staging += budget > 0 ? most : (most + kAlign - 1) / kAlign * kAlign;
     all.turns = std::max(all.turns, turns);
     all.marks += most / item / 8 + 1;
-    all.legs.push_back(std::move(legs));
+    all.rounds.push_back(std::move(rounds));
   }
   const bool messages_fit = budget - all.staging - all.marks >= 4 * all.item;
-  if (budget > 0 && (least_share > 0 || !messages_fit)) {
-    const Bytes least = allotment.budget_for(least_share) + allotment.arrays;
+  if (budget > 0 && (least_staging > 0 || !messages_fit)) {
+    const Bytes least = split.budget_for(least_staging) + split.arrays;
     return fail(ErrorCode::kInfeasible,
-                "the budget does not hold what moves in place need; allow at least " +
+                "the budget is too small for moves in place; allow at least " +
                     std::to_string(least) + " bytes");
   }
   return all;
 }
 
-Result<Program> program_of(Device self, const Itinerary& way_of, const std::vector<Array>& arrays,
+Result<Program> program_of(Device self, const InPlaceSetup& setup, const std::vector<Array>& arrays,
                            Bytes budget) {
   Program program;
   program.self = self;
-  program.turns.resize(way_of.turns);
-  std::vector<Mail> mail(way_of.turns);
+  program.turns.resize(setup.turns);
+  std::vector<PeerRegions> peer_regions(setup.turns);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const Course& course = way_of.courses[i];
-    const InPlaceAuthor author(course, self, static_cast<std::int32_t>(i),
-                               static_cast<std::int32_t>(2 * arrays.size()), way_of.offsets[i]);
+    const Route& route = setup.routes[i];
+    const InPlaceBuilder builder(route, self, static_cast<std::int32_t>(i),
+                                 static_cast<std::int32_t>(2 * arrays.size()), setup.offsets[i]);
     std::size_t turn = 0;
-    for (std::size_t way = 0; way < course.ways.size(); ++way) {
-      author.write(way, way_of.legs[i][way], turn, program.turns, mail);
-      turn += static_cast<std::size_t>(way_of.legs[i][way].turns());
+    for (std::size_t hop = 0; hop < route.hops.size(); ++hop) {
+      builder.write(hop, setup.rounds[i][hop], turn, program.turns, peer_regions);
+      turn += static_cast<std::size_t>(setup.rounds[i][hop].turns());
     }
     const Bytes size = arrays[i].problem->item_size;
-    program.buffers.push_back(most_held(course, self) * size);
+    program.buffers.push_back(most_elements_held(route, self) * size);
     program.buffers.push_back(0);
-    program.in_place.push_back(held(course, course.layouts.size() - 1, self) * size);
+    program.in_place.push_back(elements_held(route, route.layouts.size() - 1, self) * size);
     program.elements.push_back(arrays[i].elements);
   }
-  program.buffers.push_back(way_of.staging);
+  program.buffers.push_back(setup.staging);
   Bytes limit = 0;
   if (budget > 0) {
-    program.message_budget = budget - way_of.staging - way_of.marks;
+    program.message_budget = budget - setup.staging - setup.marks;
     limit = program.message_limit = program.message_budget / 4;
   }
-  WEFT_TRY(check_count(mail, limit, budget));
-  for (std::size_t i = 0; i < way_of.turns; ++i) {
-    write_streams(mail[i], limit, program.turns[i]);
+  WEFT_TRY(check_count(peer_regions, limit, budget));
+  for (std::size_t i = 0; i < setup.turns; ++i) {
+    write_streams(peer_regions[i], limit, program.turns[i]);
   }
   return program;
 }
@@ -407,14 +422,14 @@ Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& ar
                                                     const ProgramOptions& options) {
   for (const Array& array : arrays) {
     if (array.problem->cast) {
-      return fail(ErrorCode::kInfeasible, "elements that are cast on the way need both ends");
+      return fail(ErrorCode::kInfeasible, "elements that are cast need a buffer for each end");
     }
   }
-  WEFT_ASSIGN(const Itinerary way, make_itinerary(arrays, options.budget));
+  WEFT_ASSIGN(const InPlaceSetup setup, make_setup(arrays, options.budget));
   const std::uint64_t number = fingerprint(arrays, options);
   std::vector<Program> programs;
   for (const Device device : devices) {
-    WEFT_ASSIGN(Program program, program_of(device, way, arrays, options.budget));
+    WEFT_ASSIGN(Program program, program_of(device, setup, arrays, options.budget));
     program.fingerprint = number;
     programs.push_back(std::move(program));
   }

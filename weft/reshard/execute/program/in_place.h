@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that give up the source: one buffer for both ends of an array, as large as the larger of
-// what a device holds on its way.
+// Programs in place: the source is given up, and source and target share one buffer, which is as
+// large as the most that the device holds in any layout of the route.
 //
-// A round of each kind has a way to do without a second buffer. Slices are moved together; what a
-// gather keeps is moved to its new place, and the rest is received beside it; what a reduce-scatter
-// keeps is added to where it lies, then moved together. Where devices swap what they have, it goes
-// in shares: what comes is put where the share before went from, the first share into staging, and
-// moves in the end put everything in order.
+// Each kind of round has its own way to do without a second buffer:
+// - A slice moves what it keeps together.
+// - A gather moves what the device already has to its new place, then receives the rest beside it.
+// - A reduce-scatter adds to what the device keeps, where it lies, then moves it together.
+// - If devices exchange what they have, the round is divided into sub-rounds. Each sub-round is
+//   received into the memory from which the sub-round before was sent; the first one goes into
+//   staging. Moves at the end put everything in order.
 #pragma once
 
 #include "weft/reshard/execute/program/program.h"
 
 namespace weft::reshard::execute {
 
-/// What make_program() does with options.in_place, for several devices, which share most of the
-/// work. Without any, only whether there are such programs.
+/// Does what make_program() does with options.in_place, for several devices at once, which share
+/// most of the work. An empty `devices` only checks whether such programs exist.
 Result<std::vector<Program>> make_programs_in_place(const std::vector<Array>& arrays,
                                                     const std::vector<Device>& devices,
                                                     const ProgramOptions& options);

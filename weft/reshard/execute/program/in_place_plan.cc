@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose rounds can all be done in one buffer.
+// Plans whose rounds can all run with one buffer.
+//
+// The cheapest plan often has a round that needs two buffers. So several plans are made, and tried
+// from the cheapest to the most expensive until all rounds of one can run in place.
 #include <algorithm>
 
 #include "weft/reshard/execute/program/in_place.h"
@@ -9,30 +12,32 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Plans that may be possible in place, for a source without summands or with.
+/// Plans of which one may be possible in place.
 std::vector<Plan> candidates(const Problem& problem, const PlannerOptions& options) {
   std::vector<Plan> plans;
-  Meetings meetings(problem.node_of);
+  OverlapCache overlaps(problem.node_of);
   if (options.direct && !problem.target.partial()) {
-    return {direct_plan(problem, options.link, meetings)};
+    return {direct_plan(problem, options.link, overlaps)};
   }
-  // Where steps cost, everything goes at once, which often needs both ends.
+  // A plan that avoids rounds moves everything at once, which often needs both buffers. Ignoring
+  // the cost of rounds leads to plans with more, simpler rounds.
   PlannerOptions volume_alone = options;
   volume_alone.link.step = volume_alone.link.message = 0;
   for (const PlannerOptions& prices : {options, volume_alone}) {
     if (auto plan = make_plan(problem, prices)) plans.push_back(std::move(*plan));
   }
-  if (!problem.target.partial()) plans.push_back(direct_plan(problem, options.link, meetings));
+  if (!problem.target.partial()) plans.push_back(direct_plan(problem, options.link, overlaps));
   if (const auto factored = factor(problem)) {
     TypeLayouts layouts(problem, *factored);
-    if (auto plan = normal_plan(problem, *factored, layouts, options.link, meetings)) {
+    if (auto plan = normal_plan(problem, *factored, layouts, options.link, overlaps)) {
       plans.push_back(std::move(*plan));
     }
   }
   return plans;
 }
 
-/// First every device gets the sum of the part that it has, then the array goes its way.
+/// Plans that first give every device the sum of the part that it holds, and then move the array.
+/// An all-reduce can always run in place, while a reduction on the way often cannot.
 std::vector<Plan> sums_first(const Problem& problem, const PlannerOptions& options) {
   const std::size_t summands = problem.source.group_of_summand.size();
   const auto joined_groups = [&](Layout layout) {
@@ -48,8 +53,8 @@ std::vector<Plan> sums_first(const Problem& problem, const PlannerOptions& optio
   rest.source.group_of_summand = {0};
   rest.target.group_of_summand = {0};
   if (rest.source_type) rest.source_type->partial.clear();
-  Meetings meetings(problem.node_of);
-  const Step sum{Op::kAllReduce, {summed}, traffic(problem.source, *summed, meetings)};
+  OverlapCache overlaps(problem.node_of);
+  const Step sum{Op::kAllReduce, {summed}, traffic(problem.source, *summed, overlaps)};
   std::vector<Plan> plans = candidates(rest, options);
   for (Plan& plan : plans) {
     for (Step& step : plan.steps) {
@@ -69,7 +74,7 @@ Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& op
   if (problem.source.partial() && !problem.target.partial() && !options.direct) {
     for (Plan& plan : sums_first(problem, options)) plans.push_back(std::move(plan));
   }
-  for (Plan& plan : plans) settle(plan, problem, options.link);
+  for (Plan& plan : plans) update_totals(plan, problem, options.link);
   std::stable_sort(plans.begin(), plans.end(),
                    [](const Plan& a, const Plan& b) { return a.time < b.time; });
   Error why;

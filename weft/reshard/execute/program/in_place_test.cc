@@ -23,10 +23,10 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-TEST(Shuffle, PutsAnyPermutationInOrder) {
+TEST(Shuffle, RunsAnyPermutation) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 200; ++trial) {
-    // An array to another order of its dimensions.
+    // Transpose the first two dimensions of an array.
     const std::int64_t rows = 1 + random() % 6, columns = 1 + random() % 6, run = 1 + random() % 3;
     const Bytes item = 4;
     const Region from{
@@ -44,7 +44,7 @@ TEST(Shuffle, PutsAnyPermutationInOrder) {
   }
 }
 
-/// Programs of all devices; none where that is not possible.
+/// Programs of all devices; none if that is not possible.
 std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
   std::vector<Program> programs;
   for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
@@ -77,7 +77,7 @@ std::vector<Buffers> buffers_of(std::vector<naive::Memory>& memory) {
   return all;
 }
 
-/// In three ways: naively, by run_all(), and on threads.
+/// Runs the programs naively, by run_all(), and on threads.
 void expect_right(const std::vector<Array>& arrays, const std::vector<Program>& programs,
                   Bytes budget) {
   for (const bool backwards : {false, true}) {
@@ -107,7 +107,7 @@ void expect_right(const std::vector<Array>& arrays, const std::vector<Program>& 
   ASSERT_EQ(naive::check(memory, arrays, true), "");
 }
 
-/// No device's buffer is larger than the larger of the largest ends.
+/// Expects that no buffer is larger than the largest source or target of any device.
 void expect_small(const Problem& problem, const std::vector<Program>& programs) {
   Bytes largest = 0;
   for (const Program& program : programs) {
@@ -120,7 +120,7 @@ void expect_small(const Problem& problem, const std::vector<Program>& programs) 
   }
 }
 
-TEST(InPlace, RandomProblemsAreRightInTheLargerEnd) {
+TEST(InPlace, RandomProblemsNeedNoMoreThanTheLargerOfSourceAndTarget) {
   int possible = 0, refused = 0;
   for (unsigned seed = 0; seed < 90; ++seed) {
     const RandomShape kind{
@@ -151,7 +151,7 @@ TEST(InPlace, RandomProblemsAreRightInTheLargerEnd) {
   EXPECT_GT(possible, 3 * refused);
 }
 
-TEST(InPlace, EachKindOfRoundHasItsWay) {
+TEST(InPlace, EachKindOfRoundWorks) {
   struct Kind {
     const char *from, *to, *partial;
   };
@@ -169,7 +169,7 @@ TEST(InPlace, EachKindOfRoundHasItsWay) {
   }
 }
 
-TEST(InPlace, LargeSwapsKeepToTheBudget) {
+TEST(InPlace, LargeExchangesStayWithinTheBudget) {
   const Problem problem = parsed("x=4", "256,512", "x,-", "-,x");
   const auto plan = make_plan_in_place(problem, {});
   ASSERT_TRUE(plan);
@@ -194,14 +194,14 @@ TEST(InPlace, LargeSwapsKeepToTheBudget) {
   EXPECT_EQ(naive::check(memory, arrays, true), "");
 }
 
-/// The number behind "allow at least"; 0: there is none.
+/// The number after "allow at least"; 0: there is none.
 Bytes told_budget(const std::string& message) {
   const std::string words = "allow at least ";
   const std::size_t at = message.find(words);
   return at == std::string::npos ? 0 : std::stoll(message.substr(at + words.size()));
 }
 
-TEST(InPlace, TheBudgetThatARefusalTellsIsEnough) {
+TEST(InPlace, TheBudgetThatAnErrorSuggestsIsEnough) {
   int told = 0, kept = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
@@ -232,8 +232,9 @@ TEST(InPlace, TheBudgetThatARefusalTellsIsEnough) {
   EXPECT_GT(kept, 20);
 }
 
-TEST(InPlace, WhereTheBudgetIsTooSmallBothEndsKeepToIt) {
-  // A bit an element of 65,536 does not fit, and a plan of several rounds would rest on the way.
+TEST(InPlace, IfTheBudgetIsTooSmallTwoBuffersAreUsedWithinIt) {
+  // The marks of 65,536 elements, one bit each, do not fit, and a plan of several rounds would need
+  // staging.
   const Problem problem = parsed("x=2,y=2", "512,512", "x+y,-", "-,x+y");
   PlannerOptions prices;
   prices.link.message = 200'000'000;
@@ -247,7 +248,7 @@ TEST(InPlace, WhereTheBudgetIsTooSmallBothEndsKeepToIt) {
   EXPECT_GT(told_budget(found->reason), 4096);
 }
 
-TEST(InPlace, TypesOfSummandsAreThoseOfTheProblem) {
+TEST(InPlace, SummandsHaveTheTypeOfTheProblem) {
   Problem problem = parsed("x=4", "64", "-", "x", "x");
   problem.reduction = "sum";
   ASSERT_TRUE(set_types(problem, "f64", "f64"));
@@ -261,7 +262,7 @@ TEST(InPlace, TypesOfSummandsAreThoseOfTheProblem) {
   }
 }
 
-TEST(InPlace, SaysWhereBothEndsAreNeeded) {
+TEST(InPlace, SaysIfTwoBuffersAreNeeded) {
   const Problem problem = parsed("x=4", "16,2", "x,-", "-,-", "", "x");
   const auto plan = make_plan_in_place(problem, {});
   ASSERT_FALSE(plan);

@@ -11,15 +11,16 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Stagings begin at multiples of this, so that elements of all types are aligned.
+/// The staging of each device begins at a multiple of this, so that elements of every type are
+/// aligned.
 constexpr Bytes kStagingAlign = 64;
 
-/// Where the buffers of one device are among those of its process.
+/// Where the buffers of one device are among the buffers of its process.
 struct Shift {
-  std::int32_t arrays = 0;   ///< of devices before it
-  std::int32_t staging = 0;  ///< its own staging buffer, as its own program numbers it
+  std::int32_t arrays = 0;   ///< arrays of the devices before it
+  std::int32_t staging = 0;  ///< its staging buffer, as its own program numbers it
   std::int32_t shared = 0;   ///< the staging buffer of the process
-  Bytes offset = 0;          ///< of its staging in the shared one
+  Bytes offset = 0;          ///< of its staging in that buffer
 
   void apply(Region& region) const {
     region.array += arrays;
@@ -36,25 +37,26 @@ struct Shift {
   }
 };
 
-struct MergedMail {
+struct MergedMessage {
   Device from = 0, to = 0;  ///< devices
   Message message;          ///< between processes
 };
 
-/// In the order that program.h promises, of processes. Between two of them what replaces comes
-/// first, then by devices, so that both have the same order.
-void put_in_order(std::vector<MergedMail>& mail, Device self, Device processes, bool sends,
-                  std::vector<Message>& messages) {
-  const auto key = [&](const MergedMail& item) {
+/// Sorts messages in the order that program.h promises, with processes as devices. Between two
+/// processes, messages that replace come first, then the numbers of the two devices decide, so that
+/// both processes get the same order.
+void sort_messages(std::vector<MergedMessage>& found, Device self, Device processes, bool sends,
+                   std::vector<Message>& messages) {
+  const auto key = [&](const MergedMessage& item) {
     const Device ahead = sends ? item.message.peer - self : self - item.message.peer;
     return std::tuple{(ahead + processes) % processes, item.message.add, item.from, item.to};
   };
-  std::stable_sort(mail.begin(), mail.end(),
-                   [&](const MergedMail& a, const MergedMail& b) { return key(a) < key(b); });
-  for (MergedMail& item : mail) messages.push_back(std::move(item.message));
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const MergedMessage& a, const MergedMessage& b) { return key(a) < key(b); });
+  for (MergedMessage& item : found) messages.push_back(std::move(item.message));
 }
 
-/// One round of all devices of the process.
+/// Merges one turn of all devices of the process.
 class Round {
  public:
   Round(const std::vector<std::int32_t>& process_of, Device self)
@@ -66,14 +68,14 @@ class Round {
       shift.apply(move.to);
       result_.moves.push_back(std::move(move));
     }
-    for (Settlement settlement : turn.settlements) {
-      settlement.array += shift.arrays;
-      settlement.offset += shift.offset;
-      for (Move& cast : settlement.casts) {
+    for (StagedCast staged_cast : turn.staged_casts) {
+      staged_cast.array += shift.arrays;
+      staged_cast.offset += shift.offset;
+      for (Move& cast : staged_cast.casts) {
         shift.apply(cast.from);
         shift.apply(cast.to);
       }
-      result_.settlements.push_back(std::move(settlement));
+      result_.staged_casts.push_back(std::move(staged_cast));
     }
     for (const Message& message : turn.sends) {
       add(message, device, message.peer, shift, sends_, sent_here_);
@@ -89,17 +91,17 @@ class Round {
       WEFT_CHECK(sent.size() == received.size());
       for (std::size_t i = 0; i < sent.size(); ++i) WEFT_TRY(move(sent[i], received[i]));
     }
-    put_in_order(sends_, self_, processes, true, result_.sends);
-    put_in_order(receives_, self_, processes, false, result_.receives);
+    sort_messages(sends_, self_, processes, true, result_.sends);
+    sort_messages(receives_, self_, processes, false, result_.receives);
     return std::move(result_);
   }
 
  private:
-  /// Messages inside the process, in order, by who sends and who receives them.
+  /// Messages within the process, in order, by sending and receiving device.
   using Here = std::map<std::pair<Device, Device>, std::vector<Message>>;
 
   void add(Message message, Device from, Device to, const Shift& shift,
-           std::vector<MergedMail>& others, Here& here) {
+           std::vector<MergedMessage>& others, Here& here) {
     shift.apply_all(message.regions);
     message.peer = process_of_[static_cast<std::size_t>(message.peer)];
     if (message.peer == self_) {
@@ -123,7 +125,7 @@ class Round {
   const std::vector<std::int32_t>& process_of_;
   Device self_;
   Turn result_;
-  std::vector<MergedMail> sends_, receives_;
+  std::vector<MergedMessage> sends_, receives_;
   Here sent_here_, received_here_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of devices that share a process, as one program of the process.
+// Merges the programs of the devices of one process into one program of the process.
 //
-// Such devices reach each other's memory: what would be messages between them become moves, and one
-// endpoint a process carries the messages of all its devices to those of others.
+// Devices of one process can access each other's memory: messages between them become moves. One
+// endpoint per process carries all messages to devices of other processes.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 namespace weft::reshard::execute {
 
 /// `programs`: of all devices of one process, by number of the device; all of them have the same
-/// arrays. `process_of`: by device, where processes are numbered without gaps.
+/// arrays. `process_of`: by device; processes are numbered without gaps.
 ///
-/// In the result processes are what devices are elsewhere. Array a of the i-th device is array
-/// i * arrays + a, so that buffers are those of the first device, then those of the second, ...;
-/// the last is the staging of all. An Error (kUsage) where something is to be added up inside the
-/// process, which a move cannot do.
+/// In the result, devices are processes. Array a of the i-th device is array i * arrays + a, so
+/// the buffers of the first device come first, then those of the second, and so on; the last
+/// buffer is the staging of all. An Error (kUsage) if something has to be added up within the
+/// process, since a move cannot do that.
 Result<Program> merge_programs(const std::vector<Program>& programs,
                                const std::vector<std::int32_t>& process_of);
 

@@ -12,7 +12,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// All arrays, of one device after the other.
+/// The memory of processes: the arrays of one of their devices after the other.
 std::vector<naive::Memory> by_process(const std::vector<naive::Memory>& memory,
                                       const std::vector<std::int32_t>& process_of,
                                       const std::vector<Program>& merged) {
@@ -63,7 +63,7 @@ Made make(const std::vector<Array>& arrays, const std::vector<std::int32_t>& pro
   return made;
 }
 
-/// As naive::run() wants them: sender and receiver call an array by the same number.
+/// Renumbers arrays for naive::run(), in which sender and receiver have to use the same number.
 std::vector<Program> with_numbers_of_devices(std::vector<Program> merged, std::int32_t arrays) {
   for (Program& program : merged) {
     for (Turn& turn : program.turns) {
@@ -77,8 +77,8 @@ std::vector<Program> with_numbers_of_devices(std::vector<Program> merged, std::i
   return merged;
 }
 
-/// Devices dealt out to at most `most` processes, each of which gets one at least.
-std::vector<std::int32_t> dealt_out(std::size_t devices, std::size_t most, std::mt19937& random) {
+/// Assigns devices to at most `most` processes; each process gets at least one device.
+std::vector<std::int32_t> assigned(std::size_t devices, std::size_t most, std::mt19937& random) {
   const std::size_t processes = std::min(devices, most);
   std::vector<std::int32_t> process_of(devices);
   for (std::size_t i = 0; i < devices; ++i) {
@@ -88,7 +88,7 @@ std::vector<std::int32_t> dealt_out(std::size_t devices, std::size_t most, std::
   return process_of;
 }
 
-TEST(Merge, ProcessesDoWhatTheirDevicesWould) {
+TEST(Merge, AProcessDoesWhatItsDevicesWouldDo) {
   std::size_t run = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
     const Problem problem =
@@ -102,7 +102,7 @@ TEST(Merge, ProcessesDoWhatTheirDevicesWould) {
     ASSERT_TRUE(plan);
     const std::vector<Array> arrays{{&problem, &*plan, {}}};
     for (const Bytes budget : {0, 100}) {
-      const auto process_of = dealt_out(problem.devices.size(), 1 + seed % 4, random);
+      const auto process_of = assigned(problem.devices.size(), 1 + seed % 4, random);
       const Made made = make(arrays, process_of, budget);
       if (made.merged.empty()) continue;
       const auto memory = naive::fill(made.programs, arrays);

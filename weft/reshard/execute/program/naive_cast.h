@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of arrays that are cast on the way, number by number: what tests hold executors to.
+// Casts on the way, number by number: the reference that tests compare executors with.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace weft::reshard::execute::naive {
 
 using Bytestring = std::vector<std::byte>;
 
-/// Small, so that sums of any type are exact.
+/// A small number, so that sums in any type are exact.
 inline double small_number(std::size_t summand, std::size_t element) {
   return static_cast<double>((element * 7 + summand * 3) % 23);
 }
 
-/// What the device has before, as the source's type.
+/// What the device holds before the run, in the source's type.
 inline Bytestring cast_source(const Problem& problem, Device device) {
   const Layout& layout = problem.source;
   const Convert as_source = *conversion("f64", problem.cast->from);
@@ -36,7 +36,7 @@ inline Bytestring cast_source(const Problem& problem, Device device) {
   return bytes;
 }
 
-/// What is wrong with what it has in the end, of a target that is not partial; empty: nothing.
+/// What is wrong with a target that is not partial; empty: nothing.
 inline std::string check_cast(const Problem& problem, Device device, const Bytestring& target) {
   const Convert as_target = *conversion("f64", problem.cast->to);
   const std::size_t summands = problem.source.group_of_summand.size();
@@ -57,7 +57,7 @@ inline std::string check_cast(const Problem& problem, Device device, const Bytes
   return wrong;
 }
 
-/// One cast after the other: narrower, wider, of the same size.
+/// Casts to narrower types, wider types, and types of the same size.
 inline constexpr std::pair<const char*, const char*> kCasts[] = {
     {"f32", "bf16"}, {"bf16", "f32"}, {"f16", "bf16"}, {"f64", "f32"},
     {"i64", "i32"},  {"u8", "f64"},   {"f32", "c128"}, {"i32", "f16"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs run element by element, as plainly as possible: what tests hold executors to.
+// Runs programs element by element, as plainly as possible: the reference for tests of executors.
 #pragma once
 
 #include <cstring>
@@ -13,13 +13,13 @@
 
 namespace weft::reshard::execute::naive {
 
-/// All arrays are of this type; sums wrap around, which loses nothing.
+/// All arrays have this type. Sums wrap around, so no information is lost.
 using Number = std::uint32_t;
 
 /// Buffers of one device, staging included.
 using Memory = std::vector<std::vector<Number>>;
 
-/// A number that says which summand of which element of which array it is.
+/// A pseudo-random number that identifies a summand of an element of an array.
 inline Number number_of(std::size_t array, std::size_t summand, std::size_t element) {
   std::uint64_t mixed =
       (array * 131 + summand + 1) * 0x9E3779B97F4A7C15u ^ (element + 1) * 0xC2B2AE3D27D4EB4Fu;
@@ -27,7 +27,7 @@ inline Number number_of(std::size_t array, std::size_t summand, std::size_t elem
   return static_cast<Number>(mixed ^ (mixed >> 32));
 }
 
-/// take(global index) for each element that the device holds, in the order in which they lie.
+/// Calls take(global index) for each element that the device holds, in the order of its buffer.
 template <class Take>
 void for_each_held(const Layout& layout, Device device, const Take& take) {
   for (Part part = 0; part < layout.parts(); ++part) {
@@ -66,7 +66,7 @@ inline std::vector<std::size_t> numbers_in(const Region& region) {
   return places;
 }
 
-/// Sources filled, targets and staging full of rubbish.
+/// Memory with filled sources; targets and staging contain garbage.
 inline std::vector<Memory> fill(const std::vector<Program>& programs,
                                 const std::vector<Array>& arrays) {
   std::vector<Memory> memory;
@@ -97,7 +97,7 @@ inline std::string check(const std::vector<Memory>& memory, const std::vector<Ar
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const Problem& problem = *arrays[i].problem;
     const Layout& target = problem.target;
-    // By team, or device where the target is not partial: the sum of each element.
+    // By team (by device if the target is not partial): the sum of each element.
     std::map<std::int32_t, std::map<std::size_t, Number>> sums;
     for (Device device = 0; device < target.devices(); ++device) {
       std::size_t at = 0;
@@ -122,8 +122,9 @@ inline std::string check(const std::vector<Memory>& memory, const std::vector<Ar
   return "";
 }
 
-/// Runs all programs, one device after the other within each turn, without a copy of what was there
-/// before: right only if no device writes what another one still reads. Returns what is wrong.
+/// Runs all programs, one device after the other within each turn, without a copy of the memory
+/// before the turn. So the result is right only if no device writes what another one still reads.
+/// Returns what is wrong.
 inline std::string run(const std::vector<Program>& programs, std::vector<Memory>& memory,
                        bool backwards) {
   const auto copy_all = [&](const std::vector<Region>& from, Memory& source,

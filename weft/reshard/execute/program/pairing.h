@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the message of the sender that belongs to one of the receiver, where both are at hand.
+// Finds the sender's message that matches one of the receiver, if both programs are at hand.
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace weft::reshard::execute {
 
-/// Goes through the messages that one device receives in a turn, in their order, those that add
-/// apart from the others.
+/// Matches the messages that one device receives in a turn, in their order. Messages that add are
+/// counted separately from the others.
 class Pairing {
  public:
-  /// The message that `message.peer`, whose turn is `peer`, sends to `self` for it. An Error
-  /// (kPeerFailed) where there is none, or one of another size.
+  /// The message to `self` in `peer`, the turn of device `message.peer`, that matches `message`. An
+  /// Error (kPeerFailed) if there is none, or if its size differs.
   Result<const Message*> match(Device self, const Message& message, const Turn& peer) {
     std::size_t& next = next_[{message.peer, message.add}];
     const auto other = [&](const Message& sent) {
@@ -35,7 +35,7 @@ class Pairing {
     return received.bytes == sent.bytes;
   }
 
-  std::map<std::pair<Device, bool>, std::size_t> next_;  ///< where to go on among sends of a peer
+  std::map<std::pair<Device, bool>, std::size_t> next_;  ///< by peer and add: first unmatched send
 };
 
 }  // namespace weft::reshard::execute

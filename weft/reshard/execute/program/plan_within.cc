@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose arrays and messages on their way fit into a budget.
+// Plans that fit into a budget: staging between rounds, and messages in flight.
+//
+// The search knows two simple rules only: a limit for each layout that rests between rounds, and
+// the cost of messages that the budget cuts. Whether a plan really fits is measured afterwards
+// (budget_use()). So several plans are made with different rules, and the cheapest that fits is
+// taken.
 #include <algorithm>
 
 #include "weft/reshard/execute/program/budget.h"
@@ -8,8 +13,9 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Whether what every device has in a layout is part of what it has at one of the ends.
-bool rests_at_ends(const Problem& problem, const Layout& layout) {
+/// Whether each device's part of a layout is contained in its part of the source or the target, so
+/// that it may need no staging.
+bool stays_at_ends(const Problem& problem, const Layout& layout) {
   for (Part part = 0; part < layout.parts(); ++part) {
     if (!layout.holds(part)) continue;
     const Device device = layout.device_of(part);
@@ -23,7 +29,7 @@ bool rests_at_ends(const Problem& problem, const Layout& layout) {
   return true;
 }
 
-/// The cheapest of plans that fit, and of others the one that needs least.
+/// Keeps the cheapest of the plans that fit; if none fits, the one that needs the least memory.
 class Choice {
  public:
   Choice(const Problem& problem, const PlannerOptions& options, Bytes budget)
@@ -34,24 +40,24 @@ class Choice {
       why_not_ = plan.error();
       return;
     }
-    const BudgetShare share = budget_share({{problem_, &*plan, {}}}, budget_);
-    const bool fits = share.needs <= budget_;
-    // What rests leaves less for messages.
+    const BudgetUse use = budget_use({{problem_, &*plan, {}}}, budget_);
+    const bool fits = use.needs <= budget_;
+    // Staging leaves less for messages: price the plan with the messages that it can really use.
     Link link = options_->link;
-    link.window = fits ? 2 * share.message : 0;
-    settle(*plan, *problem_, link);
+    link.window = fits ? 2 * use.message : 0;
+    update_totals(*plan, *problem_, link);
     const bool better = !best_ || (fits != fits_ ? fits
                                    : fits        ? plan->time < best_->time
-                                                 : share.needs < share_.needs);
+                                                 : use.needs < use_.needs);
     if (!better) return;
     best_ = std::move(*plan);
     fits_ = fits;
-    share_ = share;
+    use_ = use;
   }
 
   bool found() const { return best_.has_value(); }
   bool fits() const { return fits_; }
-  const BudgetShare& share() const { return share_; }
+  const BudgetUse& use() const { return use_; }
   Result<Plan> take() {
     if (best_) return std::move(*best_);
     return tl::unexpected(why_not_);
@@ -63,7 +69,7 @@ class Choice {
   Bytes budget_;
   std::optional<Plan> best_;
   bool fits_ = false;
-  BudgetShare share_;
+  BudgetUse use_;
   Error why_not_;
 };
 
@@ -71,39 +77,41 @@ Choice choose(const Problem& problem, const PlannerOptions& options, Bytes budge
   PlannerOptions within = options;
   within.link.window = budget / 2;
   Choice choice(problem, options, budget);
-  const auto offer_resting = [&](Bytes allowed) {
+  const auto offer_with_staging = [&](Bytes allowed) {
     PlannerOptions careful = within;
-    careful.may_rest = [&problem, allowed](const Layout& layout) {
-      return layout.largest() * problem.item_size <= allowed || rests_at_ends(problem, layout);
+    careful.layout_allowed = [&problem, allowed](const Layout& layout) {
+      return layout.largest() * problem.item_size <= allowed || stays_at_ends(problem, layout);
     };
     choice.offer(make_plan(problem, careful));
   };
-  // In one round an array may leave staging and another part of it come there.
-  offer_resting(budget / 2);
+  // A round may read one staged layout while it writes another one: each gets half of the budget.
+  offer_with_staging(budget / 2);
   if (options.direct) return choice;
   if (!problem.target.partial()) {
-    // Where nothing rests all of the budget is left for messages.
+    // A direct plan stages nothing, so all of the budget is left for messages.
     PlannerOptions direct = within;
     direct.direct = true;
     choice.offer(make_plan(problem, direct));
   }
-  if (!choice.fits()) offer_resting(0);
-  // Nothing leads straight to summands, which may rest longer than the budget allows.
+  if (!choice.fits()) offer_with_staging(0);
+  // No direct plan leads to summands. Their layouts may need more staging than the rules allow and
+  // the plan may fit nevertheless.
   if (!choice.fits()) choice.offer(make_plan(problem, within));
   return choice;
 }
 
-/// About the least budget beyond a refused one that some plan fits. What the plans need that were
-/// found within that does not tell: another budget leads to other plans, so each is tried. Between
-/// budgets that fit lie some that do not, so steps are small.
-BudgetShare least_that_fits(const Problem& problem, const PlannerOptions& options, Bytes refused) {
+/// About the smallest budget above `refused` for which some plan fits. What the plans found for the
+/// refused budget need is no answer, since another budget leads to other plans. Nor is a bisection
+/// possible, since between budgets that are enough lie some that are not. So budgets are tried one
+/// after the other, in steps of a 32nd.
+BudgetUse least_that_fits(const Problem& problem, const PlannerOptions& options, Bytes refused) {
   for (Bytes budget = std::max(refused + 1, 4 * problem.item_size);;
        budget += std::max<Bytes>(1, budget / 32)) {
     const Choice choice = choose(problem, options, budget);
     if (!choice.fits()) continue;
-    BudgetShare share = choice.share();
-    share.needs = budget;
-    return share;
+    BudgetUse use = choice.use();
+    use.needs = budget;
+    return use;
   }
 }
 
@@ -113,7 +121,7 @@ Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& opti
   if (budget == 0) return make_plan(problem, options);
   Choice choice = choose(problem, options, budget);
   if (choice.fits() || !choice.found()) return choice.take();
-  return too_little(least_that_fits(problem, options, budget));
+  return budget_too_small(least_that_fits(problem, options, budget));
 }
 
 }  // namespace weft::reshard::execute

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one device does to carry out plans: which bytes of its buffers go to whom, and where what
-// comes is put. A program knows no transport and no memory: host, GPU, threads, MPI, NCCL and
-// torch.distributed all run the same one.
+// What one device does to carry out plans: which bytes of its buffers it sends to whom, and where
+// it puts what it receives. A program depends on no transport and no kind of memory: the host, GPU,
+// thread, MPI, NCCL and torch.distributed transports all run the same one.
 //
-// One program moves any number of arrays, since a model's parameters share rounds and messages.
+// One program moves any number of arrays, so that the parameters of a model share rounds and
+// messages.
 //
-// Buffers: 2 i is what the device holds of array i before, 2 i + 1 what it shall hold of it, both
-// as elements that travel, and the last is staging, for arrays that rest between two rounds. A
-// device's parts of an array lie one after the other in its buffer, each dense in row-major order;
-// of a part that is made of strips, the strips of each dimension lie side by side.
+// Buffers: for array i, buffer 2 i is the source (what the device holds before) and buffer 2 i + 1
+// the target (what it holds afterwards). Both store elements in the wire type, the type in which
+// elements are sent. The last buffer is staging, for arrays that lie neither in the source nor in
+// the target between two rounds. A device's parts of an array lie one behind the other in its
+// buffer. Each part is dense in row-major order. If a part consists of several strips per
+// dimension, its strips are stored without the gaps between them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,7 @@
 
 namespace weft::reshard::execute {
 
-/// A loop over bytes of a buffer.
+/// One loop of a walk over the bytes of a buffer.
 struct Loop {
   std::int64_t extent = 0;
   std::int64_t stride = 0;  ///< bytes
@@ -32,79 +35,81 @@ struct Loop {
 };
 
 /// A box inside a buffer, walked in row-major order of the array, so that sender and receiver agree
-/// on the order of what is between them. Loops that go on where the one inside them ends are joined
-/// only as far as that order stays; no loops: one element.
+/// on the order of its elements. Two nested loops are merged into one only if this order stays the
+/// same. A region without loops is one element.
 struct Region {
   std::int32_t buffer = 0;
   std::int32_t array = 0;
   Bytes offset = 0;
-  Bytes element = 0;        ///< bytes of one
+  Bytes element = 0;        ///< bytes of one element
   std::vector<Loop> loops;  ///< outermost first
-  /// Of a message: its bytes lie side by side on both devices, and both know.
+  /// Only in messages: the region's bytes are contiguous on both devices, and both devices know it.
   bool direct = false;
-  /// Of a source whose elements are cast as they are taken: the region is that of what travels, as
-  /// if the source were of that type.
+  /// Only in sources whose elements are cast while they are read. Offsets and strides are those of
+  /// the same region in the wire type, as if the source stored it.
   bool cast = false;
 
   Bytes bytes() const;
-  /// Whether its bytes lie side by side, in order, as they travel: such a region needs no packing.
+  /// Whether its bytes in the wire type are contiguous and in order. Such a region needs no
+  /// packing.
   bool dense() const;
 };
 
 /// What one device sends to another in a round, or receives from it: regions, one behind the other.
-/// The k-th message from a to b in the program of a is the k-th from a to b in that of b, with
-/// regions of the same sizes, also where the budget has cut what would be one message into several.
-/// Of a program in place, messages are of the same size and regions may not be.
+/// The k-th message from a to b in the program of a is the k-th from a to b in the program of b,
+/// also if the budget cuts a long message into several. Matching messages have the same size. Their
+/// regions have the same sizes too, except in programs in place.
 struct Message {
   Device peer = 0;
-  bool add = false;  ///< the receiver reduces it into what it has
+  bool add = false;  ///< the receiver reduces it into what it already holds
   Bytes bytes = 0;
   std::vector<Region> regions;
 };
 
-/// What stays on the device.
+/// A copy within one device.
 struct Move {
   Region from, to;
-  bool add = false;  ///< is reduced into what is there, in programs in place alone
+  bool add = false;  ///< reduces into the destination; only in programs in place
 };
 
-/// In place: what lies in some regions, one behind the other, goes to others, which may overlap
-/// them.
+/// Only in place: moves the contents of the regions `from`, one behind the other, to the regions
+/// `to`. The two may overlap.
 struct Shuffle {
   std::vector<Region> from, to;
 };
 
-/// Sums that are complete after a turn and become narrower in the target: some bytes of staging,
-/// and where they go, in regions of what travels, as if the target were of that type.
-struct Settlement {
+/// Complete sums that are cast to a narrower target after a turn. `offset` and `bytes` say where
+/// the sums lie in staging. `casts` say where they go; their regions are those of the wire type, as
+/// if the target stored it.
+struct StagedCast {
   std::int32_t array = 0;
   Bytes offset = 0, bytes = 0;
   std::vector<Move> casts;
 };
 
-/// A device's part of a round. Everything is read as it was before the round; moves and messages
-/// that replace are put in place before those that add.
+/// What one device does in one round. Every send reads what was there before the round. Moves and
+/// messages that replace are applied before those that add.
 struct Turn {
   std::vector<Move> moves;
-  std::vector<Message> sends;     ///< in the order in which to start them, see make_program
+  std::vector<Message> sends;     ///< in the order in which to start them, see make_program()
   std::vector<Message> receives;  ///< likewise
-  /// After all else: everything is read before anything is written. Transport::shuffle() does it.
+  /// After everything else: all reads come before all writes. Transport::shuffle() runs them.
   std::vector<Shuffle> shuffles;
-  /// Likewise: Ends::settle() does it.
-  std::vector<Settlement> settlements;
+  /// After everything else: Ends::cast_staged() runs them.
+  std::vector<StagedCast> staged_casts;
 };
 
-/// What an array's bytes mean, for whoever adds them up or fills in neutral elements.
+/// What an array's bytes mean, for code that reduces them or fills in neutral elements.
 struct Elements {
-  std::string type = "f32";    ///< of what travels, as in problems: f32, bf16, i64, c128, ...
-  std::string reduction = "";  ///< sum, min, max, prod, avg; empty: nothing is added up
-  /// What the target is multiplied with after the last round, times / over: summands of an average
-  /// are added up on the way. Set by make_program.
+  std::string type = "f32";    ///< the wire type, named as in problems: f32, bf16, i64, c128, ...
+  std::string reduction = "";  ///< sum, min, max, prod, avg; empty: nothing is reduced
+  /// After the last round the target is multiplied by times / over: an average is first added up as
+  /// a sum. Set by make_program().
   std::int64_t times = 1, over = 1;
-  /// Types of both ends, where they are cast on the way; empty: as they travel. Set by
-  /// make_program, see ends.h.
+  /// Types of source and target if they differ from the wire type, else empty. Set by
+  /// make_program(), see ends.h.
   std::string source = "", target = "";
-  /// The target gets its type slab by slab, by Turn::settlements. Set by make_program.
+  /// The target is cast slab by slab, by Turn::staged_casts. Set by make_program().
   bool by_slabs = false;
 };
 
@@ -113,22 +118,23 @@ struct Program {
   std::vector<Bytes> buffers;      ///< sizes
   std::vector<Elements> elements;  ///< by array
   std::vector<Turn> turns;
-  /// Filled with the neutral element before the first round: the rest of a summand.
+  /// Regions to fill with the neutral element before the first round: in a partial target, the part
+  /// of the device's summand for which it holds no data.
   std::vector<Region> neutral;
-  /// By array, of a program in place: the bytes of the target, which lies at the start of buffer 2
-  /// i in the end, where the source lay; buffer 2 i + 1 has no bytes. Else empty.
+  /// Only in place, by array: bytes of the target, which ends up at the start of buffer 2 i, where
+  /// the source was. Buffer 2 i + 1 then has no bytes. Empty in other programs.
   std::vector<Bytes> in_place;
-  /// Of the budget, what messages on their way may take on this device: at least four of the
-  /// longest; 0: no limit.
+  /// The part of the budget that messages in flight may use on this device: at least four times the
+  /// longest message; 0: no limit.
   Bytes message_budget = 0;
-  /// Bytes of the longest message that may be, on any device; 0: no limit.
+  /// The longest message that may occur on any device, in bytes; 0: no limit.
   Bytes message_limit = 0;
-  /// The same on every device that takes part, and nowhere else: what lets a transport find out
-  /// that two ranks are about to run different programs.
+  /// Equal on all devices of one run, and different for any other set of plans. Transports use it
+  /// to detect that two ranks are about to run different programs.
   std::uint64_t fingerprint = 0;
 };
 
-/// An array to be moved: its problem, and the plan for it.
+/// An array to move: its problem, and the plan for it.
 struct Array {
   const Problem* problem = nullptr;
   const Plan* plan = nullptr;
@@ -136,42 +142,44 @@ struct Array {
 };
 
 struct ProgramOptions {
-  /// Bytes that a device may hold beside both ends: arrays between rounds, and messages on their
-  /// way. Messages are cut so that two of the longest a direction fit in what is left; sums that
-  /// become narrower are added up slab by slab where they do not fit as a whole. 0: no limit.
+  /// Bytes that a device may use beside source and target: for arrays between rounds and for
+  /// messages in flight. Messages are cut so that two of the longest per direction fit into what
+  /// arrays leave. Sums that are cast to a narrower target are added up slab by slab if they do not
+  /// fit as a whole. 0: no limit.
   Bytes budget = 0;
-  /// The source is given up: both ends share one buffer. An Error (kInfeasible) where a round of a
-  /// plan does not allow that, see make_plan_in_place().
+  /// The source may be overwritten: source and target share one buffer. An Error (kInfeasible) if a
+  /// round of a plan does not allow it, see make_plan_in_place().
   bool in_place = false;
 };
 
-/// Messages of a round are ordered alike on all devices: those that replace first, then by
-/// distance, (to - from) mod devices, then by number. So a device that starts its sends in order
-/// and its receives in order, each as soon as there is staging for it, never waits for itself in a
-/// circle. Rounds of several arrays are run side by side: round k of the program is round k of
-/// every array. An Error (kInfeasible) where the budget does not hold what rests between rounds.
+/// Builds the program of device `self`. All devices order the messages of a round alike: first
+/// those that replace, then by distance, (to - from) mod devices, then by number. If a device
+/// starts its sends in order and its receives in order, each as soon as staging for it is free, no
+/// circle of devices can wait for each other. Round k of the program is round k of every array. An
+/// Error (kInfeasible) if the budget is too small for what has to be staged between rounds.
 Result<Program> make_program(const std::vector<Array>& arrays, Device self,
                              const ProgramOptions& options);
 
-/// Bytes that rest in staging between rounds, or as sums that are to become narrower, on the device
-/// that has most.
-Bytes resting_bytes(const std::vector<Array>& arrays);
+/// Bytes in staging between rounds, including sums that are still to be cast to a narrower target,
+/// on the device that has most.
+Bytes staged_bytes(const std::vector<Array>& arrays);
 
-/// How a budget is used, alike on all devices: what rests on any of them decides, since sender and
-/// receiver must agree on messages.
-struct BudgetShare {
-  Bytes rests = 0;    ///< see resting_bytes()
-  Bytes needs = 0;    ///< the least budget that will do
-  Bytes message = 0;  ///< the longest message, of which four fit in what is left
+/// How a budget is used. It is the same on all devices, since sender and receiver must agree on the
+/// sizes of messages: the device that stages most decides.
+struct BudgetUse {
+  Bytes staged = 0;   ///< see staged_bytes()
+  Bytes needs = 0;    ///< the smallest budget that is enough
+  Bytes message = 0;  ///< the longest message; four of them fit into what staging leaves
 };
-BudgetShare budget_share(const std::vector<Array>& arrays, Bytes budget);
+BudgetUse budget_use(const std::vector<Array>& arrays, Bytes budget);
 
-/// The cheapest plan found that the budget allows, priced with messages cut to fit it; 0: no limit.
-/// An Error (kInfeasible) where there is none, with about the least budget that has one.
+/// The cheapest plan found that fits into the budget; 0: no limit. Costs include that messages are
+/// cut to fit. If no plan fits, an Error (kInfeasible) tells about the smallest budget that is
+/// enough.
 Result<Plan> make_plan_within(const Problem& problem, const PlannerOptions& options, Bytes budget);
 
-/// The cheapest plan found whose rounds can all be done in place, within the budget; 0: no limit.
-/// An Error (kInfeasible) tells why there is none.
+/// The cheapest plan found whose rounds can all run in place, within the budget; 0: no limit. An
+/// Error (kInfeasible) tells why there is none.
 Result<Plan> make_plan_in_place(const Problem& problem, const PlannerOptions& options,
                                 Bytes budget = 0);
 

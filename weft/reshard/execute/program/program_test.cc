@@ -26,7 +26,7 @@ Plan planned(const Problem& problem, Picos message, bool direct = false) {
   return *plan;
 }
 
-/// Programs of all devices; none where the budget is too small.
+/// Programs of all devices; none if the budget is too small.
 std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget) {
   std::vector<Program> programs;
   for (Device device = 0; device < arrays[0].problem->source.devices(); ++device) {
@@ -71,7 +71,7 @@ void expect_right(const std::vector<Array>& arrays, Bytes budget) {
 
 Array array_of(const Problem& problem, const Plan& plan) { return {&problem, &plan, {}}; }
 
-TEST(Program, MovesRandomProblemsRightWithinAnyBudget) {
+TEST(Program, MovesRandomProblemsWithinAnyBudget) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     const RandomShape kind{
         .even = seed % 5 == 0, .partial = seed % 2 == 1, .other_mesh = seed % 3 == 0};
@@ -86,8 +86,8 @@ TEST(Program, MovesRandomProblemsRightWithinAnyBudget) {
   }
 }
 
-TEST(Program, MovesManyArraysSideBySide) {
-  // The same devices and different shapes and plans.
+TEST(Program, MovesManyArraysAtOnce) {
+  // The arrays have the same devices but different shapes and plans.
   std::vector<Problem> problems{
       parsed("x=2,y=4", "8,8", "x,y", "-,x+y"), parsed("x=2,y=4", "9,7", "x,-", "y,x"),
       parsed("x=2,y=4", "5", "-", "x"), parsed("x=2,y=4", "16,3", "-,-", "y,-", "x"),
@@ -103,7 +103,7 @@ TEST(Program, MovesManyArraysSideBySide) {
   }
 }
 
-TEST(Program, MovesManyArraysRightWhoseSendersAreChosenTogether) {
+TEST(Program, MovesManyArraysWithSendersChosenTogether) {
   std::vector<Problem> problems;
   for (const char* shape : {"64,64", "4,4", "64,64", "4,4", "64,64", "4,4"}) {
     problems.push_back(parsed("x=2,y=4", shape, "x,-", "-,-"));
@@ -122,8 +122,8 @@ TEST(Program, MovesManyArraysRightWhoseSendersAreChosenTogether) {
   expect_right(arrays, 4000);
 }
 
-TEST(Program, ASliceIsNoCopyUntilTheEnd) {
-  // Rows are sliced, then columns exchanged: what is sent comes straight from the source.
+TEST(Program, ASliceIsNotCopiedBeforeTheLastRound) {
+  // Rows are sliced, then columns exchanged: messages are read straight from the source.
   const Problem problem = parsed("x=2,y=2", "8,8", "-,y", "x,y");
   const Plan plan = planned(problem, 0);
   const auto program = make_program({array_of(problem, plan)}, 3, {});
@@ -135,8 +135,8 @@ TEST(Program, ASliceIsNoCopyUntilTheEnd) {
   EXPECT_TRUE(program->turns[0].moves[0].from.dense());
 }
 
-TEST(Program, GathersAndAllReducesRestInTheTarget) {
-  // Three rounds that double what a device has, and a scatter with a gather behind it.
+TEST(Program, GathersAndAllReducesNeedNoStaging) {
+  // Three rounds that each double what a device has; and a reduce-scatter followed by a gather.
   const Problem gather = parsed("x=8", "64", "x", "-");
   const Plan doubling = planned(gather, 2'000'000);
   const auto gathers = make_program({array_of(gather, doubling)}, 5, {});
@@ -181,7 +181,7 @@ TEST(Program, EqualStripsAreOneRegion) {
   expect_right({array_of(problem, plan)}, 400);
 }
 
-TEST(Program, WhatDoesNotFitTheBudgetGoesTheDirectWay) {
+TEST(Program, IfStagingDoesNotFitTheBudgetThePlanIsDirect) {
   // Rows become columns in two rounds of one message, with all of the array resting between them.
   const Problem problem = parsed("x=2,y=2", "8,8", "x+y,-", "-,x+y");
   PlannerOptions options;
@@ -190,8 +190,8 @@ TEST(Program, WhatDoesNotFitTheBudgetGoesTheDirectWay) {
   const auto free = make_plan_within(problem, options, 0);
   const auto tight = make_plan_within(problem, options, 32);
   ASSERT_TRUE(free && tight);
-  EXPECT_EQ(resting_bytes({array_of(problem, *free)}), 64);
-  EXPECT_EQ(resting_bytes({array_of(problem, *tight)}), 0);
+  EXPECT_EQ(staged_bytes({array_of(problem, *free)}), 64);
+  EXPECT_EQ(staged_bytes({array_of(problem, *tight)}), 0);
   const auto refused = make_program({array_of(problem, *free)}, 0, {.budget = 32});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kInfeasible);
@@ -199,7 +199,7 @@ TEST(Program, WhatDoesNotFitTheBudgetGoesTheDirectWay) {
   EXPECT_TRUE(make_program({array_of(problem, *tight)}, 0, {.budget = 32}));
 }
 
-/// The number behind "allow at least".
+/// The number after "allow at least".
 Bytes told_budget(const Error& error) {
   EXPECT_EQ(error.code, ErrorCode::kInfeasible);
   const std::string words = "allow at least ";
@@ -207,7 +207,7 @@ Bytes told_budget(const Error& error) {
   return at == std::string::npos ? 0 : std::stoll(error.message.substr(at + words.size()));
 }
 
-TEST(Program, WhereSummandsDoNotFitTheBudgetAboutTheLeastThatDoesIsTold) {
+TEST(Program, IfSummandsDoNotFitTheErrorTellsAboutTheLeastBudgetThatIsEnough) {
   int refused = 0;
   const auto expect_told = [&](const Problem& problem, Bytes budget, Picos message) {
     PlannerOptions options;
@@ -229,8 +229,8 @@ TEST(Program, WhereSummandsDoNotFitTheBudgetAboutTheLeastThatDoesIsTold) {
     while (!fits(least)) ++least;
     EXPECT_LE(told, least + least / 32 + 1);
   };
-  // Of 7 x 4 summands of ten devices for four: 48 bytes do, and the plan that 44 are enough for is
-  // not found with 44.
+  // From 7 x 4 summands on ten devices to four devices: 48 bytes are enough. For one plan 44 would
+  // be enough too, but with a budget of 44 the search does not find it.
   const auto ten = parse_mesh("x=2,y=5", ""), four = parse_mesh("x=4", "");
   ASSERT_TRUE(ten && four);
   for (const char* summands : {"x+y", "y", "x"}) {
@@ -247,8 +247,8 @@ TEST(Program, WhereSummandsDoNotFitTheBudgetAboutTheLeastThatDoesIsTold) {
   EXPECT_GT(refused, 0);
 }
 
-TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
-  // Messages cost much: whatever the budget, programs fit into it, and a larger one is never worse.
+TEST(Program, ProgramsFitAnyBudgetAndSmallerBudgetsAreNeverFaster) {
+  // Messages are expensive here, so that plans prefer to stage data between rounds.
   for (unsigned seed = 0; seed < 15; ++seed) {
     const Problem problem = random_problem(seed, {.even = true, .other_mesh = seed % 3 == 0});
     if (elements(problem.shape) * problem.item_size > 50'000'000) continue;  // too many messages
@@ -266,8 +266,9 @@ TEST(Program, TheSearchLeavesOutWhatDoesNotFitTheBudget) {
   }
 }
 
-TEST(Program, NoBudgetIsRefusedThatSomePlanFits) {
-  // Where messages cost, plans pass through others that rest; the direct one needs four elements.
+TEST(Program, ABudgetIsAcceptedIfSomePlanFits) {
+  // If messages are expensive, the cheapest plan stages data. The direct plan needs four elements
+  // only.
   const char* const specs[] = {"-", "x", "y", "x+y", "y+x"};
   PlannerOptions options;
   options.link.step = 0;
@@ -299,11 +300,11 @@ TEST(Program, NoBudgetIsRefusedThatSomePlanFits) {
   EXPECT_GT(planned, 400);
 }
 
-TEST(Program, ASmallerBudgetTakesLongerSinceMessagesAreCut) {
+TEST(Program, ASmallerBudgetTakesLongerBecauseMessagesAreCut) {
   const Problem problem = parsed("x=4", "1024,64", "x,-", "-,x");
   PlannerOptions options;
   const auto time = [&](Bytes budget) { return make_plan_within(problem, options, budget)->time; };
-  // Three messages of 16 KiB: at once, or in loads of 4 KiB.
+  // Three messages of 16 KiB: all at once, or 4 KiB at a time.
   EXPECT_EQ(time(0), 10'000'000 + 3 * 16384 * 40);
   EXPECT_EQ(time(1 << 20), time(0));
   EXPECT_EQ(time(8 << 10), 12 * 10'000'000 + 3 * 16384 * 40);
@@ -312,7 +313,7 @@ TEST(Program, ASmallerBudgetTakesLongerSinceMessagesAreCut) {
   EXPECT_EQ(time(8 << 10), 24 * 1'000'000 + 3 * 16384 * 40);
 }
 
-TEST(Program, ABudgetOfNothingIsEnoughWhereNothingMoves) {
+TEST(Program, ABudgetOfOneByteIsEnoughIfNothingMoves) {
   const Problem slice = parsed("x=4", "16,4", "-,-", "x,-");
   const auto plan = make_plan_within(slice, {}, 1);
   ASSERT_TRUE(plan);
@@ -320,11 +321,12 @@ TEST(Program, ABudgetOfNothingIsEnoughWhereNothingMoves) {
   const Problem gather = parsed("x=4", "16,4", "x,-", "-,-");
   const auto refused = make_plan_within(gather, {}, 1);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "the budget does not hold four messages of an element each; allow at least 16 bytes");
+  EXPECT_EQ(
+      refused.error().message,
+      "the budget is too small for four messages of one element each; allow at least 16 bytes");
 }
 
-TEST(Program, ABudgetThatMakesTooManyMessagesTellsOneThatDoesNot) {
+TEST(Program, IfABudgetMakesTooManyMessagesTheErrorTellsOneThatDoesNot) {
   const Problem problem = parsed("x=2", "2000000000,2", "x,-", "-,x");
   const auto plan = make_plan_within(problem, {}, 4096);
   ASSERT_TRUE(plan);
@@ -335,7 +337,7 @@ TEST(Program, ABudgetThatMakesTooManyMessagesTellsOneThatDoesNot) {
   EXPECT_NE(told.find("into 7812500 messages; allow at least 7632"), std::string::npos) << told;
 }
 
-TEST(Program, FingerprintsTellPlansApart) {
+TEST(Program, DifferentPlansHaveDifferentFingerprints) {
   const Problem a = parsed("x=4", "16,4", "x,-", "-,x"), b = parsed("x=4", "16,4", "-,x", "x,-");
   const Plan plan_a = planned(a, 0), plan_b = planned(b, 0);
   const auto first = make_program({array_of(a, plan_a)}, 0, {});

@@ -8,7 +8,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Where `position` lies if strips lie side by side; it must be in one of them.
+/// The index of `position` if the gaps between strips are left out; it must be in a strip.
 std::int64_t index_in(const Strips& strips, std::int64_t position) {
   std::int64_t before = 0;
   for (const Interval& strip : strips) {
@@ -19,7 +19,7 @@ std::int64_t index_in(const Strips& strips, std::int64_t position) {
   return 0;
 }
 
-/// Whether going from strip a to b is as far as from b to c, in the array and in all parts.
+/// Whether strips a, b and c are at equal distances, in the array and in all parts.
 bool same_distance(const Interval& a, const Interval& b, const Interval& c,
                    const std::vector<const Strips*>& parts) {
   if (b.low - a.low != c.low - b.low) return false;
@@ -65,13 +65,14 @@ std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*
   return spans;
 }
 
-Region region_in(const Place& place, std::span<const Span> spans) {
-  Region region{place.buffer, place.array, place.offset, place.element, {}, false, place.cast};
+Region region_in(const Storage& storage, std::span<const Span> spans) {
+  Region region{storage.buffer, storage.array, storage.offset, storage.element, {},
+                false,          storage.cast};
   region.loops.resize(2 * spans.size());
-  Bytes stride = place.element;
+  Bytes stride = storage.element;
   for (std::size_t dim = spans.size(); dim-- > 0;) {
     const Span& span = spans[dim];
-    const Strips& strips = place.dims[dim];
+    const Strips& strips = storage.dims[dim];
     const std::int64_t low = index_in(strips, span.low);
     const std::int64_t step = span.count > 1 ? index_in(strips, span.low + span.step) - low : 0;
     region.offset += low * stride;
@@ -85,7 +86,7 @@ Region region_in(const Place& place, std::span<const Span> spans) {
 std::vector<Region> cut(const Region& region, Bytes limit) {
   std::vector<Region> pieces;
   if (region.bytes() <= limit) return {region};
-  // The outermost loop that is to be divided, and how many of its turns fit.
+  // Divide the outermost loop with more than one iteration, by as many iterations as fit.
   std::size_t loop = 0;
   Bytes inside = region.bytes();
   while (loop < region.loops.size()) {
@@ -109,7 +110,7 @@ std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t h
   const std::int64_t all = region.bytes() / region.element;
   if (low >= high) return {};
   if (low == 0 && high == all) return {region};
-  // The end of a first turn of the outermost loop, whole turns, the start of a last one.
+  // The end of one iteration of the outermost loop, then whole iterations, then the start of one.
   const Loop outer = region.loops.front();
   const std::int64_t inside = all / outer.extent;
   Region inner = region;
@@ -192,8 +193,8 @@ Region joined(Region region) {
 StridedCopy copy_between(const Region& from, const Region& to, Bytes all) {
   WEFT_CHECK(from.bytes() == to.bytes() && from.element == to.element);
   std::vector<CopyLoop> loops;
-  // Both walk the same boxes in the same order, from the innermost loop on: what one does in one
-  // loop may be several of the other.
+  // Both walk the same box in the same order, but one loop of a region may be several of the other.
+  // So divide them into common loops, from the innermost on.
   std::vector<Loop> a = joined(from).loops, b = joined(to).loops;
   while (!a.empty() && !b.empty()) {
     Loop &x = a.back(), &y = b.back();

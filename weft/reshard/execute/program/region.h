@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of buffers: made from parts of arrays, cut into pieces, copied into each other.
+// Regions of buffers: how they are made from parts of arrays, cut into pieces, and copied.
 #pragma once
 
 #include <span>
@@ -11,51 +11,54 @@
 
 namespace weft::reshard::execute {
 
-/// Strips of one dimension at equal distances, which both the sender's and the receiver's part have
-/// at equal distances as well: what one or two loops can walk.
+/// Strips of one dimension at equal distances, both in the array and in the parts of sender and
+/// receiver: one or two loops can walk them.
 struct Span {
   std::int64_t low = 0, length = 0;
-  std::int64_t count = 1, step = 0;  ///< strips, and how far apart they begin in the array
+  std::int64_t count = 1, step = 0;  ///< strips, and the distance between their starts in the array
 };
 
-/// Strips as spans. `parts`: the strips that any storage they may lie in is made of.
+/// Groups strips into spans. `parts`: the strips of every part in which they may be stored.
 std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*>& parts);
 
-/// Where a part of an array lies: dense, in row-major order of `dims`, strips side by side.
-struct Place {
+/// The memory of a part of an array: dense, in row-major order of `dims`, without gaps between
+/// strips.
+struct Storage {
   std::int32_t buffer = 0, array = 0;
   Bytes offset = 0;
   Bytes element = 0;
   std::vector<Strips> dims;
-  bool cast = false;  ///< see Region
+  bool cast = false;  ///< see Region::cast
 };
 
-/// A product of spans, one a dimension, inside `place`, with two loops a dimension: those of the
-/// sender's and of the receiver's region have the same extents.
-Region region_in(const Place& place, std::span<const Span> spans);
+/// The region of a product of spans, one per dimension, inside `storage`. It has two loops per
+/// dimension, so that the regions of sender and receiver have the same extents.
+Region region_in(const Storage& storage, std::span<const Span> spans);
 
-/// The region in pieces of at most `limit` bytes, or of one element; only extents decide how.
+/// The region in pieces of at most `limit` bytes, but at least one element. Only extents decide,
+/// so sender and receiver cut alike.
 std::vector<Region> cut(const Region& region, Bytes limit);
 
-/// Elements [low, high) of the region in the order in which it is walked.
+/// Elements [low, high) of the region, counted in the order in which it is walked.
 std::vector<Region> slice(const Region& region, std::int64_t low, std::int64_t high);
 
-/// A region with the same loops whose bytes lie side by side, as they travel, from `offset` of a
+/// A region with the same loops whose bytes, in the wire type, are contiguous from `offset` of a
 /// buffer on.
 Region packed(const Region& region, std::int32_t buffer, Bytes offset);
 
-/// Elements [low, high) of regions one behind the other.
+/// Elements [low, high) of several regions, one behind the other.
 std::vector<Region> slice(const std::vector<Region>& regions, std::int64_t low, std::int64_t high);
 
-/// Whether loops of both can be divided into the same ones: what copy_between() asks for. Regions
-/// of one box are, in whatever arrays they lie.
+/// Whether the loops of both can be divided into common ones, as copy_between() requires. This is
+/// always so for two regions of the same box, in whatever arrays they are stored.
 bool divide_alike(const Region& from, const Region& to);
 
-/// Without loops that the one outside can do as well.
+/// The same region without loops that the loop around them can absorb.
 Region joined(Region region);
 
-/// The copy from one region to another of the same size, each joined in its own way. Its pointers
-/// are those of the first elements. `all`: bytes of what it is a piece of, see StridedCopy.
+/// The copy from one region to another of the same size, each joined in its own way. run() takes
+/// pointers to their first elements. `all`: if this is a piece of a larger copy, the bytes of that,
+/// see StridedCopy.
 StridedCopy copy_between(const Region& from, const Region& to, Bytes all = 0);
 
 }  // namespace weft::reshard::execute

@@ -10,7 +10,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A box of a dense array, without joining loops.
+/// A box of a dense array, with one loop per dimension.
 Region box_of(std::mt19937& random, const std::vector<std::int64_t>& extents) {
   Region region{0, 0, 0, 4, {}};
   region.loops.resize(extents.size());
@@ -38,7 +38,7 @@ TEST(Region, PiecesFitAndFollowEachOther) {
   }
 }
 
-TEST(Region, SlicesAreWhatIsWalked) {
+TEST(Region, SlicesFollowTheOrderOfTheWalk) {
   std::mt19937 random(3);
   for (int trial = 0; trial < 300; ++trial) {
     std::vector<std::int64_t> extents(1 + random() % 4);
@@ -56,7 +56,7 @@ TEST(Region, SlicesAreWhatIsWalked) {
   }
 }
 
-TEST(Region, CopiesBetweenWhatIsJoinedInDifferentWays) {
+TEST(Region, CopiesBetweenRegionsWithDifferentLoops) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<std::int64_t> extents(1 + random() % 4);

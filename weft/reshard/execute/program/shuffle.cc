@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The buffer is seen as an array of units, the longest pieces that no move splits. Each unit that
+// has to move is the start of a chain: it replaces another unit, which moves on, and so on, until a
+// unit comes to a place that nothing has to leave, or that was left before. A mark per unit tells
+// whether it has been moved.
 #include "weft/reshard/execute/program/shuffle.h"
 
 #include <algorithm>
@@ -13,7 +17,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// A region as runs of bytes that lie side by side.
+/// A region as contiguous runs of bytes, at places that loops describe.
 struct Runs {
   explicit Runs(const Region& region) : buffer(region.buffer), offset(region.offset) {
     loops = joined(region).loops;
@@ -27,7 +31,7 @@ struct Runs {
     for (const Loop& loop : loops) end += (loop.extent - 1) * loop.stride;
   }
 
-  /// Where byte `index` of the walk lies.
+  /// The offset in the buffer of byte `index` of the region.
   Bytes place(Bytes index) const {
     Bytes at = offset + index % run;
     index /= run;
@@ -37,8 +41,8 @@ struct Runs {
     }
     return at;
   }
-  /// The byte of the walk that lies at `at`; -1: none. Loops are those of a dense array, each
-  /// longer than all inside it.
+  /// The inverse: which byte of the region lies at offset `at`; -1: none. It relies on the loops
+  /// being those of a dense array, where each stride exceeds the extent of all loops inside it.
   Bytes index(Bytes at) const {
     if (at < offset || at >= end) return -1;
     at -= offset;
@@ -57,7 +61,7 @@ struct Runs {
   std::vector<Loop> loops;
 };
 
-/// The longest piece that all runs begin and end at multiples of.
+/// The unit: the longest piece such that all runs begin and end at multiples of it.
 Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   Bytes unit = 0;
   for (const Shuffle& shuffle : shuffles) {
@@ -72,7 +76,7 @@ Bytes unit_of(const std::vector<Shuffle>& shuffles) {
   return unit;
 }
 
-/// Regions one behind the other, by byte.
+/// Destination of each byte of a shuffle: its regions, one behind the other.
 class Targets {
  public:
   explicit Targets(const std::vector<Region>& regions) {
@@ -96,10 +100,10 @@ class Targets {
   std::vector<Bytes> ends_;
 };
 
-/// Finds what is to be done with a unit, by where it lies.
+/// Finds the move that takes away a unit, by the place of the unit.
 class Sources {
  public:
-  /// Byte `index` of a shuffle.
+  /// A byte of a shuffle, counted over its regions.
   struct Found {
     std::size_t shuffle;
     Bytes index;
@@ -133,7 +137,7 @@ class Sources {
     }
   }
 
-  /// nullopt: nothing that is to be moved lies there.
+  /// nullopt: the unit at this place does not move.
   std::optional<Found> find(std::int32_t buffer, Bytes at) const {
     const auto space = spaces_.find(buffer);
     if (space == spaces_.end() || at >= space->second.end) return {};
@@ -145,7 +149,7 @@ class Sources {
     return {};
   }
 
-  /// Number of the unit that lies there, among all of them.
+  /// The number of the unit at this place, among the units of all buffers.
   Bytes bit(std::int32_t buffer, Bytes at) const {
     return spaces_.at(buffer).first_bit + at / unit_;
   }
@@ -155,18 +159,19 @@ class Sources {
  private:
   struct Space {
     Bytes end = 0, bucket = 1, first_bit = 0;
-    std::array<std::vector<std::size_t>, 256> moves;  ///< by where they may lie
+    /// Moves by buckets of the buffer in which they may lie, to look at few of them.
+    std::array<std::vector<std::size_t>, 256> moves;
   };
   Bytes unit_;
   std::vector<Runs> from_;
-  std::vector<Found> starts_;  ///< of from_
+  std::vector<Found> starts_;  ///< by entry of from_: its first byte
   std::map<std::int32_t, Space> spaces_;
 };
 
 class Marks {
  public:
   explicit Marks(std::byte* memory) : memory_(memory) {}
-  /// Whether it was set before.
+  /// Sets a mark. Returns whether it was set before.
   bool set(Bytes bit) {
     std::byte& byte = memory_[bit / 8];
     const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
@@ -210,7 +215,7 @@ void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::
       const Bytes start = from.place(index);
       if (taken.set(sources.bit(from.buffer, start))) continue;
       std::memcpy(carried.data(), buffers[from.buffer] + start, size);
-      // Puts down what it carries and takes up what lay there, until there is nothing.
+      // Follow the chain: put the carried unit down and take up the one that lay there.
       for (Sources::Found now{sources.starts()[i].shuffle, sources.starts()[i].index + index};;) {
         const Targets::Place place = to[now.shuffle].place(now.index);
         std::byte* there = buffers[place.buffer] + place.at;

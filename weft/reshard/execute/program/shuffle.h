@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves inside a buffer whose ends overlap: every run of bytes is taken along its cycle, so that
-// beside one run only a bit for each of them is needed.
+// Moves inside one buffer whose source and destination overlap. Data is moved along the cycles of
+// the permutation, so that little memory is needed beside the buffer: one unit of data, and one bit
+// for each unit.
 #pragma once
 
 #include <vector>
@@ -9,11 +10,11 @@
 
 namespace weft::reshard::execute {
 
-/// Bytes of marks that shuffle() needs, at most.
+/// An upper bound of the bytes of marks that shuffle() needs.
 Bytes mark_bytes(const std::vector<Shuffle>& shuffles);
 
-/// All at once: everything is read as it was before. What is read does not overlap, nor does what
-/// is written. `marks`: of mark_bytes(), all 0.
+/// Runs all moves at once: every read comes before any write. The regions that are read do not
+/// overlap each other, nor do those that are written. `marks`: mark_bytes() bytes, all 0.
 void shuffle(const std::vector<Shuffle>& shuffles, const Buffers& buffers, std::byte* marks);
 
 }  // namespace weft::reshard::execute

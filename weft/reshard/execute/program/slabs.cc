@@ -6,7 +6,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Those of indices [low, high), if strips lie side by side.
+/// The strips of indices [low, high), counted without the gaps between strips.
 Strips between(const Strips& strips, std::int64_t low, std::int64_t high) {
   Strips some;
   std::int64_t before = 0;
@@ -32,6 +32,7 @@ Slabs::Slabs(const Layout& layout, std::int64_t most) {
   elements_ = 1;
   for (const std::int64_t extent : extents_) elements_ *= extent;
   if (extents_.empty() || elements_ == 0) return;
+  // Divide the outermost dimension whose rows fit; dimensions outside of it become single indices.
   std::int64_t inside = elements_ / extents_[0];
   while (inside > most && dim_ + 1 < extents_.size()) {
     count_ *= extents_[dim_++];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a layout, a slab at a time: what a device adds up at once where a budget does not hold
-// the sums of its whole part. Slabs are counted inside of parts, so all devices are at work on one
-// of theirs in every turn, and any device can tell those of all others.
+// Divides the parts of a layout into slabs. If a budget is too small for the sums of a whole part,
+// a device adds up one slab at a time. Slabs are counted within each part, so that in every turn
+// each device works on a slab of its own, and every device knows the slabs of all others.
 #pragma once
 
 #include <vector>
@@ -12,20 +12,20 @@ namespace weft::reshard::execute {
 
 class Slabs {
  public:
-  /// One, of everything.
+  /// One slab with everything.
   Slabs() = default;
-  /// Of at most `most` elements each, or of one.
+  /// Slabs of at most `most` elements each, but at least one element.
   Slabs(const Layout& layout, std::int64_t most);
 
   std::int64_t count() const { return count_; }
-  std::int64_t elements() const { return elements_; }  ///< of the largest, on any device
-  /// The strips of a part that are in a slab; some are empty where it has none of it.
+  std::int64_t elements() const { return elements_; }  ///< of the largest slab on any device
+  /// The strips of a part that belong to slab `number`. Some are empty if the part has none of it.
   std::vector<Strips> of(const Layout& layout, Part part, std::int64_t number) const;
 
  private:
-  std::size_t dim_ = 0;                ///< that is divided; those before it are single indices
-  std::int64_t step_ = 0;              ///< how far, of it
-  std::vector<std::int64_t> extents_;  ///< of the largest part, of each dimension
+  std::size_t dim_ = 0;    ///< the dimension that is divided; earlier ones are single indices
+  std::int64_t step_ = 0;  ///< indices of that dimension per slab
+  std::vector<std::int64_t> extents_;  ///< of the largest part, by dimension
   std::int64_t count_ = 1, elements_ = 0;
 };
 

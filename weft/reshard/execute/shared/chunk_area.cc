@@ -8,105 +8,105 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Letters that may wait for one receiver. What is packed further ahead than a cache of a core
-/// holds has left it when it is read: two copies then take the time of two, not of little more
-/// than one.
+/// Most entries that may wait for one receiver. Chunks that are packed further ahead than the cache
+/// of a core holds have left it before they are read, and then both copies are slow, instead of the
+/// first one only.
 std::uint64_t most_ahead(const OutgoingChunk& chunk) {
   constexpr Bytes kAhead = 1 << 20;
-  if (chunk.add) return NeighbourLane::kLetters;
+  if (chunk.add) return SharedQueue::kEntries;
   const Bytes most = std::max<Bytes>(kAhead / std::max<Bytes>(chunk.bytes, 1), 1);
-  return std::min(NeighbourLane::kLetters, static_cast<std::uint64_t>(most));
+  return std::min(SharedQueue::kEntries, static_cast<std::uint64_t>(most));
 }
 
 }  // namespace
 
-ChunkArea::ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk)
-    : neighbours_(neighbours), self_(self), lanes_(static_cast<std::size_t>(neighbours.devices())) {
+ChunkArea::ChunkArea(const SharedSegment& segment, Device self, Bytes chunk)
+    : segment_(segment), self_(self), queues_(static_cast<std::size_t>(segment.devices())) {
   constexpr Bytes kLine = 64, kPage = 4096;
   Bytes step = (chunk + kLine - 1) / kLine * kLine;
-  // Chunks a power of two apart would compete for the same few lines of a cache.
+  // Chunks at distances of a power of two would compete for the same few cache lines.
   if (step >= kPage) step += kPage + kLine;
-  for (Bytes at = neighbours.area_bytes() / step * step; at > 0; at -= step) {
+  for (Bytes at = segment.area_bytes() / step * step; at > 0; at -= step) {
     free_.push_back(at - step);
   }
 }
 
 bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
-                     Bytes limit, Rings& rings) {
-  // What lies in letters is not counted, so a budget does without.
-  const bool inside = chunk.bytes <= Letter::kMostInside && limit == kNoLimit;
-  if (!lanes_free(chunk) || (!inside && !fits(chunk, limit))) return false;
-  if (inside) {
-    send_inside(chunk, buffers, fingerprint, rings);
+                     Bytes limit, Wakeups& wakeups) {
+  // Short chunks travel in the queue entry itself. Those are not counted as staging, so programs
+  // with a budget do without.
+  const bool is_inline = chunk.bytes <= QueueEntry::kMostInline && limit == kNoLimit;
+  if (!queues_free(chunk) || (!is_inline && !fits(chunk, limit))) return false;
+  if (is_inline) {
+    send_inline(chunk, buffers, fingerprint, wakeups);
     return true;
   }
   Held held{free_.back(), chunk.bytes, {}, {}};
   free_.pop_back();
   held_bytes_ += chunk.bytes;
-  pack(chunk.copies, buffers, neighbours_.area(self_) + held.offset);
+  pack(chunk.copies, buffers, segment_.area(self_) + held.offset);
   for (const Device reader : chunk.readers) {
-    Letter& letter = next_letter(reader);
-    letter.fingerprint = fingerprint;
-    letter.offset = held.offset;
-    letter.bytes = chunk.bytes;
+    QueueEntry& entry = next_entry(reader);
+    entry.fingerprint = fingerprint;
+    entry.offset = held.offset;
+    entry.bytes = chunk.bytes;
     if (reader == chunk.readers[0]) {
-      held.reader = post(reader, letter, rings);
+      held.reader = post(reader, entry, wakeups);
     } else {
-      held.others.push_back(post(reader, letter, rings));
+      held.others.push_back(post(reader, entry, wakeups));
     }
   }
   held_.push_back(std::move(held));
-  rings.note(chunk.bytes);
+  wakeups.note(chunk.bytes);
   return true;
 }
 
-void ChunkArea::send_inside(const OutgoingChunk& chunk, const Buffers& buffers,
-                            std::uint64_t fingerprint, Rings& rings) {
-  std::array<std::byte, Letter::kMostInside> bytes;
+void ChunkArea::send_inline(const OutgoingChunk& chunk, const Buffers& buffers,
+                            std::uint64_t fingerprint, Wakeups& wakeups) {
+  std::array<std::byte, QueueEntry::kMostInline> bytes;
   pack(chunk.copies, buffers, bytes.data());
   for (const Device reader : chunk.readers) {
-    Letter& letter = next_letter(reader);
-    letter.fingerprint = fingerprint;
-    letter.offset = Letter::kInside;
-    letter.bytes = chunk.bytes;
-    std::memcpy(letter.inside, bytes.data(), static_cast<std::size_t>(chunk.bytes));
-    post(reader, letter, rings);
+    QueueEntry& entry = next_entry(reader);
+    entry.fingerprint = fingerprint;
+    entry.offset = QueueEntry::kInline;
+    entry.bytes = chunk.bytes;
+    std::memcpy(entry.inline_bytes, bytes.data(), static_cast<std::size_t>(chunk.bytes));
+    post(reader, entry, wakeups);
   }
 }
 
-bool ChunkArea::lanes_free(const OutgoingChunk& chunk) {
+bool ChunkArea::queues_free(const OutgoingChunk& chunk) {
   const std::uint64_t most = most_ahead(chunk);
   return std::all_of(chunk.readers.begin(), chunk.readers.end(), [&](Device reader) {
-    Lane& lane = lanes_[reader];
-    if (lane.sent - lane.taken < most) return true;
-    lane.taken = neighbours_.lane(self_, reader).taken.load(std::memory_order_acquire);
-    return lane.sent - lane.taken < most;
+    QueueState& queue = queues_[reader];
+    if (queue.sent - queue.taken < most) return true;
+    queue.taken = segment_.queue(self_, reader).taken.load(std::memory_order_acquire);
+    return queue.sent - queue.taken < most;
   });
 }
 
 bool ChunkArea::fits(const OutgoingChunk& chunk, Bytes limit) {
-  // To ask about all of them costs more than small chunks are worth.
+  // Looking at all held chunks costs more than a small chunk is worth, so do it only if needed.
   constexpr Bytes kLarge = 16 << 10;
   const auto full = [&] { return free_.empty() || held_bytes_ > limit - chunk.bytes; };
-  forget_oldest();
-  if (chunk.bytes >= kLarge || full()) forget_taken();
+  free_oldest();
+  if (chunk.bytes >= kLarge || full()) free_taken();
   return held_.empty() || !full();
 }
 
-Letter& ChunkArea::next_letter(Device reader) const {
-  return neighbours_.lane(self_, reader).letter(lanes_[reader].sent + 1);
+QueueEntry& ChunkArea::next_entry(Device reader) const {
+  return segment_.queue(self_, reader).entry(queues_[reader].sent + 1);
 }
 
-ChunkArea::Reader ChunkArea::post(Device reader, Letter& letter, Rings& rings) {
-  const std::uint64_t number = ++lanes_[reader].sent;
-  letter.number.store(number, std::memory_order_release);
-  rings.add(reader, Neighbours::Until::kLetters);
+ChunkArea::Reader ChunkArea::post(Device reader, QueueEntry& entry, Wakeups& wakeups) {
+  const std::uint64_t number = ++queues_[reader].sent;
+  entry.number.store(number, std::memory_order_release);
+  wakeups.add(reader, SharedSegment::WaitFor::kEntries);
   return {reader, number};
 }
 
 bool ChunkArea::taken(const Reader& reader) const {
-  return neighbours_.lane(self_, reader.device).taken.load(std::memory_order_acquire) >=
-         reader.letter;
+  return segment_.queue(self_, reader.device).taken.load(std::memory_order_acquire) >= reader.entry;
 }
 
 bool ChunkArea::taken_by_all(const Held& held) const {
@@ -114,14 +114,14 @@ bool ChunkArea::taken_by_all(const Held& held) const {
                                            [&](const Reader& reader) { return taken(reader); });
 }
 
-void ChunkArea::forget_oldest() {
+void ChunkArea::free_oldest() {
   for (; !held_.empty() && taken_by_all(held_.front()); held_.pop_front()) {
     held_bytes_ -= held_.front().bytes;
     free_.push_back(held_.front().offset);
   }
 }
 
-void ChunkArea::forget_taken() {
+void ChunkArea::free_taken() {
   std::erase_if(held_, [&](const Held& held) {
     if (!taken_by_all(held)) return false;
     held_bytes_ -= held.bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's chunks in the memory that it shares. What was given back last is used first, since it
-// is still in the cache.
+// Manages a device's area in the shared memory, where it packs the chunks that it sends. The space
+// that became free last is used first, since it is still in the cache.
 #pragma once
 
 #include <deque>
@@ -8,60 +8,61 @@
 #include <optional>
 #include <vector>
 
-#include "weft/reshard/execute/shared/rings.h"
 #include "weft/reshard/execute/shared/shared_turn.h"
+#include "weft/reshard/execute/shared/wakeups.h"
 
 namespace weft::reshard::execute {
 
 class ChunkArea {
  public:
-  /// Keeps the reference. `chunk`: the longest.
-  ChunkArea(const Neighbours& neighbours, Device self, Bytes chunk);
+  /// `chunk`: bytes of the longest chunk. Keeps the reference.
+  ChunkArea(const SharedSegment& segment, Device self, Bytes chunk);
 
-  /// Packs the chunk from `buffers` and writes to its receivers, who are told when `rings` rings.
-  /// False: others must take some before. `limit`: bytes that may lie there at once, if anything
-  /// does.
+  /// Packs the chunk from `buffers` and adds an entry to the queue of each receiver; `wakeups`
+  /// later wakes those that sleep. Returns false if there is no room until receivers have taken
+  /// some. `limit`: bytes that may lie in the area at once; a single chunk may exceed it.
   bool send(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
-            Bytes limit, Rings& rings);
+            Bytes limit, Wakeups& wakeups);
   static constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max();
 
-  /// Bytes that have not been taken by all their receivers, as far as is known.
+  /// Bytes that, as far as is known, not all their receivers have taken.
   Bytes held() const { return held_bytes_; }
-  /// Somebody who has not taken one of them.
+  /// A device that has not taken one of the chunks; nullopt: there is none.
   std::optional<Device> awaited() const;
 
  private:
   struct Reader {
     Device device = 0;
-    std::uint64_t letter = 0;
+    std::uint64_t entry = 0;  ///< number of the queue entry that announces the chunk to it
   };
   struct Held {
     Bytes offset = 0, bytes = 0;
     Reader reader;
-    std::vector<Reader> others;  ///< that get the same
+    std::vector<Reader> others;  ///< further receivers of the same chunk
   };
   bool fits(const OutgoingChunk& chunk, Bytes limit);
-  bool lanes_free(const OutgoingChunk& chunk);
-  void send_inside(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
-                   Rings& rings);
-  /// To be written, then posted.
-  Letter& next_letter(Device reader) const;
-  Reader post(Device reader, Letter& letter, Rings& rings);
-  void forget_taken();
-  void forget_oldest();
+  bool queues_free(const OutgoingChunk& chunk);
+  void send_inline(const OutgoingChunk& chunk, const Buffers& buffers, std::uint64_t fingerprint,
+                   Wakeups& wakeups);
+  /// The entry to fill in next. post() then publishes it.
+  QueueEntry& next_entry(Device reader) const;
+  Reader post(Device reader, QueueEntry& entry, Wakeups& wakeups);
+  void free_taken();
+  void free_oldest();
   bool taken(const Reader& reader) const;
   bool taken_by_all(const Held& held) const;
 
-  const Neighbours& neighbours_;
+  const SharedSegment& segment_;
   Device self_;
-  std::vector<Bytes> free_;  ///< offsets
+  std::vector<Bytes> free_;  ///< offsets of free places
   Bytes held_bytes_ = 0;
   std::deque<Held> held_;  ///< oldest first
-  struct Lane {
-    std::uint64_t sent = 0;   ///< letters
-    std::uint64_t taken = 0;  ///< of them, when it was last looked at: the line is the receiver's
+  struct QueueState {
+    std::uint64_t sent = 0;  ///< entries
+    std::uint64_t taken =
+        0;  ///< of them, when last looked at: the counter's line is the receiver's
   };
-  std::vector<Lane> lanes_;  ///< by receiver
+  std::vector<QueueState> queues_;  ///< by receiver
 };
 
 }  // namespace weft::reshard::execute

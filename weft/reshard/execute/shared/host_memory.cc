@@ -47,7 +47,7 @@ Result<HostMemory> HostMemory::create(Bytes bytes) {
   if (descriptor < 0) return unavailable("memory cannot be shared", errno);
   const Closing closing(descriptor);
   memory.named_ = true;
-  // Without this, writing where the host has nothing left would end the process.
+  // Allocate now: if the host runs out of memory later, a write would end the process (SIGBUS).
   if (const int code = posix_fallocate(descriptor, 0, bytes); code != 0) {
     return unavailable("no " + std::to_string(bytes) + " bytes to share", code);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that processes of one host share, found by a name.
+// Memory that processes of one host share and find by a name.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,11 @@ namespace weft::reshard::execute {
 
 class HostMemory {
  public:
-  /// Zeroes, really there: an Error (kUnavailable) where the host has not so much left to share.
+  /// Creates memory that is filled with 0 and already allocated: an Error (kUnavailable) if the
+  /// host has not that much left to share.
   static Result<HostMemory> create(Bytes bytes);
-  /// What another process created, until it is made private. An Error (kUnavailable) where there is
-  /// none of that name, as on another host.
+  /// Opens memory that another process has created and not yet made private. An Error
+  /// (kUnavailable) if there is none of that name, for example on another host.
   static Result<HostMemory> open(const std::string& name);
 
   HostMemory(HostMemory&& other) noexcept { swap(other); }
@@ -24,13 +25,13 @@ class HostMemory {
     swap(other);
     return *this;
   }
-  /// Other processes keep theirs.
+  /// Unmaps it here. Other processes keep their mappings.
   ~HostMemory();
 
   std::byte* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
-  /// From now on nobody else can open it, and it ends with the last process that has it.
+  /// From now on nobody else can open it, and it is freed with the last process that has it mapped.
   void make_private();
 
  private:
@@ -46,11 +47,11 @@ class HostMemory {
   std::byte* data_ = nullptr;
   Bytes bytes_ = 0;
   std::string name_;
-  bool named_ = false;  ///< created here, and others can still open it
+  bool named_ = false;  ///< created here and not yet private
 };
 
-/// Memory that was never touched and will be written: the kernel gives its pages at once, which is
-/// cheaper than one by one. Does nothing where it cannot.
+/// Asks the kernel for all pages of memory that was never touched and will be written, which is
+/// cheaper than one page fault per page. Does nothing on kernels that cannot do that.
 void fault_in(std::byte* memory, Bytes bytes);
 
 }  // namespace weft::reshard::execute

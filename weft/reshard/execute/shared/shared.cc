@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A device never blocks on one peer. step() does whatever is possible at the moment: pack chunks
+// for which there is room, unpack chunks that replace from any sender, and unpack chunks that add
+// in their order. If nothing is possible, wait() polls for a while, then sleeps until a peer wakes
+// it. Sleep is limited, to find out whether peers still live.
 #include "weft/reshard/execute/shared/shared.h"
 
 #include <sched.h>
@@ -16,11 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Sleep is interrupted so often to see whether those that are waited for still live.
+/// Longest sleep before looking whether the awaited peers still live.
 constexpr std::chrono::milliseconds kSleep{100};
-/// Looks around before sleep: where every device has a core, and where they have to share.
+/// How often to poll before sleeping: if every device has a core, and if devices share cores.
 constexpr int kLooks = 2000, kYields = 40;
-/// Programs that stay prepared.
+/// How many programs stay prepared.
 constexpr std::size_t kPrograms = 32;
 
 Device cores_here() {
@@ -37,17 +41,17 @@ inline void pause_a_little() {
 
 class Shared final : public SharedTransport {
  public:
-  Shared(Neighbours neighbours, Device self, const SharedOptions& options)
-      : neighbours_(std::move(neighbours)),
+  Shared(SharedSegment segment, Device self, const SharedOptions& options)
+      : segment_(std::move(segment)),
         self_(self),
         options_(options),
-        crowded_(cores_here() < neighbours_.devices()),
-        area_(neighbours_, self, options.chunk),
-        rings_(neighbours_),
-        taken_(static_cast<std::size_t>(neighbours_.devices())) {
-    neighbours_.sit_down(self);
+        crowded_(cores_here() < segment_.devices()),
+        area_(segment_, self, options.chunk),
+        wakeups_(segment_),
+        taken_(static_cast<std::size_t>(segment_.devices())) {
+    segment_.attach(self);
   }
-  ~Shared() override { neighbours_.leave(self_); }
+  ~Shared() override { segment_.detach(self_); }
 
   void set_patience(std::chrono::milliseconds timeout, std::function<bool()> cancelled) override {
     options_.timeout = timeout;
@@ -59,7 +63,7 @@ class Shared final : public SharedTransport {
     const Status status = take_part(program, turn, buffers);
     if (!status) {
       failed_ = status.error();
-      neighbours_.give_up(self_, failed_->message);
+      segment_.abort(self_, failed_->message);
     }
     return status;
   }
@@ -69,7 +73,7 @@ class Shared final : public SharedTransport {
     std::uint64_t fingerprint = 0;
     std::vector<SharedTurn> turns;
   };
-  /// How far a turn is.
+  /// How far the current turn has come.
   struct Progress {
     const SharedTurn* turn = nullptr;
     std::size_t sent = 0, added = 0;
@@ -83,7 +87,7 @@ class Shared final : public SharedTransport {
   };
 
   Status take_part(const Program& program, const Turn& turn, const Buffers& buffers) {
-    if (neighbours_.anybody_gave_up()) return tl::unexpected(neighbours_.last_words());
+    if (segment_.aborted()) return tl::unexpected(segment_.abort_reason());
     limit_ = program.message_budget > 0 ? program.message_budget : ChunkArea::kNoLimit;
     fingerprint_ = program.fingerprint;
     progress_.turn = &prepared(program, turn);
@@ -101,7 +105,7 @@ class Shared final : public SharedTransport {
     return {};
   }
 
-  /// Whatever is possible now; false: nothing was.
+  /// Does whatever is possible now. Returns false if nothing was.
   Result<bool> step(const Buffers& buffers) {
     bool moved = send(buffers);
     for (std::size_t i = 0; i < progress_.replaced.size() && !progress_.replaced_all(); ++i) {
@@ -122,7 +126,7 @@ class Shared final : public SharedTransport {
         moved = true;
       }
     }
-    rings_.ring();
+    wakeups_.wake();
     return moved;
   }
 
@@ -130,41 +134,41 @@ class Shared final : public SharedTransport {
     bool moved = false;
     for (; progress_.sent < progress_.turn->sends.size(); ++progress_.sent) {
       const OutgoingChunk& chunk = progress_.turn->sends[progress_.sent];
-      if (!area_.send(chunk, buffers, fingerprint_, limit_, rings_)) break;
+      if (!area_.send(chunk, buffers, fingerprint_, limit_, wakeups_)) break;
       note_peak(area_.held());
       moved = true;
     }
-    rings_.ring();
+    wakeups_.wake();
     return moved;
   }
 
-  /// As many chunks of the first one's sender as are there; returns how many.
+  /// Unpacks all chunks of the first one's sender that have arrived. Returns how many.
   Result<std::size_t> take(std::span<const IncomingChunk> chunks, const Buffers& buffers) {
     const Device peer = chunks[0].peer;
-    NeighbourLane& lane = neighbours_.lane(peer, self_);
+    SharedQueue& queue = segment_.queue(peer, self_);
     std::uint64_t& taken = taken_[peer];
     std::size_t took = 0;
     Bytes bytes = 0;
     for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
-      const Letter& letter = lane.letter(taken + 1);
-      if (letter.number.load(std::memory_order_acquire) != taken + 1) break;
-      if (letter.fingerprint != fingerprint_ || letter.bytes != chunks[took].bytes) {
+      const QueueEntry& entry = queue.entry(taken + 1);
+      if (entry.number.load(std::memory_order_acquire) != taken + 1) break;
+      if (entry.fingerprint != fingerprint_ || entry.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
       }
-      move(chunks[took].base, buffers);
-      const bool inside = letter.offset == Letter::kInside;
-      unpack(chunks[took].copies, inside ? letter.inside : neighbours_.area(peer) + letter.offset,
-             buffers);
-      lane.taken.store(++taken, std::memory_order_release);
+      move(chunks[took].first_copies, buffers);
+      const bool is_inline = entry.offset == QueueEntry::kInline;
+      const std::byte* data = is_inline ? entry.inline_bytes : segment_.area(peer) + entry.offset;
+      unpack(chunks[took].copies, data, buffers);
+      queue.taken.store(++taken, std::memory_order_release);
       bytes += chunks[took].bytes;
     }
-    if (took > 0) rings_.add(peer, Neighbours::Until::kRoomOrLetters);
-    rings_.note(bytes);
+    if (took > 0) wakeups_.add(peer, SharedSegment::WaitFor::kSpaceOrEntries);
+    wakeups_.note(bytes);
     return took;
   }
 
-  /// Until something may be possible.
+  /// Waits until something was possible.
   Status wait(const Buffers& buffers) {
     for (int i = 0; i < (crowded_ ? kYields : kLooks); ++i) {
       crowded_ ? std::this_thread::yield() : pause_a_little();
@@ -175,30 +179,31 @@ class Shared final : public SharedTransport {
     bool lost = false;
     for (;;) {
       const bool sends = progress_.sent < progress_.turn->sends.size();
-      const std::uint32_t bell = neighbours_.doze_off(
-          self_, sends ? Neighbours::Until::kRoomOrLetters : Neighbours::Until::kLetters);
+      const std::uint32_t wake_count =
+          segment_.announce_sleep(self_, sends ? SharedSegment::WaitFor::kSpaceOrEntries
+                                               : SharedSegment::WaitFor::kEntries);
       const Result<bool> moved = step(buffers);
-      const bool gave_up = neighbours_.anybody_gave_up();
-      bool rung = true;
-      if (moved && !*moved && !gave_up && !lost) rung = neighbours_.sleep(self_, bell, kSleep);
-      neighbours_.wake_up(self_);
+      const bool gave_up = segment_.aborted();
+      bool woken = true;
+      if (moved && !*moved && !gave_up && !lost) woken = segment_.sleep(self_, wake_count, kSleep);
+      segment_.end_sleep(self_);
       if (!moved) return tl::unexpected(moved.error());
       if (*moved) return {};
-      if (gave_up) return tl::unexpected(neighbours_.last_words());
+      if (gave_up) return tl::unexpected(segment_.abort_reason());
       if (lost) return fail(ErrorCode::kPeerFailed, name_awaited() + " has ended");
       if (cancelled_ && cancelled_()) return fail(ErrorCode::kCancelled, "interrupted");
-      if (rung) continue;
-      // What it sent before it was lost is still taken.
-      lost = neighbours_.lost(self_, awaited());
+      if (woken) continue;
+      // Look once more: what the peer sent before it ended still counts.
+      lost = segment_.lost(self_, awaited());
       if (!lost && Clock::now() - begin > options_.timeout) {
-        return fail(ErrorCode::kPeerFailed, "nothing came from or went to " + name_awaited() +
-                                                " for " + std::to_string(options_.timeout.count()) +
-                                                " ms");
+        return fail(ErrorCode::kPeerFailed, "nothing was received from or sent to " +
+                                                name_awaited() + " for " +
+                                                std::to_string(options_.timeout.count()) + " ms");
       }
     }
   }
 
-  /// Some device without which nothing goes on.
+  /// A device that has to act before this one can go on.
   Device awaited() const {
     for (std::size_t i = 0; i < progress_.replaced.size(); ++i) {
       const std::vector<IncomingChunk>& chunks = progress_.turn->replaces[i];
@@ -211,18 +216,18 @@ class Shared final : public SharedTransport {
   }
   std::string name_awaited() const { return "device " + std::to_string(awaited()); }
 
-  /// Fingerprints tell programs apart, so what was found out for one holds for any with the same.
+  /// The prepared turn. Equal fingerprints mean equal programs, so a program is prepared once.
   const SharedTurn& prepared(const Program& program, const Turn& turn) {
     auto found = std::find_if(programs_.begin(), programs_.end(), [&](const Prepared& item) {
       return item.fingerprint == program.fingerprint;
     });
     if (found == programs_.end()) {
       if (programs_.size() == kPrograms) programs_.pop_back();
-      const Bytes room = program.message_budget > 0 ? 0 : neighbours_.area_bytes() / 2;
+      const Bytes room = program.message_budget > 0 ? 0 : segment_.area_bytes() / 2;
       found = programs_.insert(programs_.begin(), {program.fingerprint, {}});
       for (const Turn& each : program.turns) {
         found->turns.push_back(
-            prepare_shared(program, each, neighbours_.devices(), options_.chunk, room));
+            prepare_shared(program, each, segment_.devices(), options_.chunk, room));
       }
     } else if (found != programs_.begin()) {
       std::rotate(programs_.begin(), found, found + 1);
@@ -231,16 +236,16 @@ class Shared final : public SharedTransport {
     return found->turns[static_cast<std::size_t>(&turn - program.turns.data())];
   }
 
-  Neighbours neighbours_;
+  SharedSegment segment_;
   Device self_;
   SharedOptions options_;
   std::function<bool()> cancelled_;
-  bool crowded_;  ///< more devices than cores: to wait busily would hold others up
+  bool crowded_;  ///< more devices than cores: busy waiting would hold up others
   ChunkArea area_;
-  Rings rings_;
-  std::vector<std::uint64_t> taken_;  ///< letters, by sender
+  Wakeups wakeups_;
+  std::vector<std::uint64_t> taken_;  ///< entries, by sender
   std::optional<Error> failed_;
-  std::vector<Prepared> programs_;  ///< used last, first
+  std::vector<Prepared> programs_;  ///< most recently used first
   Progress progress_;
   std::uint64_t fingerprint_ = 0;
   Bytes limit_ = 0;
@@ -248,14 +253,14 @@ class Shared final : public SharedTransport {
 
 }  // namespace
 
-Result<Neighbours> make_neighbours(Device devices) {
-  auto made = Neighbours::create(devices, kSharedArea);
-  return made ? std::move(made) : Neighbours::create(devices, kLeastSharedArea);
+Result<SharedSegment> make_shared_segment(Device devices) {
+  auto made = SharedSegment::create(devices, kSharedArea);
+  return made ? std::move(made) : SharedSegment::create(devices, kLeastSharedArea);
 }
 
-std::unique_ptr<SharedTransport> connect_shared(Neighbours neighbours, Device self,
+std::unique_ptr<SharedTransport> connect_shared(SharedSegment segment, Device self,
                                                 const SharedOptions& options) {
-  return std::make_unique<Shared>(std::move(neighbours), self, options);
+  return std::make_unique<Shared>(std::move(segment), self, options);
 }
 
 }  // namespace weft::reshard::execute

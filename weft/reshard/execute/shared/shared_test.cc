@@ -11,7 +11,7 @@
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/program/footprint.h"
 #include "weft/reshard/execute/program/naive_run.h"
-#include "weft/reshard/execute/shared/shared_ends.h"
+#include "weft/reshard/execute/shared/shared_endpoints.h"
 #include "weft/reshard/layout/random_problem.h"
 
 namespace weft::reshard::execute {
@@ -51,9 +51,9 @@ Buffers ends_of(naive::Memory& memory) {
   return buffers;
 }
 
-/// On all ends that are there.
+/// Runs the programs on all endpoints that exist.
 std::vector<Result<Usage>> run(const std::vector<Program>& programs,
-                               std::vector<naive::Memory>& memory, SharedEnds& ends) {
+                               std::vector<naive::Memory>& memory, SharedEndpoints& ends) {
   std::vector<Result<Usage>> results(programs.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -65,10 +65,10 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   return results;
 }
 
-TEST(Shared, MovesRandomProblemsRightWithinTheBudgetAndInPlace) {
+TEST(Shared, MovesRandomProblemsWithinTheBudgetAndInPlace) {
   int runs = 0;
   Device devices = 0;
-  SharedEnds ends;
+  SharedEndpoints ends;
   for (unsigned seed = 0; seed < 240; ++seed) {
     const Bytes budgets[] = {0, 100, 3000};
     const ProgramOptions how{.budget = budgets[seed % 3], .in_place = seed % 4 > 1};
@@ -76,11 +76,11 @@ TEST(Shared, MovesRandomProblemsRightWithinTheBudgetAndInPlace) {
                     seed % 4 < 2 ? 0 : 2'000'000, how);
     if (planned.programs.empty()) continue;
     SCOPED_TRACE(seed);
-    // Chunks as small as an element come often, and the area is soon full.
+    // Small chunks and a small area, so that the area is often full.
     const SharedOptions options{seed % 3 == 0 ? 16 : 200, 30s};
     if (seed % 6 == 0 || devices != planned.problem.source.devices()) {
       devices = planned.problem.source.devices();
-      ends = connect_neighbours(devices, options, 4096);
+      ends = connect_shared_endpoints(devices, options, 4096);
     }
     auto memory = naive::fill(planned.programs, planned.arrays());
     for (const auto& result : run(planned.programs, memory, ends)) {
@@ -95,13 +95,13 @@ TEST(Shared, MovesRandomProblemsRightWithinTheBudgetAndInPlace) {
   EXPECT_GT(runs, 120);
 }
 
-TEST(Shared, MegabytesAreRightAgainAndAgain) {
+TEST(Shared, MovesMegabytesRepeatedly) {
   for (const char* target : {"-,x", "-,-", "x,-"}) {
     for (const bool summands : {false, true}) {
       Problem problem =
           parsed("x=4", "512,1024", summands ? "-,-" : "x,-", target, summands ? "x" : "");
       Planned planned(std::move(problem), 0);
-      auto ends = connect_neighbours(4);
+      auto ends = connect_shared_endpoints(4);
       auto memory = naive::fill(planned.programs, planned.arrays());
       for (int again = 0; again < 3; ++again) {
         for (const auto& result : run(planned.programs, memory, ends)) {
@@ -114,9 +114,9 @@ TEST(Shared, MegabytesAreRightAgainAndAgain) {
   }
 }
 
-TEST(Shared, WhatAllGetIsPackedOnce) {
+TEST(Shared, DataForAllReceiversIsPackedOnce) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,-"), 0);
-  auto ends = connect_neighbours(4);
+  auto ends = connect_shared_endpoints(4);
   auto memory = naive::fill(planned.programs, planned.arrays());
   for (const auto& result : run(planned.programs, memory, ends)) {
     ASSERT_TRUE(result);
@@ -124,7 +124,7 @@ TEST(Shared, WhatAllGetIsPackedOnce) {
   }
 }
 
-void expect_failure(SharedEnds& ends, ErrorCode code) {
+void expect_failure(SharedEndpoints& ends, ErrorCode code) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,x"), 0);
   auto memory = naive::fill(planned.programs, planned.arrays());
   const auto start = std::chrono::steady_clock::now();
@@ -140,20 +140,20 @@ void expect_failure(SharedEnds& ends, ErrorCode code) {
   }
 }
 
-TEST(Shared, ADeviceThatHasLeftIsAnErrorEverywhereAtOnce) {
-  SharedEnds ends = connect_neighbours(4);
+TEST(Shared, ADeviceThatHasDetachedIsAnErrorEverywhereAtOnce) {
+  SharedEndpoints ends = connect_shared_endpoints(4);
   ends[2].reset();
   expect_failure(ends, ErrorCode::kPeerFailed);
 }
 
-TEST(Shared, ADeviceThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
-  SharedEnds ends = connect_neighbours(4, {.timeout = 300ms});
+TEST(Shared, ASilentDeviceIsAnErrorEverywhereAfterTheTimeout) {
+  SharedEndpoints ends = connect_shared_endpoints(4, {.timeout = 300ms});
   const auto silent = std::move(ends[1]);
   expect_failure(ends, ErrorCode::kPeerFailed);
 }
 
-TEST(Shared, WaitingCanBeGivenUp) {
-  SharedEnds ends = connect_neighbours(2);
+TEST(Shared, WaitingCanBeCancelled) {
+  SharedEndpoints ends = connect_shared_endpoints(2);
   const auto silent = std::move(ends[1]);
   ends[0]->set_patience(60s, [] { return true; });
   Planned planned(parsed("x=2", "8,8", "x,-", "-,x"), 0);
@@ -165,7 +165,7 @@ TEST(Shared, WaitingCanBeGivenUp) {
 
 TEST(Shared, AnotherProgramIsAnErrorEverywhere) {
   Planned one(parsed("x=2", "8,8", "x,-", "-,x"), 0), other(parsed("x=2", "8,8", "x,-", "-,-"), 0);
-  SharedEnds ends = connect_neighbours(2);
+  SharedEndpoints ends = connect_shared_endpoints(2);
   auto memory = naive::fill(one.programs, one.arrays());
   memory[1] = naive::fill(other.programs, other.arrays())[1];
   for (const auto& result : run({one.programs[0], other.programs[1]}, memory, ends)) {
@@ -174,9 +174,9 @@ TEST(Shared, AnotherProgramIsAnErrorEverywhere) {
   }
 }
 
-/// What a process of its own does: runs until that fails. Says 0 where a lost peer is the reason.
-[[noreturn]] void run_until_error(Neighbours neighbours, Device self, const Planned& planned) {
-  const auto end = connect_shared(std::move(neighbours), self, {.timeout = 20s});
+/// For a child process: runs programs until one fails. Exits with 0 if the reason is a lost peer.
+[[noreturn]] void run_until_error(SharedSegment segment, Device self, const Planned& planned) {
+  const auto end = connect_shared(std::move(segment), self, {.timeout = 20s});
   auto memory = naive::fill(planned.programs, planned.arrays())[self];
   for (;;) {
     const auto result = execute(planned.programs[self], ends_of(memory), *end);
@@ -184,20 +184,20 @@ TEST(Shared, AnotherProgramIsAnErrorEverywhere) {
   }
 }
 
-TEST(Shared, AKilledProcessIsAnErrorOnEverySurvivorLongBeforeTheTimeout) {
+TEST(Shared, AKilledProcessIsAnErrorOnEverySurvivorBeforeTheTimeout) {
   const Planned planned(parsed("x=4", "512,512", "x,-", "-,x"), 0);
-  Neighbours first = *make_neighbours(4);
+  SharedSegment first = *make_shared_segment(4);
   std::vector<pid_t> processes;
   for (Device self = 0; self < 4; ++self) {
     const pid_t process = fork();
     ASSERT_GE(process, 0);
-    if (process == 0) run_until_error(*Neighbours::join(first.name(), 4), self, planned);
+    if (process == 0) run_until_error(*SharedSegment::join(first.name(), 4), self, planned);
     processes.push_back(process);
   }
   std::this_thread::sleep_for(300ms);
   const auto start = std::chrono::steady_clock::now();
   kill(processes[2], SIGKILL);
-  // The killed one is waited for last: until then it is there, dead.
+  // Wait for the killed one last, so that it is a zombie while the others notice that it has ended.
   for (const Device self : {0, 1, 3, 2}) {
     int status = 0;
     ASSERT_EQ(waitpid(processes[self], &status, 0), processes[self]);
@@ -210,34 +210,34 @@ TEST(Shared, AKilledProcessIsAnErrorOnEverySurvivorLongBeforeTheTimeout) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
 }
 
-TEST(Neighbours, AreNotFoundUnderAnotherNameOrNumber) {
-  Neighbours first = *Neighbours::create(3, 4096);
-  EXPECT_FALSE(Neighbours::join(first.name() + "0", 3));
-  EXPECT_FALSE(Neighbours::join(first.name(), 2));
-  EXPECT_TRUE(Neighbours::join(first.name(), 3));
-  first.close_door();
-  const auto late = Neighbours::join(first.name(), 3);
+TEST(SharedSegment, IsNotFoundByAnotherNameOrNumberOfDevices) {
+  SharedSegment first = *SharedSegment::create(3, 4096);
+  EXPECT_FALSE(SharedSegment::join(first.name() + "0", 3));
+  EXPECT_FALSE(SharedSegment::join(first.name(), 2));
+  EXPECT_TRUE(SharedSegment::join(first.name(), 3));
+  first.make_private();
+  const auto late = SharedSegment::join(first.name(), 3);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::kUnavailable);
 }
 
-TEST(Neighbours, ASleeperIsWokenOnceAndByWhatItWaitsFor) {
-  using Until = Neighbours::Until;
-  const Neighbours neighbours = *Neighbours::create(2, 4096);
-  const std::uint32_t bell = neighbours.doze_off(1, Until::kLetters);
-  neighbours.ring(1, Until::kRoomOrLetters);
-  EXPECT_FALSE(neighbours.sleep(1, bell, 1ms));
-  neighbours.ring(1, Until::kLetters);
-  EXPECT_TRUE(neighbours.sleep(1, bell, 10s));
-  // Before it dozes off again, others need not wake it.
-  neighbours.ring(1, Until::kLetters);
-  EXPECT_EQ(neighbours.doze_off(1, Until::kRoomOrLetters), bell + 1);
-  neighbours.ring(1, Until::kRoomOrLetters);
-  EXPECT_TRUE(neighbours.sleep(1, bell + 1, 10s));
+TEST(SharedSegment, ASleeperIsWokenOnceAndOnlyByWhatItWaitsFor) {
+  using WaitFor = SharedSegment::WaitFor;
+  const SharedSegment segment = *SharedSegment::create(2, 4096);
+  const std::uint32_t wake_count = segment.announce_sleep(1, WaitFor::kEntries);
+  segment.wake(1, WaitFor::kSpaceOrEntries);
+  EXPECT_FALSE(segment.sleep(1, wake_count, 1ms));
+  segment.wake(1, WaitFor::kEntries);
+  EXPECT_TRUE(segment.sleep(1, wake_count, 10s));
+  // Until it sleeps again, nobody has to wake it.
+  segment.wake(1, WaitFor::kEntries);
+  EXPECT_EQ(segment.announce_sleep(1, WaitFor::kSpaceOrEntries), wake_count + 1);
+  segment.wake(1, WaitFor::kSpaceOrEntries);
+  EXPECT_TRUE(segment.sleep(1, wake_count + 1, 10s));
 }
 
-TEST(Neighbours, MemoryThatIsNotThereIsAnErrorAndNoCrash) {
-  const auto huge = Neighbours::create(1000, Bytes{1} << 40);
+TEST(SharedSegment, MissingMemoryIsAnErrorAndNoCrash) {
+  const auto huge = SharedSegment::create(1000, Bytes{1} << 40);
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().code, ErrorCode::kUnavailable);
 }

@@ -11,22 +11,23 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// About what the last cache of a processor holds. What is more is written past it.
+/// About the size of the last-level cache of a processor. Larger targets are written past it.
 constexpr Bytes kLastCache = 32 << 20;
 
-enum class Way { kPack, kUnpack };
+enum class Direction { kPack, kUnpack };
 
-/// fill_neutral() has made sure that what adds can be added up. `all`: what all devices unpack in
-/// the turn, see StridedCopy.
-std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Way way, Bytes all) {
+/// fill_neutral() has already checked that chunks that add can be reduced. `all`: bytes that all
+/// devices unpack in the turn, see StridedCopy.
+std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Direction direction,
+                                 Bytes all) {
   std::vector<ChunkCopy> copies;
   Bytes at = 0;
   for (const Region& region : chunk.regions) {
     const Region dense = packed(region, 0, at);
-    if (way == Way::kPack) {
+    if (direction == Direction::kPack) {
       const RowWork work = work_between(program, region, dense, false);
       copies.push_back(
-          {copy_between(region, dense), region.buffer, region.offset * work.widths, at, work});
+          {copy_between(region, dense), region.buffer, region.offset * work.width_ratio, at, work});
     } else {
       copies.push_back({copy_between(dense, region, all), region.buffer, region.offset, at,
                         work_between(program, dense, region, chunk.add)});
@@ -36,7 +37,7 @@ std::vector<ChunkCopy> copies_of(const Program& program, const Chunk& chunk, Way
   return copies;
 }
 
-/// What goes to some receivers, the same to each.
+/// Messages that go to some receivers, the same ones to each.
 struct Stream {
   std::vector<Device> readers;
   std::vector<Message> messages;
@@ -54,7 +55,8 @@ bool same(const std::vector<Message>& a, const std::vector<Message>& b) {
       });
 }
 
-/// Streams of messages that replace, or of those that add. In the order of messages.
+/// The streams of messages that replace, or of those that add, in the order of messages. `share`:
+/// receivers of equal messages share a stream.
 std::vector<Stream> streams_of(const Turn& turn, bool add, bool share) {
   std::vector<Stream> streams;
   for (const Message& message : turn.sends) {
@@ -83,7 +85,7 @@ std::vector<Stream> streams_of(const Turn& turn, bool add, bool share) {
   return shared;
 }
 
-/// Whether what adds can all lie there at once, whoever takes it when.
+/// Whether all chunks that add can lie in the area at once, in whatever order receivers take them.
 bool all_fit(const Turn& turn, Bytes room) {
   Bytes bytes = 0;
   std::set<Device> receivers;
@@ -96,11 +98,11 @@ bool all_fit(const Turn& turn, Bytes room) {
 
 LocalCopy local_copy(const Program& program, const Region& from, const Region& to, bool add) {
   const RowWork work = work_between(program, from, to, add);
-  return {copy_between(from, to),    from.buffer, to.buffer,
-          from.offset * work.widths, to.offset,   work};
+  return {copy_between(from, to),         from.buffer, to.buffer,
+          from.offset * work.width_ratio, to.offset,   work};
 }
 
-/// Where chunks of the message are put, by what they do and who sends them.
+/// The list for the chunks of a message.
 std::vector<IncomingChunk>& list_for(const Message& message, SharedTurn& turn) {
   if (message.add) return turn.adds;
   const auto known = std::find_if(turn.replaces.begin(), turn.replaces.end(),
@@ -108,18 +110,19 @@ std::vector<IncomingChunk>& list_for(const Message& message, SharedTurn& turn) {
   return known == turn.replaces.end() ? turn.replaces.emplace_back() : *known;
 }
 
-/// Moves that the first message which adds to the same place can do by the way, a chunk at a time.
-class Bases {
+/// Finds moves whose result is then added to by a message. Such a move is run chunk by chunk, each
+/// part just before the message adds to it.
+class FusedMoves {
  public:
-  Bases(const Program& program, const Turn& turn, Bytes longest)
+  FusedMoves(const Program& program, const Turn& turn, Bytes longest)
       : program_(program), turn_(turn), longest_(longest) {}
 
-  /// For each chunk of a message that adds what to copy before; empty: nothing. In the order of
-  /// messages.
+  /// For each chunk of a message that adds, the copies to run before it; empty: none. To be called
+  /// for messages in their order.
   std::vector<std::vector<LocalCopy>> for_chunks_of(const Message& message) {
     std::vector<const Move*> moves;
     for (const Region& region : message.regions) {
-      const auto fits = [&](const Move& move) { return is_base(move, region); };
+      const auto fits = [&](const Move& move) { return can_fuse(move, region); };
       const auto found = std::find_if(turn_.moves.begin(), turn_.moves.end(), fits);
       if (found != turn_.moves.end()) moves.push_back(&*found);
     }
@@ -143,9 +146,10 @@ class Bases {
     return {region.buffer, region.offset, last};
   }
 
-  bool is_base(const Move& move, const Region& region) const {
+  bool can_fuse(const Move& move, const Region& region) const {
     const Range range = range_of(region);
-    // What others have been added to before must not be overwritten.
+    // Only the first message that adds to a place may bring the move: a later copy would overwrite
+    // what was added before.
     const bool first = std::none_of(added_to_.begin(), added_to_.end(), [&](const Range& other) {
       return other.buffer == range.buffer && other.low < range.high && range.low < other.high;
     });
@@ -187,7 +191,7 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   const auto send = [&](Chunks& chunks, const Stream& stream) {
     const Chunk chunk = chunks.next();
     prepared.sends.push_back(
-        {chunk.bytes, copies_of(program, chunk, Way::kPack, 0), stream.readers, chunk.add});
+        {chunk.bytes, copies_of(program, chunk, Direction::kPack, 0), stream.readers, chunk.add});
   };
   const std::vector<Stream> replacing = streams_of(turn, false, true);
   std::vector<Chunks> chunks;
@@ -205,23 +209,24 @@ SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devic
   }
   Bytes all = 0;
   for (const Message& message : turn.receives) all += message.bytes * devices;
-  // The last cache is one for all of them.
+  // All devices share the last-level cache.
   if (all < kLastCache) all = 0;
-  Bases bases(program, turn, longest);
+  FusedMoves fused(program, turn, longest);
   for (const Message& message : turn.receives) {
-    std::vector<std::vector<LocalCopy>> base;
-    if (message.add && program.in_place.empty()) base = bases.for_chunks_of(message);
+    std::vector<std::vector<LocalCopy>> first_copies;
+    if (message.add && program.in_place.empty()) first_copies = fused.for_chunks_of(message);
     const std::vector<Message> alone{message};
     std::size_t number = 0;
     for (Chunks incoming(alone, longest, 0); !incoming.empty(); ++number) {
       const Chunk chunk = incoming.next();
-      IncomingChunk item{chunk.peer, chunk.bytes, {}, copies_of(program, chunk, Way::kUnpack, all)};
-      if (number < base.size()) item.base = std::move(base[number]);
+      IncomingChunk item{
+          chunk.peer, chunk.bytes, {}, copies_of(program, chunk, Direction::kUnpack, all)};
+      if (number < first_copies.size()) item.first_copies = std::move(first_copies[number]);
       list_for(message, prepared).push_back(std::move(item));
     }
   }
   for (const Move& move : turn.moves) {
-    if (bases.taken(move)) continue;
+    if (fused.taken(move)) continue;
     if (divide_alike(move.from, move.to)) {
       prepared.moves.push_back(local_copy(program, move.from, move.to, move.add));
     } else {

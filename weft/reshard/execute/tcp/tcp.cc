@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums must not depend on which process is faster. So each piece of incoming data has an order, and
+// only streams whose next piece has the lowest order are read; the others wait in the socket's
+// buffer (TcpStream::order()).
 #include "weft/reshard/execute/tcp/tcp.h"
 
 #include <poll.h>
@@ -16,9 +19,9 @@ namespace weft::reshard::execute {
 namespace {
 
 constexpr Bytes kBlock = 256 << 10;
-/// Of one stream, before others have their turn.
-constexpr std::size_t kAtOnce = 1 << 20;
-constexpr std::chrono::milliseconds kLook{100};  ///< how often somebody may give up
+/// Most bytes for one stream before others get their turn.
+constexpr std::size_t kMostPerVisit = 1 << 20;
+constexpr std::chrono::milliseconds kPollTimeout{100};  ///< how often to ask `cancelled`
 constexpr Bytes kGrain = 1 << 20;
 constexpr std::uint64_t kAllDone = 0x5765667420646F6Eu;
 
@@ -48,14 +51,14 @@ TcpTransport::TcpTransport(std::vector<Descriptor> sockets) {
 Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
   WEFT_TRY(exchange_words(program.fingerprint,
-                          "is about to do something else: all processes must ask for the same, in "
+                          "runs another program: all processes must ask for the same, in "
                           "the same order"));
   return Transport::fill_neutral(program, buffers);
 }
 
 Status TcpTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
-  WEFT_TRY(exchange_words(kAllDone, "ended otherwise"));
+  WEFT_TRY(exchange_words(kAllDone, "is not at the end of this run"));
   return Transport::finish(program, buffers);
 }
 
@@ -65,61 +68,61 @@ Status TcpTransport::round(const Program& program, const Turn& turn, const Buffe
     return fail(ErrorCode::kUsage, "programs in place do not run over TCP");
   }
   std::vector<Staging> blocks;
-  if (auto filled = fill_lanes(program, turn, buffers, blocks); !filled) {
+  if (auto filled = fill_streams(program, turn, buffers, blocks); !filled) {
     return give_up(filled.error());
   }
-  // What is added comes on top of what stays.
+  // Moves first: messages that add come on top of what stays on the device.
   run_moves(program, turn, buffers);
-  return run_lanes();
+  return run_streams();
 }
 
 Status TcpTransport::exchange_words(std::uint64_t word, const char* otherwise) {
   std::vector<std::uint64_t> mine(peers_.size(), word), theirs(peers_.size(), word);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (!peers_[i].socket.open()) continue;
-    peers_[i].out = Lane(reinterpret_cast<std::byte*>(&mine[i]), sizeof(word));
-    peers_[i].in = Lane(reinterpret_cast<std::byte*>(&theirs[i]), sizeof(word));
+    peers_[i].out = TcpStream(reinterpret_cast<std::byte*>(&mine[i]), sizeof(word));
+    peers_[i].in = TcpStream(reinterpret_cast<std::byte*>(&theirs[i]), sizeof(word));
   }
-  WEFT_TRY(run_lanes());
+  WEFT_TRY(run_streams());
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (theirs[i] != word) return give_up(lost(i, otherwise));
   }
   return {};
 }
 
-Status TcpTransport::fill_lanes(const Program& program, const Turn& turn, const Buffers& buffers,
-                                std::vector<Staging>& blocks) {
-  // By direction and peer: whether there is something to pack.
+Status TcpTransport::fill_streams(const Program& program, const Turn& turn, const Buffers& buffers,
+                                  std::vector<Staging>& blocks) {
+  // By direction and peer: whether any message has to be packed.
   std::array<std::vector<char>, 2> packs;
-  std::int64_t lanes = 0;
+  std::int64_t streams = 0;
   Bytes longest = 0, element = 1;
   const std::array lists = {&turn.sends, &turn.receives};
-  for (std::size_t way = 0; way < 2; ++way) {
-    packs[way].resize(peers_.size());
-    for (const Message& message : *lists[way]) {
+  for (std::size_t direction = 0; direction < 2; ++direction) {
+    packs[direction].resize(peers_.size());
+    for (const Message& message : *lists[direction]) {
       if (!needs_block(message)) continue;
-      lanes += packs[way][message.peer] == 0;
-      packs[way][message.peer] = 1;
+      streams += packs[direction][message.peer] == 0;
+      packs[direction][message.peer] = 1;
       longest = std::max(longest, message.bytes);
       for (const Region& region : message.regions) element = std::max(element, region.element);
     }
   }
-  // A budget has cut messages so that four of them fit in; all blocks together take no more.
-  const Bytes share = lanes > 0 ? 4 * longest / lanes : 0;
+  // The budget has cut messages so that four of them fit; all blocks together take no more.
+  const Bytes share = streams > 0 ? 4 * longest / streams : 0;
   const Bytes block = std::max(std::min(kBlock, share), element);
-  for (std::size_t way = 0; way < 2; ++way) {
+  for (std::size_t direction = 0; direction < 2; ++direction) {
     std::vector<std::byte*> memory(peers_.size(), nullptr);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      (way == 0 ? peers_[i].out : peers_[i].in) = Lane();
-      if (packs[way][i] == 0) continue;
+      (direction == 0 ? peers_[i].out : peers_[i].in) = TcpStream();
+      if (packs[direction][i] == 0) continue;
       WEFT_ASSIGN(Staging staging, Staging::of(*this, block));
       memory[i] = staging.data();
       blocks.push_back(std::move(staging));
     }
     std::int64_t number = 0;
-    for (const Message& message : *lists[way]) {
+    for (const Message& message : *lists[direction]) {
       Peer& peer = peers_[message.peer];
-      if (way == 0) {
+      if (direction == 0) {
         peer.out.send(program, message, buffers, memory[message.peer], block);
       } else {
         peer.in.receive(program, message, number++, buffers, memory[message.peer], block);
@@ -129,11 +132,11 @@ Status TcpTransport::fill_lanes(const Program& program, const Turn& turn, const 
   return {};
 }
 
-Status TcpTransport::run_lanes() {
+Status TcpTransport::run_streams() {
   const auto until = [&] { return std::chrono::steady_clock::now() + patience_.timeout; };
   for (Peer& peer : peers_) peer.deadline = until();
   for (;;) {
-    std::int64_t order = Lane::kNever;
+    std::int64_t order = TcpStream::kNever;
     for (const Peer& peer : peers_) order = std::min(order, peer.in.order());
     std::vector<pollfd> entries;
     std::vector<std::size_t> who;
@@ -142,25 +145,26 @@ Status TcpTransport::run_lanes() {
       const bool hears = !peer.in.done() && peer.in.order() == order;
       const int events = (peer.out.done() ? 0 : POLLOUT) | (hears ? POLLIN : 0);
       if (events == 0) {
-        peer.deadline = until();  // nothing is waited for
+        peer.deadline = until();  // nothing is expected from it
         continue;
       }
       entries.push_back({peer.socket.number(), static_cast<short>(events), 0});
       who.push_back(i);
     }
     if (entries.empty()) return {};
-    const int count = poll(entries.data(), entries.size(), static_cast<int>(kLook.count()));
+    const int count = poll(entries.data(), entries.size(), static_cast<int>(kPollTimeout.count()));
     if (count < 0 && errno != EINTR) {
       return give_up({ErrorCode::kIo, std::string("poll: ") + std::strerror(errno), {}, -1});
     }
     if (patience_.cancelled && patience_.cancelled()) {
-      return give_up({ErrorCode::kCancelled, "given up while others were waited for", {}, -1});
+      return give_up(
+          {ErrorCode::kCancelled, "interrupted while waiting for other processes", {}, -1});
     }
     const auto now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < entries.size(); ++i) {
       Peer& peer = peers_[who[i]];
       if (count > 0 && entries[i].revents != 0) {
-        WEFT_TRY(go_on(who[i], entries[i].revents, order));
+        WEFT_TRY(advance_peer(who[i], entries[i].revents, order));
         peer.deadline = until();
       } else if (now > peer.deadline) {
         return give_up(
@@ -170,25 +174,25 @@ Status TcpTransport::run_lanes() {
   }
 }
 
-Status TcpTransport::go_on(std::size_t number, short events, std::int64_t order) {
+Status TcpTransport::advance_peer(std::size_t number, short events, std::int64_t order) {
   Peer& peer = peers_[number];
   const int socket = peer.socket.number();
   const bool ends = (events & (POLLHUP | POLLERR)) != 0;
-  std::size_t budget = kAtOnce;
+  std::size_t budget = kMostPerVisit;
   while (!peer.out.done() && (ends || (events & POLLOUT) != 0) && budget > 0) {
-    const Lane::Bit bit = peer.out.to_send();
-    const ssize_t count = send(socket, bit.memory, std::min(bit.bytes, budget), MSG_NOSIGNAL);
+    const TcpStream::Extent extent = peer.out.to_send();
+    const ssize_t count = send(socket, extent.memory, std::min(extent.bytes, budget), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
     if (count < 0) return give_up(hung_up(number));
     peer.out.sent(static_cast<std::size_t>(count));
     budget -= static_cast<std::size_t>(count);
   }
-  budget = kAtOnce;
+  budget = kMostPerVisit;
   while (!peer.in.done() && peer.in.order() == order && (ends || (events & POLLIN) != 0) &&
          budget > 0) {
-    const Lane::Bit bit = peer.in.to_receive();
-    const ssize_t count = recv(socket, bit.memory, std::min(bit.bytes, budget), 0);
+    const TcpStream::Extent extent = peer.in.to_receive();
+    const ssize_t count = recv(socket, extent.memory, std::min(extent.bytes, budget), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
     if (count <= 0) return give_up(hung_up(number));
@@ -200,7 +204,7 @@ Status TcpTransport::go_on(std::size_t number, short events, std::int64_t order)
 
 Status TcpTransport::give_up(Error error) {
   broken_ = std::move(error);
-  // Others find out at once, instead of waiting in vain.
+  // Closing the sockets lets others find out at once, instead of waiting for their timeout.
   for (Peer& peer : peers_) peer.socket = Descriptor();
   return tl::unexpected(*broken_);
 }

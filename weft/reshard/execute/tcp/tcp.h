@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport over TCP, between processes that have no other: JAX's, which can only run collectives
-// together. One endpoint a process; where processes have several devices, see merge.h.
+// A transport over TCP, between processes that have no other connection, such as those of JAX,
+// which can only run collectives. One endpoint per process; if processes have several devices, see
+// merge.h.
 //
-// Everything between two processes is one stream each way: who runs what, then the messages of all
-// rounds in order, then that all is done. All streams go on side by side, in one thread, so no
-// process waits for another that waits for it, and a small block of staging each is enough.
+// Between two processes there is one stream of bytes in each direction: the fingerprint of the
+// program, the messages of all rounds in order, then a word that says that all is done. One thread
+// serves all streams side by side, so no circle of processes can wait for each other, and a small
+// block of staging per stream is enough.
 #pragma once
 
 #include <chrono>
@@ -13,43 +15,43 @@
 #include <vector>
 
 #include "weft/reshard/execute/tcp/tcp_connections.h"
-#include "weft/reshard/execute/tcp/tcp_lane.h"
+#include "weft/reshard/execute/tcp/tcp_stream.h"
 
 namespace weft::reshard::execute {
 
 class TcpTransport final : public Transport {
  public:
-  /// From connect_all(). Devices of programs are processes.
+  /// `sockets`: from connect_all(). The devices of programs are processes.
   explicit TcpTransport(std::vector<Descriptor> sockets);
 
   struct Patience {
-    /// How long a process may say nothing that is waited for.
+    /// How long an awaited process may be silent.
     std::chrono::milliseconds timeout = std::chrono::minutes(5);
-    /// Asked a few times a second; true: given up, with an Error (kCancelled).
+    /// Called a few times per second. If it returns true, the run ends in an Error (kCancelled).
     std::function<bool()> cancelled;
   };
   void set_patience(Patience patience) { patience_ = std::move(patience); }
 
-  /// All processes tell each other which program they run.
+  /// Also compares the programs of all processes.
   Status fill_neutral(const Program& program, const Buffers& buffers) override;
   Status round(const Program& program, const Turn& turn, const Buffers& buffers) override;
-  /// All processes tell each other that they have what they need: so a process that is lost before
-  /// is an Error everywhere.
+  /// Also waits until all processes have all they need: if one is lost before, all get an Error.
   Status finish(const Program& program, const Buffers& buffers) override;
 
  private:
   struct Peer {
     Descriptor socket;
-    Lane out, in;
-    Deadline deadline;  ///< until it must have been heard of
+    TcpStream out, in;
+    Deadline deadline;  ///< until it must have been heard from
   };
 
+  /// Sends `word` to all others. An Error with the text `otherwise` if one sends another word.
   Status exchange_words(std::uint64_t word, const char* otherwise);
-  Status fill_lanes(const Program& program, const Turn& turn, const Buffers& buffers,
-                    std::vector<Staging>& blocks);
-  Status run_lanes();
-  /// `order`: what may be put in place now.
-  Status go_on(std::size_t peer, short events, std::int64_t order);
+  Status fill_streams(const Program& program, const Turn& turn, const Buffers& buffers,
+                      std::vector<Staging>& blocks);
+  Status run_streams();
+  /// Serves one socket. `order`: only data of this order may be received now.
+  Status advance_peer(std::size_t peer, short events, std::int64_t order);
   Status give_up(Error error);
 
   std::vector<Peer> peers_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each process connects to those with lower numbers and accepts those with higher numbers. The
+// connecting process first sends a handshake with the secret and its number.
 #include "weft/reshard/execute/tcp/tcp_connections.h"
 
 #include <fcntl.h>
@@ -20,12 +22,12 @@
 namespace weft::reshard::execute {
 namespace {
 
-constexpr std::size_t kSecretLetters = 32;
+constexpr std::size_t kSecretCharacters = 32;
 
-/// What who connects says first.
-struct Hello {
+/// The first message on a connection.
+struct Handshake {
   std::array<char, 8> magic = {'w', 'e', 'f', 't', 't', 'c', 'p', '1'};
-  std::array<char, kSecretLetters> secret = {};
+  std::array<char, kSecretCharacters> secret = {};
   std::int32_t process = 0;
 };
 
@@ -39,7 +41,7 @@ Result<Addresses> look_up(const std::string& host, const std::string& port) {
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
     return fail(ErrorCode::kUsage,
-                "'" + host + "' port '" + port + "' is no address in numbers, like 127.0.0.1");
+                "'" + host + "' port '" + port + "' is not a numeric address such as 127.0.0.1");
   }
   return Addresses(found, &freeaddrinfo);
 }
@@ -52,32 +54,32 @@ Status set_up(int socket) {
     return fail(ErrorCode::kIo, "cannot set up a socket: " + system_error(errno));
   }
   const int on = 1;
-  // Without it small messages wait for acknowledgements; a socket that refuses is only slower.
+  // Otherwise small messages wait for acknowledgements. If it fails, the socket is only slower.
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   return {};
 }
 
 std::string new_secret() {
-  static constexpr char kLetters[] = "0123456789abcdef";
+  static constexpr char kCharacters[] = "0123456789abcdef";
   std::random_device random;
-  std::string secret(kSecretLetters, '0');
-  for (char& letter : secret) letter = kLetters[random() % 16];
+  std::string secret(kSecretCharacters, '0');
+  for (char& character : secret) character = kCharacters[random() % 16];
   return secret;
 }
 
-/// How long to wait before looking whether somebody has given up.
-constexpr int kLookMs = 100;
+/// How long to wait before asking again whether to give up.
+constexpr int kPollTimeoutMs = 100;
 
-/// Waits until one of the sockets is ready. False: the time is over.
+/// Waits until one of the sockets is ready. False: the deadline has passed.
 Result<bool> ready(std::vector<pollfd>& entries, const Waiting& waiting) {
   for (;;) {
-    const int count = poll(entries.data(), entries.size(), kLookMs);
+    const int count = poll(entries.data(), entries.size(), kPollTimeoutMs);
     if (count < 0 && errno != EINTR) {
-      return fail(ErrorCode::kIo, "cannot wait for others: " + system_error(errno));
+      return fail(ErrorCode::kIo, "cannot wait for other processes: " + system_error(errno));
     }
     if (count > 0) return true;
     if (waiting.given_up()) {
-      return fail(ErrorCode::kCancelled, "given up while others were waited for");
+      return fail(ErrorCode::kCancelled, "interrupted while waiting for other processes");
     }
     if (waiting.over()) return false;
   }
@@ -91,12 +93,12 @@ Result<Descriptor> connect_to(std::int32_t self, std::int32_t peer, const std::s
                               const Waiting& waiting) {
   std::istringstream words(address);
   std::string host, port, secret;
-  if (!(words >> host >> port >> secret) || secret.size() != kSecretLetters) {
-    return fail(ErrorCode::kUsage, "'" + address + "' is not what a process listens at");
+  if (!(words >> host >> port >> secret) || secret.size() != kSecretCharacters) {
+    return fail(ErrorCode::kUsage, "'" + address + "' is not an address of a listening process");
   }
   WEFT_ASSIGN(const Addresses found, look_up(host, port));
   Descriptor socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket.open()) return fail(ErrorCode::kIo, "no socket: " + system_error(errno));
+  if (!socket.open()) return fail(ErrorCode::kIo, "cannot make a socket: " + system_error(errno));
   WEFT_TRY(set_up(socket.number()));
   if (connect(socket.number(), found->ai_addr, found->ai_addrlen) != 0) {
     if (errno != EINPROGRESS) return lost(peer, "cannot be reached: " + system_error(errno));
@@ -108,57 +110,57 @@ Result<Descriptor> connect_to(std::int32_t self, std::int32_t peer, const std::s
     getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &status, &length);
     if (status != 0) return lost(peer, "cannot be reached: " + system_error(status));
   }
-  Hello hello;
-  std::copy(secret.begin(), secret.end(), hello.secret.begin());
-  hello.process = self;
-  // The first bytes of a connection always fit into its buffer.
-  if (send(socket.number(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello)) {
+  Handshake handshake;
+  std::copy(secret.begin(), secret.end(), handshake.secret.begin());
+  handshake.process = self;
+  // The first bytes of a connection always fit into its send buffer, so one call sends them all.
+  if (send(socket.number(), &handshake, sizeof(handshake), MSG_NOSIGNAL) != sizeof(handshake)) {
     return lost(peer, "hung up: " + system_error(errno));
   }
   return socket;
 }
 
-/// Somebody who has connected, and what was heard so far.
-struct Guest {
+/// Somebody who has connected, and the part of the handshake that has arrived.
+struct PendingPeer {
   Descriptor socket;
-  Hello hello;
-  std::size_t heard = 0;
+  Handshake handshake;
+  std::size_t received = 0;
 };
 
-/// False: hung up.
-bool listen_to(Guest& guest) {
-  while (guest.heard < sizeof(Hello)) {
-    char* place = reinterpret_cast<char*>(&guest.hello) + guest.heard;
-    const ssize_t count = recv(guest.socket.number(), place, sizeof(Hello) - guest.heard, 0);
+/// Reads what has arrived. False: the connection was closed.
+bool read_handshake(PendingPeer& peer) {
+  while (peer.received < sizeof(Handshake)) {
+    char* place = reinterpret_cast<char*>(&peer.handshake) + peer.received;
+    const ssize_t count = recv(peer.socket.number(), place, sizeof(Handshake) - peer.received, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
-    guest.heard += static_cast<std::size_t>(count);
+    peer.received += static_cast<std::size_t>(count);
   }
   return true;
 }
 
-/// Takes in those of higher number. Guests are heard side by side, since one that says nothing
-/// must not keep the others out.
-class Door {
+/// Accepts the processes with higher numbers. Handshakes are read side by side, since a connection
+/// that stays silent must not keep the others out.
+class Acceptor {
  public:
-  Door(const Listener& listener, std::int32_t self, std::vector<Descriptor>& sockets)
+  Acceptor(const Listener& listener, std::int32_t self, std::vector<Descriptor>& sockets)
       : listener_(listener), self_(self), sockets_(sockets) {}
 
   Status wait_for_all(const Waiting& waiting) {
     while (const std::int32_t missing = first_missing()) {
       std::vector<pollfd> entries = {{listener_.number(), POLLIN, 0}};
-      for (const Guest& guest : guests_) entries.push_back({guest.socket.number(), POLLIN, 0});
-      WEFT_ASSIGN(const bool heard, ready(entries, waiting));
-      if (!heard) return lost(missing, "did not connect in time");
-      hear_guests();
-      if (entries[0].revents != 0) WEFT_TRY(let_in());
+      for (const PendingPeer& peer : pending_) entries.push_back({peer.socket.number(), POLLIN, 0});
+      WEFT_ASSIGN(const bool received, ready(entries, waiting));
+      if (!received) return lost(missing, "did not connect in time");
+      read_handshakes();
+      if (entries[0].revents != 0) WEFT_TRY(accept_one());
     }
     return {};
   }
 
  private:
-  /// 0: nobody, since it has the lowest number.
+  /// The lowest missing process; 0: none, since process 0 connects to nobody and is never accepted.
   std::int32_t first_missing() const {
     for (auto i = static_cast<std::size_t>(self_) + 1; i < sockets_.size(); ++i) {
       if (!sockets_[i].open()) return static_cast<std::int32_t>(i);
@@ -166,39 +168,40 @@ class Door {
     return 0;
   }
 
-  Status let_in() {
+  Status accept_one() {
     Descriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.open()) return {};  // gone again
+    if (!socket.open()) return {};  // it has hung up already
     WEFT_TRY(set_up(socket.number()));
-    guests_.push_back({std::move(socket), {}, 0});
+    pending_.push_back({std::move(socket), {}, 0});
     return {};
   }
 
-  void hear_guests() {
-    std::vector<Guest> waiting;
-    for (Guest& guest : guests_) {
-      if (!listen_to(guest)) continue;
-      if (guest.heard < sizeof(Hello)) {
-        waiting.push_back(std::move(guest));
-      } else if (expected(guest.hello)) {
-        sockets_[static_cast<std::size_t>(guest.hello.process)] = std::move(guest.socket);
+  void read_handshakes() {
+    std::vector<PendingPeer> waiting;
+    for (PendingPeer& peer : pending_) {
+      if (!read_handshake(peer)) continue;
+      if (peer.received < sizeof(Handshake)) {
+        waiting.push_back(std::move(peer));
+      } else if (expected(peer.handshake)) {
+        sockets_[static_cast<std::size_t>(peer.handshake.process)] = std::move(peer.socket);
       }
     }
-    guests_ = std::move(waiting);
+    pending_ = std::move(waiting);
   }
 
-  bool expected(const Hello& hello) const {
+  bool expected(const Handshake& handshake) const {
     const std::string& secret = listener_.secret();
-    return hello.magic == Hello{}.magic && hello.process > self_ &&
-           static_cast<std::size_t>(hello.process) < sockets_.size() &&
-           !sockets_[static_cast<std::size_t>(hello.process)].open() &&
-           std::equal(hello.secret.begin(), hello.secret.end(), secret.begin(), secret.end());
+    return handshake.magic == Handshake{}.magic && handshake.process > self_ &&
+           static_cast<std::size_t>(handshake.process) < sockets_.size() &&
+           !sockets_[static_cast<std::size_t>(handshake.process)].open() &&
+           std::equal(handshake.secret.begin(), handshake.secret.end(), secret.begin(),
+                      secret.end());
   }
 
   const Listener& listener_;
   std::int32_t self_;
   std::vector<Descriptor>& sockets_;
-  std::vector<Guest> guests_;
+  std::vector<PendingPeer> pending_;
 };
 
 }  // namespace
@@ -239,13 +242,13 @@ Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32
                                             const std::vector<std::string>& addresses,
                                             const Waiting& waiting) {
   std::vector<Descriptor> sockets(addresses.size());
-  // Those below are connected to: a listener holds who comes until it is asked, so nobody waits
-  // for anybody.
+  // Connect to lower numbers first: a listening socket queues connections until they are accepted,
+  // so this waits for nobody.
   for (std::int32_t peer = 0; peer < self; ++peer) {
     const auto i = static_cast<std::size_t>(peer);
     WEFT_ASSIGN(sockets[i], connect_to(self, peer, addresses[i], waiting));
   }
-  WEFT_TRY(Door(listener, self, sockets).wait_for_all(waiting));
+  WEFT_TRY(Acceptor(listener, self, sockets).wait_for_all(waiting));
   return sockets;
 }
 

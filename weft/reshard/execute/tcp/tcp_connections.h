@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP connections between processes, one a pair: what the TCP transport runs on.
+// TCP connections between processes, one per pair: the TCP transport runs on them.
 //
 // Each process listens and tells the others its address, by whatever means they share (JAX has a
-// key-value store). An address carries a secret, and who connects without it is turned away, so
-// that a stranger on the network can neither take part nor keep others from doing so.
+// key-value store). An address contains a secret. A connection without it is closed, so strangers
+// on the network can neither take part nor keep others from doing so.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,15 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// When to stop waiting for others.
 struct Waiting {
   Deadline until;
-  /// Asked a few times a second; true: given up, with an Error (kCancelled). May be empty.
+  /// Called a few times per second. If it returns true, waiting ends in an Error (kCancelled). May
+  /// be empty.
   std::function<bool()> cancelled;
 
   bool given_up() const { return cancelled && cancelled(); }
   bool over() const { return std::chrono::steady_clock::now() >= until; }
 };
 
-/// An open file descriptor, closed at the end of its life.
+/// An open file descriptor, closed by the destructor.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -47,10 +48,10 @@ class Descriptor {
 
 class Listener {
  public:
-  /// On a free port of `host`, an IPv4 or IPv6 address in numbers.
+  /// Listens on a free port of `host`, a numeric IPv4 or IPv6 address.
   static Result<Listener> open(const std::string& host);
 
-  /// "host port secret": what the others need.
+  /// "host port secret": what other processes need to connect.
   const std::string& address() const { return address_; }
   const std::string& secret() const { return secret_; }
   int number() const { return descriptor_.number(); }
@@ -60,9 +61,9 @@ class Listener {
   std::string address_, secret_;
 };
 
-/// Connects to every other process, which all do the same at the same time. `addresses`: by
-/// process. What comes back is by process too, with a hole at `self`; sockets do not block. An
-/// Error (kPeerFailed) names who did not come in time.
+/// Connects to every other process; all processes must call it at the same time. `addresses`: by
+/// process. Returns non-blocking sockets by process; the one of `self` is not open. An Error
+/// (kPeerFailed) names the process that did not connect in time.
 Result<std::vector<Descriptor>> connect_all(const Listener& listener, std::int32_t self,
                                             const std::vector<std::string>& addresses,
                                             const Waiting& waiting);

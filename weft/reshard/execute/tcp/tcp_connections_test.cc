@@ -14,7 +14,7 @@ namespace {
 Waiting in(std::chrono::milliseconds time) { return {std::chrono::steady_clock::now() + time, {}}; }
 Waiting soon() { return in(std::chrono::seconds(20)); }
 
-/// A connection of somebody who may or may not know the secret.
+/// Connects and sends `words`, without the secret.
 Descriptor knock(const Listener& listener, const std::string& words) {
   std::istringstream address(listener.address());
   std::string host;
@@ -65,15 +65,15 @@ TEST(TcpConnections, EveryProcessReachesEveryOther) {
       if (from == to) continue;
       const char word = static_cast<char>('a' + 5 * from + to);
       ASSERT_EQ(send((*sockets[from])[to].number(), &word, 1, 0), 1);
-      char heard = 0;
+      char received = 0;
       const int other = (*sockets[to])[from].number();
-      while (recv(other, &heard, 1, 0) != 1) std::this_thread::yield();
-      EXPECT_EQ(heard, word);
+      while (recv(other, &received, 1, 0) != 1) std::this_thread::yield();
+      EXPECT_EQ(received, word);
     }
   }
 }
 
-TEST(TcpConnections, StrangersAreTurnedAwayAndHoldNobodyUp) {
+TEST(TcpConnections, StrangersAreRejectedAndDelayNobody) {
   const Processes all(2);
   const Descriptor silent = knock(all.listeners[0], "");
   const Descriptor rude = knock(all.listeners[0], "GET / HTTP/1.1\r\nHost: nobody.example\r\n\r\n");
@@ -85,7 +85,7 @@ TEST(TcpConnections, StrangersAreTurnedAwayAndHoldNobodyUp) {
   ASSERT_TRUE(other) << other.error().message;
 }
 
-TEST(TcpConnections, WhoDoesNotComeIsNamed) {
+TEST(TcpConnections, AMissingProcessIsNamed) {
   const Processes all(3);
   const auto late = all.connect(1, in(std::chrono::milliseconds(50)));
   ASSERT_FALSE(late);
@@ -93,7 +93,7 @@ TEST(TcpConnections, WhoDoesNotComeIsNamed) {
   EXPECT_NE(late.error().message.find("process 2"), std::string::npos) << late.error().message;
 }
 
-TEST(TcpConnections, WaitingCanBeGivenUp) {
+TEST(TcpConnections, WaitingCanBeCancelled) {
   const Processes all(2);
   Waiting waiting = soon();
   waiting.cancelled = [] { return true; };
@@ -102,7 +102,7 @@ TEST(TcpConnections, WaitingCanBeGivenUp) {
   EXPECT_EQ(sockets.error().code, ErrorCode::kCancelled);
 }
 
-TEST(TcpConnections, WhoIsGoneIsNamedAtOnce) {
+TEST(TcpConnections, AProcessThatIsGoneIsNamedAtOnce) {
   Processes all(2);
   { const Listener gone = std::move(all.listeners[0]); }
   const auto sockets = all.connect(1, soon());
@@ -111,7 +111,7 @@ TEST(TcpConnections, WhoIsGoneIsNamedAtOnce) {
   EXPECT_NE(sockets.error().message.find("process 0"), std::string::npos);
 }
 
-TEST(TcpConnections, NamesAreNoAddresses) {
+TEST(TcpConnections, HostNamesAreRefused) {
   const auto listener = Listener::open("localhost");
   ASSERT_FALSE(listener);
   EXPECT_EQ(listener.error().code, ErrorCode::kUsage);

@@ -8,7 +8,7 @@
 
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/program/naive_run.h"
-#include "weft/reshard/execute/tcp/tcp_ends.h"
+#include "weft/reshard/execute/tcp/tcp_endpoints.h"
 #include "weft/reshard/layout/random_problem.h"
 #include "weft/reshard/search/planner.h"
 
@@ -60,7 +60,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   return results;
 }
 
-TEST(Tcp, MovesRandomProblemsRightWithinTheBudget) {
+TEST(Tcp, MovesRandomProblemsWithinTheBudget) {
   std::size_t run_at_all = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
     Planned planned(random_problem(seed, {.even = seed % 4 == 0, .partial = seed % 2 == 1}),
@@ -86,7 +86,7 @@ TEST(Tcp, MovesRandomProblemsRightWithinTheBudget) {
   EXPECT_GT(run_at_all, 40u);
 }
 
-TEST(Tcp, LongRunsAndShortOnesOfSeveralMegabytes) {
+TEST(Tcp, MovesMegabytesInLongAndShortRuns) {
   for (const char* target : {"-,x", "-,-", "x,-"}) {
     Planned planned(parsed("x=4", "512,1024", "x,-", target), 0);
     const auto programs = planned.programs(0);
@@ -102,7 +102,7 @@ TEST(Tcp, LongRunsAndShortOnesOfSeveralMegabytes) {
   }
 }
 
-/// Runs on all endpoints but those that are not there, and expects the same of all.
+/// Runs on all endpoints that exist, and expects the same error from all of them.
 void expect_failure(std::vector<std::unique_ptr<TcpTransport>>& endpoints, ErrorCode code,
                     milliseconds within) {
   Planned planned(parsed("x=4", "64,64", "x,-", "-,x"), 0);
@@ -136,7 +136,7 @@ TEST(Tcp, AProcessThatEndsIsAnErrorEverywhereAtOnce) {
   expect_failure(endpoints, ErrorCode::kPeerFailed, std::chrono::seconds(10));
 }
 
-TEST(Tcp, AProcessThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
+TEST(Tcp, ASilentProcessIsAnErrorEverywhereAfterTheTimeout) {
   auto endpoints = connect_tcp(4);
   const auto silent = std::move(endpoints[1]);
   for (const auto& endpoint : endpoints) {
@@ -145,7 +145,7 @@ TEST(Tcp, AProcessThatSaysNothingIsAnErrorEverywhereAfterTheTimeout) {
   expect_failure(endpoints, ErrorCode::kPeerFailed, std::chrono::seconds(10));
 }
 
-TEST(Tcp, WaitingCanBeGivenUp) {
+TEST(Tcp, WaitingCanBeCancelled) {
   auto endpoints = connect_tcp(4);
   const auto silent = std::move(endpoints[1]);
   for (const auto& endpoint : endpoints) {

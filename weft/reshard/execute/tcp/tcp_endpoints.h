@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that talk over TCP, as threads of one test.
+// For tests: processes that are connected by TCP, as threads of one process.
 #pragma once
 
 #include <chrono>

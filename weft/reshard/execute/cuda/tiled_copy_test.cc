@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/cuda/weave.h"
+#include "weft/reshard/execute/cuda/tiled_copy.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Copy turned(Copy copy) {
   return copy;
 }
 
-/// Messages of `planes` x `rows` rows of `run` bytes, which lie side by side in rows of an array.
+/// Messages of `planes` x `rows` rows of `run` bytes, which are adjacent in the rows of an array.
 std::vector<Copy> strips(std::int64_t count, std::int64_t planes, std::int64_t rows,
                          std::int64_t run, std::int64_t element, std::int64_t hole) {
   const std::int64_t pitch = count * run + hole, plane = rows * pitch + hole;
@@ -45,44 +45,44 @@ std::vector<Copy> strips(std::int64_t count, std::int64_t planes, std::int64_t r
   return copies;
 }
 
-TEST(Weave, MessagesThatMeetInRowsAreOne) {
+TEST(TiledCopy, AdjacentMessagesBecomeOne) {
   std::vector<Copy> copies = strips(4, 5, 3, 36, 4, 4);
   std::swap(copies[1], copies[2]);
   const std::vector<Launch> launches = make_work(copies, {16, 16});
   ASSERT_EQ(launches.size(), 1u);
-  EXPECT_EQ(launches[0].kind, Launch::Kind::kWeave);
-  ASSERT_EQ(launches[0].weaves.size(), 1u);
-  const Weave& weave = launches[0].weaves[0];
-  EXPECT_EQ(weave.parts, 4u);
-  EXPECT_EQ(weave.part, 36u);
-  EXPECT_EQ(weave.parts_step, 540);
-  EXPECT_EQ(weave.rows, 15u);
-  EXPECT_EQ(weave.packs, 0);
+  EXPECT_EQ(launches[0].kind, Launch::Kind::kTiled);
+  ASSERT_EQ(launches[0].tiled.size(), 1u);
+  const TiledCopy& tiled = launches[0].tiled[0];
+  EXPECT_EQ(tiled.parts, 4u);
+  EXPECT_EQ(tiled.part, 36u);
+  EXPECT_EQ(tiled.parts_step, 540);
+  EXPECT_EQ(tiled.rows, 15u);
+  EXPECT_EQ(tiled.packs, 0);
   ASSERT_EQ(launches[0].tiles.size(), 1u);
-  // Parts that lie at other distances are not one box.
+  // Messages at unequal distances do not become one.
   copies[3].from += 4;
-  EXPECT_EQ(make_work(copies, {16, 16})[0].weaves.size(), 2u);
-  // The other way round they are one as well.
+  EXPECT_EQ(make_work(copies, {16, 16})[0].tiled.size(), 2u);
+  // In the other direction they become one as well.
   copies[3].from -= 4;
   for (Copy& copy : copies) copy = turned(copy);
   const std::vector<Launch> packing = make_work(copies, {16, 16});
-  ASSERT_EQ(packing[0].weaves.size(), 1u);
-  EXPECT_EQ(packing[0].weaves[0].packs, 1);
+  ASSERT_EQ(packing[0].tiled.size(), 1u);
+  EXPECT_EQ(packing[0].tiled[0].packs, 1);
 }
 
-TEST(Weave, WhatIsWholeSectorsOrLongIsNotWoven) {
+TEST(TiledCopy, RowsOfWholeSectorsAndLongRowsAreNotTiled) {
   EXPECT_EQ(make_work(strips(4, 1, 9, 64, 4, 0), {16, 16})[0].kind, Launch::Kind::kCopy);
   EXPECT_EQ(make_work(strips(4, 1, 9, 16384, 4, 4), {16, 16})[0].kind, Launch::Kind::kCopy);
-  // An address that is aligned for the element alone makes ends fall anywhere.
-  EXPECT_EQ(make_work(strips(4, 1, 9, 64, 4, 0), {4, 16})[0].kind, Launch::Kind::kWeave);
+  // If an address is aligned to the element only, ends of rows are not aligned.
+  EXPECT_EQ(make_work(strips(4, 1, 9, 64, 4, 0), {4, 16})[0].kind, Launch::Kind::kTiled);
 }
 
-TEST(Weave, WritesEveryByteAndNoOther) {
+TEST(TiledCopy, WritesEveryByteAndNoOther) {
   std::mt19937 random(3);
   const auto one_of = [&](const std::vector<std::int64_t>& numbers) {
     return numbers[random() % numbers.size()];
   };
-  int woven = 0, by_rows = 0;
+  int chosen = 0, by_rows = 0;
   for (int i = 0; i < 800; ++i) {
     const std::int64_t element = std::int64_t{1} << random() % 5;
     const std::int64_t run = element * one_of({1, 3, 5, 16, 17, 30, 64, 65, 100, 400});
@@ -106,14 +106,14 @@ TEST(Weave, WritesEveryByteAndNoOther) {
     const std::vector<Launch> launches = make_work(copies, {alignment, alignment});
     const std::size_t address = aligned ? 0 : element * (random() % 16);
     for (const Launch& launch : launches) {
-      woven += launch.kind == Launch::Kind::kWeave ? 1 : 0;
-      for (const Weave& weave : launch.weaves) by_rows += weave.pitch != 0 ? 1 : 0;
+      chosen += launch.kind == Launch::Kind::kTiled ? 1 : 0;
+      for (const TiledCopy& copy : launch.tiled) by_rows += copy.pitch != 0 ? 1 : 0;
     }
     ASSERT_TRUE(run_copies(launches, from, to, address) == run_plainly(copies, from, to))
         << "case " << i << ": " << copies.size() << " strips of " << run << " bytes, element "
         << element << ", at " << address;
   }
-  EXPECT_GT(woven, 200);
+  EXPECT_GT(chosen, 200);
   EXPECT_GT(by_rows, 50);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/program/parcels.h"
+#include "weft/reshard/execute/program/packets.h"
 
 #include <gtest/gtest.h>
 
@@ -20,11 +20,11 @@ Buffers buffers_of(naive::Memory& memory) {
   return buffers;
 }
 
-/// Programs of all devices, whose parcels come in whatever order.
-class Post {
+/// Runs the programs of all devices and delivers their packets in random order.
+class PacketExchange {
  public:
-  Post(const std::vector<Program>& programs, Bytes alone) : programs_(programs) {
-    for (const Program& program : programs) turns_.push_back(parcels_of(program, alone));
+  PacketExchange(const std::vector<Program>& programs, Bytes least_direct) : programs_(programs) {
+    for (const Program& program : programs) turns_.push_back(packets_of(program, least_direct));
   }
 
   void run(std::vector<naive::Memory>& memory, std::mt19937& random) {
@@ -42,43 +42,44 @@ class Post {
   }
 
  private:
-  using Bag = std::vector<std::byte>;
+  using Payload = std::vector<std::byte>;
 
   void send(std::size_t turn, std::size_t device, const Buffers& buffers) {
-    for (const Parcel& parcel : turns_[device][turn].sends) {
-      Bag bag(static_cast<std::size_t>(parcel.bytes));
-      pack(programs_[device], parcel, buffers, bag.data());
-      if (parcel.direct()) {
-        const Region& region = parcel.parts[0].region;
-        EXPECT_TRUE(std::equal(bag.begin(), bag.end(), buffers[region.buffer] + region.offset));
+    for (const Packet& packet : turns_[device][turn].sends) {
+      Payload payload(static_cast<std::size_t>(packet.bytes));
+      pack(programs_[device], packet, buffers, payload.data());
+      if (packet.direct()) {
+        const Region& region = packet.parts[0].region;
+        EXPECT_TRUE(
+            std::equal(payload.begin(), payload.end(), buffers[region.buffer] + region.offset));
       }
-      mail_[{static_cast<Device>(device), parcel.peer}].push_back(std::move(bag));
+      in_flight_[{static_cast<Device>(device), packet.peer}].push_back(std::move(payload));
     }
   }
 
   void receive(std::size_t turn, std::size_t device, const Buffers& buffers, std::mt19937& random) {
-    const ParcelTurn& mine = turns_[device][turn];
+    const PacketTurn& mine = turns_[device][turn];
     prepare(programs_[device], mine, buffers);
-    std::vector<std::pair<const Parcel*, Bag>> come;
-    for (const Parcel& parcel : mine.receives) {
-      auto& queue = mail_[{parcel.peer, static_cast<Device>(device)}];
+    std::vector<std::pair<const Packet*, Payload>> come;
+    for (const Packet& packet : mine.receives) {
+      auto& queue = in_flight_[{packet.peer, static_cast<Device>(device)}];
       ASSERT_FALSE(queue.empty());
-      ASSERT_EQ(queue.front().size(), static_cast<std::size_t>(parcel.bytes));
-      come.emplace_back(&parcel, std::move(queue.front()));
+      ASSERT_EQ(queue.front().size(), static_cast<std::size_t>(packet.bytes));
+      come.emplace_back(&packet, std::move(queue.front()));
       queue.pop_front();
     }
     std::shuffle(come.begin(), come.end(), random);
-    for (const auto& [parcel, bag] : come) {
-      unpack(programs_[device], *parcel, bag.data(), buffers);
+    for (const auto& [packet, payload] : come) {
+      unpack(programs_[device], *packet, payload.data(), buffers);
     }
   }
 
   const std::vector<Program>& programs_;
-  std::vector<std::vector<ParcelTurn>> turns_;
-  std::map<std::pair<Device, Device>, std::deque<Bag>> mail_;
+  std::vector<std::vector<PacketTurn>> turns_;
+  std::map<std::pair<Device, Device>, std::deque<Payload>> in_flight_;
 };
 
-TEST(Parcels, AreRightInAnyOrderOfArrival) {
+TEST(Packets, MayArriveInAnyOrder) {
   std::mt19937 random(3);
   for (unsigned seed = 0; seed < 120; ++seed) {
     const RandomShape kind{
@@ -95,24 +96,24 @@ TEST(Parcels, AreRightInAnyOrderOfArrival) {
       ASSERT_TRUE(program) << program.error().text();
       programs.push_back(std::move(*program));
     }
-    for (const Bytes alone : {1, 64, 1 << 20}) {
+    for (const Bytes least_direct : {1, 64, 1 << 20}) {
       std::vector<naive::Memory> memory = naive::fill(programs, arrays);
-      Post(programs, alone).run(memory, random);
+      PacketExchange(programs, least_direct).run(memory, random);
       ASSERT_EQ(naive::check(memory, arrays), "");
     }
   }
 }
 
-TEST(Parcels, LongRegionsTravelAlone) {
+TEST(Packets, LongRegionsAreSentDirectly) {
   Program program;
   const auto region = [](Bytes offset, Bytes bytes) {
     return Region{0, 0, offset, 4, {{bytes / 4, 4}}};
   };
   Turn& turn = program.turns.emplace_back();
   turn.sends.push_back({1, true, 0, {region(0, 8), region(8, 8), region(16, 400), region(416, 4)}});
-  const auto turns = parcels_of(program, 100);
+  const auto turns = packets_of(program, 100);
   std::vector<Bytes> sizes;
-  for (const Parcel& parcel : turns[0].sends) sizes.push_back(parcel.bytes);
+  for (const Packet& packet : turns[0].sends) sizes.push_back(packet.bytes);
   EXPECT_EQ(sizes, (std::vector<Bytes>{16, 400, 4}));
   EXPECT_FALSE(turns[0].sends[0].direct());
   EXPECT_TRUE(turns[0].sends[1].direct());

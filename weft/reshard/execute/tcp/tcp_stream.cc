@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/tcp/tcp_lane.h"
+#include "weft/reshard/execute/tcp/tcp_stream.h"
 
 #include <algorithm>
 
@@ -8,22 +8,23 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Shorter regions are packed, also where they lie side by side: a system call costs more.
-constexpr Bytes kAlone = 1 << 14;
+/// Shorter regions are packed even if they are contiguous: a system call costs more than the copy.
+constexpr Bytes kLeastUnpacked = 1 << 14;
 
-bool passes_alone(const Region& region, bool add) {
-  return !add && region.dense() && region.bytes() >= kAlone;
+bool goes_direct(const Region& region, bool add) {
+  return !add && region.dense() && region.bytes() >= kLeastUnpacked;
 }
 
-/// As many bytes of a block, in order.
+/// The region's bytes packed in a block, in order.
 Region in_block(const Region& region, Bytes offset) {
   return {
       0, region.array, offset, region.element, {{region.bytes() / region.element, region.element}}};
 }
 
-/// alone(region) for those that go alone, packed(regions) for as many others as a block holds.
+/// Calls direct(region) for each region that needs no packing, and packed(regions, bytes) for as
+/// many others as fit into a block.
 template <class Alone, class Packed>
-void divide(const Message& message, Bytes block_bytes, const Alone& alone, const Packed& packed) {
+void divide(const Message& message, Bytes block_bytes, const Alone& direct, const Packed& packed) {
   std::vector<Region> waiting;
   Bytes bytes = 0;
   const auto flush = [&] {
@@ -32,9 +33,9 @@ void divide(const Message& message, Bytes block_bytes, const Alone& alone, const
     bytes = 0;
   };
   for (const Region& whole : message.regions) {
-    if (passes_alone(whole, message.add)) {
+    if (goes_direct(whole, message.add)) {
       flush();
-      alone(whole);
+      direct(whole);
       continue;
     }
     for (Region& region : cut(whole, block_bytes)) {
@@ -50,11 +51,11 @@ void divide(const Message& message, Bytes block_bytes, const Alone& alone, const
 
 bool needs_block(const Message& message) {
   return std::any_of(message.regions.begin(), message.regions.end(),
-                     [&](const Region& region) { return !passes_alone(region, message.add); });
+                     [&](const Region& region) { return !goes_direct(region, message.add); });
 }
 
-void Lane::send(const Program& program, const Message& message, const Buffers& buffers,
-                std::byte* block, Bytes block_bytes) {
+void TcpStream::send(const Program& program, const Message& message, const Buffers& buffers,
+                     std::byte* block, Bytes block_bytes) {
   divide(
       message, block_bytes,
       [&](const Region& region) {
@@ -72,8 +73,8 @@ void Lane::send(const Program& program, const Message& message, const Buffers& b
       });
 }
 
-void Lane::receive(const Program& program, const Message& message, std::int64_t number,
-                   const Buffers& buffers, std::byte* block, Bytes block_bytes) {
+void TcpStream::receive(const Program& program, const Message& message, std::int64_t number,
+                        const Buffers& buffers, std::byte* block, Bytes block_bytes) {
   divide(
       message, block_bytes,
       [&](const Region& region) {
@@ -91,7 +92,7 @@ void Lane::receive(const Program& program, const Message& message, std::int64_t 
       });
 }
 
-Lane::Bit Lane::to_send() {
+TcpStream::Extent TcpStream::to_send() {
   Piece& piece = pieces_[next_];
   if (!packed_) {
     for (const Task& task : piece.tasks) task.run();
@@ -100,12 +101,12 @@ Lane::Bit Lane::to_send() {
   return {piece.memory + done_, static_cast<std::size_t>(piece.bytes - done_)};
 }
 
-Lane::Bit Lane::to_receive() const {
+TcpStream::Extent TcpStream::to_receive() const {
   const Piece& piece = pieces_[next_];
   return {piece.memory + done_, static_cast<std::size_t>(piece.bytes - done_)};
 }
 
-void Lane::received(std::size_t bytes) {
+void TcpStream::received(std::size_t bytes) {
   const Piece& piece = pieces_[next_];
   if (done_ + static_cast<Bytes>(bytes) == piece.bytes) {
     for (const Task& task : piece.tasks) task.run();
@@ -113,7 +114,7 @@ void Lane::received(std::size_t bytes) {
   advance(bytes);
 }
 
-void Lane::advance(std::size_t bytes) {
+void TcpStream::advance(std::size_t bytes) {
   done_ += static_cast<Bytes>(bytes);
   if (done_ == pieces_[next_].bytes) {
     ++next_;

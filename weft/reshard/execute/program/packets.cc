@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/program/parcels.h"
+#include "weft/reshard/execute/program/packets.h"
 
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace weft::reshard::execute {
 namespace {
 
-/// Arrays that are added up in this turn, on this device.
+/// Arrays to which messages of this turn add.
 std::set<std::int32_t> added_arrays(const Turn& turn) {
   std::set<std::int32_t> arrays;
   for (const Message& message : turn.receives) {
@@ -20,32 +20,32 @@ std::set<std::int32_t> added_arrays(const Turn& turn) {
   return arrays;
 }
 
-void divide(const Message& message, bool add, Bytes alone, std::vector<Parcel>& parcels) {
-  bool open = false;  // whether the last parcel takes more
+void divide(const Message& message, bool add, Bytes least_direct, std::vector<Packet>& packets) {
+  bool open = false;  // whether the last packet takes more regions
   for (const Region& region : message.regions) {
     const Bytes bytes = region.bytes();
     if (bytes == 0) continue;
-    if (!open || bytes >= alone) parcels.push_back({message.peer, 0, {}});
-    parcels.back().bytes += bytes;
-    parcels.back().parts.push_back({region, add});
-    open = bytes < alone;
+    if (!open || bytes >= least_direct) packets.push_back({message.peer, 0, {}});
+    packets.back().bytes += bytes;
+    packets.back().parts.push_back({region, add});
+    open = bytes < least_direct;
   }
 }
 
 }  // namespace
 
-std::vector<ParcelTurn> parcels_of(const Program& program, Bytes alone) {
-  std::vector<ParcelTurn> turns;
+std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct) {
+  std::vector<PacketTurn> turns;
   for (const Turn& turn : program.turns) {
-    ParcelTurn& out = turns.emplace_back();
+    PacketTurn& out = turns.emplace_back();
     out.moves = turn.moves;
-    for (const Message& message : turn.sends) divide(message, false, alone, out.sends);
+    for (const Message& message : turn.sends) divide(message, false, least_direct, out.sends);
     for (const Message& message : turn.receives) {
-      divide(message, message.add, alone, out.receives);
+      divide(message, message.add, least_direct, out.receives);
     }
     const std::set<std::int32_t> added = added_arrays(turn);
-    for (Parcel& parcel : out.receives) {
-      for (Parcel::Part& part : parcel.parts) {
+    for (Packet& packet : out.receives) {
+      for (Packet::Part& part : packet.parts) {
         if (part.add || !added.contains(part.region.array)) continue;
         part.add = true;
         out.fill_first.push_back(part.region);
@@ -55,24 +55,24 @@ std::vector<ParcelTurn> parcels_of(const Program& program, Bytes alone) {
   return turns;
 }
 
-void prepare(const Program& program, const ParcelTurn& turn, const Buffers& buffers) {
+void prepare(const Program& program, const PacketTurn& turn, const Buffers& buffers) {
   fill(program, turn.fill_first, buffers);
   for (const Move& move : turn.moves) {
     make_task(program, move.from, buffers, move.to, buffers, false).run();
   }
 }
 
-void pack(const Program& program, const Parcel& parcel, const Buffers& buffers, std::byte* out) {
-  for (const Parcel::Part& part : parcel.parts) {
+void pack(const Program& program, const Packet& packet, const Buffers& buffers, std::byte* out) {
+  for (const Packet::Part& part : packet.parts) {
     make_task(program, part.region, buffers, packed(part.region, 0, 0), {out}, false).run();
     out += part.region.bytes();
   }
 }
 
-void unpack(const Program& program, const Parcel& parcel, const std::byte* from,
+void unpack(const Program& program, const Packet& packet, const std::byte* from,
             const Buffers& buffers) {
-  for (const Parcel::Part& part : parcel.parts) {
-    // Nothing is written there.
+  for (const Packet::Part& part : packet.parts) {
+    // The cast is safe: the packet is only read.
     const Buffers message{const_cast<std::byte*>(from)};
     make_task(program, packed(part.region, 0, 0), message, part.region, buffers, part.add).run();
     from += part.region.bytes();

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/program/mail.h"
+// Two devices store the same box with different strides. They nevertheless have to agree on how it
+// is divided into regions, without asking each other. So agreed_regions() merges strips into one
+// region only if they are at equal distances in every part in which either device may ever store
+// them (Route::for_each_storage()); both devices can tell that from the layouts.
+#include "weft/reshard/execute/program/peer_regions.h"
 
 #include <algorithm>
 
 namespace weft::reshard::execute {
 namespace {
 
-/// Whether the product of `dims` lies side by side in a part that holds it.
+/// Whether the product of `dims` is contiguous in a part that contains it.
 bool dense_in(const Layout& layout, Part part, const std::vector<Strips>& dims) {
-  // From the inside out: whole dimensions, then a part of one, then single indices.
+  // From the innermost dimension outwards: whole dimensions, then a piece of one, then single
+  // indices.
   bool whole = true;
   for (std::size_t i = dims.size(); i-- > 0;) {
     const Strips& strips = layout.cuts[i]->piece(part);
-    if (!covers(strips, dims[i])) return true;  // it cannot lie there
+    if (!covers(strips, dims[i])) return true;  // this part does not contain the box
     const std::int64_t length = reshard::length(dims[i]);
     if (!whole && length > 1) return false;
-    // Of strips, one may be part of another only as a whole.
+    // A piece of a dimension is contiguous only if it lies in a single strip.
     if (length != reshard::length(strips)) {
       if (dims[i].size() > 1) return false;
       whole = false;
@@ -26,19 +31,19 @@ bool dense_in(const Layout& layout, Part part, const std::vector<Strips>& dims) 
 
 }  // namespace
 
-Address address_of(const Piece& piece, Device self, Device devices) {
+MessageKey message_key(const Piece& piece, Device self, Device devices) {
   const bool send = piece.from == self;
   return {send, piece.add, (piece.to - piece.from + devices) % devices,
           send ? piece.to : piece.from};
 }
 
-void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
-  for (const auto& [address, regions] : mail) {
-    std::vector<Message>& list = address.send ? turn.sends : turn.receives;
-    Message message{address.peer, address.add, 0, {}};
+void write_messages(const PeerRegions& peer_regions, Bytes limit, Turn& turn) {
+  for (const auto& [key, regions] : peer_regions) {
+    std::vector<Message>& list = key.send ? turn.sends : turn.receives;
+    Message message{key.peer, key.add, 0, {}};
     const auto finish = [&] {
       if (!message.regions.empty()) list.push_back(std::move(message));
-      message = {address.peer, address.add, 0, {}};
+      message = {key.peer, key.add, 0, {}};
     };
     for (const Region& whole : regions) {
       for (Region& region : limit > 0 ? cut(whole, limit) : std::vector<Region>{whole}) {
@@ -51,11 +56,11 @@ void write_messages(const Mail& mail, Bytes limit, Turn& turn) {
   }
 }
 
-Status check_count(const std::vector<Mail>& mail, Bytes limit, Bytes budget) {
+Status check_count(const std::vector<PeerRegions>& peer_regions, Bytes limit, Bytes budget) {
   constexpr Bytes kMostMessages = 1 << 22;
   Bytes all = 0;
-  for (const Mail& turn : mail) {
-    for (const auto& [address, regions] : turn) {
+  for (const PeerRegions& turn : peer_regions) {
+    for (const auto& [key, regions] : turn) {
       for (const Region& region : regions) all += region.bytes();
     }
   }
@@ -85,15 +90,16 @@ std::vector<Strips> shared_region(const Layout& from, Part a, const Layout& to, 
   return dims;
 }
 
-std::vector<Region> agreed_regions(const Course& course, const Place& place,
+std::vector<Region> agreed_regions(const Route& route, const Storage& storage,
                                    const std::vector<Strips>& dims,
                                    const std::vector<Device>& devices) {
   std::vector<std::vector<Span>> spans(dims.size());
   for (std::size_t dim = 0; dim < dims.size(); ++dim) {
-    std::vector<const Strips*> parts{&place.dims[dim]};
+    std::vector<const Strips*> parts{&storage.dims[dim]};
+    // Two strips always have one distance. From three on all distances have to be equal.
     if (dims[dim].size() > 2) {
       for (const Device device : devices) {
-        course.for_each_storage(device, [&](const Layout& layout, Part part) {
+        route.for_each_storage(device, [&](const Layout& layout, Part part) {
           parts.push_back(&layout.cuts[dim]->piece(part));
         });
       }
@@ -107,18 +113,18 @@ std::vector<Region> agreed_regions(const Course& course, const Place& place,
   std::vector<Span> product(dims.size());
   for (;;) {
     for (std::size_t i = 0; i < dims.size(); ++i) product[i] = spans[i][at[i]];
-    regions.push_back(region_in(place, product));
+    regions.push_back(region_in(storage, product));
     std::size_t dim = dims.size();
     while (dim > 0 && ++at[dim - 1] == spans[dim - 1].size()) at[--dim] = 0;
     if (dim == 0) return regions;
   }
 }
 
-bool lies_dense(const Course& course, const std::vector<Strips>& dims,
+bool lies_dense(const Route& route, const std::vector<Strips>& dims,
                 const std::vector<Device>& devices) {
   bool dense = true;
   for (const Device device : devices) {
-    course.for_each_storage(device, [&](const Layout& layout, Part part) {
+    route.for_each_storage(device, [&](const Layout& layout, Part part) {
       dense = dense && dense_in(layout, part, dims);
     });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "weft/reshard/execute/nccl/words.h"
+#include "weft/reshard/execute/nccl/rank_words.h"
 
 namespace weft::reshard::execute::nccl {
 namespace {
@@ -8,12 +8,12 @@ constexpr std::int64_t kBytes = sizeof(std::uint64_t);
 
 }  // namespace
 
-Words::~Words() {
+RankWords::~RankWords() {
   if (device_ != nullptr) gpu_.release(device_);
   if (host_ != nullptr) gpu_.release_host(host_);
 }
 
-std::int32_t Words::make(int rank, int ranks, char* error) {
+std::int32_t RankWords::make(int rank, int ranks, char* error) {
   rank_ = rank;
   ranks_ = ranks;
   void* memory = nullptr;
@@ -24,14 +24,14 @@ std::int32_t Words::make(int rank, int ranks, char* error) {
   return 0;
 }
 
-std::int32_t Words::put(std::uint64_t word, void* stream, char* error) {
+std::int32_t RankWords::put(std::uint64_t word, void* stream, char* error) {
   if (is_there_ && host_[ranks_] == word) return 0;
   host_[ranks_] = word;
   is_there_ = true;
   return gpu_.put(of(rank_), &host_[ranks_], kBytes, stream, error);
 }
 
-std::int32_t Words::fetch(void* stream, char* error) {
+std::int32_t RankWords::fetch(void* stream, char* error) {
   return gpu_.fetch(host_, device_, ranks_ * kBytes, stream, error);
 }
 
