@@ -71,7 +71,7 @@ Node node(std::uint64_t id, NodeType type, std::uint64_t micros,
   return made;
 }
 
-TEST(Chakra, NodesStartWhenWhatTheyFollowIsOverAndTheirRowIsFree) {
+TEST(Chakra, NodeStartsWhenItsDependenciesHaveEndedAndItsRowIsFree) {
   Node call = node(7, NodeType::kCompute, 2);
   call.on_host = true;
   Node reduce = node(3, NodeType::kCollective, 10, {1});
@@ -87,7 +87,7 @@ TEST(Chakra, NodesStartWhenWhatTheyFollowIsOverAndTheirRowIsFree) {
   EXPECT_EQ(rank.rank, 3);
   const std::vector<Nanos> starts = {0, 2000, 7000, 7000, 17000};
   EXPECT_EQ(rank.events.start, starts);
-  EXPECT_EQ(rank.events.kind[0], EventKind::kRuntime) << "device work follows it";
+  EXPECT_EQ(rank.events.kind[0], EventKind::kRuntime) << "device work depends on it";
   EXPECT_EQ(rank.events.correlation[1], rank.events.correlation[0]);
   ASSERT_EQ(rank.collectives.size(), 1u);
   EXPECT_EQ(rank.names.text(rank.collectives[0].name), "allreduce");
@@ -108,7 +108,7 @@ TEST(Chakra, RecordedTimesAreKept) {
   EXPECT_EQ(diagnostics.count_of("chakra-scheduled"), 0);
 }
 
-TEST(Chakra, NodesThatDoNothingKeepTogetherWhatTheyJoin) {
+TEST(Chakra, NodesWithoutWorkKeepTheOrderThatTheyImpose) {
   Diagnostics diagnostics;
   const auto ranks =
       read(file({node(1, NodeType::kCompute, 5), node(2, NodeType::kMetadata, 0, {1}),
@@ -120,7 +120,7 @@ TEST(Chakra, NodesThatDoNothingKeepTogetherWhatTheyJoin) {
   EXPECT_EQ(ranks->front().dependencies[0].after, 1u);
 }
 
-TEST(Chakra, OddGraphsAreCountedAndStayAcyclic) {
+TEST(Chakra, ErrorsInTheGraphAreCountedAndTheResultIsAcyclic) {
   Diagnostics diagnostics;
   const auto ranks =
       read(file({node(1, NodeType::kCompute, 5, {2}), node(2, NodeType::kCompute, 5, {1, 99}),
@@ -136,8 +136,9 @@ TEST(Chakra, OddGraphsAreCountedAndStayAcyclic) {
   }
 }
 
-// The schedule against its own rule, on any graph: nobody starts before what it follows has ended,
-// rows run one thing at a time, and each start is explained by one of the two.
+// Checks the schedules of random graphs: no node starts before its dependencies have ended, a row
+// runs one node at a time, and every start equals the end of a dependency or of the row's last
+// node.
 TEST(Chakra, ScheduleIsFeasibleAndWithoutIdleTime) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -173,7 +174,7 @@ TEST(Chakra, ScheduleIsFeasibleAndWithoutIdleTime) {
   }
 }
 
-TEST(Chakra, EveryCutGivesATraceOrOneSentenceWithTheByte) {
+TEST(Chakra, EveryCutFileGivesATraceOrAnErrorWithTheByte) {
   const std::string whole = file({node(1, NodeType::kCompute, 5), node(2, NodeType::kCompute, 5)});
   for (std::size_t size = 0; size < whole.size(); ++size) {
     Diagnostics diagnostics;
@@ -188,7 +189,7 @@ TEST(Chakra, EveryCutGivesATraceOrOneSentenceWithTheByte) {
   }
 }
 
-TEST(Chakra, IsToldFromOtherFiles) {
+TEST(Chakra, IsDistinguishedFromOtherFiles) {
   const auto reader = make_chakra_reader();
   EXPECT_GT(reader->recognise(file({node(1, NodeType::kCompute, 5)})), 50);
   for (const char* other : {"", "{\"traceEvents\": []}", "[1, 2]", "plain words\n", "\n\n\n\n",
@@ -200,7 +201,7 @@ TEST(Chakra, IsToldFromOtherFiles) {
 TEST(Chakra, SharedRingSendsAndReceivesAroundEightRanks) {
   const fs::path folder = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "traces" /
                           "astra-sim_astra-sim" / "custom_ring_allreduce_8npus_1MB";
-  if (!fs::exists(folder)) GTEST_SKIP() << "the shared recordings are not beside this checkout";
+  if (!fs::exists(folder)) GTEST_SKIP() << "the shared recordings are not next to this checkout";
   Diagnostics diagnostics;
   const auto recording = load({folder.string()}, {}, diagnostics);
   ASSERT_TRUE(recording) << recording.error().text();

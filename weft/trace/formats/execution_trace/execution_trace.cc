@@ -190,7 +190,7 @@ class Reading {
     if (trace_.nodes.empty()) {
       return fail(ErrorCode::kBadInput,
                   scanner_.cut() ? "the file ends before its first node; copy it again"
-                                 : "this execution trace holds no nodes",
+                                 : "this execution trace contains no nodes; record it again",
                   source_.name(), scanner_.offset());
     }
     report_repairs(scanner_, source_, diagnostics);

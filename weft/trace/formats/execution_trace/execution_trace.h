@@ -42,7 +42,7 @@ struct ExecutionTrace {
 /// because the file has no times and cannot become a RankTrace by itself.
 inline constexpr const char* kExecutionTraceName = "execution trace";
 inline constexpr const char* kExecutionTraceDescription =
-    "PyTorch execution traces, read beside Kineto files for their message sizes";
+    "PyTorch execution traces; they add the sizes of messages to Kineto files";
 
 /// How surely the head of a file is that of an execution trace: from 0 (no) to 100 (certain).
 int recognise_execution_trace(std::string_view head);

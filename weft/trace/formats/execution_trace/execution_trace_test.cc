@@ -20,7 +20,7 @@ ExecutionTrace read(std::string_view text) {
   return read(text, diagnostics);
 }
 
-// A call as schema 1.0.1 writes it, with its wait behind it.
+// A collective call in the form of schema 1.0.1, followed by its wait.
 std::string call(int id, const std::string& name, int elements) {
   const std::string n = std::to_string(id);
   const std::string tensor = "[1, 2, 0, " + std::to_string(elements) + ", 2, \"cuda:0\"]";
@@ -47,7 +47,7 @@ TEST(ExecutionTrace, ReadsNodesOfSchema101) {
   EXPECT_EQ(t.schema, "1.0.1");
   EXPECT_EQ(t.rank, 3);
   ASSERT_EQ(t.nodes.size(), 2u);
-  EXPECT_EQ(t.nodes[0].id, 3) << "nodes are in order of their starts";
+  EXPECT_EQ(t.nodes[0].id, 3) << "nodes are sorted by start";
   const ExecutionNode& mm = t.nodes[1];
   EXPECT_EQ(t.names.text(mm.name), "aten::mm");
   EXPECT_EQ(mm.sequence, 12);
@@ -75,7 +75,7 @@ TEST(ExecutionTrace, ReadsAttributesOfSchema110) {
   EXPECT_EQ(t.nodes[0].parent, 436);
 }
 
-TEST(ExecutionTrace, ArgumentsByPositionGiveSizeAndKind) {
+TEST(ExecutionTrace, PositionsOfArgumentsGiveSizeAndKind) {
   const ExecutionTrace t = read(file_of(call(5, "allreduce", 100)));
   const CollectiveDetail& c = t.collectives.at(t.nodes[0].collective);
   EXPECT_EQ(t.names.text(c.name), "allreduce");
@@ -83,7 +83,7 @@ TEST(ExecutionTrace, ArgumentsByPositionGiveSizeAndKind) {
   EXPECT_EQ(c.in_elements, 100);
   EXPECT_EQ(c.group_size, 8);
   EXPECT_EQ(c.sequence, 335);
-  EXPECT_EQ(c.group, 0u) << "an address is no name";
+  EXPECT_EQ(c.group, 0u) << "an address is not a name";
 }
 
 TEST(ExecutionTrace, CutFileGivesItsCompleteNodes) {
@@ -137,7 +137,7 @@ TEST(Attach, CallsGetSizeKindAndGroupInOrder) {
   EXPECT_EQ(diagnostics.count_of("execution-trace-mismatch"), 0);
 }
 
-TEST(Attach, AHoleDoesNotShiftWhatFollows) {
+TEST(Attach, MissingCallDoesNotShiftTheOthers) {
   RankTrace trace = profile(profile_op("record_param_comms", 10, 3) + "," +
                             profile_op("record_param_comms", 20, 4));
   const ExecutionTrace execution =
@@ -150,7 +150,7 @@ TEST(Attach, AHoleDoesNotShiftWhatFollows) {
   EXPECT_EQ(diagnostics.count_of("execution-trace-mismatch"), 1);
 }
 
-TEST(Attach, BareKernelsArePairedByKindInLaunchOrder) {
+TEST(Attach, KernelsWithoutCallsArePairedByKindInLaunchOrder) {
   const auto kernel = [](const std::string& kind, int ts, int correlation) {
     const std::string c = std::to_string(correlation);
     return R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":42,"tid":1,"ts":)" +
@@ -168,7 +168,7 @@ TEST(Attach, BareKernelsArePairedByKindInLaunchOrder) {
   EXPECT_EQ(detail_of(trace, 3)->in_elements, 50);
 }
 
-TEST(Attach, WhatTheProfileSaysIsNotOverwritten) {
+TEST(Attach, ValuesOfTheProfileAreNotOverwritten) {
   RankTrace trace = profile(
       R"({"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":42,"tid":1,"ts":1,"dur":1,"args":{
         "Collective name":"allreduce","In msg nelems":100,"Out msg nelems":100,"Group size":4,"dtype":"Float","Process Group Name":"7","Seq":1}})");

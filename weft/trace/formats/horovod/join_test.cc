@@ -9,10 +9,10 @@
 namespace weft::trace {
 namespace {
 
-using Job = Run;  // inside a test, Run is GoogleTest's
+using Job = Run;  // inside a TEST body, Run is a member of GoogleTest's class
 
-/// Two ranks; of a timeline with one all-reduce at 500 us and one long before the profiles, or of
-/// profiles that begin 400 us after it.
+/// A run of two ranks. It is either a timeline, with one all-reduce at 500 us and one long before
+/// the profiles, or a set of profiles, which begin 400 us after the timeline.
 Job made(bool timeline) {
   Job job;
   for (std::int32_t r = 0; r < 2; ++r) {
@@ -34,7 +34,7 @@ Job made(bool timeline) {
   return job;
 }
 
-TEST(HorovodJoin, CollectivesOfTheTimelineGoToTheProfilesBesideIt) {
+TEST(HorovodJoin, CollectivesOfTheTimelineAreAddedToTheProfilesInItsFolder) {
   std::vector<Job> runs = {made(true), made(false)};
   Diagnostics diagnostics;
   join_horovod(runs, diagnostics);
@@ -42,14 +42,14 @@ TEST(HorovodJoin, CollectivesOfTheTimelineGoToTheProfilesBesideIt) {
   EXPECT_EQ(diagnostics.count_of("timeline-joined"), 1);
   for (const RankTrace& rank : runs[0].ranks) {
     const auto calls = communication_calls(rank, resolve_launches(rank));
-    ASSERT_EQ(calls.size(), 1u) << "what was before the profile is not in it";
+    ASSERT_EQ(calls.size(), 1u) << "collectives before the profile are left out";
     EXPECT_EQ(calls[0].kind, CollectiveKind::kAllReduce);
     EXPECT_EQ(calls[0].bytes, 400);
     EXPECT_EQ(rank.events.start[calls[0].event], 100 * kMicrosecond);
   }
 }
 
-TEST(HorovodJoin, ProfilesThatShowCommunicationAreLeftAsTheyAre) {
+TEST(HorovodJoin, ProfilesThatShowCommunicationAreNotChanged) {
   std::vector<Job> runs = {made(false), made(true)};
   for (RankTrace& trace : runs[0].ranks) {
     MadeRank rank(trace.rank, 2);

@@ -14,7 +14,7 @@
 namespace weft::trace {
 namespace {
 
-/// Writes entries as Horovod does: one a line, the list left open behind a comma.
+/// Writes events like Horovod: one per line, with a comma after the last one and an unclosed list.
 class Writer {
  public:
   Writer& tensor(int pid, const std::string& name) {
@@ -42,7 +42,7 @@ class Writer {
 
 const char* const kFloat4 = R"("dtype": "float32", "shape": "[2, 2]")";
 
-/// Two tensors, fused, in two steps; rank 1 is late by 100, then by 300 microseconds.
+/// Two fused tensors in two steps; rank 1 is late by 100 us in the first and 300 us in the second.
 Writer two_steps() {
   Writer w;
   w.line(
@@ -72,7 +72,8 @@ Result<std::vector<RankTrace>> read(const std::string& text, Diagnostics& diagno
   const auto once = make_horovod_reader()->read(*small, {}, ignored);
   const auto source = memory_source(text, name, 1 << 20);
   auto traces = make_horovod_reader()->read(*source, {}, diagnostics);
-  EXPECT_EQ(once.has_value(), traces.has_value()) << "the windows must change nothing";
+  EXPECT_EQ(once.has_value(), traces.has_value())
+      << "the result must not depend on the window size";
   if (once && traces) {
     EXPECT_EQ(once->size(), traces->size());
   }
@@ -91,7 +92,7 @@ TEST(Horovod, CoordinatorGivesATraceOfEveryRankWithItsArrivals) {
   Diagnostics diagnostics;
   const auto ranks = read(two_steps().text, diagnostics);
   ASSERT_TRUE(ranks) << ranks.error().text();
-  EXPECT_TRUE(diagnostics.empty()) << "a list that is left open is Horovod's way";
+  EXPECT_TRUE(diagnostics.empty()) << "Horovod never closes the list";
   ASSERT_EQ(ranks->size(), 2u);
   const Nanos late[2] = {100'000, 300'000};
   for (const RankTrace& rank : *ranks) {
@@ -112,7 +113,7 @@ TEST(Horovod, CoordinatorGivesATraceOfEveryRankWithItsArrivals) {
       EXPECT_EQ(rank.names.text(detail.dtype), "float32");
       EXPECT_EQ(detail.sequence, static_cast<std::int64_t>(k));
     }
-    ASSERT_EQ(rank.steps.size(), 1u) << "nothing tells where the first one begins";
+    ASSERT_EQ(rank.steps.size(), 1u) << "the start of the first step is unknown";
     EXPECT_EQ(rank.steps[0].number, 1);
     EXPECT_EQ(rank.steps[0].start, 2'020'000);
     EXPECT_EQ(rank.steps[0].end, 6'020'000);
@@ -152,7 +153,7 @@ TEST(Horovod, TensorNamesDoNotDecideTheKindOfACollective) {
   EXPECT_EQ(matches[0].kind, CollectiveKind::kBroadcast);
 }
 
-TEST(Horovod, CachedResponsesGiveTheRecorderAloneAndSayWhy) {
+TEST(Horovod, CachedResponsesGiveOnlyTheRecordingRankAndADiagnostic) {
   Writer w;
   w.tensor(1, "grad");
   for (const int t : {100, 200}) {
@@ -171,7 +172,7 @@ TEST(Horovod, CachedResponsesGiveTheRecorderAloneAndSayWhy) {
   EXPECT_EQ(ranks->front().events.duration[kernels[0]], 60'000) << "from the negotiation's start";
 }
 
-TEST(Horovod, BroadcastsAtTheStartDoNotMakeUpForCachedSteps) {
+TEST(Horovod, BroadcastsAtTheStartDoNotCountAsKnownArrivals) {
   Writer w;
   for (int tensor = 1; tensor <= 6; ++tensor) {
     w.tensor(tensor, "broadcast." + std::to_string(tensor));
@@ -188,7 +189,7 @@ TEST(Horovod, BroadcastsAtTheStartDoNotMakeUpForCachedSteps) {
   Diagnostics diagnostics;
   const auto ranks = read(w.text, diagnostics);
   ASSERT_TRUE(ranks);
-  ASSERT_EQ(ranks->size(), 1u) << "one step of three tells who was ready when";
+  ASSERT_EQ(ranks->size(), 1u) << "only one step of three has ready marks";
   EXPECT_EQ(ranks->front().rank, 0);
   EXPECT_EQ(ranks->front().world, 2);
   EXPECT_EQ(diagnostics.count_of("horovod-arrivals-unknown"), 2);
@@ -204,12 +205,12 @@ TEST(Horovod, HostWaitsForWhatItEnqueuedLast) {
     EXPECT_EQ(rank.names.text(rank.events.name[calls[1]]), "enqueue");
     EXPECT_EQ(rank.names.text(rank.events.name[calls[2]]), "synchronize");
     EXPECT_GT(rank.events.start[calls[2]], rank.events.end(calls[1]))
-        << "a call waits for what was issued before it, not at the same time";
+        << "a call waits only for work issued before it";
     EXPECT_EQ(rank.events.end(calls[2]), 6'020'000);
   }
 }
 
-TEST(Horovod, RecordedTimelineTellsWhoWasLate) {
+TEST(Horovod, RecordedTimelineShowsTheLateRank) {
   // Recorded with tests/data/horovod/record.py: rank 1 sleeps 20 ms in each of six steps.
   const auto file = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/data/horovod/timeline.json.gz";
   Diagnostics diagnostics;
@@ -240,7 +241,7 @@ TEST(Horovod, RecordedTimelineTellsWhoWasLate) {
   EXPECT_EQ(reductions, 6);
 }
 
-TEST(Horovod, JobKilledInTheMiddleKeepsWhatIsWhole) {
+TEST(Horovod, KilledJobKeepsItsCompleteCollectives) {
   const std::string text = two_steps().text;
   for (std::size_t size = 0; size < text.size(); ++size) {
     Diagnostics diagnostics;
@@ -290,7 +291,7 @@ TEST(Horovod, ControlCharactersInTensorNamesAreKeptAndCounted) {
             "ad\ttwo)");
 }
 
-TEST(Horovod, QuoteInATensorNameCostsOnlyItsOwnEntry) {
+TEST(Horovod, QuoteInATensorNameLosesOnlyItsOwnEvent) {
   Writer w = two_steps();
   w.tensor(3, "odd\"name");
   w.begin(3, "ALLREDUCE", 9000).end(3, 9100, kFloat4);
@@ -321,7 +322,7 @@ TEST(Horovod, FileWithoutAFinishedCollectiveIsRefused) {
   EXPECT_EQ(ranks.error().code, ErrorCode::kBadInput);
 }
 
-TEST(Horovod, OnlyItsOwnReaderIsSure) {
+TEST(Horovod, NoOtherReaderRecognisesTheFile) {
   const std::string text = two_steps().text;
   for (const auto& reader : readers()) {
     const bool own = std::string_view(reader->name()) == "horovod";

@@ -11,7 +11,7 @@ struct Reading {
   Diagnostics diagnostics;
 };
 
-// Reads through pieces of several sizes; what comes out must not depend on them.
+// Reads with several window sizes; the result must not depend on the size.
 Reading read(std::string_view text, const std::string& name = "test.json") {
   Reading result;
   for (std::size_t piece : {std::size_t{7}, std::size_t{1} << 20}) {
@@ -110,7 +110,7 @@ TEST(Kineto, MessagesNameTheirPeers) {
   EXPECT_EQ(op.input_bytes, 32);
   EXPECT_EQ(r.trace.collectives.at(op.collective).dst, 2);
   EXPECT_EQ(r.trace.collectives.at(op.collective).src, -1);
-  EXPECT_EQ(r.trace.rank, -1) << "the peer of a message is not our rank";
+  EXPECT_EQ(r.trace.rank, -1) << "\"Rank\" of a message is its peer";
 }
 
 TEST(Kineto, AnnotationsOfCollectivesKeepTheirSizes) {
@@ -212,7 +212,7 @@ TEST(Kineto, ForwardBackwardArrowsAreKept) {
   EXPECT_EQ(r.trace.flows[1].id, 181);
 }
 
-TEST(Kineto, RankIsFoundFromTheNameWhereTheFileIsSilent) {
+TEST(Kineto, RankComesFromTheNameIfTheFileHasNone) {
   EXPECT_EQ(read(file_of(kOp), "/a/trace_rank_3.json.gz").trace.rank, 3);
   EXPECT_EQ(read(file_of(kOp), "resnet-w4-r2.json").trace.rank, 2);
   EXPECT_EQ(read(file_of(kOp), "control.json").trace.rank, -1);
@@ -250,7 +250,7 @@ TEST(Kineto, EventsWithoutTimeAreLeftOut) {
   EXPECT_EQ(r.diagnostics.count_of("negative-duration"), 1);
 }
 
-TEST(Kineto, DamageCostsOneEventNotTheRest) {
+TEST(Kineto, DamageLosesOneEventOnly) {
   const Reading r = read(file_of(
       kOp + R"(,{"ph":"X","cat":"cpu_op","name":"say "hi"","pid":1,"tid":1,"ts":1,"dur":1},)" +
       kOp + "," + kOp));
@@ -280,7 +280,7 @@ TEST(Kineto, KernelBeforeItsLaunchIsReported) {
   EXPECT_EQ(r.diagnostics.count_of("device-before-launch"), 1);
 }
 
-TEST(Kineto, LongSilenceIsReported) {
+TEST(Kineto, LongGapIsReported) {
   const Reading r = read(file_of(
       kOp + R"(,{"ph":"X","cat":"cpu_op","name":"late","pid":10,"tid":11,"ts":30000000,"dur":1})"));
   EXPECT_EQ(r.diagnostics.count_of("time-gap"), 1);

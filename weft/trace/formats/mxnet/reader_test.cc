@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kBegin = 1'700'000'000'000'000;  // microseconds
 
-/// Writes entries as MXNet does: ids beyond 63 bits, the end of a record right behind its
+/// Writes events like MXNet: with ids of 64 bits, and the end of a record directly after its
 /// beginning.
 class Writer {
  public:
@@ -85,7 +85,7 @@ std::int64_t find(const RankTrace& trace, std::string_view name) {
   return -1;
 }
 
-TEST(Mxnet, EngineOperatorsAreDeviceWorkBehindTheCallThatPushedThem) {
+TEST(Mxnet, EngineOperatorsAreDeviceWorkOfTheCallThatPushedThem) {
   Writer w;
   w.op("Convolution", "1", 20, 50).op("CopyCPU2GPU", "1", 60, 70);
   w.call("MXImperativeInvokeEx", 10, 15).call("MXNDArrayGetContext", 16, 17);
@@ -104,7 +104,7 @@ TEST(Mxnet, EngineOperatorsAreDeviceWorkBehindTheCallThatPushedThem) {
   EXPECT_FALSE(t.lanes[t.events.lane[2]].on_device);
   const Launches launches = resolve_launches(t);
   EXPECT_EQ(launches.launcher[0], 2u);
-  EXPECT_EQ(launches.launcher[1], 2u) << "reading a context pushes nothing";
+  EXPECT_EQ(launches.launcher[1], 2u) << "this call cannot push work";
 }
 
 TEST(Mxnet, OperatorsWrittenTwiceCountOnce) {
@@ -113,8 +113,8 @@ TEST(Mxnet, OperatorsWrittenTwiceCountOnce) {
   EXPECT_EQ(read(w.text()).trace.events.size(), 1u);
 }
 
-TEST(Mxnet, EndsBelongToTheBeginningBeforeThemInTheFile) {
-  // Three exchanges under way at a time on one thread, in order of their ends.
+TEST(Mxnet, EndBelongsToTheBeginningBeforeItInTheFile) {
+  // Three overlapping exchanges on one thread, sorted by end.
   Writer w;
   w.op("KVStoreDistDefaultStoragePushPull", "2", 30, 60);
   w.op("KVStoreDistDefaultStoragePushPull", "2", 20, 70);
@@ -124,7 +124,7 @@ TEST(Mxnet, EndsBelongToTheBeginningBeforeThemInTheFile) {
   EXPECT_EQ(t.events.duration[0], 30'000);
   EXPECT_EQ(t.events.duration[1], 50'000);
   EXPECT_EQ(t.events.duration[2], 70'000);
-  EXPECT_NE(t.events.lane[0], t.events.lane[1]) << "what overlaps needs lanes of its own";
+  EXPECT_NE(t.events.lane[0], t.events.lane[1]) << "overlapping work is on different lanes";
   EXPECT_NE(t.events.lane[1], t.events.lane[2]);
   EXPECT_NE(t.events.lane[0], t.events.lane[2]);
 }
@@ -136,7 +136,8 @@ TEST(Mxnet, PushesAndPullsOfADistributedStoreAreCollectives) {
   trace::Run run;
   run.ranks.push_back(read(w.text(), "a_rank0.json").trace);
   run.ranks.push_back(read(w.text(), "a_rank1.json").trace);
-  EXPECT_EQ(run.ranks[0].collectives.size(), 2u) << "a reduction inside the process is none";
+  EXPECT_EQ(run.ranks[0].collectives.size(), 2u)
+      << "a reduction within the process is not a collective";
   Diagnostics diagnostics;
   const auto matches = match_calls(run, diagnostics);
   ASSERT_EQ(matches.size(), 2u);
@@ -146,7 +147,7 @@ TEST(Mxnet, PushesAndPullsOfADistributedStoreAreCollectives) {
   }
 }
 
-TEST(Mxnet, ExchangesAreNumberedByStepSoThatWorkersWhoseClocksJumpStillMatch) {
+TEST(Mxnet, ExchangesAreNumberedByStepSoThatWorkersMatchDespiteClockJumps) {
   trace::Run run;
   for (const int late : {0, 35}) {
     Writer w;
@@ -194,7 +195,7 @@ TEST(Mxnet, MemoryCountersBecomeChanges) {
   EXPECT_EQ(t.memory[2].device, 2);
 }
 
-TEST(Mxnet, CutFileKeepsWhatIsWhole) {
+TEST(Mxnet, CutFileKeepsItsCompleteEvents) {
   Writer w;
   for (int i = 0; i < 8; ++i) w.op("dot", "0", 100 * i, 100 * i + 50);
   const std::string text = w.text();
@@ -204,7 +205,7 @@ TEST(Mxnet, CutFileKeepsWhatIsWhole) {
     const auto source = memory_source(std::string_view(text).substr(0, size), "t.json", 64);
     const auto traces = make_mxnet_reader()->read(*source, {}, diagnostics);
     if (!traces) {
-      EXPECT_EQ(last, 0u) << "more text never loses events";
+      EXPECT_EQ(last, 0u) << "a longer prefix never gives fewer events";
       EXPECT_EQ(traces.error().code, ErrorCode::kBadInput);
       continue;
     }
@@ -245,7 +246,7 @@ TEST(Mxnet, ProfileWithoutWorkIsRefused) {
   EXPECT_EQ(traces.error().code, ErrorCode::kBadInput);
 }
 
-TEST(Mxnet, ProfileWithoutABelievableTimeIsRefused) {
+TEST(Mxnet, ProfileWithoutAPlausibleTimeIsRefused) {
   const auto source = memory_source(
       R"({"traceEvents":[{"ph":"X","name":"dot","ts":1,"dur":973709551615,"pid":0,"tid":1}]})",
       "t.json");
@@ -255,7 +256,7 @@ TEST(Mxnet, ProfileWithoutABelievableTimeIsRefused) {
   EXPECT_EQ(traces.error().code, ErrorCode::kBadInput);
 }
 
-TEST(Mxnet, ItsReaderIsTheSurest) {
+TEST(Mxnet, ItsReaderHasTheHighestScore) {
   const std::string text = Writer().op("dot", "0", 1, 2).text();
   int best = 0;
   std::string who;
@@ -267,7 +268,7 @@ TEST(Mxnet, ItsReaderIsTheSurest) {
   EXPECT_EQ(who, "mxnet");
 }
 
-TEST(Mxnet, RecordedPairOfWorkersIsReadWhole) {
+TEST(Mxnet, RecordingOfTwoWorkersIsReadCompletely) {
   // Recorded with tests/data/mxnet/record.py: two workers and a server, three steps.
   const auto folder = std::filesystem::path(WEFT_SOURCE_DIR) / "tests" / "data" / "mxnet";
   Diagnostics diagnostics;

@@ -255,10 +255,11 @@ Result<std::vector<RankTrace>> assemble(std::vector<Worker> workers, const std::
     if (believable && trace.events.size() > 0) ranks.push_back(std::move(trace));
   }
   if (ranks.empty()) {
-    return fail(ErrorCode::kBadInput,
-                "the file holds no collective or message with a time; let the plug-in record more "
-                "events, or let the job run longer",
-                file);
+    return fail(
+        ErrorCode::kBadInput,
+        "the file contains no collective or message with a time; let the plug-in record more "
+        "events, or let the job run longer",
+        file);
   }
   return ranks;
 }

@@ -23,7 +23,7 @@ std::string header(const Process& m) {
          R"(,"hostname":"node","pid":)" + std::to_string(m.process) + "}";
 }
 
-/// The times of one channel; microseconds from kUnix.
+/// The times of one channel, in microseconds since kUnix.
 std::string times(int start, int end) {
   const auto at = [](int t) { return std::to_string(kUnix + t); };
   return R"(,"event_trace_ts":{"coll_start_ts":)" + at(start - 9) + R"(,"coll_stop_ts":)" +
@@ -68,7 +68,7 @@ TEST(NcclInspector, CallsOfTwoProcessesAreMatchedByFunctionAndNumber) {
   for (int r = 0; r < 2; ++r) {
     const Process m{"0x7f", r, 2, 100 + r};
     for (int i = 0; i < 4; ++i) {
-      // Each function has its own numbers. Rank 1 lost the second all-reduce.
+      // Sequence numbers count per function. Rank 1 lacks the second all-reduce.
       if (r == 0 || i != 1) {
         text += line(m, collective("AllReduce", i, 4096, 1000 * i + 10 + r, 1000 * i + 100));
       }
@@ -87,22 +87,22 @@ TEST(NcclInspector, CallsOfTwoProcessesAreMatchedByFunctionAndNumber) {
   ASSERT_EQ(matches.size(), 8u);
   for (const Match& match : matches) {
     EXPECT_EQ(match.complete(), match.kind != CollectiveKind::kAllReduce || match.sequence != 1);
-    EXPECT_EQ(match.bytes, 4096) << "a reduce-scatter is told by what one rank gets";
+    EXPECT_EQ(match.bytes, 4096) << "NCCL counts what one rank receives";
   }
 }
 
-TEST(NcclInspector, TheGpuTellsTheLengthAndTheHostTheEnd) {
+TEST(NcclInspector, LengthComesFromTheGpuAndEndFromTheHost) {
   Diagnostics diagnostics;
   const trace::Run run =
       read_run(line(Process(), collective("AllReduce", 0, 4096, 10, 100)), diagnostics);
   const RankTrace& trace = run.ranks.at(0);
-  ASSERT_EQ(trace.events.size(), 2u) << "the way into the queue, and the kernel";
+  ASSERT_EQ(trace.events.size(), 2u) << "the enqueue call and the kernel";
   EXPECT_EQ(trace.epoch + trace.events.end(1), (kUnix + 100) * 1000);
   EXPECT_EQ(trace.events.duration[1], 92 * kMicrosecond);
   EXPECT_EQ(resolve_launches(trace).launcher[1], 0u);
 }
 
-TEST(NcclInspector, SinceVersion43TheBatchTellsWhoseLinesFollow) {
+TEST(NcclInspector, SinceVersion43TheBatchHeaderNamesTheProcess) {
   const auto marker = [](const Process& m, int dropped) {
     return "{" + header(m) + R"(,"dump_stats":{"coll_records":1,"coll_dropped_total":9,)" +
            R"("coll_dropped_since_last_dump":)" + std::to_string(dropped) + "}}\n";
@@ -140,8 +140,7 @@ TEST(NcclInspector, ProcessWithSeveralGpusIsSeveralRanks) {
   EXPECT_EQ(run.ranks[0].rank, 2);
   EXPECT_EQ(run.ranks[1].rank, 3);
   EXPECT_EQ(run.ranks[0].kernels.size(), 2u);
-  EXPECT_EQ(diagnostics.count_of("inspector-unplaced"), 1)
-      << "one GPU of the two, nobody knows which";
+  EXPECT_EQ(diagnostics.count_of("inspector-unplaced"), 1) << "one GPU of two, but unknown which";
 }
 
 TEST(NcclInspector, MessagesNameTheirPeer) {
@@ -157,14 +156,14 @@ TEST(NcclInspector, MessagesNameTheirPeer) {
   EXPECT_EQ(matches[0].members.size(), 2u);
 }
 
-TEST(NcclInspector, WithoutTimesTheErrorNamesTheSwitch) {
+TEST(NcclInspector, WithoutTimesTheErrorNamesTheSetting) {
   Diagnostics diagnostics;
   const auto ranks = read(line(Process(), collective("AllReduce", 0, 4096, 0, 90)), diagnostics);
   ASSERT_FALSE(ranks);
   EXPECT_NE(ranks.error().message.find("NCCL_INSPECTOR_DUMP_VERBOSE=1"), std::string::npos);
 }
 
-TEST(NcclReaders, TellEachOtherApart) {
+TEST(NcclReaders, RecogniseOnlyTheirOwnFiles) {
   const auto profiler = make_nccl_profiler_reader();
   const auto inspector = make_nccl_inspector_reader();
   const std::string log = line(Process(), collective("AllReduce", 0, 4096, 10, 100));

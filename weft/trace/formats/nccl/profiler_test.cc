@@ -10,7 +10,7 @@
 namespace weft::trace {
 namespace {
 
-/// `at` and `to` in microseconds.
+/// `at` and `to` are in microseconds.
 std::string event(const std::string& type, int rank, double at, double to,
                   const std::string& parent, const std::string& address, const std::string& details,
                   const std::string& rest = "") {
@@ -87,7 +87,7 @@ std::uint32_t first(const RankTrace& trace, EventKind kind) {
       trace.events.kind.begin());
 }
 
-TEST(NcclProfiler, LaunchKernelAndArgumentsComeTogether) {
+TEST(NcclProfiler, LaunchKernelAndArgumentsAreConnected) {
   std::string text;
   for (int r = 1; r >= 0; --r) {
     text += init(r, 2) +
@@ -117,15 +117,15 @@ TEST(NcclProfiler, LaunchKernelAndArgumentsComeTogether) {
   EXPECT_EQ(matches[0].group, "12345678901234567890");
 }
 
-TEST(NcclProfiler, WithoutKernelsTheGpuClockTellsTheLength) {
-  // Two calls at one address; the channels of the first end before the second begins.
+TEST(NcclProfiler, WithoutKernelsTheGpuClockGivesTheLength) {
+  // Two operations at the same address; the channels of the first end before the second begins.
   const std::string text = init(0, 2) + channel(0, 130, 200, "0xa", 5'000, 85'000) +
                            channel(0, 140, 190, "0xa", 15'000, 70'000) + coll(0, 100, "0xa", 0) +
                            coll(0, 300, "0xa", 1) + channel(0, 330, 400, "0xa", -1, -1);
   Diagnostics diagnostics;
   const trace::Run run = read_run(text, diagnostics);
   ASSERT_EQ(run.ranks.size(), 1u);
-  // Each call is its way into the queue, then its kernel.
+  // Each operation is an enqueue call and a kernel.
   const Events& events = run.ranks[0].events;
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(run.ranks[0].epoch, 100 * kMicrosecond);
@@ -134,10 +134,11 @@ TEST(NcclProfiler, WithoutKernelsTheGpuClockTellsTheLength) {
   EXPECT_EQ(events.start[1], 20 * kMicrosecond);
   EXPECT_EQ(events.duration[1], 80 * kMicrosecond);
   EXPECT_EQ(events.start[3], 230 * kMicrosecond);
-  EXPECT_EQ(events.duration[3], 70 * kMicrosecond) << "without that clock, as the host saw it";
+  EXPECT_EQ(events.duration[3], 70 * kMicrosecond)
+      << "without the GPU clock, the host's times count";
 }
 
-TEST(NcclProfiler, WithoutKernelEventsTimesAreThoseOfTheQueue) {
+TEST(NcclProfiler, WithoutKernelEventsTheEnqueueTimesAreUsed) {
   Diagnostics diagnostics;
   const trace::Run run = read_run(init(0, 2) + coll(0, 100, "0xa", 0), diagnostics);
   EXPECT_EQ(diagnostics.count_of("nccl-enqueue-times"), 1);
@@ -166,7 +167,7 @@ TEST(NcclProfiler, MessagesOfOneLaunchStayTogether) {
   }
 }
 
-TEST(NcclProfiler, CallsOfOneKernelAddUp) {
+TEST(NcclProfiler, SizesOfCallsInOneKernelAddUp) {
   const std::string text = init(0, 2) + launch(0, 100, 1) + coll(0, 110, "0xa", 0) +
                            coll(0, 112, "0xb", 1) + kernel(120, 200, 1);
   Diagnostics diagnostics;
@@ -176,7 +177,7 @@ TEST(NcclProfiler, CallsOfOneKernelAddUp) {
   EXPECT_EQ(calls[0][0].bytes, 4000);
 }
 
-TEST(NcclProfiler, DamagedLinesCostOnlyThemselves) {
+TEST(NcclProfiler, DamagedLineIsDroppedAlone) {
   const std::string text = init(0, 2) + "{\"recordType\":\"event\",]]\nhello\n[1,2]\n" +
                            coll(0, 100, "0xa", 0) + coll(0, 200, "0xb", 1).substr(0, 90);
   Diagnostics diagnostics;
@@ -186,7 +187,7 @@ TEST(NcclProfiler, DamagedLinesCostOnlyThemselves) {
   EXPECT_EQ(diagnostics.count_of("cut-file"), 1);
 }
 
-TEST(NcclProfiler, WhatHoldsNoCommunicationIsAnError) {
+TEST(NcclProfiler, FileWithoutCommunicationIsAnError) {
   for (const std::string& text : {std::string(), init(0, 1), std::string("{}\n{\n")}) {
     Diagnostics diagnostics;
     const auto ranks = read(text, diagnostics);
@@ -210,7 +211,7 @@ TEST(NcclProfiler, ReadsThePublishedFile) {
   const std::string file =
       std::string(WEFT_SOURCE_DIR) +
       "/../shared/traces/pha-Z_nccl/trace-2762285-collectives-all-reduces-single-node.jsonl.gz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " does not exist";
   auto source = open_file(file);
   ASSERT_TRUE(source) << source.error().text();
   Diagnostics diagnostics;
@@ -224,7 +225,7 @@ TEST(NcclProfiler, ReadsThePublishedFile) {
   ASSERT_EQ(matches.size(), 1u);
   EXPECT_TRUE(matches[0].complete());
   EXPECT_EQ(matches[0].bytes, 4 * 33554432);
-  // The ends of a collective agree; rank 3 was launched first and waited longest.
+  // All members end together; rank 3 was launched first and waited longest.
   for (const Member& member : matches[0].members) {
     const RankTrace& trace = run.ranks[member.rank];
     EXPECT_NEAR(static_cast<double>(trace.epoch + trace.events.end(member.event)), 8993954367598e3,

@@ -43,7 +43,7 @@ std::string_view name(const RankTrace& trace, std::uint32_t event) {
   return trace.names.text(trace.events.name[event]);
 }
 
-TEST(NsysReader, EveryProcessAndItsGpuIsARank) {
+TEST(NsysReader, EveryProcessWithItsGpuIsARank) {
   const auto ranks = read_sql(fake_job());
   ASSERT_EQ(ranks.size(), 2u);
   for (int r = 0; r < 2; ++r) {
@@ -56,7 +56,7 @@ TEST(NsysReader, EveryProcessAndItsGpuIsARank) {
     EXPECT_EQ(trace.steps[0].start, 0);
     EXPECT_EQ(trace.steps[1].end, 1'900'000);
     EXPECT_EQ(trace.epoch, 1'000'000'000 + r * 1'000);
-    // Correlations are those of the process: both use the same numbers.
+    // Correlations are unique within a process only: both processes use the same numbers.
     const Launches launches = resolve_launches(trace);
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
       if (trace.events.kind[i] != EventKind::kKernel) continue;
@@ -95,7 +95,7 @@ TEST(NsysReader, OperatorsOfEmitNvtxKeepNameSequenceAndShapes) {
   EXPECT_TRUE(trace.facts.shapes);
 }
 
-TEST(NsysReader, ProcessThatDrivesTwoGpusIsTwoRanksThatKeepTheirLaunches) {
+TEST(NsysReader, ProcessWithTwoGpusIsTwoRanksWithTheirOwnLaunches) {
   const auto ranks =
       read_sql(fake_tables() + fake_call("cudaLaunchKernel", kFirstProcess, 10, 20, 1) +
                fake_call("cudaLaunchKernel", kFirstProcess, 30, 40, 2) +
@@ -105,11 +105,12 @@ TEST(NsysReader, ProcessThatDrivesTwoGpusIsTwoRanksThatKeepTheirLaunches) {
   ASSERT_EQ(ranks.size(), 2u);
   for (const RankTrace& trace : ranks) {
     EXPECT_EQ(count(trace, EventKind::kKernel), 1u);
-    EXPECT_EQ(count(trace, EventKind::kRuntime), 2u) << "its launch, and what launches nothing";
+    EXPECT_EQ(count(trace, EventKind::kRuntime), 2u)
+        << "its own launch, and the call that launches nothing";
   }
 }
 
-TEST(NsysReader, GpuThatIsOnlyTouchedIsNoRank) {
+TEST(NsysReader, GpuWithFewKernelsIsNotARank) {
   std::string sql = fake_tables() + fake_kernel("stray", kFirstProcess, 0, 7, 5, 6, 99);
   for (int i = 0; i < 40; ++i) {
     sql += fake_kernel("work", kFirstProcess, 3, 7, 100 + 10 * i, 105 + 10 * i, i + 1);
@@ -119,11 +120,11 @@ TEST(NsysReader, GpuThatIsOnlyTouchedIsNoRank) {
   EXPECT_EQ(count(ranks[0], EventKind::kKernel), 41u);
 }
 
-TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
+TEST(NsysReader, NcclRangesNameRanksSizesAndPeers) {
   std::string sql = fake_tables();
   for (const std::int64_t process : {kFirstProcess, kSecondProcess}) {
     const int device = process == kFirstProcess ? 0 : 1;
-    const int rank = 1 - device;  // not the order of the GPUs
+    const int rank = 1 - device;  // differs from the order of the GPUs
     sql += fake_range("ncclCommInitRank", process, 1, 2,
                       R"({"NCCL communicator ID":77,"No. of ranks":2,"Rank":)" +
                           std::to_string(rank) + R"(,"CUDA device":0})") +
@@ -149,7 +150,7 @@ TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
             [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
   const auto calls = find_calls(run);
   ASSERT_EQ(calls[0].size(), 2u);
-  EXPECT_EQ(calls[0][0].bytes, 2048) << "an all-gather counts what comes out";
+  EXPECT_EQ(calls[0][0].bytes, 2048) << "the size of an all-gather is its output";
   EXPECT_EQ(calls[0][0].group, "77");
   ASSERT_EQ(calls[0][1].messages.size(), 1u);
   EXPECT_EQ(calls[0][1].messages[0], (Message{1, true, 64}));
@@ -157,7 +158,7 @@ TEST(NsysReader, NcclRangesTellRanksSizesAndPeers) {
   EXPECT_EQ(calls[1][1].messages[0], (Message{0, false, 64}));
 }
 
-TEST(NsysReader, EnvironmentTellsTheRankOfAFileOfOne) {
+TEST(NsysReader, EnvironmentNamesTheRankOfAFileWithOneRank) {
   const std::string alone = fake_tables() + fake_kernel("gemm", kFirstProcess, 0, 7, 10, 20, 1) +
                             "CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT);"
                             "INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES ('Hostname', 'node7'), "
@@ -169,7 +170,7 @@ TEST(NsysReader, EnvironmentTellsTheRankOfAFileOfOne) {
   EXPECT_EQ(one[0].host, "node7");
   const auto two = read_sql(alone + fake_kernel("gemm", kSecondProcess, 1, 7, 10, 20, 1));
   ASSERT_EQ(two.size(), 2u);
-  EXPECT_EQ(two[0].rank, 0) << "the environment is that of one of them at most";
+  EXPECT_EQ(two[0].rank, 0) << "the environment belongs to one of them at most";
   EXPECT_EQ(two[1].rank, 1);
 }
 
@@ -182,12 +183,12 @@ TEST(NsysMachine, VariablesAreFoundInPlainTextAndJson) {
   }
 }
 
-TEST(NsysReader, WaitsBetweenStreamsFindTheRecordTheyWaitFor) {
+TEST(NsysReader, WaitsBetweenStreamsFindTheirEventRecord) {
   const std::string process = std::to_string(kSecondProcess);
   const auto ranks = read_sql(
       fake_job() + "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1, 2, 7, 41, " + process +
       ", 900);\n"
-      // This row names the wrong device, as CUPTI does.
+      // This row names the wrong device, like some versions of CUPTI.
       "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1000000100, 1000000200, 0, 2, 20, "
       "42, " +
       process +
@@ -204,7 +205,8 @@ TEST(NsysReader, WaitsBetweenStreamsFindTheRecordTheyWaitFor) {
   EXPECT_EQ(trace.syncs[0].stream, 20);
   EXPECT_EQ(trace.syncs[0].wait_on_stream, 7);
   EXPECT_EQ(trace.syncs[0].wait_on_record, 41);
-  EXPECT_EQ(trace.syncs[1].kind, SyncKind::kContextSync) << "an unknown kind is the strictest";
+  EXPECT_EQ(trace.syncs[1].kind, SyncKind::kContextSync)
+      << "an unknown kind counts as the strictest one";
   EXPECT_EQ(trace.syncs[1].stream, -1);
 }
 
@@ -231,7 +233,7 @@ TEST(NsysReader, WithoutKernelsTheErrorNamesTheOptionsOfNsys) {
   EXPECT_NE(other.find("not an export of Nsight Systems"), std::string::npos) << other;
 }
 
-TEST(NsysReader, RunsNothingThatTheFileAsksFor) {
+TEST(NsysReader, ExecutesNothingThatTheFileContains) {
   const std::string endless =
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS start, i + 1 AS "
       "end, 0 AS deviceId, 7 AS streamId FROM n";
@@ -271,9 +273,10 @@ void put(std::string& bytes, std::size_t at, std::uint32_t value, int size) {
   for (int i = size - 1; i >= 0; --i, value >>= 8) bytes[at + i] = static_cast<char>(value);
 }
 
-// Interior pages whose entries all point to the next one: eight of them make 60^8 rows of one leaf.
-TEST(NsysReader, PagesThatMultiplyWithoutEndAreDamage) {
-  // The first table has its root on the second page.
+// Each interior page has 60 entries that all refer to the next page, so eight of them turn one leaf
+// into 60^8 rows.
+TEST(NsysReader, PagesThatMultiplyRowsAreDamage) {
+  // The root of the first table is the second page.
   std::string bytes = fake_database(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);"
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
@@ -285,7 +288,7 @@ TEST(NsysReader, PagesThatMultiplyWithoutEndAreDamage) {
   const auto first = static_cast<std::uint32_t>(bytes.size() / kPage);
   bytes += std::string(kLevels * kPage, '\0') + leaf;
   for (std::uint32_t level = 0; level <= kLevels; ++level) {
-    // The root itself, then the new pages, each of 60 cells that point one page on.
+    // The root and the new pages each have 60 cells that refer to the next page.
     const std::size_t at = level == 0 ? kRoot * kPage : (first + level - 1) * kPage;
     const std::uint32_t next = first + level + 1;  // pages count from 1
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), kPage, '\0');
@@ -316,17 +319,18 @@ TEST(NsysReader, CanBeCancelled) {
   EXPECT_EQ(ranks.error().code, ErrorCode::kCancelled);
 }
 
-TEST(NsysReader, RecognisesItsOwnOnly) {
+TEST(NsysReader, RecognisesOnlyItsOwnFiles) {
   const auto reader = make_nsys_reader();
   EXPECT_GT(reader->recognise(fake_database(fake_job())), 90);
-  EXPECT_GT(reader->recognise(fake_database("CREATE TABLE t (a)")), 0) << "to say what it is not";
+  EXPECT_GT(reader->recognise(fake_database("CREATE TABLE t (a)")), 0)
+      << "so that the error can say what is wrong";
   EXPECT_EQ(reader->recognise(R"({"traceEvents": []})"), 0);
 }
 
 TEST(NsysReader, ReadsThePublishedExport) {
   const std::string file = std::string(WEFT_SOURCE_DIR) +
                            "/../shared/traces/GindaChen_nsys-ai/mfu_2gpu_before.sqlite.gz";
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " is not here";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " does not exist";
   auto source = open_file(file);
   ASSERT_TRUE(source) << source.error().text();
   Diagnostics diagnostics;

@@ -6,7 +6,7 @@
 namespace weft::trace::nsys {
 namespace {
 
-TEST(NvtxText, OperatorsLoseTheirArguments) {
+TEST(NvtxText, ArgumentsAreRemovedFromOperatorNames) {
   const RangeText plain = parse_range("forward, part one");
   EXPECT_FALSE(plain.is_op);
   EXPECT_EQ(plain.name, "forward, part one");
@@ -21,7 +21,7 @@ TEST(NvtxText, OperatorsLoseTheirArguments) {
   EXPECT_EQ(cut.sequence, -1);
 }
 
-TEST(NvtxText, StepsAreToldByTheirNames) {
+TEST(NvtxText, StepsAreRecognisedByName) {
   for (const char* name : {"step 5", "Step: 5", "step_5", "train_step 5", "training-step#5"}) {
     EXPECT_EQ(parse_step(name).sort, StepSort::kStep) << name;
     EXPECT_EQ(parse_step(name).number, 5) << name;

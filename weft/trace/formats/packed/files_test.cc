@@ -39,7 +39,7 @@ class PackFiles : public testing::Test {
     EXPECT_TRUE(recording) << recording.error().text();
     return recording ? std::move(*recording) : Recording{};
   }
-  /// A recording that says nowhere which rank it is of.
+  /// Writes a recording that does not name its rank.
   void put_nameless(const std::string& name) {
     const std::string text = R"({"traceEvents":[{"ph":"X","cat":"cpu_op","name":"op","pid":1,)"
                              R"("tid":1,"ts":1,"dur":2}]})";
@@ -50,7 +50,7 @@ class PackFiles : public testing::Test {
   Diagnostics diagnostics_;
 };
 
-TEST_F(PackFiles, OneFileARankThatReadsLikeTheOriginal) {
+TEST_F(PackFiles, OneFilePerRankThatReadsLikeTheOriginal) {
   const auto files = pack_to(kExamples / "even", "out");
   ASSERT_TRUE(files) << files.error().text();
   ASSERT_EQ(files->size(), 2u);
@@ -66,7 +66,7 @@ TEST_F(PackFiles, OneFileARankThatReadsLikeTheOriginal) {
   }
 }
 
-TEST_F(PackFiles, ANamedFileIsForOneRank) {
+TEST_F(PackFiles, FileNameIsForOneRankOnly) {
   const auto one = pack_to(kExamples / "even" / "rank1.json.gz", "deep/one.weft");
   ASSERT_TRUE(one) << one.error().text();
   EXPECT_EQ(read(folder_ / "deep" / "one.weft").runs[0].ranks[0].rank, 1);
@@ -76,7 +76,7 @@ TEST_F(PackFiles, ANamedFileIsForOneRank) {
   EXPECT_FALSE(fs::exists(folder_ / "two.weft"));
 }
 
-TEST_F(PackFiles, SeveralRunsGetAFolderEach) {
+TEST_F(PackFiles, EachOfSeveralRunsGetsAFolder) {
   const auto files = pack_to(kExamples, "out");
   ASSERT_TRUE(files) << files.error().text();
   EXPECT_EQ(files->size(), 4u);
@@ -102,11 +102,11 @@ TEST_F(PackFiles, ProcessesDivideTheRanks) {
     ASSERT_TRUE(files) << files.error().text();
     EXPECT_EQ(files->size(), i < 2 ? 1u : 0u);
   }
-  EXPECT_TRUE(diagnostics_.empty()) << "what other processes have is not missing";
+  EXPECT_TRUE(diagnostics_.empty()) << "ranks of other processes are not missing";
   EXPECT_EQ(read(folder_ / "out").runs[0].ranks.size(), 2u);
 }
 
-TEST_F(PackFiles, PapersInTheShareAreNoError) {
+TEST_F(PackFiles, OtherFilesInTheShareAreNotAnError) {
   fs::copy(kExamples / "even", folder_ / "in");
   std::ofstream(folder_ / "in" / "job.json") << R"({"framework":"none"})";
   std::size_t packed = 0;
@@ -128,7 +128,7 @@ TEST_F(PackFiles, ProcessesNeverOverwriteEachOther) {
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("exists already"), std::string::npos);
   EXPECT_NE(again.error().file.find("r0.weft"), std::string::npos);
-  // Alone one knows what one does.
+  // A single process may overwrite its files.
   EXPECT_TRUE(pack_to(kExamples / "uneven", "out"));
 }
 
@@ -144,7 +144,7 @@ TEST_F(PackFiles, ProcessesDoNotGuessRanks) {
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
-TEST_F(PackFiles, WhatCannotBeMappedIsReadLikeOtherFiles) {
+TEST_F(PackFiles, FileThatCannotBeMappedIsReadNormally) {
   ASSERT_TRUE(pack_to(kExamples / "even" / "rank0.json.gz", "one.weft"));
   const auto bytes = read_file((folder_ / "one.weft").string());
   ASSERT_TRUE(bytes);

@@ -25,7 +25,7 @@ void expect_round_trip(const Values& values, const Keys& keys) {
   }
 }
 
-TEST(PackedIntegers, ComeBackAtTheEndsOfTheirRange) {
+TEST(PackedIntegers, RoundTripAtTheLimitsOfTheRange) {
   constexpr auto kLow = std::numeric_limits<std::int64_t>::min();
   constexpr auto kHigh = std::numeric_limits<std::int64_t>::max();
   expect_round_trip({}, {});
@@ -33,7 +33,7 @@ TEST(PackedIntegers, ComeBackAtTheEndsOfTheirRange) {
   expect_round_trip({kLow, kHigh, kLow, 0, -1, 1, kHigh, kHigh}, {0, 1, 0, 1, 2, 2, 0, 1});
 }
 
-TEST(PackedIntegers, ComeBackWhateverTheyAre) {
+TEST(PackedIntegers, RoundTripWithRandomValues) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 200; ++round) {
     const std::size_t size = random() % 300;
@@ -48,7 +48,7 @@ TEST(PackedIntegers, ComeBackWhateverTheyAre) {
   }
 }
 
-TEST(PackedIntegers, GuessesByKeySeeThroughInterleavedRows) {
+TEST(PackedIntegers, PredictionByKeyHelpsWithInterleavedRows) {
   Values values;
   Keys keys;
   for (int i = 0; i < 1000; ++i) {
@@ -65,7 +65,7 @@ TEST(PackedIntegers, RefuseBytesOfAnotherLength) {
     const std::string bytes = encode(values, {}, Prediction::kPrevious, layout);
     Values back(values.size());
     for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
-      // Planes may be cut to fewer whole planes, which other numbers would have made.
+      // Fewer whole planes are a valid encoding of other numbers.
       if (layout == Layout::kBytePlanes && cut >= 2 && (cut - 2) % values.size() == 0) continue;
       EXPECT_FALSE(decode(std::string_view(bytes).substr(0, cut), {}, back)) << cut;
     }
@@ -75,7 +75,7 @@ TEST(PackedIntegers, RefuseBytesOfAnotherLength) {
   EXPECT_FALSE(decode(std::string("\x00\x02", 2), {}, {}));
 }
 
-TEST(PackedIntegers, RefuseKeysThatDoNotFit) {
+TEST(PackedIntegers, RefuseKeysOfAnotherLength) {
   const Values values{1, 2, 3};
   const std::string bytes =
       encode(values, Keys{0, 1, 0}, Prediction::kPreviousSameKey, Layout::kVarint);

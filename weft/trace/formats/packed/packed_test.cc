@@ -26,7 +26,7 @@ RankTrace back(const RankTrace& trace) {
   return read ? std::move(*read) : RankTrace{};
 }
 
-/// Formats seen.
+/// Packs and unpacks every rank of the inputs and expects equal traces. Returns their formats.
 std::set<std::string> expect_lossless(const std::vector<std::string>& inputs) {
   std::set<std::string> formats;
   Diagnostics diagnostics;
@@ -46,7 +46,7 @@ std::set<std::string> expect_lossless(const std::vector<std::string>& inputs) {
   return formats;
 }
 
-TEST(Packed, SamplesOfEveryReaderComeBackFieldForField) {
+TEST(Packed, SamplesOfEveryReaderRoundTripInAllFields) {
   const fs::path data = kSource / "tests" / "data";
   const fs::path seeds = kSource / "tests" / "fuzz";
   std::set<std::string> formats;
@@ -60,15 +60,15 @@ TEST(Packed, SamplesOfEveryReaderComeBackFieldForField) {
     formats.merge(expect_lossless({input.string()}));
   }
   for (const auto& reader : readers()) {
-    // A packed file keeps the format it was made of.
+    // A packed file keeps the format of the original.
     if (std::string_view(reader->name()) == "weft") continue;
     EXPECT_TRUE(formats.contains(reader->name())) << reader->name() << " has no sample here";
   }
 }
 
-TEST(Packed, RecordedJobsComeBackFieldForField) {
+TEST(Packed, RecordedJobsRoundTripInAllFields) {
   const auto sets = multi_rank_sets(kShared.string());
-  if (sets.empty()) GTEST_SKIP() << "the shared recordings are not beside this checkout";
+  if (sets.empty()) GTEST_SKIP() << "the shared recordings are not next to this checkout";
   for (const MultiRankSet& set : sets) expect_lossless(set.inputs);
   const fs::path hta = kShared / "facebookresearch_HolisticTraceAnalysis";
   for (const fs::path& input :
@@ -78,7 +78,7 @@ TEST(Packed, RecordedJobsComeBackFieldForField) {
   }
 }
 
-TEST(Packed, AnEmptyTableAndDefaultsComeBackToo) {
+TEST(Packed, EmptyTablesAndDefaultsRoundTrip) {
   RankTrace trace;
   trace.file = "made";
   trace.lanes.push_back({});
@@ -89,7 +89,7 @@ TEST(Packed, AnEmptyTableAndDefaultsComeBackToo) {
   EXPECT_EQ(difference(back(trace), trace), "");
 }
 
-TEST(Packed, SingleTransfersComeBackToo) {
+TEST(Packed, TransfersRoundTrip) {
   RankTrace trace;
   trace.lanes.push_back({});
   trace.events.add(EventKind::kOverhead, 0, 0, 0, 0);
@@ -117,7 +117,7 @@ RankTrace small_trace() {
   return std::move(load({seed}, {}, diagnostics)->runs[0].ranks[0]);
 }
 
-TEST(Packed, EveryDamagedByteIsNoticedAndItsSectionNamed) {
+TEST(Packed, EveryDamagedByteIsDetectedAndItsSectionNamed) {
   const std::string whole = pack(small_trace());
   const auto container = packed::Container::open(whole, "x", packed::Checksums::kVerify);
   ASSERT_TRUE(container);
@@ -157,7 +157,7 @@ std::vector<packed::Section> sections_of(const std::string& bytes) {
   return sections;
 }
 
-TEST(Packed, SectionsOfLaterVersionsArePassedOver) {
+TEST(Packed, SectionsOfLaterVersionsAreSkipped) {
   const RankTrace trace = small_trace();
   std::vector<packed::Section> sections = sections_of(pack(trace));
   sections.insert(sections.begin(), {"weather.wind", 3, "strong"});
@@ -169,7 +169,7 @@ TEST(Packed, SectionsOfLaterVersionsArePassedOver) {
   EXPECT_TRUE(diagnostics.strict());
 }
 
-TEST(Packed, AColumnThatIsNotThereHasItsDefault) {
+TEST(Packed, MissingColumnHasItsDefault) {
   RankTrace trace = small_trace();
   std::vector<packed::Section> sections = sections_of(pack(trace));
   ASSERT_EQ(std::erase_if(sections, [](const auto& s) { return s.name == "lanes.tid"; }), 1u);
@@ -182,7 +182,7 @@ TEST(Packed, AColumnThatIsNotThereHasItsDefault) {
 
 TEST(Packed, ContradictionsAreRefused) {
   const std::vector<packed::Section> sections = sections_of(pack(small_trace()));
-  // Sections taken away that others point into, or that are columns of one table.
+  // Removes sections to which others refer, or that are columns of one table.
   for (const char* gone : {"names", "lanes.pid", "events.start", "events.kind", "kernels.shape"}) {
     std::vector<packed::Section> fewer = sections;
     ASSERT_EQ(std::erase_if(fewer, [&](const auto& s) { return s.name == gone; }), 1u) << gone;
@@ -193,7 +193,7 @@ TEST(Packed, ContradictionsAreRefused) {
   }
 }
 
-TEST(Packed, ANewerFormatIsRefusedWithItsNumber) {
+TEST(Packed, NewerFormatIsRefusedWithItsNumber) {
   std::string bytes = pack(small_trace());
   bytes[packed::kMagic.size()] = 9;
   Diagnostics diagnostics;
@@ -202,8 +202,8 @@ TEST(Packed, ANewerFormatIsRefusedWithItsNumber) {
   EXPECT_NE(read.error().message.find("newer Weft (format 9"), std::string::npos);
 }
 
-TEST(Packed, AnyNumberOfEqualRowsComesBack) {
-  // Packs to next to nothing, which must not be mistaken for a file that asks for all memory.
+TEST(Packed, AnyNumberOfEqualRowsRoundTrips) {
+  // Equal rows compress to almost nothing; this must not look like a file that claims all memory.
   RankTrace trace;
   trace.lanes.push_back({});
   for (int i = 0; i < 3'000'000; ++i) trace.events.add(EventKind::kOverhead, 0, 0, 0, 0);
@@ -216,7 +216,7 @@ TEST(Packed, AnyNumberOfEqualRowsComesBack) {
 }
 
 TEST(Packed, IsTwentyTimesSmallerThanPlainJson) {
-  if (!fs::exists(kShared)) GTEST_SKIP() << "the shared recordings are not beside this checkout";
+  if (!fs::exists(kShared)) GTEST_SKIP() << "the shared recordings are not next to this checkout";
   for (const char* path :
        {"astra-sim_astra-sim/megatron-tp8/megatron_kineto_0.json.gz",
         "h200-nccl/resnet50-w4-r0.json.gz", "meta-pytorch_torchrec/sst_long_a2a_optimizer"}) {

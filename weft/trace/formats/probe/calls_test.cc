@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of MPI calls and NCCL events.
+// Tests of logs with MPI calls and NCCL events.
 #include <gtest/gtest.h>
 
 #include "weft/trace/formats/probe/fake_log.h"
@@ -41,7 +41,7 @@ ProbeLog read(const FakeLog& made, Diagnostics& diagnostics) {
 
 // -- MPI --------------------------------------------------------------------------------------
 
-/// Communicator 0 of ranks 1 and 0, in this order.
+/// Communicator 0 with the ranks 1 and 0, in this order.
 FakeLog mpi_log(std::int32_t rank) {
   FakeLog log(header(LogKind::kMpi, rank));
   log.chunk(31);
@@ -99,7 +99,7 @@ TEST(MpiLog, PeersAreRanksOfTheJob) {
   EXPECT_EQ(trace.collectives[1].dst, 0);
 }
 
-TEST(MpiLog, CallsInTheBackgroundLieOnFreeLanes) {
+TEST(MpiLog, NonBlockingCallsAreOnFreeLanes) {
   FakeLog log = mpi_log(0);
   call(log, 100, 500, 1, 1, 8, 0, -1, true);
   call(log, 150, 500, 1, 2, 8, 0, -1, true);
@@ -117,12 +117,12 @@ TEST(MpiLog, CallsInTheBackgroundLieOnFreeLanes) {
   EXPECT_EQ(trace.events.kind[4], EventKind::kHostOp);
 }
 
-TEST(MpiLog, CollectivesOfTwoRanksAreOne) {
+TEST(MpiLog, CollectivesOfTwoRanksAreMatched) {
   trace::Run run;
   Diagnostics diagnostics;
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     FakeLog log = mpi_log(rank);
-    // The window of rank 1 opened late: it lacks the first one.
+    // Rank 1 started recording late and lacks the first collective.
     if (rank == 0) call(log, 50, 40, 1, 1, 1000, 4, -1, false);
     call(log, 100, 40, 1, 2, 1000, 4, -1, false);
     call(log, 200, 40, 1, 3, 1000, 4, -1, false);
@@ -135,7 +135,7 @@ TEST(MpiLog, CollectivesOfTwoRanksAreOne) {
   EXPECT_EQ(matches[2].bytes, 4000);
 }
 
-TEST(MpiLog, JoinsTheProfileInsideItsTimeOnTheSameThread) {
+TEST(MpiLog, CallsAreAddedToTheProfileOnTheSameThread) {
   FakeLog log = mpi_log(0);
   call(log, 100, 40, 1, 1, 1000, 4, -1, false);
   call(log, 900, 40, 1, 2, 1000, 4, -1, false);
@@ -201,7 +201,7 @@ class MadeNccl {
   FakeLog log;
 };
 
-TEST(NcclLog, CallsThatAreStoppedOnceForEachPartAreSound) {
+TEST(NcclLog, CallThatIsStoppedSeveralTimesIsValid) {
   MadeNccl made(0);
   made.start(100, 1, 9, 0, "");
   made.stop(110, 1);
@@ -243,7 +243,7 @@ TEST(NcclLog, StepsOfTheProxyAreTransfers) {
   EXPECT_EQ(sent.bytes, 4000);
 }
 
-TEST(NcclLog, ChannelsHaveTheLengthOfTheGpuAndTheEndOfTheHost) {
+TEST(NcclLog, LengthOfChannelsComesFromTheGpuAndEndFromTheHost) {
   MadeNccl made(0);
   made.start(100, 1, 1, 0, MadeNccl::coll(1000, 4));
   made.stop(110, 1);
@@ -265,7 +265,7 @@ TEST(NcclLog, ChannelsHaveTheLengthOfTheGpuAndTheEndOfTheHost) {
   EXPECT_TRUE(log.of_calls.empty());
 }
 
-TEST(NcclLog, WithoutChannelsTheProxyTellsHowLongItTook) {
+TEST(NcclLog, WithoutChannelsTheProxyGivesTheDuration) {
   MadeNccl made(1);
   made.start(100, 1, 1, 0, MadeNccl::coll(1000, 4));
   made.stop(110, 1);
@@ -280,7 +280,7 @@ TEST(NcclLog, WithoutChannelsTheProxyTellsHowLongItTook) {
   EXPECT_TRUE(log.of_calls.empty());
 }
 
-TEST(NcclLog, CollectivesWithoutAnyTimeOnTheDeviceAreWarnedOf) {
+TEST(NcclLog, CollectivesWithoutDeviceTimeGiveAWarning) {
   MadeNccl made(0);
   made.start(100, 1, 1, 0, MadeNccl::coll(1000, 4));
   made.stop(110, 1);
@@ -289,7 +289,7 @@ TEST(NcclLog, CollectivesWithoutAnyTimeOnTheDeviceAreWarnedOf) {
   EXPECT_EQ(log.of_calls.count_of("nccl-enqueue-times"), 1);
 }
 
-TEST(NcclLog, BeforeTwoTwentySevenTheOperationKnowsTheBytes) {
+TEST(NcclLog, BeforeTwoTwentySevenTheBytesComeFromTheOperation) {
   MadeNccl made(0);
   made.start(120, 2, 3, 0, MadeNccl::proxy_op(true, 2, 9999));
   made.state(150, 2, 2, 600);

@@ -43,7 +43,7 @@ FakeLog made(std::int32_t rank = 0, std::int64_t process = 7) {
   return log;
 }
 
-TEST(ProbeLog, TransfersComeInOrderOfTimeRelativeToTheFirst) {
+TEST(ProbeLog, TransfersAreSortedAndRelativeToTheFirst) {
   const Reading r = read(made().bytes());
   ASSERT_TRUE(r.log);
   EXPECT_EQ(r.log->from.host, "node1");
@@ -90,7 +90,7 @@ TEST(ProbeLog, ReservedChunksAreEmpty) {
   EXPECT_TRUE(r.diagnostics.empty());
 }
 
-TEST(ProbeLog, HowTheRecordingEndedIsTold) {
+TEST(ProbeLog, EndOfTheRecordingIsReported) {
   const auto ids = [](std::uint32_t state, std::uint64_t lost) {
     return read(FakeLog(header(), state, lost).bytes()).diagnostics;
   };
@@ -100,7 +100,7 @@ TEST(ProbeLog, HowTheRecordingEndedIsTold) {
   EXPECT_EQ(ids(3, 0).count_of("log-limit"), 1);
 }
 
-TEST(ProbeLog, RecordsBehindADamagedOneOfTheirChunkAreLost) {
+TEST(ProbeLog, RecordsAfterADamagedOneInTheChunkAreLost) {
   FakeLog log = made();
   log.bytes()[FakeLog::kHeaderBytes + 16] = '\x7f';
   log.chunk(2).transfer(true, 0, kBase, 1, 0, 9);
@@ -138,7 +138,7 @@ ProbeLog log_of(const FakeLog& made, const std::string& name = "job/h-7.wire.wef
   return std::move(*read(made.bytes(), name).log);
 }
 
-TEST(ProbeLog, GoesToTheProfileOfItsProcessOnItsClock) {
+TEST(ProbeLog, IsAttachedToTheProfileOfItsProcessOnItsClock) {
   auto runs = one_run({profile(0, 6, kBase), profile(1, 7, kBase)});
   Diagnostics diagnostics;
   std::vector<ProbeLog> logs;
@@ -149,7 +149,7 @@ TEST(ProbeLog, GoesToTheProfileOfItsProcessOnItsClock) {
   EXPECT_EQ(runs[0].ranks[1].wire.transfers[0].start, 300);
 }
 
-TEST(ProbeLog, OfAnotherHostIsAnotherProcess) {
+TEST(ProbeLog, SamePidOnAnotherHostIsAnotherProcess) {
   RankTrace other = profile(0, 7, kBase);
   other.host = "node2.lan";
   auto runs = one_run({std::move(other)});
@@ -163,7 +163,7 @@ TEST(ProbeLog, OfAnotherHostIsAnotherProcess) {
   EXPECT_EQ(diagnostics.count_of("process-beside-the-ranks"), 1);
 }
 
-TEST(ProbeLog, GoesByRankWhereTheProfileHasNoProcess) {
+TEST(ProbeLog, IsAttachedByRankIfTheProfileHasNoProcess) {
   auto runs = one_run({profile(0, -1, kBase), profile(1, -1, kBase)});
   Diagnostics diagnostics;
   std::vector<ProbeLog> logs;
@@ -172,7 +172,7 @@ TEST(ProbeLog, GoesByRankWhereTheProfileHasNoProcess) {
   EXPECT_EQ(runs[0].ranks[1].wire.transfers.size(), 3u);
 }
 
-TEST(ProbeLog, IsSharedByTheProfilesOfOneProcessByTheirTime) {
+TEST(ProbeLog, IsDividedByTimeAmongTheProfilesOfOneProcess) {
   auto runs = one_run({profile(0, 7, kBase)});
   runs.push_back({});
   runs[1].ranks.push_back(profile(0, 7, kBase + 850));
@@ -184,7 +184,7 @@ TEST(ProbeLog, IsSharedByTheProfilesOfOneProcessByTheirTime) {
   EXPECT_EQ(runs[1].ranks[0].wire.transfers.size(), 1u);
 }
 
-TEST(ProbeLog, AloneIsARankWithALaneForEachDirection) {
+TEST(ProbeLog, WithoutProfileBecomesARankWithALanePerDirection) {
   std::vector<ProbeLog> logs;
   logs.push_back(log_of(made(3, 7)));
   logs.push_back(log_of(made(-1, 8)));
@@ -196,11 +196,11 @@ TEST(ProbeLog, AloneIsARankWithALaneForEachDirection) {
   EXPECT_EQ(files[0][0].events.size(), 3u);
   ASSERT_EQ(files[0][0].lanes.size(), 2u);
   EXPECT_EQ(files[0][0].lanes[0].name, "10.0.0.1:1 <- 10.0.0.2:2");
-  ASSERT_EQ(logs.size(), 1u) << "a launcher has no rank";
+  ASSERT_EQ(logs.size(), 1u) << "a launcher is not a rank";
   EXPECT_EQ(logs[0].from.process, 8);
 }
 
-TEST(ProbeLog, OfHelpersWithTheSameRankTheBusiestIsTheRank) {
+TEST(ProbeLog, BusiestOfSeveralLogsWithTheSameRankIsTheRank) {
   FakeLog busy = made(0, 8);
   busy.transfer(true, 0, kBase + 1000, 1, 101, 5000);
   std::vector<ProbeLog> logs;

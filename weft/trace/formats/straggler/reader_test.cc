@@ -36,8 +36,8 @@ Result<std::vector<RankTrace>> read(const std::string& text, Diagnostics& diagno
   return make_straggler_reader()->read(*source, {}, diagnostics);
 }
 
-TEST(StragglerReader, OneFileGivesEveryWorkerItsPlaceAndPhases) {
-  // Tensor-parallel pairs are folded: ranks 0 and 2, of a world of 4.
+TEST(StragglerReader, OneFileGivesAllWorkersWithStageReplicaAndPhases) {
+  // The file shows one rank of each tensor-parallel pair: ranks 0 and 2 of a world of 4.
   const std::string text = list(
       {event("forward-compute", 0, 0, "1.5", "2.0005", 7), event("forward-send", 0, 1, "4", "1", 7),
        event("forward-compute", 0, 10, "5", "2", 7), track(0, 0, "PP rank 0, TP rank 0, compute"),
@@ -56,7 +56,7 @@ TEST(StragglerReader, OneFileGivesEveryWorkerItsPlaceAndPhases) {
   EXPECT_EQ((*ranks)[1].replica, 0);
   ASSERT_EQ(first.events.size(), 2u);
   EXPECT_EQ(first.events.start[0], 1500);
-  EXPECT_EQ(first.events.duration[0], 2001) << "half a nanosecond is rounded";
+  EXPECT_EQ(first.events.duration[0], 2001) << "half a nanosecond is rounded up";
   EXPECT_EQ(first.events.kind[0], EventKind::kPhase);
   EXPECT_EQ(first.names.text(first.events.name[1]), "forward-send");
   EXPECT_EQ(first.phases[0].step, 7);
@@ -81,7 +81,7 @@ TEST(StragglerReader, TakesTraceEventsInAnObjectAndNullArguments) {
   EXPECT_EQ((*ranks)[0].phases[0].micro_batch, -1);
 }
 
-TEST(StragglerReader, CutFileLosesItsLastStepAndTellsStagesFromRanks) {
+TEST(StragglerReader, CutFileLosesItsLastStepAndNumbersStagesByRank) {
   const std::string whole = list(
       {event("forward-compute", 0, 0, "1", "2", 7), event("forward-compute", 0, 5, "3", "2", 7),
        event("forward-compute", 0, 0, "11", "2", 8), event("forward-compute", 0, 5, "13", "2", 8)});
@@ -107,7 +107,7 @@ TEST(StragglerReader, UnusableEventsAreLeftOutAndCounted) {
   EXPECT_EQ((*ranks)[0].events.size(), 1u);
 }
 
-TEST(StragglerReader, WhatHoldsNoStepIsAnError) {
+TEST(StragglerReader, FileWithoutStepIsAnError) {
   for (const char* text : {"", "[]", "{}", "17", "[{\"ph\":\"X\"}]", "[{"}) {
     Diagnostics diagnostics;
     const auto ranks = read(text, diagnostics);
@@ -127,7 +127,7 @@ TEST(StragglerReader, CanBeCancelled) {
   EXPECT_EQ(ranks.error().code, ErrorCode::kCancelled);
 }
 
-TEST(StragglerReader, RecognisesItsOwnOnly) {
+TEST(StragglerReader, RecognisesOnlyItsOwnFiles) {
   const auto reader = make_straggler_reader();
   EXPECT_GT(reader->recognise(list({event("forward-compute", 0, 0, "1", "2", 7)})), 90);
   EXPECT_EQ(reader->recognise(R"({"schemaVersion": 1, "traceEvents": [{"ph": "X"}]})"), 0);
@@ -136,7 +136,7 @@ TEST(StragglerReader, RecognisesItsOwnOnly) {
 TEST(StragglerReader, ReadsThePublishedTimelines) {
   const std::string folder =
       std::string(WEFT_SOURCE_DIR) + "/../shared/traces/ByteDance-Seed_StragglerAnalysis/";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " does not exist";
   struct Expected {
     const char* file;
     std::size_t workers, events, steps;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const fs::path kData = fs::path(WEFT_SOURCE_DIR) / "tests" / "data" / "xplane";
 
-// Writes planes as profilers do: lines first, the names that their events use behind them.
+// Writes planes like profilers: first the lines, then the names that their events use.
 class Plane {
  public:
   explicit Plane(std::string name) : name_(std::move(name)) {}
@@ -77,7 +77,7 @@ class Plane {
     stat.add_int64(4, value);
     return bytes;
   }
-  // Profilers write repeated texts once, as names of stats.
+  // Profilers write a repeated text once, as the name of a stat.
   std::string text_stat(const std::string& key, const std::string& value) {
     std::string bytes;
     protozero::pbf_writer stat(bytes);
@@ -144,7 +144,7 @@ Plane two_gpu_host() {
   return host;
 }
 
-TEST(Xplane, OneRankADeviceWithStreamsAndTheCallsThatLaunchedOnIt) {
+TEST(Xplane, OneRankPerDeviceWithItsStreamsAndLaunches) {
   Plane first("/device:GPU:0"), second("/device:GPU:1");
   first.line(13, "Stream #13(Kernel)", 1000)
       .event("gemm", 1'200'999, 3'000'500, {{"correlation_id", 11}},
@@ -165,18 +165,19 @@ TEST(Xplane, OneRankADeviceWithStreamsAndTheCallsThatLaunchedOnIt) {
   EXPECT_EQ(zero.host, "host7");
   EXPECT_EQ(zero.process, 4711);
   EXPECT_EQ(zero.facts.python_events, 1);
-  EXPECT_EQ(names_of(zero, EventKind::kRuntime).size(), 1u) << "the shared thread is split by call";
+  EXPECT_EQ(names_of(zero, EventKind::kRuntime).size(), 1u)
+      << "calls of the shared thread are split by device";
   EXPECT_EQ(names_of(one, EventKind::kRuntime).size(), 2u);
   EXPECT_EQ(zero.names.text(zero.kernels.at(0).shape), "16,1,1/512,1,1");
   EXPECT_EQ(one.copies.at(0).bytes, 4096);
   for (const RankTrace& rank : *ranks) {
-    ASSERT_EQ(rank.steps.size(), 1u) << "steps are those of the process";
+    ASSERT_EQ(rank.steps.size(), 1u) << "every rank has the steps of the process";
     EXPECT_EQ(rank.steps[0].number, 3);
     EXPECT_EQ(rank.lanes[rank.steps[0].lane].name, "python");
   }
 }
 
-TEST(Xplane, PicosecondsRoundBothEndsAlike) {
+TEST(Xplane, BothEndsOfAnEventAreRoundedDown) {
   Plane gpu("/device:GPU:0");
   gpu.line(1, "Stream #1", 5).event("a", 1'999, 2'000).event("b", 3'999, 1'001);
   Diagnostics diagnostics;
@@ -188,7 +189,7 @@ TEST(Xplane, PicosecondsRoundBothEndsAlike) {
   EXPECT_EQ(events.duration[1], 2);
 }
 
-TEST(Xplane, TpuInstructionsTellTheirCollectives) {
+TEST(Xplane, TextsOfTpuInstructionsDescribeCollectives) {
   Plane tpu("/device:TPU:2");
   const std::string op =
       "%all-gather-start.5 = (bf16[8,16]{1,0}, bf16[32,16]{1,0}) all-gather-start(%p), "
@@ -202,11 +203,12 @@ TEST(Xplane, TpuInstructionsTellTheirCollectives) {
   ASSERT_TRUE(ranks) << ranks.error().text();
   const RankTrace& rank = ranks->front();
   EXPECT_EQ(names_of(rank, EventKind::kKernel).size(), 3u);
-  ASSERT_EQ(rank.collectives.size(), 1u) << "the start on the op line moves nothing";
+  ASSERT_EQ(rank.collectives.size(), 1u) << "the start on the op line transfers nothing";
   const CollectiveDetail& gather = rank.collectives[0];
   EXPECT_EQ(rank.names.text(gather.name), "all-gather");
   EXPECT_EQ(rank.names.text(gather.dtype), "BFloat16");
-  EXPECT_EQ(rank.names.text(gather.group), "") << "with four devices this host is one of several";
+  EXPECT_EQ(rank.names.text(gather.group), "")
+      << "the groups have four devices and the file one, so there are several hosts";
   EXPECT_EQ(gather.group_size, 2);
   EXPECT_EQ(gather.out_elements, 512);
   EXPECT_EQ(gather.in_elements, 256);
@@ -215,7 +217,7 @@ TEST(Xplane, TpuInstructionsTellTheirCollectives) {
   EXPECT_EQ(diagnostics.count_of("xplane-derived-line"), 1);
 }
 
-TEST(Xplane, InstructionsThatOnlyBeginLikeACollectiveAreNone) {
+TEST(Xplane, InstructionsThatOnlyBeginLikeACollectiveAreNotOne) {
   EXPECT_EQ(xplane::collective_of_instruction("%all-reduce-start.12"), "all-reduce");
   EXPECT_EQ(xplane::collective_of_instruction("all-reduce"), "all-reduce");
   EXPECT_EQ(xplane::collective_of_instruction("all-reduce-done.1"), "all-reduce");
@@ -223,7 +225,7 @@ TEST(Xplane, InstructionsThatOnlyBeginLikeACollectiveAreNone) {
   EXPECT_EQ(xplane::collective_of_instruction("fusion.3"), "");
 }
 
-TEST(Xplane, ProgramOfTheFileTellsSizesAndGroups) {
+TEST(Xplane, ProgramInTheFileGivesSizesAndGroups) {
   // An all-reduce of f32[4,8] and s32[2] among rows of a transposed 2x2 grid.
   std::string array, other, shape, instruction, computation, module, program, iota, list;
   const std::vector<std::int64_t> dims = {4, 8}, few = {2}, grid = {2, 2}, turned = {1, 0};
@@ -250,13 +252,13 @@ TEST(Xplane, ProgramOfTheFileTellsSizesAndGroups) {
   const xplane::HloCollective* found = collectives.find("jit_step", 7, "all-reduce-start.2");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found, collectives.find("jit_step", -1, "all-reduce-start.2"));
-  EXPECT_EQ(found->dtype, "Byte") << "types are mixed";
+  EXPECT_EQ(found->dtype, "Byte") << "the arrays have different types";
   EXPECT_EQ(found->elements, 4 * 8 * 4 + 2 * 4);
   EXPECT_EQ(found->groups, (std::vector<std::vector<std::int64_t>>{{0, 2}, {1, 3}}));
   EXPECT_EQ(collectives.find("jit", 7, "all-reduce-start.2"), nullptr);
 }
 
-TEST(Xplane, EveryCutGivesATraceOrOneSentenceWithTheByte) {
+TEST(Xplane, EveryCutFileGivesATraceOrAnErrorWithTheByte) {
   Plane gpu("/device:GPU:0"), late("/device:GPU:1");
   gpu.line(1, "Stream #1", 5).event("a", 0, 2'000).event("b", 3'000, 1'000);
   late.line(1, "Stream #1", 5).event("a", 0, 2'000);
@@ -272,14 +274,14 @@ TEST(Xplane, EveryCutGivesATraceOrOneSentenceWithTheByte) {
       continue;
     }
     EXPECT_FALSE(ranks->empty());
-    // The first plane is whole once its last name is.
+    // The first plane is complete when its last name is.
     if (size > first.size()) {
       EXPECT_EQ(ranks->front().events.size(), 2u) << size;
     }
   }
 }
 
-TEST(Xplane, EventsWithoutNamesAreCountedNotGuessed) {
+TEST(Xplane, EventsWithoutNamesAreLeftOutAndCounted) {
   Plane gpu("/device:GPU:0"), named("/device:GPU:1");
   gpu.line(1, "Stream #1", 5).event("a", 0, 2'000);
   named.line(1, "Stream #1", 5).event("a", 0, 2'000);
@@ -291,7 +293,7 @@ TEST(Xplane, EventsWithoutNamesAreCountedNotGuessed) {
   EXPECT_EQ(diagnostics.count_of("xplane-nameless-event"), 1);
 }
 
-TEST(Xplane, DamageKeepsWhatStandsBefore) {
+TEST(Xplane, EventsBeforeDamageAreKept) {
   Plane gpu("/device:GPU:0");
   gpu.line(1, "Stream #1", 5).event("a", 0, 2'000);
   const std::string bytes = space({gpu.bytes()}, "") + std::string("\x0f\xff\xff", 3);
@@ -312,7 +314,7 @@ TEST(Xplane, JaxOnFourCpuDevicesIsFourRanks) {
   EXPECT_EQ(run.world, 4);
   for (const RankTrace& rank : run.ranks) {
     EXPECT_EQ(rank.steps.size(), 3u);
-    ASSERT_EQ(rank.collectives.size(), 3u) << "one all-reduce of all gradients a step";
+    ASSERT_EQ(rank.collectives.size(), 3u) << "one all-reduce of all gradients per step";
     const CollectiveDetail* reduce = first_collective(rank);
     EXPECT_EQ(rank.names.text(reduce->name), "all-reduce");
     EXPECT_EQ(rank.names.text(reduce->dtype), "Float");
@@ -323,7 +325,7 @@ TEST(Xplane, JaxOnFourCpuDevicesIsFourRanks) {
   EXPECT_TRUE(diagnostics.empty());
 }
 
-TEST(Xplane, HostsOfOneProfileAreOneRunWhoseRanksCountOn) {
+TEST(Xplane, HostsOfOneProfileAreOneRunWithConsecutiveRanks) {
   const fs::path folder = fs::path(testing::TempDir()) / "weft-xplane-hosts";
   fs::create_directories(folder);
   for (const std::string host : {"beta", "alpha"}) {
@@ -356,10 +358,10 @@ TEST(Xplane, TensorFlowOnTheHostIsOneRankWithItsSteps) {
   const auto ops = names_of(rank, EventKind::kHostOp);
   EXPECT_TRUE(std::any_of(ops.begin(), ops.end(), [](const std::string& op) {
     return op.find("MatMul") != op.npos;
-  })) << "framework ops are told from other ranges";
+  })) << "framework ops are distinguished from other ranges";
 }
 
-TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) {
+TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndAtTheirDoneEvent) {
   Plane host("/host:CPU");
   host.line(7, "collective_ops/1", 0)
       .event("CollectiveExecutor::CompleteParams", 1'000, 2'000,
@@ -379,11 +381,11 @@ TEST(Xplane, TensorFlowCollectivesOnHostThreadsEndWhereWhatWaitedForThemBegins) 
   EXPECT_EQ(calls[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(calls[0].sequence, 148);
   EXPECT_EQ(calls[0].group_size, 2);
-  EXPECT_EQ(calls[0].bytes, 800) << "of two parts, one is received into a buffer";
+  EXPECT_EQ(calls[0].bytes, 800) << "one of two parts is received into a buffer";
   EXPECT_EQ(rank.events.duration[calls[0].event], 40'000);
 }
 
-TEST(Xplane, WhatATaskReceivesLastsFromTheAskingUntilItIsThere) {
+TEST(Xplane, ReceiveLastsFromItsStartEventToItsDoneEvent) {
   const std::map<std::string, std::string> node = {{"name", "mul/_4"}, {"kernel_type", "_Recv"}};
   Plane plane("/host:CPU");
   plane.line(1, "asks", 1'000)
@@ -415,13 +417,13 @@ TEST(Xplane, WhatATaskReceivesLastsFromTheAskingUntilItIsThere) {
     EXPECT_EQ(rank.host_ops.at(e.detail[i]).input_bytes, 4096);
   }
   EXPECT_EQ(receives, 1);
-  EXPECT_EQ(ops, 1) << "a service that answers does no work of its own";
+  EXPECT_EQ(ops, 1) << "a service call is not an op";
 }
 
 TEST(Xplane, SharedGpuProfileGivesEightRanksWithLaunches) {
   const fs::path file = fs::path(WEFT_SOURCE_DIR) / ".." / "shared" / "traces" /
                         "AMD-AGI_TraceLens" / "mi300" / "jax_conv_minimal_08" / "tw003.xplane.pb";
-  if (!fs::exists(file)) GTEST_SKIP() << "the shared recordings are not beside this checkout";
+  if (!fs::exists(file)) GTEST_SKIP() << "the shared recordings are not next to this checkout";
   Diagnostics diagnostics;
   const auto recording = load({file.string()}, {}, diagnostics);
   ASSERT_TRUE(recording) << recording.error().text();
