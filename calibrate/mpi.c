@@ -68,7 +68,7 @@ typedef struct {
 } Job;
 
 // Writes a line in one piece, so that text of other processes cannot come in between.
-static void tell(const char* format, ...) {
+static void print_line(const char* format, ...) {
   char line[65536];
   va_list arguments;
   va_start(arguments, format);
@@ -83,7 +83,8 @@ static void tell(const char* format, ...) {
 // Every rank calls this with the same error. Returns the exit code.
 static int give_up(const Job* job, const char* kind, const char* what) {
   if (job->rank == 0) {
-    tell("weft-calibrate {\"event\": \"error\", \"kind\": \"%s\", \"what\": \"%s\"}\n", kind, what);
+    print_line("weft-calibrate {\"event\": \"error\", \"kind\": \"%s\", \"what\": \"%s\"}\n", kind,
+               what);
   }
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
@@ -153,7 +154,8 @@ static double time_two(const Job* job, const Table* table, long long bytes, int 
 
 // Sends `times` messages of `bytes` from the first rank of a pair to the second, then one message
 // of `back` bytes in the other direction, which shows that all messages have arrived.
-static void swap(const Job* job, const Table* table, long long bytes, long long back, int times) {
+static void round_trip(const Job* job, const Table* table, long long bytes, long long back,
+                       int times) {
   const int there = (int)(bytes / kElement), here = (int)(back / kElement);
   const bool first = job->rank == table->from;
   const int other = first ? table->to : table->from;
@@ -176,15 +178,15 @@ static void swap(const Job* job, const Table* table, long long bytes, long long 
 static void measure(const Job* job, const Table* table, long long bytes, Visit visit,
                     double* took) {
   if (table->from >= 0) {
-    swap(job, table, bytes, bytes, 1);
+    round_trip(job, table, bytes, bytes, 1);
     for (int i = 0; i < visit.alone; ++i) {
-      swap(job, table, kElement, kElement, 1);  // both ranks are ready after this
+      round_trip(job, table, kElement, kElement, 1);  // both ranks are ready after this
       const double start = MPI_Wtime();
-      swap(job, table, bytes, bytes, 1);
+      round_trip(job, table, bytes, bytes, 1);
       took[i] = (MPI_Wtime() - start) / 2;
     }
     const double start = MPI_Wtime();
-    swap(job, table, bytes, kElement, visit.queued);
+    round_trip(job, table, bytes, kElement, visit.queued);
     took[visit.alone] = (MPI_Wtime() - start) / visit.queued;
     return;
   }
@@ -216,10 +218,10 @@ static double left(const Job* job) { return job->begin + job->seconds - MPI_Wtim
 // two smallest sizes in any case. A size without known time is estimated from the next smaller one,
 // in proportion to the bytes. Once a size of a table is too slow, the first pass skips all larger
 // ones.
-static Visit plan(const Job* job, Table* table, int place, int pass) {
-  double seconds = table->took[place];
-  for (int smaller = place; seconds == 0 && smaller-- > 0;) {
-    seconds = table->took[smaller] * (double)job->sizes[place] / (double)job->sizes[smaller];
+static Visit plan(const Job* job, Table* table, int size, int pass) {
+  double seconds = table->took[size];
+  for (int smaller = size; seconds == 0 && smaller-- > 0;) {
+    seconds = table->took[smaller] * (double)job->sizes[size] / (double)job->sizes[smaller];
   }
   Visit visit = {3, 5};
   if (seconds > 0) {
@@ -228,80 +230,80 @@ static Visit plan(const Job* job, Table* table, int place, int pass) {
   }
   const double cost = seconds * (1 + visit.alone + 2 * visit.queued);
   const Visit none = {0, 0};
-  if (pass > 0) return table->took[place] > 0 && cost < left(job) ? visit : none;
-  if (!table->stopped && place >= 2 && cost > left(job) - (1 - kGrowth) * job->seconds) {
+  if (pass > 0) return table->took[size] > 0 && cost < left(job) ? visit : none;
+  if (!table->stopped && size >= 2 && cost > left(job) - (1 - kGrowth) * job->seconds) {
     table->stopped = true;
   }
   return table->stopped ? none : visit;
 }
 
-// The time of a single call from the times of all ranks: the shortest, for a broadcast the longest
-// (README.md explains why).
-static double together(const Table* table, const double* everybody, int width, int column) {
-  if (table->from >= 0) return everybody[table->from * width + column];
-  double chosen = everybody[column];
+// The time of a single call from the times of all ranks: the shortest, for a broadcast the
+// longest (README.md explains why).
+static double transfer_time(const Table* table, const double* all_times, int width, int column) {
+  if (table->from >= 0) return all_times[table->from * width + column];
+  double chosen = all_times[column];
   for (int rank = 1; rank < table->count; ++rank) {
-    const double time = everybody[rank * width + column];
+    const double time = all_times[rank * width + column];
     chosen = table->collective == kBroadcast ? fmax(chosen, time) : fmin(chosen, time);
   }
   return chosen;
 }
 
 // The longest time of all ranks, for calls back to back.
-static double longest(const Table* table, const double* everybody, int width, int column) {
-  if (table->from >= 0) return everybody[table->from * width + column];
+static double longest_time(const Table* table, const double* all_times, int width, int column) {
+  if (table->from >= 0) return all_times[table->from * width + column];
   double most = 0;
   for (int rank = 0; rank < table->count; ++rank) {
-    most = fmax(most, everybody[rank * width + column]);
+    most = fmax(most, all_times[rank * width + column]);
   }
   return most;
 }
 
 // Writes the result of a visit, and notes its time for plan().
-static void tell_sample(const Job* job, Table* table, int place, int pass, Visit visit,
-                        const double* everybody, int width) {
+static void print_sample(const Job* job, Table* table, int size, int pass, Visit visit,
+                         const double* all_times, int width) {
   char alone[32 * kMostAlone] = "", ends[64] = "", two[64] = "";
   double least = 0;
   for (int i = 0; i < visit.alone; ++i) {
-    const double time = together(table, everybody, width, i);
+    const double time = transfer_time(table, all_times, width, i);
     least = i == 0 ? time : fmin(least, time);
     const size_t at = strlen(alone);
     snprintf(alone + at, sizeof alone - at, "%s%.3f", i == 0 ? "" : ", ", time * 1e6);
   }
-  const double queued = longest(table, everybody, width, visit.alone);
-  table->took[place] = fmax(fmax(least, queued), 1e-9);
+  const double queued = longest_time(table, all_times, width, visit.alone);
+  table->took[size] = fmax(fmax(least, queued), 1e-9);
   if (table->from >= 0) {
     snprintf(ends, sizeof ends, ", \"from\": %d, \"to\": %d", table->from, table->to);
   }
-  const double both = longest(table, everybody, width, visit.alone + 1);
+  const double both = longest_time(table, all_times, width, visit.alone + 1);
   if (both > 0) snprintf(two, sizeof two, ", \"two_at_once_us\": %.3f", both * 1e6);
-  tell(
+  print_line(
       "weft-calibrate {\"event\": \"sample\", \"collective\": \"%s\", \"ranks\": %d, \"bytes\": "
       "%lld, \"number\": %d, \"left_s\": %.1f%s, \"alone_us\": [%s], \"back_to_back_us\": "
       "%.3f%s}\n",
-      kNames[table->collective], table->count, array_bytes(table, job->sizes[place]), pass,
+      kNames[table->collective], table->count, array_bytes(table, job->sizes[size]), pass,
       left(job), ends, alone, queued * 1e6, two);
 }
 
 // Measures one table at one size. False if rank 0 decided to skip it. All ranks must call this,
 // also those that do not take part in the collective.
-static bool visit_table(Job* job, Table* table, int place, int pass, double* everybody) {
-  int told[2] = {0, 0};
+static bool visit_table(Job* job, Table* table, int size, int pass, double* all_times) {
+  int calls[2] = {0, 0};
   if (job->rank == 0) {
-    const Visit planned = plan(job, table, place, pass);
-    told[0] = planned.alone;
-    told[1] = planned.queued;
+    const Visit planned = plan(job, table, size, pass);
+    calls[0] = planned.alone;
+    calls[1] = planned.queued;
   }
-  MPI_Bcast(told, 2, MPI_INT, 0, MPI_COMM_WORLD);
-  if (told[0] == 0) return false;
-  const Visit visit = {told[0], told[1]};
-  double mine[kMostAlone + 2] = {0};
+  MPI_Bcast(calls, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  if (calls[0] == 0) return false;
+  const Visit visit = {calls[0], calls[1]};
+  double my_times[kMostAlone + 2] = {0};
   const int width = visit.alone + 2;
   if (takes_part(job, table)) {
-    measure(job, table, array_bytes(table, job->sizes[place]), visit, mine);
+    measure(job, table, array_bytes(table, job->sizes[size]), visit, my_times);
   }
-  MPI_Gather(mine, width, MPI_DOUBLE, everybody, width, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  if (job->rank == 0) tell_sample(job, table, place, pass, visit, everybody, width);
+  MPI_Gather(my_times, width, MPI_DOUBLE, all_times, width, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (job->rank == 0) print_sample(job, table, size, pass, visit, all_times, width);
   return true;
 }
 
@@ -333,11 +335,11 @@ static void add_pairs(Job* job) {
     }
   }
   const bool many = within + hosts * (hosts - 1) / 2 > kMostPairs;
-  bool told = false;
+  bool added = false;
   for (int host = 0; host < hosts; ++host) {
-    if (second[host] == 0 || (many && told)) continue;
+    if (second[host] == 0 || (many && added)) continue;
     add_table(job, kSendRecv, 2, first[host], second[host]);
-    told = true;
+    added = true;
   }
   for (int host = 0; host < hosts; ++host) {
     if (many) {
@@ -365,7 +367,7 @@ static void add_tables(Job* job) {
   }
 }
 
-static void tell_start(const Job* job) {
+static void print_start(const Job* job) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(version, &length);
@@ -374,7 +376,7 @@ static void tell_start(const Job* job) {
   for (int rank = 0; rank < job->world; ++rank) {
     sprintf(hosts + strlen(hosts), "%s\"%s\"", rank == 0 ? "" : ", ", host_of(job, rank));
   }
-  tell(
+  print_line(
       "weft-calibrate {\"event\": \"start\", \"protocol\": 1, \"ranks\": %d, \"backend\": \"mpi\", "
       "\"dtype\": \"float32\", \"library\": \"%s\", \"device\": \"cpu\", \"passes\": %d, "
       "\"seconds\": %g, \"hosts\": [%s]}\n",
@@ -382,7 +384,7 @@ static void tell_start(const Job* job) {
   free(hosts);
 }
 
-static void tell_end(const Job* job) {
+static void print_end(const Job* job) {
   char cut[256] = "";
   for (int collective = 0; collective < kCollectives; ++collective) {
     bool stopped = false;
@@ -394,13 +396,13 @@ static void tell_end(const Job* job) {
       snprintf(cut + at, sizeof cut - at, "%s\"%s\"", at == 0 ? "" : ", ", kNames[collective]);
     }
   }
-  tell("weft-calibrate {\"event\": \"end\", \"cut\": [%s]}\n", cut);
+  print_line("weft-calibrate {\"event\": \"end\", \"cut\": [%s]}\n", cut);
 }
 
 // Makes the passes, every second one in reverse order. Stops when a pass measures nothing, because
 // the time is over.
 static void run(Job* job) {
-  double* everybody = calloc((size_t)job->world * (kMostAlone + 2), sizeof(double));
+  double* all_times = calloc((size_t)job->world * (kMostAlone + 2), sizeof(double));
   job->begin = MPI_Wtime();
   for (int pass = 0; pass < job->repeats; ++pass) {
     int measured = 0;
@@ -408,23 +410,23 @@ static void run(Job* job) {
     for (int i = 0; i < visits; ++i) {
       const int at = pass % 2 == 0 ? i : visits - 1 - i;
       Table* table = &job->tables[at % job->table_count];
-      measured += visit_table(job, table, at / job->table_count, pass, everybody);
+      measured += visit_table(job, table, at / job->table_count, pass, all_times);
     }
     if (measured == 0) break;
   }
-  free(everybody);
+  free(all_times);
 }
 
 // Reads the arguments; lists are "a,b,c". False if they make no sense. `weft calibrate` has checked
 // them before, and has sorted the sizes.
-static bool read_settings(Job* job, int words, char** word) {
-  for (int i = 1; i + 1 < words; i += 2) {
-    const bool names = strcmp(word[i], "--collectives") == 0;
-    const bool sizes = strcmp(word[i], "--sizes") == 0, ranks = strcmp(word[i], "--ranks") == 0;
-    if (strcmp(word[i], "--repeats") == 0) job->repeats = atoi(word[i + 1]);
-    if (strcmp(word[i], "--seconds") == 0) job->seconds = atof(word[i + 1]);
+static bool read_settings(Job* job, int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const bool names = strcmp(argv[i], "--collectives") == 0;
+    const bool sizes = strcmp(argv[i], "--sizes") == 0, ranks = strcmp(argv[i], "--ranks") == 0;
+    if (strcmp(argv[i], "--repeats") == 0) job->repeats = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--seconds") == 0) job->seconds = atof(argv[i + 1]);
     if (!names && !sizes && !ranks) continue;
-    for (char* item = strtok(word[i + 1], ","); item != NULL; item = strtok(NULL, ",")) {
+    for (char* item = strtok(argv[i + 1], ","); item != NULL; item = strtok(NULL, ",")) {
       const long long number = atoll(item);
       if (sizes && (number < 1 || number > kMostBytes)) return false;
       if (sizes) {
@@ -442,8 +444,8 @@ static bool read_settings(Job* job, int words, char** word) {
   return job->size_count > 0 && job->collective_count > 0 && job->repeats > 0 && job->seconds > 0;
 }
 
-int main(int words, char** word) {
-  MPI_Init(&words, &word);
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
   Job job = {0};
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.world);
@@ -452,7 +454,7 @@ int main(int words, char** word) {
   }
   job.counts = malloc(sizeof(int));
   job.counts[job.count_count++] = job.world;
-  if (!read_settings(&job, words, word)) {
+  if (!read_settings(&job, argc, argv)) {
     return give_up(&job, "usage", "the settings are not valid; sizes go up to 4 GiB");
   }
   char host[MPI_MAX_PROCESSOR_NAME] = "";
@@ -464,13 +466,13 @@ int main(int words, char** word) {
   const size_t most = (size_t)job.sizes[job.size_count - 1] + (size_t)kElement * (size_t)job.world;
   job.send = calloc(1, most);
   job.receive = calloc(1, most);
-  int memory = job.send != NULL && job.receive != NULL, everybody = 0;
-  MPI_Allreduce(&memory, &everybody, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (!everybody) return give_up(&job, "missing", "not enough memory for the largest of --sizes");
+  int enough = job.send != NULL && job.receive != NULL, all_enough = 0;
+  MPI_Allreduce(&enough, &all_enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!all_enough) return give_up(&job, "missing", "not enough memory for the largest of --sizes");
   add_tables(&job);
-  if (job.rank == 0) tell_start(&job);
+  if (job.rank == 0) print_start(&job);
   run(&job);
-  if (job.rank == 0) tell_end(&job);
+  if (job.rank == 0) print_end(&job);
   MPI_Finalize();
   return 0;
 }
