@@ -325,8 +325,8 @@ def reshard_program(
     """
 
 def reshard_resting(plans: Sequence[ReshardPlan]) -> int:
-    """Bytes that a device keeps between steps beside its sources and targets; the maximum over all
-    devices."""
+    """Bytes that a device keeps between steps beside its sources and
+    targets; the maximum over all devices."""
 
 def reshard_run_all(
     programs: Sequence[ReshardProgram], addresses: Sequence[Sequence[int]]

@@ -64,8 +64,8 @@ class Comparison:
     noise_ms: float
     """A change smaller than this may be due to chance."""
     without_profiler: bool
-    """True if step times are predictions without the profiler's overhead; false if they are as
-    recorded."""
+    """True if step times are predictions without the profiler's
+    overhead; false if they are as recorded."""
     causes: list[CauseChange]
     ops: list[OpChange] = field(repr=False)
     """Ops of both sides, largest change first."""

@@ -57,8 +57,8 @@ def names_in(job: str) -> list[str]:
 
 
 class Outcomes:
-    """The results of the cases of one job. All cases run in one set of processes, in their
-    order."""
+    """The results of the cases of one job. All cases run in one
+    set of processes, in their order."""
 
     def __init__(self, lines: Iterator[str], errors: Iterator[str]) -> None:
         self._lines, self._errors = lines, errors

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that torch loads and runs the schedules that `weft pipeline export` writes, on gloo
-ranks."""
+"""Tests that torch loads and runs the schedules that `weft
+pipeline export` writes, on gloo ranks."""
 
 from __future__ import annotations
 

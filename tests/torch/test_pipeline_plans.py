@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that weft.torch.pipeline runs what `weft pipeline` plans, schedules and exports, on gloo
-ranks."""
+"""Tests that weft.torch.pipeline runs what `weft pipeline`
+plans, schedules and exports, on gloo ranks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LAYERS = [str(n) for n in range(8)]
 
 
 def plan_of(schedule: dict[str, Any]) -> dict[str, Any]:
-    """A plan for the layers of the test's model from a schedule of `weft pipeline export --to
-    json`."""
+    """A plan for the layers of the test's model from a schedule
+    of `weft pipeline export --to json`."""
     stages = len(schedule["stages"])
     ends = [len(LAYERS) * (stage + 1) // stages for stage in range(stages)]
     groups = schedule["groups"]

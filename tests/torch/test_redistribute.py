@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 from tests.torch.ranks import PATIENCE_S, Outcomes, names_in, outcomes_of, ranks_of
 
 
-# Over shared memory, and over messages of gloo. For the latter it is enough that one rank disables
-# shared memory.
+# Over shared memory, and over messages of gloo. For the latter it is
+# enough that one rank disables shared memory.
 TRANSPORTS = {"shared": {}, "messages": {"WEFT_SHARED_MEMORY": "0"}}
 
 
@@ -67,8 +67,8 @@ def test_chains(of_chains: Outcomes, name: str) -> None:
 def test_a_lost_rank_is_an_error_on_all_others(
     tmp_path: Path, how: str, transport: dict[str, str]
 ) -> None:
-    """One rank is killed, stopped, or moves another array. The others must neither hang nor get
-    wrong numbers."""
+    """One rank is killed, stopped, or moves another array. The others
+    must neither hang nor get wrong numbers."""
     timeout = 6.0
     with ranks_of(
         "tests.torch.jobs.lost_peer", how, str(timeout), folder=tmp_path, environment=transport

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files of a recording. Each file has one writer and appears either complete or not at
-all."""
+"""Writes the files of a recording. Each file has one writer and
+appears either complete or not at all."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class Recorder:
 
     def prepare(self, path_of: PathOf) -> None:
         """Do everything that takes long before a profiler can start. The window calls this about
-        two steps before the first step to record. `path_of(ending)` gives the names of files to
-        write."""
+        two steps before the first step to record. `path_of(ending)`
+        gives the names of files to write."""
         raise NotImplementedError
 
     def start(self) -> None:

@@ -60,8 +60,8 @@ class Rounds:
         return self._calls[thing] - 1
 
     def _leader_ends(self) -> bool:
-        """The leader was called again, so a round is over. Returns whether this call ends a
-        step."""
+        """The leader was called again, so a round is over.
+        Returns whether this call ends a step."""
         self._rounds += 1
         if self._rounds == _ROUNDS_TO_LEARN:
             self._marker = self._latest

@@ -16,8 +16,8 @@ class Settings(NamedTuple):
     options: FrozenSet[str]
     """Any of "shapes", "memory" and "stacks"."""
     exclusive: bool
-    """True if every recording in the folder belongs to this job, so that none may be
-    overwritten."""
+    """True if every recording in the folder belongs to this
+    job, so that none may be overwritten."""
 
 
 def from_environment() -> Optional[Settings]:

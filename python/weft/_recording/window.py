@@ -39,8 +39,8 @@ class Window:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the initial state. A forked child needs this: its parent's recording is not its
-        own."""
+        """Return to the initial state. A forked child needs this: its
+        parent's recording is not its own."""
         self._step = 0
         self._marked: Optional[int] = None  # the current step, if it is marked in the recording
         self._state = "waiting"  # see the head of this file
@@ -179,8 +179,8 @@ class Window:
     def _close(self) -> None:
         self._state = "done"
         self._probes.record(False)
-        # Some profilers crash the process when they stop. The note lets `weft record` name the
-        # cause.
+        # Some profilers crash the process when they stop. The note
+        # lets `weft record` name the cause.
         self._hold.say(self._recorder.framework)
         self._files += [os.path.basename(path) for path in self._recorder.stop()]
         self._hold.say("")

@@ -39,13 +39,13 @@ class Route:
     gets: Tuple[Tuple[Any, Box], ...]
     """Devices of this process that get a new shard, with its box."""
     devices: Tuple[Any, ...]
-    """Devices of this process that send or receive, in the order in which `program` expects their
-    buffers."""
+    """Devices of this process that send or receive, in the order in
+    which `program` expects their buffers."""
     processes: Tuple[int, ...]
     """The processes that take part; empty if nothing has to move."""
     program: Any
-    """A list with one program per device if only one process takes part, else the program of this
-    process."""
+    """A list with one program per device if only one process takes
+    part, else the program of this process."""
 
 
 def move(array: Any, sharding: Any, budget: int, timeout: float) -> Any:
@@ -95,8 +95,8 @@ def _address(part: Any) -> int:
 
 
 def _in_rows(shard: Any) -> Any:
-    """The shard as a NumPy array in row-major order. This copies only if the JAX array has another
-    memory layout."""
+    """The shard as a NumPy array in row-major order. This copies only
+    if the JAX array has another memory layout."""
     return np.asarray(shard, order="C")
 
 

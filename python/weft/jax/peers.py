@@ -21,8 +21,8 @@ PREFIX = "weft/reshard"
 
 
 def _job() -> Any:
-    """JAX's global state of the job: the client of the key-value store and the coordinator's
-    address."""
+    """JAX's global state of the job: the client of the key-value
+    store and the coordinator's address."""
     from jax._src import distributed
 
     if distributed.global_state.client is None:

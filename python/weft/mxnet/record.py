@@ -39,8 +39,8 @@ class MxnetRecorder(Recorder):
         self._task: Any = None
         self._drives_servers = False
         self.ended: Optional[int] = None
-        """The step whose update has returned, if its end has not been reported to the window
-        yet."""
+        """The step whose update has returned, if its end has not
+        been reported to the window yet."""
 
     def version(self) -> str:
         import mxnet

@@ -85,8 +85,8 @@ def choose_pairs(hosts: Sequence[str]) -> list[tuple[int, int]]:
 
 @dataclass
 class Table:
-    """One curve of the link table: a collective between certain ranks, measured at several
-    sizes."""
+    """One curve of the link table: a collective between certain
+    ranks, measured at several sizes."""
 
     collective: str
     members: list[int]
@@ -96,8 +96,8 @@ class Table:
     stopped: bool = False  # larger sizes would take too long
 
     def guess(self, size: int) -> float:
-        """Estimated seconds of a call of this size, in proportion to the next smaller known
-        size."""
+        """Estimated seconds of a call of this size, in proportion
+        to the next smaller known size."""
         if size in self.took:
             return self.took[size]
         smaller = [s for s in self.took if s < size]
@@ -147,8 +147,8 @@ class Ranks:
             self.device = torch.device("cuda", local % torch.cuda.device_count())
             torch.cuda.set_device(self.device)
         dist.init_process_group(backend, rank=self.rank, world_size=self.world)
-        # NCCL runs two collectives at once only on two communicators; gloo runs them on two threads
-        # of one group.
+        # NCCL runs two collectives at once only on two communicators;
+        # gloo runs them on two threads of one group.
         self.second = dist.new_group() if self.on_gpu else None
         self.groups: dict[int, Any] = {self.world: None}
         for count in sub_groups:
@@ -187,8 +187,8 @@ class Ranks:
         return everybody
 
     def hear_first(self, numbers: list[int]) -> list[int]:
-        """Broadcast the numbers of rank 0. Other ranks pass as many numbers, which do not
-        matter."""
+        """Broadcast the numbers of rank 0. Other ranks pass as
+        many numbers, which do not matter."""
         values = self.torch.tensor(numbers, dtype=self.torch.int64, device=self.device)
         self.dist.broadcast(values, 0)
         return [int(number) for number in values.tolist()]
@@ -223,8 +223,8 @@ class Ranks:
         return self._ring(x)
 
     def _ring(self, x: Any) -> Callable[[bool], Any]:
-        """Every rank sends to the next rank and receives from the previous one, at the same
-        time."""
+        """Every rank sends to the next rank and receives from the
+        previous one, at the same time."""
         dist, y = self.dist, self.torch.empty_like(x)
         after, before = (self.rank + 1) % self.world, (self.rank - 1) % self.world
 
@@ -292,8 +292,8 @@ class Ranks:
 
     def time_pair(self, table: Table, size: int, visit: Visit) -> list[float]:
         """Time messages between two ranks. A single message takes half of a round trip. For
-        messages back to back, the first rank sends all of them and then waits for one short
-        reply."""
+        messages back to back, the first rank sends all of them and
+        then waits for one short reply."""
         torch, dist = self.torch, self.dist
         first = self.rank == table.members[0]
         other = table.members[1 if first else 0]

@@ -32,8 +32,8 @@ STATES = 4096
 """If an array can be placed on a mesh in more ways than this, the placements are not searched."""
 
 MESSAGES = 1.4
-"""Time per byte in messages, divided by that in collectives. 1.2 to 1.5 was measured over
-sockets."""
+"""Time per byte in messages, divided by that in collectives.
+1.2 to 1.5 was measured over sockets."""
 
 
 def rounded(size: int) -> int:
@@ -50,8 +50,8 @@ class Chain:
     held: int  # elements of additional memory, beside both ends; the maximum over all ranks
 
     def price(self, step: float, element: float) -> float:
-        """Time of the chain if a collective costs `step` and every received element costs
-        `element`."""
+        """Time of the chain if a collective costs `step` and every
+        received element costs `element`."""
         price = 0.0
         for one in self.steps:
             if one.kind != "cut":
@@ -177,8 +177,8 @@ class Search:
         most = max(self.size(start), self.size(end))
         most += rounded(most)
         # The order of costs: price, then collectives, hops and copied elements. The last tie-break
-        # is the order of discovery, which is the same on all ranks, so all of them choose the same
-        # path.
+        # is the order of discovery, which is the same on all ranks,
+        # so all of them choose the same path.
         number = itertools.count()
         nothing: Cost = (0.0, 0, 0, 0)
         heap: list[tuple[Cost, int, State]] = [(nothing, next(number), start)]
@@ -218,8 +218,8 @@ def put(state: State, axis: int, each: Placed) -> State:
 
 def stops_of(search: Search, step: float, element: float) -> list[Spec]:
     """The layouts between which the collectives of the cheapest path move the array. A cut is not a
-    stop: the collective after it takes only the part that is needed. Only a cut at the end is a
-    step of its own."""
+    stop: the collective after it takes only the part that is needed.
+    Only a cut at the end is a step of its own."""
     stops = [search.source]
     for move in search.path(step, element):
         if move.hops or move.to == search.target.placed:
@@ -299,8 +299,8 @@ class Run:
     groups: list[Any]  # the process group of each step
     outs: dict[int, torch.Tensor] = field(default_factory=dict)  # by step: its output
     prefilled: dict[int, torch.Tensor] = field(default_factory=dict)
-    """By step: the memory in which it gathers or adds up, if the step before it has put its output
-    there."""
+    """By step: the memory in which it gathers or adds up, if the
+    step before it has put its output there."""
 
     def out_of(self, i: int) -> torch.Tensor:
         """The memory for the output of step i: if possible, where the next step needs its input."""

@@ -24,8 +24,8 @@ def job_facts() -> Dict[str, Any]:
 
 
 def _ddp_models() -> List[Any]:
-    """All DDP models of the process. Searching all objects once is slow but needs no hook in
-    DDP."""
+    """All DDP models of the process. Searching all objects once
+    is slow but needs no hook in DDP."""
     from torch.nn.parallel import DistributedDataParallel
 
     # Not isinstance(), which reads __class__: on a proxy object that would run code of the job.

@@ -23,8 +23,8 @@ import torch
 from .layouts import Spec, contiguous_stride, part_of
 
 Box = tuple[tuple[int, int], ...]
-"""The range [low, high) of each dimension. An empty range is always NOTHING, so that equal boxes
-compare equal."""
+"""The range [low, high) of each dimension. An empty range is always
+NOTHING, so that equal boxes compare equal."""
 
 NOTHING = (0, 0)
 

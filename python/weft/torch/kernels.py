@@ -55,8 +55,8 @@ Wired = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Batch:
-    """The fields of a ReshardBatch, read once. `before` and `after` are None if there is nothing to
-    copy."""
+    """The fields of a ReshardBatch, read once. `before` and `after`
+    are None if there is nothing to copy."""
 
     before: ReshardCopies | None
     after: ReshardCopies | None
@@ -75,8 +75,8 @@ class Queue:
     all_ranks: bool  # all ranks have the same number of batches, with at most a message per pair
 
     def run(self, buffers: Sequence[torch.Tensor], links: Links) -> None:
-        """`buffers`: in the program's order, each as a tensor of bytes, including staging
-        memory."""
+        """`buffers`: in the program's order, each as a tensor of
+        bytes, including staging memory."""
         device = buffers[-1].device
         addresses = [buffer.data_ptr() for buffer in buffers]
         with torch.cuda.device(device):

@@ -27,8 +27,8 @@ Strips = tuple[tuple[int, int], ...]
 
 REDUCTIONS = {"sum": "sum", "avg": "avg", "min": "min", "max": "max", "product": "prod"}
 
-# Weft's names of the element types. Elements of other types are moved as bytes and cannot be added
-# up.
+# Weft's names of the element types. Elements of other types are
+# moved as bytes and cannot be added up.
 DTYPES = {
     torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16",
     torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
@@ -152,8 +152,8 @@ def order_of(spec: Spec, dim: int) -> tuple[int, ...] | None:
 
 
 def chunk(strips: Strips, pieces: int, index: int) -> Strips:
-    """The piece number `index` of `pieces` pieces, as torch.chunk would cut the strips if they were
-    joined into one."""
+    """The piece number `index` of `pieces` pieces, as torch.chunk would
+    cut the strips if they were joined into one."""
     length = sum(high - low for low, high in strips)
     size = -(-length // pieces)
     begin, end = min(index * size, length), min((index + 1) * size, length)

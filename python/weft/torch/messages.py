@@ -153,8 +153,8 @@ class Lane:
         self._next = 0
 
     def fill(self) -> bool:
-        """Start as many pieces as blocks and limits allow. Returns whether all have been
-        started."""
+        """Start as many pieces as blocks and limits allow.
+        Returns whether all have been started."""
         while self._next < len(self._pieces):
             piece = self._pieces[self._next]
             _, size, buffer, offset = piece

@@ -66,8 +66,8 @@ different size, and for parts that only some of the ranks have. cut: every rank 
 that it needs, so nothing is sent."""
 
 Line = tuple[int, ...]
-"""The ranks that take part in one collective: a line of the mesh along one dimension, or all
-ranks."""
+"""The ranks that take part in one collective: a line of the
+mesh along one dimension, or all ranks."""
 
 Boxes = Mapping[int, Box]
 """A box for each rank of the mesh."""
@@ -90,8 +90,8 @@ class Collective:
     copies: int = 0  # elements of memory beside input and output; maximum over the ranks
     received: tuple[int, ...] = ()  # elements that each rank receives
     padding: int = 0  # elements of padding in all slots together; maximum over the lines
-    # For an all-to-all of parts that differ in size: elements to receive from and to send to each
-    # rank.
+    # For an all-to-all of parts that differ in size: elements to
+    # receive from and to send to each rank.
     splits: tuple[tuple[int, ...], ...] = ()
     reduction: str = ""
 
@@ -112,8 +112,8 @@ def kind_of(before: Sequence[Placed], after: Sequence[Placed], dtype: torch.dtyp
 
 
 def lines(spec: Spec, axes: tuple[int, ...]) -> list[Line]:
-    """All lines of the mesh along these axes, which are one dimension of the mesh or all of
-    them."""
+    """All lines of the mesh along these axes, which are one
+    dimension of the mesh or all of them."""
     if len(axes) == len(spec.sizes):
         return [spec.ranks]
     (axis,) = axes
@@ -249,8 +249,8 @@ def all_reduce_of(change: Change) -> Collective | None:
 
 
 def in_order(line: Line) -> bool:
-    """A process group has its ranks in ascending order, so the parts of a line must have that
-    order."""
+    """A process group has its ranks in ascending order, so the
+    parts of a line must have that order."""
     return list(line) == sorted(line)
 
 
@@ -396,8 +396,8 @@ def broadcasts_of(change: Change, takes: Boxes, contiguous: bool) -> Collective:
 
 def contiguous_parts(change: Change, takes: Boxes) -> bool | None:
     """Whether on every line each part is contiguous in the memory of the whole that the parts make
-    up. None if the parts of some line do not make up the whole, so that they cannot be
-    broadcast."""
+    up. None if the parts of some line do not make up the whole,
+    so that they cannot be broadcast."""
     (axis,) = change.axes
     dim = change.source.placed[axis].dim
     assert dim is not None

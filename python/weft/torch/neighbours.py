@@ -37,8 +37,8 @@ def neighbours_of(ranks: tuple[int, ...], links: Links) -> ReshardNeighbours | N
     """
     if not 1 < len(ranks) <= MOST:
         return None
-    # The store identifies the process group: a new group may have the same ranks in other
-    # processes.
+    # The store identifies the process group: a new group may
+    # have the same ranks in other processes.
     group = dist.distributed_c10d._get_default_store()
     known = _agreed.get(ranks)
     if known is None or known[0] is not group:

@@ -16,8 +16,8 @@ import torch
 from .._core import ReshardProgram
 
 Region = tuple[int, int, int, int, list[tuple[int, int]]]
-"""Strided memory: buffer, array, offset, bytes of an element, loops as (extent, stride in
-bytes)."""
+"""Strided memory: buffer, array, offset, bytes of an element,
+loops as (extent, stride in bytes)."""
 
 
 class Packing(Protocol):
@@ -32,8 +32,8 @@ class Packing(Protocol):
         """Gather a piece to send into `out`."""
 
     def unpack(self, turn: int, piece: int, source: torch.Tensor) -> None:
-        """Scatter a received piece into its array: store its elements, or add them up with those
-        that are there."""
+        """Scatter a received piece into its array: store its elements, or
+        add them up with those that are there."""
 
 
 class HostPacking:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records steps of a PyTorch job with PyTorch's own profiler. A step ends with an optimizer
-step."""
+"""Records steps of a PyTorch job with PyTorch's own profiler.
+A step ends with an optimizer step."""
 
 from __future__ import annotations
 

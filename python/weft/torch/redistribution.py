@@ -98,8 +98,8 @@ def plan_of(key: PlanKey, budget: int) -> ReshardPlan:
 
 WHOLE = 1 << 30
 """Groups of messages are not divided into smaller pieces if no rank's part of an array has more
-bytes than this and the caller gives no budget. Staging memory is then about as large as the
-parts."""
+bytes than this and the caller gives no budget. Staging memory
+is then about as large as the parts."""
 
 
 def largest_part(keys: Sequence[PlanKey]) -> int:

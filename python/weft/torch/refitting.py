@@ -27,8 +27,8 @@ from .redistribution import PlanKey, program_of, reduction_of, scale_of, wire_dt
 from .running import Job, bare, run, transport_between
 
 CASTS = 256 << 20
-"""Bytes of arrays that are cast to their wire type at the same time if the caller gives no
-budget."""
+"""Bytes of arrays that are cast to their wire type at the same
+time if the caller gives no budget."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from .messages import Deadline, Links, run_program, turns_of
 from .packing import HostPacking, Packing, TorchPacking
 
 CHUNK = 4 << 20
-"""Bytes of a staging block if the caller gives no budget: small enough to stay in the CPU's
-caches."""
+"""Bytes of a staging block if the caller gives no budget:
+small enough to stay in the CPU's caches."""
 
-# The cost model with which plans are chosen: (time to start a round and bandwidth, time per
-# message).
+# The cost model with which plans are chosen: (time to start a
+# round and bandwidth, time per message).
 NCCL_STEP_US, NCCL_BYTES_A_US = 10.0, 100e3
 LINKS = {
     "gloo": ("100us,1GB/s", "50us"),
@@ -79,8 +79,8 @@ def link_of(device: torch.device) -> tuple[str, str]:
 
 
 def bare(tensor: torch.Tensor) -> torch.Tensor:
-    """This rank's part as a plain tensor. Waits if the tensor is the result of an asynchronous
-    collective."""
+    """This rank's part as a plain tensor. Waits if the tensor is the
+    result of an asynchronous collective."""
     local = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
     return (local.trigger_wait() if isinstance(local, AsyncCollectiveTensor) else local).detach()
 
@@ -123,8 +123,8 @@ def deadline_after(
 
 
 Runner = Callable[[Sequence[torch.Tensor], float | None], None]
-"""Runs one program, any number of times. Arguments: source and target of every array, and a
-timeout."""
+"""Runs one program, any number of times. Arguments: source and
+target of every array, and a timeout."""
 
 
 def runner_for(

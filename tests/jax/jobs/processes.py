@@ -55,8 +55,8 @@ def line(devices: list[Any] | None = None) -> Mesh:
 
 
 def pairs() -> None:
-    """Random pairs of shardings on meshes of all devices in two orders, with and without a
-    budget."""
+    """Random pairs of shardings on meshes of all devices in two
+    orders, with and without a budget."""
     devices = np.array(jax.devices())
     grids = [Mesh(devices.reshape(2, -1), ("x", "y")), Mesh(devices[::-1].reshape(-1, 2), ("x", "y"))]
     dims: list[Any] = [None, "x", "y", ("x", "y"), ("y", "x")]

@@ -100,8 +100,8 @@ def case_strided_shards() -> None:
 
 
 def case_between_meshes() -> None:
-    """Moves between meshes with other shapes, orders and numbers of ranks. Ranks outside a mesh
-    hold nothing."""
+    """Moves between meshes with other shapes, orders and numbers of
+    ranks. Ranks outside a mesh hold nothing."""
     line, first, last = mesh_of([0, 1, 2, 3]), mesh_of([0, 1]), mesh_of([2, 3])
     three, mixed = mesh_of([3, 0, 2]), mesh_of([[3, 1], [2, 0]])
     ends: list[tuple[DeviceMesh, list[Any]]] = [
@@ -229,8 +229,8 @@ def case_a_budget_is_kept() -> None:
 
 
 def case_a_budget_that_a_refusal_tells_is_enough() -> None:
-    """The budget that an error recommends is enough, for every kind of transport, and for one and
-    several arrays."""
+    """The budget that an error recommends is enough, for every kind of
+    transport, and for one and several arrays."""
     link, seen = running.LINKS["gloo"], 0
     ten, four = (tuple(range(count)) for count in (10, 4))
     summand, whole = Placed(reduce="sum"), Placed()

@@ -66,8 +66,8 @@ def case_chains_end_at_the_target() -> None:
 
 
 def case_chains_of_parts_that_differ_in_size() -> None:
-    """Some parts are empty: 5 rows over four ranks are 2, 2, 1 and 0 rows; over two by two ranks 2,
-    1, 1 and 1."""
+    """Some parts are empty: 5 rows over four ranks are 2, 2, 1 and 0
+    rows; over two by two ranks 2, 1, 1 and 1."""
     with as_on_nccl(always=True) as ran:
         for shape in ((5, 5), (7, 6), (1, 3), (3, 5, 2)):
             default_pairs(shape)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes what a rank must hold of a distributed array, with torch's operations and without
-Weft."""
+"""Computes what a rank must hold of a distributed array, with
+torch's operations and without Weft."""
 
 from __future__ import annotations
 

@@ -156,8 +156,8 @@ PLACEMENTS: list[tuple[list[Group], str]] = [
 
 
 def case_messages_that_meet() -> None:
-    """The order of messages for NCCL, whose sends and receives wait for each other, run with
-    gloo."""
+    """The order of messages for NCCL, whose sends and receives
+    wait for each other, run with gloo."""
     with mock.patch.object(runtime, "in_groups", return_value=True):
         for placement, kinds in PLACEMENTS:
             check(placement, greedy(placement, MICROBATCHES, kinds, 3))
@@ -172,8 +172,8 @@ def case_common_order_of_messages_has_no_deadlock() -> None:
 
 
 def simulate(planned: Plan) -> None:
-    """Simulate all turns of all devices in order. A message passes when both of its ends reach
-    it."""
+    """Simulate all turns of all devices in order. A message
+    passes when both of its ends reach it."""
     devices = sorted(device for group in planned.orders for device in group)
     left = {d: turns_of(planned, Samples(planned, 4), d, meeting=True)[::-1] for d in devices}
     received: set[tuple[int, Key]] = set()

@@ -22,8 +22,8 @@ LAYERS = 4
 
 
 def model(dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
-    """A small model of whole arrays. Each array has its own numbers, and no shape divides
-    evenly."""
+    """A small model of whole arrays. Each array has its own
+    numbers, and no shape divides evenly."""
     arrays: dict[str, tuple[int, ...]] = {"embedding": (13, 6)}
     for layer in range(LAYERS):
         arrays |= {f"{layer}.up": (6, 11), f"{layer}.down": (11, 6), f"{layer}.norm": (6,)}
@@ -33,8 +33,8 @@ def model(dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
 
 
 def stages() -> list[DeviceMesh]:
-    """The meshes of two pipeline stages with two tensor-parallel ranks each. All ranks make
-    both."""
+    """The meshes of two pipeline stages with two
+    tensor-parallel ranks each. All ranks make both."""
     return [mesh_of([0, 1]), mesh_of([2, 3])]
 
 
@@ -55,8 +55,8 @@ def tensor_and_pipeline(whole: dict[str, torch.Tensor]) -> dict[str, torch.Tenso
 def fully_sharded(
     whole: dict[str, torch.Tensor], ranks: list[int], dtype: torch.dtype
 ) -> tuple[DeviceMesh, dict[str, torch.Tensor]]:
-    """Every array sharded by rows over some ranks, with wrong values to be overwritten. Other ranks
-    hold nothing."""
+    """Every array sharded by rows over some ranks, with wrong values to
+    be overwritten. Other ranks hold nothing."""
     mesh = mesh_of(ranks)
     state: dict[str, torch.Tensor] = {}
     for name, array in whole.items() if dist.get_rank() in ranks else ():
@@ -89,8 +89,8 @@ def case_tensor_and_pipeline_to_fully_sharded() -> None:
 
 
 def case_fewer_ranks_in_a_narrower_type() -> None:
-    """From training to inference: two ranks, bfloat16, and a budget for only a few arrays at
-    once."""
+    """From training to inference: two ranks, bfloat16, and a
+    budget for only a few arrays at once."""
     whole = model()
     mesh, wanted = fully_sharded(whole, [3, 1], torch.bfloat16)
     weft.torch.refit(tensor_and_pipeline(whole), wanted, budget=1000)

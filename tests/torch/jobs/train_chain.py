@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary training script for one device. The test records it and plans a pipeline from
-that."""
+"""An ordinary training script for one device. The test
+records it and plans a pipeline from that."""
 
 from __future__ import annotations
 

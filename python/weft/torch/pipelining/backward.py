@@ -23,8 +23,8 @@ Gradients = list[Tensor | None]
 def whole(
     outputs: Sequence[Tensor], gradients: Sequence[Tensor], inputs: Sequence[Tensor]
 ) -> Gradients:
-    """Compute all gradients at once: add those of the parameters to their .grad and return those of
-    the inputs."""
+    """Compute all gradients at once: add those of the parameters to
+    their .grad and return those of the inputs."""
     if outputs:
         torch.autograd.backward(list(outputs), list(gradients))
     return [value.grad for value in inputs]
@@ -32,8 +32,8 @@ def whole(
 
 @dataclass
 class _Exit:
-    """A node on the path to the inputs from which a branch leads to `parameters` and not to
-    inputs."""
+    """A node on the path to the inputs from which a branch leads
+    to `parameters` and not to inputs."""
 
     node: Any
     parameters: list[Tensor]

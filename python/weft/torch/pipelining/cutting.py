@@ -35,8 +35,8 @@ class StageModule(nn.Module):  # type: ignore[misc]
         self._copies_inputs = copies_inputs
 
     def forward(self, *values: Any) -> Any:
-        # Autograd forbids in-place changes of leaf tensors that require gradients, which the inputs
-        # of a stage are.
+        # Autograd forbids in-place changes of leaf tensors that require
+        # gradients, which the inputs of a stage are.
         if self._copies_inputs:
             values = tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
         return self.graph_module(*values)

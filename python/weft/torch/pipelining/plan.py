@@ -46,13 +46,13 @@ class Plan:
     devices: int  # of the cluster, including idle ones
     stages: tuple[PlannedStage, ...]
     orders: Mapping[tuple[int, ...], tuple[Op, ...]]
-    """By group of devices: the ops of all its stages, in the order in which its devices run
-    them."""
+    """By group of devices: the ops of all its stages, in the
+    order in which its devices run them."""
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        """The distinct sets of devices that stages have, in the order of the first stage of
-        each."""
+        """The distinct sets of devices that stages have, in the
+        order of the first stage of each."""
         return list(dict.fromkeys(stage.devices for stage in self.stages))
 
     @property
@@ -194,8 +194,8 @@ def _ops(text: Any) -> Iterator[Op]:
 
 
 def _check_counts(plan: Plan) -> None:
-    """Check that every stage runs every micro-batch once forward, then once backward (B or I and
-    W)."""
+    """Check that every stage runs every micro-batch once forward,
+    then once backward (B or I and W)."""
     seen: dict[tuple[int, int], str] = {}
     for op in (op for ops in plan.orders.values() for op in ops):
         if op.microbatch >= plan.microbatches:
@@ -239,8 +239,8 @@ def gives(op: Op, stages: int) -> tuple[int, str] | None:
 
 def times_of(plan: Plan) -> dict[Op, tuple[int, int]]:
     """The begin and end of every op on a simulated clock, on which a whole backward takes two units
-    and every other op one. Ops that can never start, because they wait for each other, are left
-    out."""
+    and every other op one. Ops that can never start, because they
+    wait for each other, are left out."""
     times: dict[Op, tuple[int, int]] = {}
     given: dict[tuple[int, str, int], int] = {}
     heads = dict.fromkeys(plan.orders, 0)

@@ -41,8 +41,8 @@ class Pipeline(Part):
         self._loss, self._mean, self._device = loss, reduction == "mean", device
         self._timeout = seconds_of(backend_of(device)) if timeout is None else timeout
         self._watch = timeout is not None
-        # The tag of all messages: a hash of the plan, by which ranks notice that their plans
-        # differ.
+        # The tag of all messages: a hash of the plan, by which
+        # ranks notice that their plans differ.
         text = repr((plan.microbatches, plan.devices, plan.stages, sorted(plan.orders.items())))
         self._tag = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 34
         _check_same(self._tag, device)
@@ -172,8 +172,8 @@ def samples_in(inputs: Sequence[Any], microbatches: int) -> int:
 
 
 class _Batch:
-    """The inputs, targets and loss functions that this rank needs for each micro-batch of a
-    batch."""
+    """The inputs, targets and loss functions that this rank
+    needs for each micro-batch of a batch."""
 
     def __init__(self, pipeline: Pipeline, inputs: Sequence[Any], target: Any) -> None:
         self._of = pipeline

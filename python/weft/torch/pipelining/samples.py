@@ -55,8 +55,8 @@ class Samples:
         return range(self.count * replica // replicas, self.count * (replica + 1) // replicas)
 
     def pieces(self, stage: int) -> list[Piece]:
-        """The pieces between this stage and the next one. All devices list them in the same
-        order."""
+        """The pieces between this stage and the next one. All
+        devices list them in the same order."""
         if stage not in self._pieces:
             self._pieces[stage] = self._find_pieces(stage)
         return self._pieces[stage]
