@@ -31,6 +31,7 @@ void write_gap(JsonWriter& json, std::string_view name, std::int64_t value, std:
 
 double microseconds(Picos time) { return static_cast<double>(time) / 1e6; }
 
+/// Both checks of the transfers (the second one only for small arrays), then the memory bound.
 Status check(const Problem& problem, const Outcome& outcome) {
   const Layout& last = outcome.plan.last(problem);
   WEFT_TRY(replay(problem, outcome.rounds, last));
@@ -64,6 +65,7 @@ Outcome plan_and_check(const Case& item, PlannerOptions options, Bytes scale_loc
     return outcome;
   }
   const Problem& problem = *item.problem;
+  // The scale is kept as a fraction, because a rounded factor would make prices inexact.
   const Bytes largest = least_peak_bytes(problem);
   if (scale_local > 0 && largest > 0) {
     options.link.grow = scale_local;
@@ -145,6 +147,7 @@ JointSummary summarize_jointly(const std::vector<Case>& cases,
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (outcomes[i].status != Outcome::Status::kOk) continue;
     routes.push_back(make_route(*cases[i].problem, outcomes[i].plan));
+    // Senders as each array would choose them alone, for comparison.
     apart.push_back(joint_pieces({routes.back()}).front());
   }
   const JointLoads loads = joint_loads(routes, joint_pieces(routes));

@@ -21,6 +21,8 @@ namespace {
 /// take too long to replay.
 constexpr std::int64_t kMostPieces = std::int64_t{1} << 24;
 
+/// The member of an object, or null if it is missing: then the caller's own check of the kind fails
+/// and names the field.
 const JsonValue& member(const JsonValue& value, std::string_view name) {
   static const JsonValue kNothing;
   const JsonValue* found = value.find(name);
@@ -36,7 +38,7 @@ Result<T> inside(std::string_view field, Result<T> value) {
 }
 
 /// The value as messages quote it.
-std::string quoted(const JsonValue& value) {
+std::string quoted(const JsonValue& value) {  // null and bool are never what a field needs
   switch (value.kind) {
     case JsonKind::kString:
       return "'" + value.text + "'";
@@ -53,7 +55,7 @@ std::string quoted(const JsonValue& value) {
 
 Result<std::vector<std::int64_t>> integers(const JsonValue& value, const char* what) {
   if (!value.is_array()) return bad_input(std::string("'") + what + "' must be a list of numbers");
-  constexpr double kBeyond = 9223372036854775808.0;
+  constexpr double kBeyond = 9223372036854775808.0;  // 2^63, which 64-bit integers do not reach
   std::vector<std::int64_t> numbers;
   for (const JsonValue& item : value.items) {
     const auto number = item.as_whole();
@@ -166,6 +168,7 @@ Result<Problem> parse_mesh_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(const Sharding from,
               inside("src", parse_sharding(member(value, "src"), from_reduction)));
   WEFT_ASSIGN(const Sharding to, inside("dst", parse_sharding(member(value, "dst"), to_reduction)));
+  // The element size of 1 is a placeholder; parse_problem() sets the types of all kinds of cases.
   WEFT_ASSIGN(Problem problem, make_problem(shape, 1, from, to, *rule));
   WEFT_ASSIGN(problem.reduction, common_reduction(from_reduction, to_reduction));
   return problem;
@@ -245,6 +248,7 @@ Result<Problem> parse_boxes_case(const JsonValue& value, const Shape& shape) {
   WEFT_ASSIGN(auto to, inside("dst", parse_boxes(member(member(value, "dst"), "boxes"), shape)));
   const std::size_t devices = std::max(from.size(), to.size());
   if (devices == 0) return bad_input("'src' and 'dst' have no boxes");
+  // Devices that one end does not list hold nothing there.
   from.resize(devices);
   to.resize(devices);
   Problem problem;
@@ -308,6 +312,7 @@ Result<RaggedEnd> parse_ragged_end(const JsonValue& value, const Shape& shape) {
     if (!end.type->partial.empty()) return bad_input("a ragged case must not have 'partial'");
     return end;
   }
+  // A range of the flattened array becomes a few boxes of the array.
   Box whole;
   for (const std::int64_t size : shape) whole.push_back({0, size});
   const JsonValue& ranges = member(value, "ranges");
@@ -333,6 +338,7 @@ Result<Problem> parse_ragged_case(const JsonValue& value, const Shape& shape) {
   if (!rule && (from.type || to.type)) {
     return bad_input("'split_rule' must be one of ceil_flat, ceil_nested, balanced");
   }
+  // The device list is the union of both ends; a mesh may name devices by any numbers.
   Problem problem;
   problem.shape = shape;
   for (const RaggedEnd* end : {&from, &to}) {
@@ -398,11 +404,12 @@ Result<std::vector<Case>> parse_cases(std::string_view text, const std::string& 
     const std::string id = given.empty() ? "case " + std::to_string(number) : given;
     Result<Problem> problem = parse_problem(value, id);
     const auto [first, fresh] = numbers.emplace(id, number);
-    if (!fresh) {
+    if (!fresh) {  // the first case keeps its id, so plans that refer to it remain valid
       problem = bad_input("case " + std::to_string(first->second) +
                           " of the file has the same 'id'; plans are identified by it, so every "
                           "id must be unique");
     }
+    // A refused case still reports the size of its elements, if the type is known.
     const Bytes size = problem ? problem->item_size : item_size(member(value, "dtype").text);
     cases.push_back({id, size, std::move(problem)});
   }

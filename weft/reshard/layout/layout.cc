@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds layouts from boxes, ranges and block-cyclic distributions, and checks whether a layout can
+// be a source. Cuts are built from the piece of every part and shared between layouts afterwards;
+// they are never changed, so that caches can use their addresses as keys.
 #include "weft/reshard/layout/layout.h"
 
 #include <map>
@@ -18,6 +21,7 @@ struct ByBounds {
   }
 };
 
+/// Whether two parts have common elements: they must share some in every dimension.
 bool overlap(const Layout& layout, Part a, Part b) {
   return std::all_of(layout.cuts.begin(), layout.cuts.end(), [&](const auto& cut) {
     return common_length(cut->piece(a), cut->piece(b)) > 0;
@@ -89,6 +93,7 @@ std::int64_t Layout::largest() const {
     }
     return most;
   }
+  // Devices with several parts: sum over the parts of each device.
   std::vector<std::int64_t> held(devices(), 0);
   for (Part part = 0; part < parts(); ++part) {
     if (group[part] != kAbsent) held[device_of(part)] += elements(part);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A layout is written as its cuts, one per dimension (distinct pieces, and the piece of each part),
+// followed by the groups of its parts. What can be derived (lengths, tiles, whether the layout is a
+// grid) is not written but computed when the layout is read, so a file cannot contradict itself.
 #include "weft/reshard/layout/layout_json.h"
 
 #include <set>
@@ -143,6 +146,7 @@ Result<Layout> parse_layout(const JsonValue& value, const Shape& shape, Device d
   if (summands.empty()) return bad_input("'group_of_summand' is empty");
   const std::set<std::int64_t> known(summands.begin(), summands.end());
   const std::int64_t last_group = *known.rbegin();
+  // A group without summands would be a part of the array that nothing contributes to.
   if (last_group + 1 != static_cast<std::int64_t>(known.size())) {
     return bad_input("'group_of_summand' must use every group from 0 to its largest number");
   }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything works on digits of positions: an axis is the digit at its stride, a sub-axis is a
+// digit within that digit, and a device's part follows from its digits of the axes that cut a
+// dimension.
 #include "weft/reshard/layout/sharding.h"
 
 #include <set>
@@ -44,6 +47,7 @@ Result<Axis> Mesh::axis(std::string_view text) const {
                                             std::to_string(whole.radix) + " has no sub-axis '" +
                                             std::string(text) + "'");
     }
+    // The axis is divided into before x size x after; the sub-axis is the digit in the middle.
     const std::int64_t after = whole.radix / (part.before * part.size);
     return Axis{std::string(text), whole.stride * after, part.size};
   }

@@ -28,6 +28,8 @@ std::optional<SplitRule> split_rule(std::string_view name) {
 }
 
 Interval split(Interval whole, std::span<const Digit> digits, SplitRule rule) {
+  // The flat rule cuts once, by the number that all digits spell. The nested rules cut once per
+  // digit, and round at each of these cuts.
   if (rule == SplitRule::kCeilFlat) {
     Digit combined;
     for (const Digit& digit : digits) {
