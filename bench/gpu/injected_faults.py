@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records a job with known faults and without, so that findings can be held to what really happened.
+"""Records a job with and without known faults, to compare findings with what really happened.
 
-Several NCCL ranks share one GPU (each with a host id of its own, under MPS, sockets over loopback).
-Every fault is recorded between two recordings of the job without it, as the network drifts.
+Several NCCL ranks share one GPU under MPS. Each claims to be a host of its own, so NCCL connects
+them by sockets over loopback. Each recording with a fault lies between two recordings of the same
+job without it, because the speed of the network drifts.
 
     injected_faults.py OUT_DIR [WORLD]        # on a machine with a GPU; starts its own ranks
-    injected_faults.py --check OUT_DIR WEFT   # anywhere: findings against the recordings without
+    injected_faults.py --check OUT_DIR WEFT   # anywhere: compares findings with the real gains
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import one_gpu
 
-# Fault -> the kind of finding that must name it, and the rank it must name (None: any).
+# Fault -> the kind of finding that must report it, and the rank it must name (None: any rank).
 FAULTS = {
     "sleeping-rank": ("straggler", 2),
     "busy-rank": ("straggler", 1),

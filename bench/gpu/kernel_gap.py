@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a stream pauses between kernels that wait in line, with and without the profiler.
+"""How long a stream pauses between queued kernels, with and without the profiler.
 
-Times device-bound training steps without profiler and records a few; the difference between the
-unprofiled step and the sum of the recorded kernels, per kernel, is the true pause. Start one process
-a rank at the same time to see what sharing a GPU does. Needs a GPU.
+Measures device-bound training steps without the profiler and records a few. The true pause per
+kernel is the unprofiled step minus the sum of the recorded kernels, divided by the number of
+kernels. To see the effect of sharing a GPU, start one process per rank at the same time. Needs a
+GPU.
 
 usage: kernel_gap.py resnet50|vgg16|inception_v3
 """

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the NCCL probe costs, and whether it sees everything. Needs a GPU and PyTorch with NCCL.
+"""What the NCCL probe costs, and whether it records everything. Needs a GPU and PyTorch with NCCL.
 
-Two ranks share one GPU, each told that it is a host of its own, so that NCCL moves data through
-sockets and its proxy. For sizes from 8 bytes to 64 MiB it times all-reduces back to back without
-the plug-in, with it while its window is closed, and while it records (WEFT_NCCL_EVENTS as is, and
-"all"), the last three interleaved in one job. A further short job is recorded together with
-torch.profiler.
+Two ranks share one GPU. Each is told that it is a host of its own, so NCCL moves data through
+sockets and its proxy. For sizes from 8 bytes to 64 MiB, `measure` times all-reduces back to back:
+without the plug-in, with the plug-in while its window is closed, and while it records (with the
+default WEFT_NCCL_EVENTS and with "all"). The last three alternate within one job. Another short job
+is recorded together with torch.profiler.
 
-usage: nccl_probe.py measure PLUGIN OUT    the figures, as a table and OUT/costs.json;
-                                           logs and profiles of the short job in OUT
-       nccl_probe.py check OUT WEFT        whether `weft` finds in OUT what the job did
+usage: nccl_probe.py measure PLUGIN OUT    prints a table and writes OUT/costs.json;
+                                           logs and profiles of the short job go to OUT
+       nccl_probe.py check OUT WEFT        checks that `weft` finds in OUT what the job did
 """
 import collections
 import ctypes
@@ -31,7 +31,7 @@ CHECKED = {"allreduce": [4096, 1 << 20, 4096], "allgather": [2 << 20], "broadcas
 
 
 def spawn(arguments, **more):
-    """Runs this script once a rank; none outlives it."""
+    """Runs this script once per rank. No rank outlives the call."""
     ranks = [
         subprocess.Popen([sys.executable, __file__, *arguments], env=env)
         for env in one_gpu.environments(RANKS, 29541, **more)
@@ -52,14 +52,15 @@ def start_job():
 
 
 def window(on):
-    """The plug-in is loaded by NCCL, by its path: the same path finds it again."""
+    """Opens or closes the plug-in's window. NCCL has loaded the plug-in by its path, so loading
+    the same path gives the same library."""
     path = os.environ.get("NCCL_PROFILER_PLUGIN")
     if path:
         ctypes.CDLL(path).weft_nccl_record(on)
 
 
 def time_sizes(out):
-    """One rank: microseconds an all-reduce, by size and window."""
+    """Runs on each rank: microseconds per all-reduce, by size and by whether the window is open."""
     torch, dist = start_job()
     windows = [0, 1] if "NCCL_PROFILER_PLUGIN" in os.environ else [0]
     times = collections.defaultdict(list)
@@ -85,7 +86,7 @@ def time_sizes(out):
 
 
 def recorded_job(out):
-    """One rank: known collectives in three steps, under the plug-in and torch.profiler."""
+    """Runs on each rank: known collectives in three steps, with the plug-in and torch.profiler."""
     torch, dist = start_job()
     from torch.profiler import ProfilerActivity, profile
 
@@ -127,7 +128,7 @@ def measure(plugin, out):
                     results[name, size, on] = values
     spawn(["record", out], NCCL_PROFILER_PLUGIN=plugin, WEFT_RECORD=out, WEFT_RECORD_WAIT="1")
     median = {key: statistics.median(values) for key, values in results.items()}
-    print("us an all-reduce, median of", REPEATS)
+    print("us per all-reduce, median of", REPEATS)
     print("bytes      no plug-in  closed  records   cost  closed(all)  records all   cost")
     for size in SIZES:
         none, closed, on = median["none", size, 0], median["default", size, 0], median["default", size, 1]
@@ -141,7 +142,8 @@ def measure(plugin, out):
 
 
 def check(out, weft):
-    """Every collective with its size, from the logs alone; transfers where they join the profiles."""
+    """Checks that the logs alone contain all collectives with their sizes, and that logs and
+    profiles together contain the transfers."""
     expected = collections.Counter()
     for name, sizes in CHECKED.items():
         for size in sizes:
@@ -160,10 +162,10 @@ def check(out, weft):
         assert rank["format"] == "kineto", rank["format"]
         wire = rank["transfers"]
         print(f"rank {rank['rank']}: {wire['count']} transfers, {wire['sent_bytes']} bytes sent")
-        # A ring of two moves an all-reduce's array once each way, and half of what is gathered.
+        # In a ring of two, a rank sends the whole array of an all-reduce and half of a gather.
         least = 3 * (sum(CHECKED["allreduce"]) + sum(CHECKED["allgather"]) // 2)
         assert wire["sent_bytes"] >= least, f"{wire['sent_bytes']} bytes of at least {least}"
-    print("every collective is there with its size")
+    print("all collectives were recorded with their sizes")
 
 
 if __name__ == "__main__":

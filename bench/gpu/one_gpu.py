@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL ranks that share one GPU: each claims to be a host of its own, sockets over loopback."""
+"""NCCL ranks that share one GPU. Each claims to be a host of its own, connected over loopback."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import time
 
 
 def environments(world: int, port: int, **more: str) -> list[dict[str, str]]:
-    """One for each rank; under MPS each gets an equal part of the GPU."""
+    """The environment of each rank. Under MPS each rank gets an equal part of the GPU."""
     common = dict(
         os.environ,
         NCCL_P2P_DISABLE="1",
@@ -26,7 +26,8 @@ def environments(world: int, port: int, **more: str) -> list[dict[str, str]]:
 
 
 def end_within(ranks: list[subprocess.Popen], seconds: float) -> bool:
-    """Waits for all; those that are late are killed, as one left behind breaks the next run."""
+    """Waits for all ranks, and kills those that take longer: a leftover rank breaks the next run.
+    Returns whether all ended in time."""
     try:
         limit = time.monotonic() + seconds
         while time.monotonic() < limit and any(rank.poll() is None for rank in ranks):

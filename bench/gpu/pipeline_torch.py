@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.pipeline over NCCL: the cases that the tests run on gloo ranks, on ranks of one GPU.
+"""Runs the tests of weft.torch.pipeline on NCCL ranks that share one GPU, instead of gloo ranks.
 
-Losses, gradients and parameters of each family of schedules, with replicas, recomputation and halves of
-backwards, against the model in one piece. Weft must be installed for this Python (or lie on PYTHONPATH).
+Compares losses, gradients and parameters with those of the whole model on one rank, for each family
+of schedules, with replicas, recomputation and split backwards. Weft must be installed for this
+Python (or lie on PYTHONPATH).
 
 usage: pipeline_torch.py check [CASE...]
 """

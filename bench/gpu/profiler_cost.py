@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs the host, and how that shows in the recording itself.
+"""What recording costs the host, and how that cost shows in the recording itself.
 
-Runs launch-bound training steps with and without torch.profiler, interleaved, and prints for each
-the cost per recorded event and the yardstick that `weft/cost/profiler_overhead.h` reads from a
-trace: the lower quartile of the own time of ops that only call one other op. Needs a GPU.
+Runs launch-bound training steps with and without torch.profiler in alternation. For each job it
+prints the cost per recorded event, and the yardstick that `weft/cost/profiler_overhead.h` reads
+from a trace: the lower quartile of the own time of ops that call exactly one other op. Needs a GPU.
 
 usage: profiler_cost.py [repeats]
 """
@@ -80,7 +80,7 @@ def milliseconds(step, steps):
 
 
 def yardstick(events):
-    """Lower quartile, in microseconds, of the own time of ops around exactly one op."""
+    """The lower quartile, in microseconds, of the own time of ops that contain exactly one op."""
     lanes = collections.defaultdict(list)
     for event in events:
         if event.get("ph") == "X" and event.get("cat") in HOST_CATEGORIES:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions held to NCCL jobs on one GPU: recorded by the hooks of `weft record`, run without.
+"""Compares predicted steps with measured ones, for NCCL jobs on one GPU.
 
-Several NCCL ranks share one GPU (each with a host id of its own, under MPS, sockets over loopback).
-Every setting runs three times without profiler, around the recording, as the network drifts.
+Several NCCL ranks share one GPU under MPS. Each claims to be a host of its own, so NCCL connects
+them by sockets over loopback. Each job is recorded once with the hooks of `weft record`, and runs
+three times without them, before and after the recording, because the speed of the network drifts.
 
     recorded_jobs.py OUT_DIR                 # on a machine with a GPU; starts its own ranks
-    recorded_jobs.py --check OUT_DIR WEFT    # anywhere: the table, and whether the bar holds
+    recorded_jobs.py --check OUT_DIR WEFT    # anywhere: prints the table, checks errors
 """
 
 import json
@@ -21,13 +22,14 @@ import one_gpu
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 JOBS = [("resnet50", 2), ("resnet50", 4), ("vgg16", 2), ("vit_b_16", 2), ("vit_b_16", 4)]
-STEPS, WARM_UP = 60, 30  # the network takes some twenty steps to settle
+STEPS, WARM_UP = 60, 30  # the network needs about twenty steps until its speed is steady
 RECORDED = "32..36"
+# Largest error in per cent, beyond half of the spread of the measured steps.
 BAR = 5.0
 
 
 def start_ranks(model: str, world: int, folder: Path | None) -> float:
-    """One run; the step in ms, steps back to back."""
+    """Runs the job once. Returns milliseconds per step, over steps that run back to back."""
     hooks = {}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,7 @@ def start_ranks(model: str, world: int, folder: Path | None) -> float:
 
 
 def run_rank(model_name: str) -> None:
-    """An ordinary training job."""
+    """An ordinary training job, without any code for Weft."""
     import torch
     import torch.distributed as dist
     import torchvision

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Redistribution over NCCL: whether it is right, how fast beside DTensor, and what a lost rank does.
+"""Redistribution over NCCL: checks results, compares speed with DTensor, and tests lost ranks.
 
-Needs one GPU, PyTorch with NCCL, and CUDA MPS running: ranks are processes that share the GPU, each
-told that it is a host of its own, so that NCCL moves everything through sockets. Times are thus those
-of loopback, not of NVLink; ratios within one run are what counts.
+Needs one GPU, PyTorch with NCCL, and a running CUDA MPS. Ranks are processes that share the GPU.
+Each is told that it is a host of its own, so NCCL moves all data through sockets. Times are
+therefore those of loopback and not of NVLink: only ratios within one run are meaningful.
 
-usage: reshard_nccl.py check LIBRARIES          every case with several types, against the indices
-       reshard_nccl.py measure LIBRARIES [JSON] Weft, DTensor.redistribute, and that once more, in turns
-       reshard_nccl.py lost LIBRARIES           a rank is killed, or stops: what the others say
+usage: reshard_nccl.py check LIBRARIES          runs every case with several types, checks all
+       reshard_nccl.py measure LIBRARIES [JSON] times Weft, DTensor, and DTensor once more
+       reshard_nccl.py lost LIBRARIES           kills or stops a rank; all others must get an error
 
 LIBRARIES: the folder with libweft-cuda.so and libreshard_ranks.so.
 """
@@ -49,7 +49,7 @@ TYPES = {"f32": 4, "bf16": 2, "i64": 8, "u8": 1, "c128": 16}
 
 
 class Ranks:
-    """libreshard_ranks.so, for this process."""
+    """The functions of libreshard_ranks.so for the rank of this process."""
 
     def __init__(self, folder: str, timeout_ms: int):
         import torch
@@ -57,12 +57,12 @@ class Ranks:
 
         self.torch, self.dist = torch, dist
         torch.cuda.init()
-        # Each rank has processors of its own, else threads of NCCL get into each other's way.
+        # Give each rank cores of its own, so that NCCL's threads do not slow each other down.
         rank, cores = int(os.environ["RANK"]), sorted(os.sched_getaffinity(0))
         share = max(1, len(cores) // RANKS)
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
         dist.init_process_group("nccl")
-        dist.all_reduce(torch.zeros(1, device="cuda"))  # loads torch's NCCL, which Weft then finds
+        dist.all_reduce(torch.zeros(1, device="cuda"))  # loads torch's NCCL, which Weft then uses
         self.rank, self.error = dist.get_rank(), ctypes.create_string_buffer(ERROR_BYTES)
         self.so = ctypes.CDLL(os.path.join(folder, "libreshard_ranks.so"))
         self.so.ranks_bytes.restype = self.so.ranks_rounds.restype = ctypes.c_int64
@@ -88,51 +88,51 @@ class Ranks:
         _, mesh, shape, source, source_partial, target, target_partial = case
         words = [mesh, ",".join(map(str, shape)), source, source_partial, target, target_partial]
         words += [type_name, "sum" if source_partial or target_partial else ""]
-        job = ctypes.c_void_p()
+        handle = ctypes.c_void_p()
         self.check(
             self.so.ranks_plan(
                 (ctypes.c_char_p * len(words))(*[word.encode() for word in words]),
-                ctypes.c_int64(item_size), self.rank, ctypes.c_int64(budget), ctypes.byref(job),
+                ctypes.c_int64(item_size), self.rank, ctypes.c_int64(budget), ctypes.byref(handle),
                 self.error,
             )
         )  # fmt: skip
-        return job
+        return handle
 
-    def run(self, job, source, target) -> int:
-        """Waits until it is done; returns the most staging that there was."""
+    def run(self, handle, source, target) -> int:
+        """Runs and waits for the end. Returns the largest amount of staging in use at once."""
         self.torch.cuda.current_stream().synchronize()
         staging = ctypes.c_int64()
         self.check(
             self.so.ranks_run(
-                self.session, job, ctypes.c_void_p(source.data_ptr()),
+                self.session, handle, ctypes.c_void_p(source.data_ptr()),
                 ctypes.c_void_p(target.data_ptr()), ctypes.byref(staging), self.error,
             )
         )  # fmt: skip
         return staging.value
 
-    def indices(self, job, end: int, item_size: int):
-        count = self.so.ranks_bytes(job, end) // item_size
+    def indices(self, handle, end: int, item_size: int):
+        count = self.so.ranks_bytes(handle, end) // item_size
         held = self.torch.empty(count, dtype=self.torch.int64)
-        self.so.ranks_indices(job, end, ctypes.c_void_p(held.data_ptr()))
+        self.so.ranks_indices(handle, end, ctypes.c_void_p(held.data_ptr()))
         return held.cuda()
 
-    def groups(self, job) -> tuple[int, int]:
+    def groups(self, handle) -> tuple[int, int]:
         group, groups = ctypes.c_int32(), ctypes.c_int32()
-        self.so.ranks_group(job, ctypes.byref(group), ctypes.byref(groups))
+        self.so.ranks_group(handle, ctypes.byref(group), ctypes.byref(groups))
         return group.value, groups.value
 
 
 def value_of(torch, indices, dtype):
-    """Small enough to be added up without rounding in any type."""
+    """Values small enough that no type rounds their sums."""
     return (indices % 21).to(torch.float64).to(dtype)
 
 
-def ends_of(ranks, job, dtype, item_size):
-    """What the device holds before, and what it shall hold: the sum of (group + 1) times a value."""
+def ends_of(ranks, handle, dtype, item_size):
+    """The rank's source and expected target: the sum over groups of (group + 1) times a value."""
     torch = ranks.torch
-    group, groups = ranks.groups(job)
-    before = ranks.indices(job, 0, item_size)
-    after = ranks.indices(job, 1, item_size)
+    group, groups = ranks.groups(handle)
+    before = ranks.indices(handle, 0, item_size)
+    after = ranks.indices(handle, 1, item_size)
     factor = 1 if groups == 1 else group + 1
     total = 1 if groups == 1 else sum(range(1, groups + 1))
     source = (value_of(torch, before, torch.float64) * factor).to(dtype)
@@ -150,15 +150,15 @@ def check_rank(folder):
         small = (*case[:2], [max(5, extent // 8 + extent % 2) for extent in case[2]], *case[3:])
         for type_name, item_size in TYPES.items():
             for budget in (0, 1 << 20):
-                job = ranks.plan(small, type_name, item_size, budget)
-                source, expected = ends_of(ranks, job, dtypes[type_name], item_size)
+                handle = ranks.plan(small, type_name, item_size, budget)
+                source, expected = ends_of(ranks, handle, dtypes[type_name], item_size)
                 target = torch.full_like(expected, 77)
                 for _ in range(2):
-                    staging = ranks.run(job, source, target)
+                    staging = ranks.run(handle, source, target)
                 right = torch.equal(target, expected)
                 if not right or (budget and staging > budget):
                     raise RuntimeError(f"{case[0]}, {type_name}, budget {budget}: wrong")
-                ranks.so.ranks_forget(job)
+                ranks.so.ranks_forget(handle)
                 done += 1
     if ranks.rank == 0:
         print(f"{done} redistributions on {RANKS} NCCL ranks are right")
@@ -178,7 +178,7 @@ def placements_of(case, end):
 
 
 def timed(torch, action):
-    """Seconds on the slowest rank, and what came out."""
+    """Seconds on the slowest rank, and the result."""
     dist = torch.distributed
     torch.cuda.synchronize()
     dist.barrier()
@@ -191,11 +191,11 @@ def timed(torch, action):
     return slowest.item(), result
 
 
-def in_turns(ways, repeat):
-    """Each way comes first, second and last equally often."""
-    keys = list(ways)
+def rotated(variants, repeat):
+    """Rotates the variants, so that each comes first, second and last equally often."""
+    keys = list(variants)
     start = repeat % len(keys)
-    return [(key, ways[key]) for key in keys[start:] + keys[:start]]
+    return [(key, variants[key]) for key in keys[start:] + keys[:start]]
 
 
 def print_means(ratios, noise):
@@ -215,8 +215,8 @@ def measure_rank(folder, out):
     rows = []
     for case in CASES:
         name, mesh_text, shape, *_ = case
-        job = ranks.plan(case, "f32", 4)
-        source, expected = ends_of(ranks, job, torch.float32, 4)
+        handle = ranks.plan(case, "f32", 4)
+        source, expected = ends_of(ranks, handle, torch.float32, 4)
         target = torch.empty_like(expected)
         sizes = tuple(int(axis.split("=")[1]) for axis in mesh_text.split(","))
         mesh = init_device_mesh("cuda", sizes)
@@ -234,18 +234,18 @@ def measure_rank(folder, out):
         )
 
         def with_weft():
-            ranks.run(job, source, target)
+            ranks.run(handle, source, target)
             return target
 
         def with_dtensor():
             return whole.redistribute(mesh, after).to_local()
 
-        # DTensor stands there twice: what differs between two times of the same is noise.
-        ways = {"weft": with_weft, "dtensor": with_dtensor, "again": with_dtensor}
-        times, right = {key: [] for key in ways}, {}
+        # DTensor is measured twice: the difference between equal variants is noise.
+        variants = {"weft": with_weft, "dtensor": with_dtensor, "again": with_dtensor}
+        times, right = {key: [] for key in variants}, {}
         for repeat in range(REPEATS + 2):
-            for key, action in in_turns(ways, repeat):
-                action()  # sockets and threads of the other communicator have been used last
+            for key, action in rotated(variants, repeat):
+                action()  # warm up: the last user of sockets and threads was another communicator
                 seconds, result = timed(torch, action)
                 right[key] = torch.equal(result.reshape(-1), expected)
                 if repeat > 1:
@@ -254,11 +254,11 @@ def measure_rank(folder, out):
         dist.all_reduce(wrong)
         rows.append(
             dict(
-                name=name, mesh=mesh_text, shape=shape, rounds=ranks.so.ranks_rounds(job),
+                name=name, mesh=mesh_text, shape=shape, rounds=ranks.so.ranks_rounds(handle),
                 times=times, wrong=wrong.tolist(),
             )
         )  # fmt: skip
-        ranks.so.ranks_forget(job)
+        ranks.so.ranks_forget(handle)
     if ranks.rank == 0:
         print(f"{torch.cuda.get_device_name()}, {RANKS} NCCL ranks on one GPU, sockets over loopback")
         print("case                     ms Weft  DTensor  times faster  DTensor to itself")
@@ -285,22 +285,22 @@ VICTIM = 2
 
 
 def lost_rank(folder, how):
-    """The victim goes after the first run; all others must get an error, in time."""
+    """The victim is lost after the first run. All others must get an error in time, twice."""
     ranks = Ranks(folder, TIMEOUT_MS)
-    job = ranks.plan(CASES[0], "f32", 4)
-    source, expected = ends_of(ranks, job, ranks.torch.float32, 4)
+    handle = ranks.plan(CASES[0], "f32", 4)
+    source, expected = ends_of(ranks, handle, ranks.torch.float32, 4)
     target = ranks.torch.empty_like(expected)
-    ranks.run(job, source, target)
+    ranks.run(handle, source, target)
     assert ranks.torch.equal(target, expected)
     if ranks.rank == VICTIM:
         if how == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(3 * TIMEOUT_MS / 1e3)  # alive, but takes part in nothing
+        time.sleep(3 * TIMEOUT_MS / 1e3)  # alive, but silent
         os._exit(0)
     for attempt in range(2):
         begin = time.monotonic()
         try:
-            ranks.run(job, source, target)
+            ranks.run(handle, source, target)
         except RuntimeError as error:
             took = time.monotonic() - begin
             print(f"{how}: rank {ranks.rank} after {took:.2f} s: {error}", flush=True)
@@ -308,7 +308,7 @@ def lost_rank(folder, how):
         else:
             print(f"{how}: rank {ranks.rank}: no error", flush=True)
             os._exit(1)
-    # The GPU is free again: nothing hangs on it.
+    # No stuck kernel must be left on the GPU.
     ranks.torch.cuda.synchronize()
     os._exit(0)
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The fused pack kernel: whether it is right, and how fast against a copy of the device.
+"""The kernel that packs and unpacks: checks its results, and compares its speed with a device copy.
 
-Right: random regions of random arrays, copied and combined, against the same in numpy.
-Fast: an array is packed into messages, or unpacked from them, all boxes in one launch. Messages are
-strips of the innermost dimension, as long as the run, so that all of them together are the array;
-of ranks 3 and 4 outer dimensions are cut in two as well. `even`: rows of the array have a multiple
-of 16 bytes; `odd`: one element more, so that nothing but the element is aligned.
+`check` copies and combines random regions of random arrays and compares with numpy. `measure` packs
+an array into messages, or unpacks it from them, with all boxes in one launch. Messages are strips
+of the innermost dimension, `run` bytes wide; together they cover the array. For ranks 3 and 4,
+outer dimensions are cut in two as well. `even`: rows of the array are a multiple of 16 bytes.
+`odd`: rows are one element longer, so that nothing is aligned to more than an element.
 
 usage: reshard_pack.py check LIBRARY          random regions
-       reshard_pack.py measure LIBRARY [JSON] the table; figures of all cases as JSON
+       reshard_pack.py measure LIBRARY [JSON] prints a table; writes all figures as JSON
 """
 import ctypes
 import json
@@ -41,13 +41,13 @@ def strides_of(shape, element):
 
 
 def packing(element, run, rank, odd):
-    """Boxes of an array, (offset, loops of array and message), message after message."""
+    """Sizes of array and messages, and boxes: offset in the array, in the messages, loops."""
     outer = {1: [], 2: [], 3: [2], 4: [2, 2]}[rank]
     columns = STRIPS * run // element + odd
     rows = PAYLOAD // (STRIPS * run)
     for extent in outer:
         rows //= extent
-    # Of ranks 3 and 4 the middle dimensions have 8 elements, of which a box takes half.
+    # For ranks 3 and 4 the middle dimensions have 8 elements; a box takes half of each.
     middle = [8] * len(outer)
     shape = [max(1, rows // math.prod([4] * len(outer))), *middle, columns]
     strides = strides_of(shape, element)
@@ -69,7 +69,7 @@ def packing(element, run, rank, odd):
 
 
 def seconds(*actions, repeats=7, at_once=5):
-    """Of each, in turns: a device that slows down does so for all of them."""
+    """The median time of each action. They alternate, so a slower device affects them all."""
     times = [[] for _ in actions]
     for repeat in range(repeats + 1):
         for action, taken in zip(actions, times):
@@ -85,14 +85,14 @@ def seconds(*actions, repeats=7, at_once=5):
 
 
 def copying(whole, other):
-    """What all else is held to."""
+    """A copy of the device: the reference for all other figures."""
     return lambda: other[:PAYLOAD].copy_(whole[:PAYLOAD])
 
 
 def measure_sums(library, whole, other):
-    """Addends of one box of 64 MiB, one after the other in memory."""
+    """Sums of several addends, contiguous boxes of 64 MiB, into one box."""
     size = 64 << 20
-    print("sums: share of the device's copy, bytes read and written")
+    print("sums: bytes read and written per second, as a fraction of the device's copy")
     print("type  " + " ".join(f"{count} addends" for count in SUMS))
     for name in ("f32", "bf16", "i64"):
         element = TYPES[name][1]
@@ -111,7 +111,7 @@ def measure_sums(library, whole, other):
 
 
 class Rows2D(ctypes.Structure):
-    """CUDA_MEMCPY2D of the driver."""
+    """CUDA_MEMCPY2D of the CUDA driver API."""
 
     _fields_ = [
         ("from_x", ctypes.c_size_t), ("from_y", ctypes.c_size_t), ("from_kind", ctypes.c_int),
@@ -125,11 +125,11 @@ class Rows2D(ctypes.Structure):
 
 
 def measure_driver(whole, other):
-    """The driver's own copy of as many rows with the same gaps, from and to the same places of rows, so
-    that nothing has to be shifted: what ends of rows cost by themselves."""
+    """The driver's 2D copy of as many rows with the same gaps, to the same offsets in rows, so that
+    no bytes have to be shifted. It shows what unaligned ends of rows cost by themselves."""
     driver = ctypes.CDLL("libcuda.so.1")
     on_device = 2
-    print("the driver's copy of odd rows, share of its copy in one piece")
+    print("the driver's copy of odd rows, as a fraction of its copy in one piece")
     print("element " + " ".join(f"{run:>6}" for run in RUNS))
     for element in ELEMENTS:
         line = []
@@ -185,7 +185,7 @@ def measure(path, out=None):
     if out:
         with open(out, "w") as file:
             json.dump({"copy_bytes_per_s": rates, "cases": results}, file)
-    print("share of a copy in turns with it, least of ranks 1 to 4")
+    print("speed as a fraction of a device copy measured in alternation; lowest of ranks 1 to 4")
     print("rows  direction element " + " ".join(f"{run:>6}" for run in RUNS))
     for odd in (0, 1):
         for pack in (True, False):
@@ -201,7 +201,7 @@ def measure(path, out=None):
 
 
 def random_region(rng, element):
-    """Extents, the shape of the array around them, and where they begin in it."""
+    """Extents, strides and offset of a region in a random array, and the bytes of the array."""
     rank = rng.randint(0, 6)
     extents = [rng.choice([1, 2, 3, 5, 17, 40]) for _ in range(rank)]
     while math.prod(extents) > 60_000:
@@ -223,7 +223,7 @@ NEUTRAL = {"sum": 0, "prod": 1}
 
 
 def constant(value, dtype):
-    """The bytes of an element, as two numbers."""
+    """The bytes of an element, as two 64-bit numbers."""
     element = torch.full((1,), value, dtype=dtype).view(torch.uint8).numpy().tobytes()
     return struct.unpack("qq", element.ljust(16, b"\0"))
 
@@ -237,7 +237,7 @@ def view(buffer, region):
 
 
 def check_copies(library, rng, numpy_rng):
-    """Several regions from one odd place to another, into a buffer that stays as it was elsewhere."""
+    """Several regions at odd offsets. Bytes between the regions of the target must not change."""
     element = rng.choice(ELEMENTS)
     start = [rng.choice([0, 0, element, 16 * element]) for _ in range(2)]
     copies, regions, ends = [], [], [start[0], start[1]]
@@ -256,7 +256,7 @@ def check_copies(library, rng, numpy_rng):
         ends = [ends[0] + size + element * rng.randint(0, 3), ends[1] + to_size + element * rng.randint(0, 3)]
     source = numpy_rng.integers(0, 255, ends[0], dtype=np.uint8)
     target = numpy_rng.integers(0, 255, ends[1], dtype=np.uint8)
-    base = element * rng.choice([0, 0, 1, 3])  # addresses that are only as aligned as the element
+    base = element * rng.choice([0, 0, 1, 3])  # addresses aligned to the element only
     on_gpu = []
     for buffer in (source, target):
         memory = torch.zeros(base + buffer.size, dtype=torch.uint8, device="cuda")
@@ -272,7 +272,7 @@ def check_copies(library, rng, numpy_rng):
 
 
 def check_strips(library, rng, numpy_rng):
-    """Messages that lie side by side in rows of an array, of any length: packed and unpacked."""
+    """Messages of any length that are adjacent in the rows of an array: packed and unpacked."""
     element = rng.choice(ELEMENTS)
     strips, rows, planes = rng.randint(2, 6), rng.randint(1, 30), rng.randint(1, 3)
     lengths = [rng.choice([1, 5, 16, 17, 30, 64, 65])] * strips
@@ -316,7 +316,7 @@ def check_strips(library, rng, numpy_rng):
 
 
 def check_adds(library, rng):
-    """Neutral elements, then addends: equal boxes, and one that overlaps them."""
+    """Neutral elements, then addends: several with equal boxes, and one that overlaps them."""
     name, (dtype, element) = rng.choice(list(TYPES.items()))
     complex_or_bool = dtype.is_complex or dtype == torch.bool
     operation = rng.choice(["sum", "prod"] if complex_or_bool else list(COMBINE))
@@ -346,7 +346,7 @@ def check_adds(library, rng):
         fill, more = constant(NEUTRAL[operation], dtype)
         copies.insert(0, (NOTHING, fill, 0, at, element, 0, COPY, more, loops))
     scaled = dtype.is_floating_point and rng.random() < 0.3
-    if scaled:  # by 3 / 4, which rounds once
+    if scaled:  # by 3 / 4, which is rounded only once
         scale = library.operation("scale")
         copies.append((NOTHING, 3, 0, at, element, kinds[0], scale, 4, loops))
     on_gpu = [tensor.cuda() for tensor in [target, *packed, shifted]]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs over NCCL behind plain functions, for reshard_nccl.py: ranks there are processes of
-// PyTorch, so that Weft and DTensor run in turns on the same GPUs and the same NCCL.
+// Plain C functions that run programs over NCCL, for reshard_nccl.py. Its ranks are processes of
+// PyTorch, so Weft and DTensor run in alternation on the same GPU and with the same NCCL library.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -23,8 +23,8 @@ struct Session {
   Device rank = 0;
 };
 
-/// An array that goes from one layout to another.
-struct Job {
+/// An array to move, with everything that is needed for that.
+struct Redistribution {
   Problem problem;
   Plan plan;
   Elements elements;
@@ -38,22 +38,26 @@ int failed(const Error& error, char* text) {
   return 1;
 }
 
-Result<std::unique_ptr<Job>> make_job(const char* const* words, Bytes item_size, Device rank,
-                                      Bytes budget) {
+Result<std::unique_ptr<Redistribution>> make_redistribution(const char* const* words,
+                                                            Bytes item_size, Device rank,
+                                                            Bytes budget) {
   const auto [axes, size, from, from_partial, to, to_partial, type, reduction] =
       std::tuple{words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]};
-  auto job = std::make_unique<Job>();
+  auto redistribution = std::make_unique<Redistribution>();
   WEFT_ASSIGN(const Mesh mesh, parse_mesh(axes, ""));
   WEFT_ASSIGN(const Shape shape, parse_shape(size));
   WEFT_ASSIGN(const Sharding source, parse_sharding(mesh, from, from_partial));
   WEFT_ASSIGN(const Sharding target, parse_sharding(mesh, to, to_partial));
-  WEFT_ASSIGN(job->problem, make_problem(shape, item_size, source, target, SplitRule::kCeilNested));
-  job->elements = {type, reduction, 1, 1};
+  WEFT_ASSIGN(redistribution->problem,
+              make_problem(shape, item_size, source, target, SplitRule::kCeilNested));
+  redistribution->elements = {type, reduction, 1, 1};
   PlannerOptions options;
-  WEFT_ASSIGN(job->plan, make_plan_within(job->problem, options, budget));
-  WEFT_ASSIGN(job->program,
-              make_program({{&job->problem, &job->plan, job->elements}}, rank, {.budget = budget}));
-  return job;
+  WEFT_ASSIGN(redistribution->plan, make_plan_within(redistribution->problem, options, budget));
+  WEFT_ASSIGN(
+      redistribution->program,
+      make_program({{&redistribution->problem, &redistribution->plan, redistribution->elements}},
+                   rank, {.budget = budget}));
+  return redistribution;
 }
 
 }  // namespace
@@ -87,40 +91,44 @@ int ranks_open(const char* kernels, const char* id, int rank, int ranks, std::in
 
 void ranks_close(Session* session) { delete session; }
 
-/// `words`: mesh, shape, from, its partial axes, to, its partial axes, type, reduction.
+/// `words`: mesh, shape, source, its partial axes, target, its partial axes, type, reduction.
 int ranks_plan(const char* const* words, std::int64_t item_size, int rank, std::int64_t budget,
-               Job** job, char* error) {
-  auto made = make_job(words, item_size, rank, budget);
+               Redistribution** redistribution, char* error) {
+  auto made = make_redistribution(words, item_size, rank, budget);
   if (!made) return failed(made.error(), error);
-  *job = made->release();
+  *redistribution = made->release();
   return 0;
 }
 
-void ranks_forget(Job* job) { delete job; }
+void ranks_forget(Redistribution* redistribution) { delete redistribution; }
 
-/// Bytes that the device holds before (0) or after (1).
-std::int64_t ranks_bytes(const Job* job, int end) { return job->program.buffers[end]; }
-std::int64_t ranks_rounds(const Job* job) {
-  return static_cast<std::int64_t>(job->program.turns.size());
+/// Bytes of the device's source (end 0) or target (end 1).
+std::int64_t ranks_bytes(const Redistribution* redistribution, int end) {
+  return redistribution->program.buffers[end];
+}
+std::int64_t ranks_rounds(const Redistribution* redistribution) {
+  return static_cast<std::int64_t>(redistribution->program.turns.size());
 }
 
-/// For each element that the device holds its index in the whole array.
-void ranks_indices(const Job* job, int end, std::int64_t* indices) {
-  const Layout& layout = end == 0 ? job->problem.source : job->plan.last(job->problem);
-  naive::for_each_held(layout, job->program.self,
+/// For each element that the device holds: its index in the whole array.
+void ranks_indices(const Redistribution* redistribution, int end, std::int64_t* indices) {
+  const Layout& layout = end == 0 ? redistribution->problem.source
+                                  : redistribution->plan.last(redistribution->problem);
+  naive::for_each_held(layout, redistribution->program.self,
                        [&](std::size_t index) { *indices++ = static_cast<std::int64_t>(index); });
 }
 
-/// Which summands the device holds, of how many groups.
-void ranks_group(const Job* job, std::int32_t* group, std::int32_t* groups) {
-  *group = job->problem.source.group[job->program.self];
-  *groups = job->problem.source.groups;
+/// The group of summands that the device holds, and the number of groups.
+void ranks_group(const Redistribution* redistribution, std::int32_t* group, std::int32_t* groups) {
+  *group = redistribution->problem.source.group[redistribution->program.self];
+  *groups = redistribution->problem.source.groups;
 }
 
-int ranks_run(Session* session, const Job* job, void* source, void* target, std::int64_t* staging,
-              char* error) {
+int ranks_run(Session* session, const Redistribution* redistribution, void* source, void* target,
+              std::int64_t* staging, char* error) {
   const Buffers buffers = {static_cast<std::byte*>(source), static_cast<std::byte*>(target)};
-  const auto usage = weft::reshard::execute::execute(job->program, buffers, *session->transport);
+  const auto usage =
+      weft::reshard::execute::execute(redistribution->program, buffers, *session->transport);
   if (!usage) return failed(usage.error(), error);
   *staging = usage->staging_peak;
   return 0;

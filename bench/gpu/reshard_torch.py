@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weft.torch.redistribute of CUDA DTensors over NCCL: whether it is right, and how fast.
+"""weft.torch.redistribute of CUDA DTensors over NCCL: checks results and measures speed.
 
-Ranks are processes that share one GPU, as in reshard_nccl.py, with the same cases; Weft must be
-installed for this Python (or lie on PYTHONPATH). Weft with its kernels, Weft with torch's own strided
-copies, and DTensor.redistribute (twice: what differs between both is noise) run in turns, in the same
-processes, over the same process group. After the first run nothing may wait for the GPU, so nothing can have gone through the host.
+Ranks are processes that share one GPU, as in reshard_nccl.py, and the cases are the same. Weft must
+be installed for this Python (or lie on PYTHONPATH). Four variants alternate in the same processes,
+over the same process group: Weft with its kernels, Weft with torch's own strided copies,
+DTensor.redistribute, and DTensor.redistribute again; the difference between the last two is noise.
+After the first run, waiting for the GPU is an error, so no data can pass through the host.
 
-usage: reshard_torch.py check              every case, and all pairs, with several types
+usage: reshard_torch.py check              every case and all pairs, with several types
        reshard_torch.py measure [JSON]     the table
        reshard_torch.py pairs [JSON [BYTES [MORE]]]
                                            all pairs of default placements on meshes of 4 and 2 x 2, as
-                                           ../reshard_torch.py has them for gloo; 32 MiB a rank, or BYTES,
-                                           in arrays that divide, or with MORE rows and columns
+                                           ../reshard_torch.py has them for gloo. BYTES: per rank,
+                                           default 32 MiB. MORE: rows and columns beyond a size that
+                                           divides evenly, default 0.
 
-WEFT_CUDA_LIBRARY: libweft-cuda.so, where it is not installed with Weft.
+WEFT_CUDA_LIBRARY: the path of libweft-cuda.so, if it is not installed with Weft.
 """
 import collections
 import itertools
@@ -26,14 +28,14 @@ import subprocess
 import sys
 
 import one_gpu
-from reshard_nccl import CASES, RANKS, in_turns, placements_of, print_means, timed
+from reshard_nccl import CASES, RANKS, rotated, placements_of, print_means, timed
 
 REPEATS = 15
 PAIR_BYTES = 32 << 20
 
 
 def pair_cases(size, more):
-    """Like CASES: a letter an axis of the mesh, R, 0, 1 (a shard of that dimension) or P."""
+    """Like CASES. Names have a letter per axis: R, 0 or 1 (a shard of that dimension), P."""
     for axes, sizes in (("x", [4]), ("xy", [2, 2])):
         mesh = ",".join(f"{axis}={size}" for axis, size in zip(axes, sizes))
         for ends in itertools.product(
@@ -63,7 +65,7 @@ class Rank:
         os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share] or cores)
         dist.init_process_group("nccl")
         self.rank = dist.get_rank()
-        self.meshes = {}  # each has communicators of its own
+        self.meshes = {}  # by shape; kept, because each mesh makes communicators
 
     def mesh_of(self, case):
         from torch.distributed.device_mesh import init_device_mesh
@@ -74,7 +76,8 @@ class Rank:
         return self.meshes[sizes]
 
     def part(self, full, mesh, placements):
-        """This rank's part, cut like torch.chunk, one axis after the other; of summands, its share."""
+        """This rank's part, cut like torch.chunk along one axis after the other; if it is partial,
+        this rank's summand."""
         factor = 1
         for size, at, placement in zip(mesh.shape, mesh.get_coordinate(), placements):
             if placement.is_shard():
@@ -87,7 +90,7 @@ class Rank:
         return (full * factor).contiguous()
 
     def ends(self, case, shape, dtype):
-        """The array as it is distributed, and what this rank shall hold of it in the end."""
+        """The distributed array, and the part of the result that this rank should get."""
         from torch.distributed.tensor import DTensor
 
         torch = self.torch
@@ -127,7 +130,7 @@ def check_rank():
         (*case[:2], [max(5, extent // 8 + extent % 2) for extent in case[2]], *case[3:])
         for case in CASES
     ]
-    # Large enough for chains of several collectives.
+    # The pairs are large enough for chains of several collectives.
     for case in (*small, *pair_cases(8 << 20, 0), *pair_cases(8 << 20, 5)):
         budgets = (None, 1 << 20) if case in small else (None,)
         for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex128):
@@ -151,7 +154,7 @@ def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
     rank = Rank()
     torch, dist = rank.torch, rank.dist
     with_kernels = running.kernels
-    prepared = {}  # by whether kernels are used: each keeps its own
+    prepared = {}  # by whether kernels are used: each variant keeps its own
     if with_kernels() is None:
         sys.exit("reshard_torch: libweft-cuda.so is not installed, and WEFT_CUDA_LIBRARY names none")
 
@@ -175,18 +178,18 @@ def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
         def dtensor(again):
             return array.redistribute(mesh, after).to_local()
 
-        ways = {
+        variants = {
             "weft": lambda again: weft_with(with_kernels, again),
             "copies": lambda again: weft_with(lambda: None, again),
             "dtensor": dtensor,
             "again": dtensor,
         }
         if what == "pairs":
-            ways.pop("copies")
-        times, right = {key: [] for key in ways}, {}
+            variants.pop("copies")
+        times, right = {key: [] for key in variants}, {}
         for repeat in range(repeats + 2):
-            for key, way in in_turns(ways, repeat):
-                seconds, result = timed(torch, lambda: way(repeat > 0))
+            for key, variant in rotated(variants, repeat):
+                seconds, result = timed(torch, lambda: variant(repeat > 0))
                 if repeat in (0, repeats + 1):
                     right[key] = rank.all_right(result, expected)
                 if repeat > 1:
@@ -194,7 +197,7 @@ def measure_rank(what, out="", size=str(PAIR_BYTES), more="0"):
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         held = torch.cuda.memory_allocated()
-        result = ways["weft"](True)
+        result = variants["weft"](True)
         torch.cuda.synchronize()
         staging = torch.cuda.max_memory_allocated() - held - result.numel() * 4
         rows.append(dict(name=case[0], times=times, right=right, staging=staging))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libweft-cuda.so from Python: plans of copies between buffers on a GPU, by ctypes."""
+"""Python bindings of libweft-cuda.so by ctypes: plans of copies between buffers on a GPU."""
 
 import ctypes
 
@@ -25,8 +25,8 @@ class Library:
 
 
 class Plan:
-    """`copies`: from buffer, from, to buffer, to, element, type, operation, more, loops; see
-    weft/reshard/execute/cuda/README.md."""
+    """`copies`: a tuple for each copy: from buffer, from, to buffer, to, element, type, operation,
+    more, and its loops; see weft/reshard/execute/cuda/README.md."""
 
     def __init__(self, library: Library, copies: list, buffers: int):
         numbers = []
@@ -53,7 +53,7 @@ class Plan:
             raise RuntimeError(self.error.value.decode())
 
     def run(self, addresses: list[int]):
-        """Queues it on the current stream of torch."""
+        """Queues the plan on torch's current stream."""
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         table = (ctypes.c_void_p * self.buffers)(*addresses)
         self._check(self.so.weft_cuda_plan_run(self.plan, table, stream, self.error))
