@@ -1,126 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
+// Step times are computed in four stages, from the time at which each op is over:
+//
+//  1. rank_lanes(): which lanes of a rank decide when its steps end. On a rank with a device these
+//     are its streams, because the host runs ahead of them. Without a device they are host lanes.
+//  2. step_ends(): a step ends on a rank when the last of its ops on these lanes is over.
+//  3. first_begin(): when the first step begins. Every later step begins when the step before it
+//     ends, but the first one has none before it: it begins when the work that was issued before it
+//     is over, or, if there is no such work, at its step mark.
+//  4. add_rank(): the period of a step, from its begin to its end. In an op timeline the job may
+//     pause between two steps; such a pause belongs to neither.
+//
+// The recording and its replays run through the same stages; they differ only in these times.
 #include "weft/predict/steps.h"
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 namespace weft::predict {
 namespace {
 
+using graph::Graph;
+using graph::kNoId;
 using graph::LaneKind;
 using graph::OpId;
 using graph::OpKind;
 
-/// When each step begins, where an op that belongs to no rank marks it (op timelines, whose steps
-/// are samples with pauses between them that are no part of the job); -1 where nothing does.
-template <class End>
-std::vector<Nanos> marked_begins(const graph::Graph& graph, const std::vector<std::int64_t>& steps,
-                                 End end) {
-  std::vector<Nanos> begins(steps.size(), -1);
+/// The ranks of a graph, and which of their lanes decide when a step ends.
+struct RankLanes {
+  std::vector<std::int32_t> ranks;      ///< sorted
+  std::vector<bool> has_device;         ///< by rank index
+  std::vector<std::size_t> rank_index;  ///< by lane; meaningless for links
+  std::vector<bool> decides;            ///< by lane: true if its ops decide when a step ends
+};
+
+RankLanes rank_lanes(const Graph& graph) {
+  std::map<std::int32_t, bool> has_stream;
+  for (const graph::Lane& lane : graph.lanes) {
+    if (lane.rank >= 0) has_stream[lane.rank] |= lane.kind == LaneKind::kStream;
+  }
+  RankLanes lanes;
+  std::map<std::int32_t, std::size_t> index;
+  for (const auto& [rank, on_device] : has_stream) {
+    index[rank] = lanes.ranks.size();
+    lanes.ranks.push_back(rank);
+    lanes.has_device.push_back(on_device);
+  }
+  lanes.rank_index.resize(graph.lanes.size());
+  lanes.decides.resize(graph.lanes.size());
+  for (std::size_t l = 0; l < graph.lanes.size(); ++l) {
+    const graph::Lane& lane = graph.lanes[l];
+    if (lane.rank < 0) continue;
+    const std::size_t rank = index[lane.rank];
+    lanes.rank_index[l] = rank;
+    lanes.decides[l] = lane.kind == (lanes.has_device[rank] ? LaneKind::kStream : LaneKind::kHost);
+  }
+  return lanes;
+}
+
+/// Position in graph.steps of the step that issued the op, which must not be -1.
+std::size_t step_index(const Graph& graph, OpId op) {
+  const auto step = std::lower_bound(graph.steps.begin(), graph.steps.end(), graph.ops.step[op]);
+  return static_cast<std::size_t>(step - graph.steps.begin());
+}
+
+/// By rank index and step index: when the step is over on the rank; -1 if it has no work there.
+/// `over`: when each op is over.
+std::vector<std::vector<Nanos>> step_ends(const Graph& graph, const RankLanes& lanes,
+                                          std::span<const Nanos> over) {
+  std::vector<std::vector<Nanos>> ends(lanes.ranks.size(),
+                                       std::vector<Nanos>(graph.steps.size(), -1));
   for (OpId op = 0; op < graph.size(); ++op) {
-    if (graph.ops.kind[op] != OpKind::kHost || graph.rank(op) >= 0 || graph.ops.step[op] < 0) {
-      continue;
+    const graph::LaneId lane = graph.ops.lane[op];
+    if (graph.ops.step[op] < 0 || !lanes.decides[lane]) continue;
+    Nanos& end = ends[lanes.rank_index[lane]][step_index(graph, op)];
+    end = std::max(end, over[op]);
+  }
+  return ends;
+}
+
+/// The ops of one rank that decide when its first step begins; kNoId if there is no such op. They
+/// are chosen by recorded times, never by those of a replay: a replay must count from the same op
+/// as the recording, or their steps could not be compared.
+struct FirstStep {
+  OpId mark = kNoId;    ///< the first op of any step, on any lane: the step mark
+  OpId work = kNoId;    ///< the first work of any step on a lane that decides
+  OpId before = kNoId;  ///< of the work issued before all steps and started before `work`, the last
+};
+
+/// By rank index.
+std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
+  const graph::Ops& ops = graph.ops;
+  const auto recorded_end = [&](OpId op) {
+    return ops.recorded_start[op] + ops.recorded_duration[op];
+  };
+  std::vector<FirstStep> found(lanes.ranks.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.rank(op) < 0 || ops.step[op] < 0) continue;
+    FirstStep& first = found[lanes.rank_index[ops.lane[op]]];
+    if (first.mark == kNoId) first.mark = op;
+    if (!lanes.decides[ops.lane[op]]) continue;
+    if (first.work == kNoId || ops.recorded_start[op] < ops.recorded_start[first.work]) {
+      first.work = op;
     }
-    const auto step = std::lower_bound(steps.begin(), steps.end(), graph.ops.step[op]);
-    begins[static_cast<std::size_t>(step - steps.begin())] = end(op);
+  }
+  for (OpId op = 0; op < graph.size(); ++op) {
+    if (graph.rank(op) < 0 || ops.step[op] >= 0 || !lanes.decides[ops.lane[op]]) continue;
+    FirstStep& first = found[lanes.rank_index[ops.lane[op]]];
+    // Work that started later, such as that of a step which was not marked, is not before them.
+    if (first.work == kNoId || ops.recorded_start[op] > ops.recorded_start[first.work]) continue;
+    if (first.before == kNoId || recorded_end(op) > recorded_end(first.before)) first.before = op;
+  }
+  return found;
+}
+
+/// When the first step of a rank begins; -1 if the rank has no work in any step.
+Nanos first_begin(const FirstStep& first, bool has_device, std::span<const Nanos> over) {
+  const Nanos marked = first.mark == kNoId ? -1 : over[first.mark];
+  if (first.before == kNoId) return marked;
+  // A device is still busy with the step before when its host marks the next one, so the mark says
+  // nothing about the device. Where the host itself computes, the mark may come later than the end
+  // of its work, if it waited for other ranks in between.
+  return has_device ? over[first.before] : std::max(over[first.before], marked);
+}
+
+/// By step index: when the step begins according to an op that belongs to no rank; -1 if there is
+/// no such op. Only op timelines have them: their steps are samples, between which the job pauses.
+std::vector<Nanos> marked_begins(const Graph& graph, std::span<const Nanos> over) {
+  std::vector<Nanos> begins(graph.steps.size(), -1);
+  for (OpId op = 0; op < graph.size(); ++op) {
+    const bool marks = graph.ops.kind[op] == OpKind::kHost && graph.rank(op) < 0;
+    if (marks && graph.ops.step[op] >= 0) begins[step_index(graph, op)] = over[op];
   }
   return begins;
 }
 
-/// `end(op)`: when the op is over; for an arrival, when its transfer is.
-template <class End>
-StepTimes step_times(const graph::Graph& graph, End end) {
-  const graph::Ops& ops = graph.ops;
-  std::map<std::int32_t, bool> has_device;
-  for (const graph::Lane& lane : graph.lanes) {
-    if (lane.rank < 0) continue;
-    has_device[lane.rank] |= lane.kind == LaneKind::kStream;
+/// The time between step `s` - 1 and step `s` that belongs to neither: from when all ranks are done
+/// with the one until the other is marked. `last` is when the present rank was done.
+Nanos pause_before(std::size_t s, Nanos last, const std::vector<Nanos>& marked,
+                   const std::vector<std::vector<Nanos>>& ends) {
+  if (s == 0 || marked[s] < 0) return 0;
+  for (const std::vector<Nanos>& of_rank : ends) last = std::max(last, of_rank[s - 1]);
+  return std::max<Nanos>(0, marked[s] - last);
+}
+
+/// Adds the periods and ends of rank `r`, whose first step begins at `begin`.
+void add_rank(StepTimes& times, std::size_t r, Nanos begin, const std::vector<Nanos>& marked,
+              const std::vector<std::vector<Nanos>>& ends) {
+  std::vector<Nanos>& periods = times.period.emplace_back(ends[r].size(), -1);
+  std::vector<Nanos>& own_ends = times.end.emplace_back(ends[r].size(), -1);
+  Nanos last = begin;
+  for (std::size_t s = 0; s < ends[r].size(); ++s) {
+    if (ends[r][s] < 0) continue;  // the next step counts from the end of the step before this one
+    if (s == 0 && marked[0] >= 0) last = marked[0];
+    const Nanos from = last + pause_before(s, last, marked, ends);
+    // A step that ends before the one before it does has no time of its own.
+    own_ends[s] = std::max(ends[r][s], from);
+    periods[s] = own_ends[s] - from;
+    last = own_ends[s];
   }
+}
+
+/// `over`: when each op is over, by op.
+StepTimes step_times(const Graph& graph, std::span<const Nanos> over) {
+  const RankLanes lanes = rank_lanes(graph);
+  const std::vector<std::vector<Nanos>> ends = step_ends(graph, lanes, over);
+  const std::vector<FirstStep> first = first_steps(graph, lanes);
+  const std::vector<Nanos> marked = marked_begins(graph, over);
   StepTimes times;
   times.steps = graph.steps;
-  std::map<std::int32_t, std::size_t> index;
-  for (const auto& [rank, device] : has_device) {
-    index[rank] = times.ranks.size();
-    times.ranks.push_back(rank);
-  }
-  // By lane: asked for every op.
-  std::vector<std::size_t> rank_index(graph.lanes.size());
-  std::vector<bool> counts(graph.lanes.size());
-  for (std::size_t l = 0; l < graph.lanes.size(); ++l) {
-    const graph::Lane& lane = graph.lanes[l];
-    if (lane.rank < 0) continue;
-    rank_index[l] = index[lane.rank];
-    counts[l] = lane.kind == (has_device[lane.rank] ? LaneKind::kStream : LaneKind::kHost);
-  }
-  const std::size_t n = times.steps.size();
-  // Per rank: the end of each step, the first recorded start of a step's work, and the last end of
-  // work issued before the first step. That one is told by recorded times, for it must be the same
-  // op in the recording and in a replay.
-  std::vector<std::vector<Nanos>> ends(times.ranks.size(), std::vector<Nanos>(n, -1));
-  std::vector<OpId> first(times.ranks.size(), graph::kNoId);
-  std::vector<OpId> before(times.ranks.size(), graph::kNoId);
-  std::vector<OpId> mark(times.ranks.size(), graph::kNoId);
-  for (OpId op = 0; op < graph.size(); ++op) {
-    const std::int32_t rank = graph.rank(op);
-    if (rank < 0 || ops.step[op] < 0) continue;
-    const std::size_t r = rank_index[ops.lane[op]];
-    if (mark[r] == graph::kNoId) mark[r] = op;
-    if (!counts[ops.lane[op]]) continue;
-    const auto step = std::lower_bound(times.steps.begin(), times.steps.end(), ops.step[op]);
-    auto& slot = ends[r][static_cast<std::size_t>(step - times.steps.begin())];
-    slot = std::max(slot, end(op));
-    if (first[r] == graph::kNoId || ops.recorded_start[op] < ops.recorded_start[first[r]]) {
-      first[r] = op;
-    }
-  }
-  for (OpId op = 0; op < graph.size(); ++op) {
-    const std::int32_t rank = graph.rank(op);
-    if (rank < 0 || ops.step[op] >= 0 || !counts[ops.lane[op]]) continue;
-    const std::size_t r = rank_index[ops.lane[op]];
-    if (first[r] == graph::kNoId || ops.recorded_start[op] > ops.recorded_start[first[r]]) continue;
-    if (before[r] == graph::kNoId ||
-        ops.recorded_start[op] + ops.recorded_duration[op] >
-            ops.recorded_start[before[r]] + ops.recorded_duration[before[r]]) {
-      before[r] = op;
-    }
-  }
-  // A device still has work of the step before when the host begins a step. Where the host itself
-  // works it may have waited for others until then.
-  const auto first_begins = [&](std::size_t r) {
-    const Nanos marked = mark[r] == graph::kNoId ? -1 : end(mark[r]);
-    if (before[r] == graph::kNoId) return marked;
-    return has_device[times.ranks[r]] ? end(before[r]) : std::max(end(before[r]), marked);
-  };
-  const std::vector<Nanos> begins = marked_begins(graph, times.steps, end);
-  for (std::size_t r = 0; r < times.ranks.size(); ++r) {
-    times.period.emplace_back(n, -1);
-    times.end.emplace_back(n, -1);
-    Nanos last = first_begins(r);
-    for (std::size_t s = 0; s < n; ++s) {
-      if (ends[r][s] < 0) continue;
-      Nanos pause = 0;
-      if (begins[s] >= 0 && s == 0) {
-        last = begins[s];
-      } else if (begins[s] >= 0) {
-        Nanos all_over = last;
-        for (const std::vector<Nanos>& of_rank : ends)
-          all_over = std::max(all_over, of_rank[s - 1]);
-        pause = std::max<Nanos>(0, begins[s] - all_over);
-      }
-      const Nanos over = std::max(ends[r][s], last + pause);
-      times.period[r][s] = over - last - pause;
-      times.end[r][s] = over;
-      last = over;
-    }
+  times.ranks = lanes.ranks;
+  for (std::size_t r = 0; r < lanes.ranks.size(); ++r) {
+    add_rank(times, r, first_begin(first[r], lanes.has_device[r], over), marked, ends);
   }
   return times;
 }
 
-/// The transfer an arrival waits for, or the arrival itself.
-OpId release(const graph::Graph& graph, OpId op, Nanos duration) {
+/// The op whose end is the end of `op`: for an arrival that waits, the transfer it waits for. In a
+/// recording this is not needed, because the recorded op lasts until its transfer ends.
+OpId released_by(const Graph& graph, OpId op, Nanos duration) {
   if (graph.ops.kind[op] != OpKind::kArrive || duration != 0) return op;
   const std::uint32_t c = graph.ops.collective[op];
-  if (c == graph::kNoId || graph.collectives[c].transfer == graph::kNoId) return op;
+  if (c == kNoId || graph.collectives[c].transfer == kNoId) return op;
   return graph.collectives[c].transfer;
 }
 
@@ -142,21 +203,30 @@ Nanos StepTimes::slowest_mean() const {
   return slowest;
 }
 
-StepTimes recorded_steps(const graph::Graph& graph) {
-  return step_times(graph, [&](OpId op) {
-    return graph.ops.recorded_start[op] + std::max<Nanos>(0, graph.ops.recorded_duration[op]);
-  });
+StepTimes recorded_steps(const Graph& graph) {
+  std::vector<Nanos> over(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    over[op] = graph.ops.recorded_start[op] + std::max<Nanos>(0, graph.ops.recorded_duration[op]);
+  }
+  return step_times(graph, over);
 }
 
-StepTimes replayed_steps(const graph::Graph& graph, const std::vector<Nanos>& ends) {
-  return step_times(graph,
-                    [&](OpId op) { return ends[release(graph, op, graph.ops.duration[op])]; });
+StepTimes replayed_steps(const Graph& graph, const std::vector<Nanos>& ends) {
+  std::vector<Nanos> over(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    over[op] = ends[released_by(graph, op, graph.ops.duration[op])];
+  }
+  return step_times(graph, over);
 }
 
 StepTimes replayed_steps(const sim::Replay& replay) {
-  return step_times(replay.graph(), [&](OpId op) {
-    return replay.end(release(replay.graph(), op, replay.duration(op)));
-  });
+  const Graph& graph = replay.graph();
+  std::vector<Nanos> over(graph.size());
+  for (OpId op = 0; op < graph.size(); ++op) {
+    // The replay's own duration: a change may have given an arrival one.
+    over[op] = replay.end(released_by(graph, op, replay.duration(op)));
+  }
+  return step_times(graph, over);
 }
 
 }  // namespace weft::predict
