@@ -279,7 +279,8 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
                          const std::vector<std::string>& inputs, const Terminal& terminal) {
   const Finding& finding = diagnosis.findings[index];
   std::string out = paint(terminal, Tone::kBold,
-                          fmt::format("{}. {}: {}", index + 1, finding.kind, finding.title)) +
+                          fmt::format("{}. {}: {}", index + 1, diagnose::info_of(finding.kind).id,
+                                      finding.title)) +
                     "\n";
   out += wrapped_for(terminal, finding.what, 0);
   out += wrapped_for(terminal,

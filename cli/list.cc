@@ -30,8 +30,8 @@ std::string list_what_ifs(const Terminal& terminal) {
 
 std::string list_findings(const Terminal& terminal) {
   Table table({{"finding", Align::kLeft, false}, {"means", Align::kLeft, false, true}});
-  for (const diagnose::FindingKind& kind : diagnose::finding_kinds()) {
-    table.add_row({kind.kind, kind.description});
+  for (const diagnose::FindingKindInfo& info : diagnose::finding_kinds()) {
+    table.add_row({info.id, info.description});
   }
   return table.print(terminal);
 }

@@ -52,9 +52,10 @@ void name_slowest(Diagnosis& diagnosis) {
 const Finding* headline_of(const std::vector<Finding>& findings) {
   const Finding* first = nullptr;
   for (const Finding& finding : findings) {
-    if (finding.kind == "profiler") continue;
+    if (finding.kind == FindingKind::kProfiler) continue;
     if (first == nullptr) first = &finding;
-    const bool specific = finding.kind == "straggler" || finding.kind == "host_stalls";
+    const bool specific =
+        finding.kind == FindingKind::kStraggler || finding.kind == FindingKind::kHostStalls;
     if (specific && static_cast<double>(finding.gain) >= 0.8 * static_cast<double>(first->gain)) {
       return &finding;
     }

@@ -83,7 +83,7 @@ void write_finding_ops(JsonWriter& json, const graph::Graph& graph, const Findin
 void write_finding(JsonWriter& json, const predict::Job& job, const Diagnosis& diagnosis,
                    std::size_t index, const std::vector<std::string>& inputs) {
   const Finding& finding = diagnosis.findings[index];
-  json.begin_object().field("kind", finding.kind).field("title", finding.title);
+  json.begin_object().field("kind", info_of(finding.kind).id).field("title", finding.title);
   json.field("what", finding.what);
   write_known(json, "rank", finding.rank);
   write_known(json, "step", finding.step);

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "weft/base/parallel.h"
+#include "weft/diagnose/finding_text.h"
 #include "weft/diagnose/suspects.h"
 
 namespace weft::diagnose {
@@ -28,38 +29,36 @@ Nanos step_without(const sim::Replay& replay, const Removal& removal) {
   return mean_step(predict::replayed_steps(again));
 }
 
+/// The suspect with its texts. Its gain and its place are still unknown.
+Finding to_finding(Suspect suspect) {
+  FindingText text = describe(suspect);
+  Finding finding;
+  finding.kind = suspect.kind;
+  finding.title = std::move(text.title);
+  finding.what = std::move(text.what);
+  finding.advice = std::move(text.advice);
+  finding.what_if = std::move(text.what_if);
+  if (!suspect.ranks.empty()) finding.rank = suspect.ranks.front();
+  finding.ranks = std::move(suspect.ranks);
+  finding.removal = std::move(suspect.removal);
+  return finding;
+}
+
 /// Drops the finding "imbalance" if a straggler or stalls of host threads, which name the cause,
 /// give at least 90 % of its gain.
 void drop_explained(std::vector<Finding>& findings) {
   Nanos explained = 0;
   for (const Finding& f : findings) {
-    if (f.kind == "straggler" || f.kind == "host_stalls") explained = std::max(explained, f.gain);
+    const bool names_cause =
+        f.kind == FindingKind::kStraggler || f.kind == FindingKind::kHostStalls;
+    if (names_cause) explained = std::max(explained, f.gain);
   }
   std::erase_if(findings, [&](const Finding& f) {
-    return f.kind == "imbalance" && 10 * explained >= 9 * f.gain;
+    return f.kind == FindingKind::kImbalance && 10 * explained >= 9 * f.gain;
   });
 }
 
 }  // namespace
-
-const std::vector<FindingKind>& finding_kinds() {
-  static const std::vector<FindingKind> kinds{
-      {"straggler", "a rank or stage takes longer than its peers for the same work"},
-      {"imbalance", "ranks take different times for the same work, and no single rank explains it"},
-      {"host_stalls", "host threads stop at random places because they lose the processor"},
-      {"slow_step", "a step takes longer than the others for the same work"},
-      {"exposed_communication", "data moves while the device has nothing else to do"},
-      {"collective", "exposed communication of one kind of collective in one group"},
-      {"host_bound", "the device waits for the host to launch work"},
-      {"data_loading", "the host waits for the next batch"},
-      {"host_sync", "the host waits for the device before it continues"},
-      {"memory_copies", "copies between host and device or within the device"},
-      {"small_kernels", "kernels shorter than 10 us"},
-      {"device_gaps", "pauses between kernels that were launched in time"},
-      {"profiler", "the cost of recording, which a job without profiler does not have"},
-  };
-  return kinds;
-}
 
 Nanos mean_step(const predict::StepTimes& steps) {
   const std::vector<std::size_t> complete = complete_steps(steps);
@@ -83,8 +82,8 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
   std::vector<Finding> findings;
   for (const auto& suspects :
        {slow_ranks, slow_steps, communication, host_work, device_work, profiler_cost}) {
-    for (Finding& finding : suspects(evidence)) {
-      if (!finding.removal.empty()) findings.push_back(std::move(finding));
+    for (Suspect& suspect : suspects(evidence)) {
+      if (!suspect.removal.empty()) findings.push_back(to_finding(std::move(suspect)));
     }
   }
   const Nanos step = mean_step(steps);
@@ -96,7 +95,7 @@ std::vector<Finding> find_findings(const predict::Job& job, const sim::Straggler
   std::erase_if(findings, [&](const Finding& f) {
     // A straggler must lose at least half of the gain in its own ops. Otherwise the ideal times
     // only made up for a delay that came from elsewhere.
-    const bool not_its_own = f.kind == "straggler" && 2 * f.time < f.gain;
+    const bool not_its_own = f.kind == FindingKind::kStraggler && 2 * f.time < f.gain;
     return f.gain <= 0 || f.gain < least || not_its_own;
   });
   drop_explained(findings);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/diagnose/finding_kind.h"
 #include "weft/diagnose/path.h"
 #include "weft/diagnose/removals.h"
 #include "weft/diagnose/skew.h"
@@ -19,7 +20,7 @@ namespace weft::diagnose {
 constexpr std::size_t kFindingOps = 20;  ///< most ops that a finding lists
 
 struct Finding {
-  std::string kind;                 ///< "straggler", "exposed_communication" ... (finding_kinds())
+  FindingKind kind = FindingKind::kStraggler;
   std::string title;                ///< what is removed: "the delay of rank 2", "memory copies"
   std::string what;                 ///< one sentence with numbers, but without the gain
   std::int32_t rank = -1;           ///< the rank on which it takes most time; -1: none
@@ -35,12 +36,6 @@ struct Finding {
   std::string what_if;  ///< the most similar question to `weft replay`; may be empty
   Removal removal;
 };
-
-struct FindingKind {
-  const char* kind;
-  const char* description;  ///< one line, for `weft list findings`
-};
-const std::vector<FindingKind>& finding_kinds();
 
 struct FindingOptions {
   double least_share = 0.005;  ///< findings whose gain is below this share of the step are dropped

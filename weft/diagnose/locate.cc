@@ -114,7 +114,7 @@ void locate(const Evidence& evidence, Finding& finding) {
     if (time <= most) continue;
     most = time;
     // The rank of a straggler is the culprit itself, which is known already.
-    if (finding.kind != "straggler") finding.rank = rank;
+    if (finding.kind != FindingKind::kStraggler) finding.rank = rank;
   }
   std::sort(finding.ranks.begin(), finding.ranks.end());
   finding.ranks.erase(std::unique(finding.ranks.begin(), finding.ranks.end()), finding.ranks.end());

@@ -114,7 +114,8 @@ TEST_P(RecordedSmall, GainsEqualThoseOfTheNaiveSimulator) {
   const Nanos step = step_of(graph);
   ASSERT_FALSE(diagnosis_.findings.empty());
   for (const Finding& finding : diagnosis_.findings) {
-    EXPECT_EQ(finding.gain, step - step_of(without(graph, finding.removal))) << finding.kind;
+    EXPECT_EQ(finding.gain, step - step_of(without(graph, finding.removal)))
+        << info_of(finding.kind).id;
   }
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that look for findings. Each returns suspects: findings whose gain is not known yet and
-// whose removal may be empty.
+// Detection: functions that look for what could be removed from a job. They return data only; what
+// a finding says about it is written in finding_text.cc.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "weft/diagnose/findings.h"
@@ -20,13 +24,63 @@ struct Evidence {
   const sim::StragglerReport* stragglers;  ///< nullptr if there is only one rank
 };
 
-std::vector<Finding> slow_ranks(const Evidence& evidence);  ///< straggler, host_stalls, imbalance
-std::vector<Finding> slow_steps(const Evidence& evidence);  ///< slow_step
-std::vector<Finding> communication(
-    const Evidence& evidence);                             ///< exposed_communication, collective
-std::vector<Finding> host_work(const Evidence& evidence);  ///< host_bound, data_loading, host_sync
-std::vector<Finding> device_work(const Evidence& evidence);  ///< memory_copies, small_kernels, gaps
-std::vector<Finding> profiler_cost(const Evidence& evidence);  ///< profiler
+struct StragglerFacts {
+  std::int32_t stage = -1;  ///< -1: the straggler is a rank, or several ranks together
+  double share = 0;         ///< of what stragglers cost; unused for several ranks
+};
+struct ImbalanceFacts {
+  double slowdown = 1;  ///< recorded step / step with ideal times
+};
+struct HostStallFacts {
+  std::size_t stalls = 0;  ///< on all ranks that have many of them
+  Nanos median = 0;        ///< length of a stall
+};
+struct SlowStepFacts {
+  std::int64_t step = -1;  ///< number, as the framework counts
+  Nanos length = 0;
+  Nanos median = 0;  ///< over all complete steps
+};
+struct CommunicationFacts {
+  std::size_t operations = 0;  ///< collectives and messages
+  std::size_t groups = 0;      ///< different (kind, process group, number of ranks)
+  /// The kind of the group with the longest transfers; nullopt without groups.
+  std::optional<trace::CollectiveKind> main_kind;
+};
+struct CollectiveFacts {
+  trace::CollectiveKind kind = trace::CollectiveKind::kOther;
+  std::string group;
+  std::int32_t ranks = 0;
+  std::int64_t operations = 0;
+  Bytes bytes = 0;               ///< 0 if unknown
+  bool only_of_its_kind = true;  ///< false if another group has collectives of this kind
+};
+struct SmallKernelFacts {
+  Nanos time = 0;  ///< of all small kernels on all ranks
+};
+
+/// Something that might be removed. Its gain is not known yet, and its removal may be empty.
+struct Suspect {
+  FindingKind kind = FindingKind::kStraggler;
+  Removal removal;
+  std::vector<std::int32_t> ranks;  ///< kStraggler: the culprits, the worst first; else empty
+  /// The data that the text of this kind needs besides the removal; monostate if none.
+  std::variant<std::monostate, StragglerFacts, ImbalanceFacts, HostStallFacts, SlowStepFacts,
+               CommunicationFacts, CollectiveFacts, SmallKernelFacts>
+      facts;
+};
+
+/// kStraggler, kHostStalls, kImbalance.
+std::vector<Suspect> slow_ranks(const Evidence& evidence);
+/// kSlowStep.
+std::vector<Suspect> slow_steps(const Evidence& evidence);
+/// kExposedCommunication, kCollective.
+std::vector<Suspect> communication(const Evidence& evidence);
+/// kHostBound, kDataLoading, kHostSync.
+std::vector<Suspect> host_work(const Evidence& evidence);
+/// kMemoryCopies, kSmallKernels, kDeviceGaps.
+std::vector<Suspect> device_work(const Evidence& evidence);
+/// kProfiler.
+std::vector<Suspect> profiler_cost(const Evidence& evidence);
 
 /// Fills, from the removal of the finding, its rank, step, lane, ranks, time, count and ops.
 void locate(const Evidence& evidence, Finding& finding);

@@ -68,7 +68,7 @@ void write_findings(JsonWriter& json, const PageInput& input) {
     const std::uint32_t span =
         view.op == graph::kNoId ? kNoSpan : input.timeline.span_of_op[view.op];
     json.begin_object();
-    json.field("kind", finding.kind).field("what", finding.what);
+    json.field("kind", diagnose::info_of(finding.kind).id).field("what", finding.what);
     json.field("rank", finding.rank).field("step", finding.step).field("lane", finding.lane);
     write_numbers(json, "ranks", finding.ranks);
     json.field("gain", finding.gain).field("time", finding.time).field("count", finding.count);

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that a finding says to the user. Detection (suspects.h) only collects data; the words
+// are all here, so that they can be read and changed in one place.
+#pragma once
+
+#include <string>
+
+#include "weft/diagnose/suspects.h"
+
+namespace weft::diagnose {
+
+/// The texts of a finding; see the fields of the same names in Finding.
+struct FindingText {
+  std::string title;
+  std::string what;
+  std::string advice;
+  std::string what_if;
+};
+FindingText describe(const Suspect& suspect);
+
+}  // namespace weft::diagnose
