@@ -50,7 +50,7 @@ def test_a_framework_that_is_not_what_it_seems_is_no_harm(tmp_path: Path) -> Non
     done = record(tmp_path / "t", [sys.executable, script])
     assert done.stdout == "42\n"
     assert done.stderr.count("weft: warning: Weft cannot record torch: ") == 1
-    assert "nothing was recorded: it went wrong: torch: " in done.stderr
+    assert "nothing was recorded: a process reported a problem: torch: " in done.stderr
 
 
 def test_signals_go_through(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_recording_is_not_overwritten_unless_told(tmp_path: Path) -> None:
     [
         ("0..3", "step 0 cannot be recorded"),
         ("5..4", "5..4 ends before it begins"),
-        ("many", "'many' is no range of steps such as 10..14"),
+        ("many", "'many' is not a range of steps such as 10..14"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(tmp_path: Path, steps: str, complaint: str) -> None:

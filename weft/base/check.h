@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For our own bugs only: a failed check throws InternalError, which the CLI turns into exit 70.
+// Checks for bugs of Weft itself, never for wrong input. A failed check throws InternalError; the
+// command `weft` then ends with exit status 70.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells damaged bytes from whole ones. Not against forgers.
+// A checksum against accidental damage. It does not protect against deliberate changes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// CRC-64 with the polynomial of ECMA-182, bits reflected, as xz uses it; several GB/s.
+/// CRC-64 with the polynomial of ECMA-182, bits reflected, as in the xz format. Several GB/s.
 std::uint64_t checksum(std::string_view bytes);
 
 }  // namespace weft

@@ -6,13 +6,13 @@
 namespace weft {
 namespace {
 
-TEST(Checksum, IsTheOneOthersCompute) {
-  // The check value that catalogues give for CRC-64/XZ.
+TEST(Checksum, IsCrc64Xz) {
+  // The check value of CRC-64/XZ in the usual catalogues.
   EXPECT_EQ(checksum("123456789"), 0x995dc9bbdf1939faULL);
   EXPECT_EQ(checksum(""), 0u);
 }
 
-TEST(Checksum, SeesEverySingleBit) {
+TEST(Checksum, ChangesWithEverySingleBit) {
   const std::string whole = "what a profiler measured on one rank";
   for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string damaged = whole;

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int kPollMillis = 100;
 
-/// One of the child's streams: our end of its pipe, and the line that is not whole yet.
+/// One of the child's output streams: both ends of its pipe, and the line that is incomplete yet.
 struct Stream {
-  int ours = -1;
-  int theirs = -1;
+  int ours = -1;    ///< the end that we read
+  int theirs = -1;  ///< the end that the child writes
   bool error = false;
   LineSplitter lines = {};
 
@@ -49,24 +49,24 @@ struct Stream {
     return ::fcntl(ours, F_SETFL, O_NONBLOCK) == 0;
   }
 
-  /// Takes what there is; closes our end once nobody holds the other.
+  /// Reads what is available. Closes our end once no process holds the other end.
   void read_some(const ChildWatch& watch) {
     std::array<char, 65536> buffer{};
     while (ours >= 0) {
       const ssize_t got = ::read(ours, buffer.data(), buffer.size());
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return;  // nothing now
+      if (got < 0) return;  // nothing available at the moment (EAGAIN)
       if (got == 0) {
         close_end(ours);
         return;
       }
-      lines.add({buffer.data(), static_cast<std::size_t>(got)}, teller(watch));
+      lines.add({buffer.data(), static_cast<std::size_t>(got)}, callback(watch));
     }
   }
 
-  void tell_rest(const ChildWatch& watch) { lines.finish(teller(watch)); }
+  void report_rest(const ChildWatch& watch) { lines.finish(callback(watch)); }
 
-  LineSplitter::Take teller(const ChildWatch& watch) const {
+  LineSplitter::Take callback(const ChildWatch& watch) const {
     return [&watch, is_error = error](std::string_view line) { watch.line(line, is_error); };
   }
 };
@@ -82,7 +82,8 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const Stream& out, co
   ::posix_spawn_file_actions_adddup2(&files, err.theirs, STDERR_FILENO);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
-  // Signals that we ignore or block would stay ignored or blocked in the child.
+  // A child inherits ignored and blocked signals. Reset them: a program in a pipeline expects that
+  // SIGPIPE ends it.
   sigset_t none, usual;
   ::sigemptyset(&none);
   ::sigemptyset(&usual);
@@ -104,13 +105,15 @@ Result<pid_t> spawn(const std::vector<std::string>& words, const Stream& out, co
   return child;
 }
 
+/// Whether the child has ended. WNOWAIT leaves it as a zombie, so its id stays in use; see reap().
 bool has_ended(pid_t child) {
   siginfo_t seen{};
   const int done = ::waitid(P_PID, static_cast<id_t>(child), &seen, WEXITED | WNOHANG | WNOWAIT);
   return done != 0 || seen.si_pid == child;
 }
 
-/// The child has ended but was not waited for, so that its group cannot be somebody else's.
+/// Kills the rest of the child's process group, then waits for the child. In this order: until the
+/// wait, the process id is not reused, so the group cannot be that of an unrelated process.
 int reap(pid_t child) {
   ::kill(-child, SIGKILL);
   int status = 0;
@@ -132,12 +135,14 @@ Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& w
   Stream::close_end(err.theirs);
 
   using Clock = std::chrono::steady_clock;
-  bool told = false;
+  bool told = false;  // SIGTERM was sent
   Clock::time_point limit{};
   for (bool ended = false; !ended;) {
+    // Ask first and read afterwards: all output of an ended child is in its pipes by then. The loop
+    // does not wait for the ends of the pipes, which grandchildren may hold open for long.
     ended = has_ended(child);
     std::array<pollfd, 2> ends{{{out.ours, POLLIN, 0}, {err.ours, POLLIN, 0}}};
-    // A closed end is -1, which poll() passes over.
+    // A closed end is -1, and poll() ignores negative descriptors.
     if (!ended) ::poll(ends.data(), ends.size(), kPollMillis);
     out.read_some(watch);
     err.read_some(watch);
@@ -150,8 +155,8 @@ Result<int> run_child(const std::vector<std::string>& words, const ChildWatch& w
       ::kill(-child, SIGKILL);
     }
   }
-  out.tell_rest(watch);
-  err.tell_rest(watch);
+  out.report_rest(watch);
+  err.report_rest(watch);
   return reap(child);
 }
 

@@ -30,7 +30,7 @@ Seen run(const std::string& script, const std::function<bool(const Seen&)>& stop
 
 using Lines = std::vector<std::string>;
 
-TEST(RunChild, TellsLinesOfBothStreamsAndTheStatus) {
+TEST(RunChild, ReportsLinesOfBothStreamsAndTheStatus) {
   const Seen seen = run("echo one; echo two >&2; printf three; exit 7");
   EXPECT_EQ(seen.out, (Lines{"one", "three"}));
   EXPECT_EQ(seen.err, Lines{"two"});
@@ -45,7 +45,7 @@ TEST(RunChild, ReadsMoreThanAPipeHolds) {
 
 TEST(RunChild, StandardInputIsEmpty) { EXPECT_EQ(run("cat; echo end").out, Lines{"end"}); }
 
-TEST(RunChild, ProgramThatIsNotThereIsAnError) {
+TEST(RunChild, MissingProgramIsAnError) {
   const auto status =
       run_child({"weft-no-such-program"}, {[](std::string_view, bool) {}, [] { return false; }});
   ASSERT_FALSE(status);
@@ -57,30 +57,30 @@ TEST(RunChild, SignalsCountFrom128) { EXPECT_EQ(run("kill -KILL $$").status, 128
 
 bool ready(const Seen& seen) { return !seen.out.empty(); }
 
-TEST(RunChild, IsToldToEndAndMayTidyUp) {
+TEST(RunChild, GetsSigtermFirstAndMayCleanUp) {
   const Seen seen = run("trap 'echo tidy; exit 3' TERM; echo ready; sleep 100 & wait", ready);
   EXPECT_EQ(seen.out, (Lines{"ready", "tidy"}));
   EXPECT_EQ(seen.status, 3);
 }
 
-TEST(RunChild, IsMadeToEndIfItDoesNotListen) {
+TEST(RunChild, IsKilledIfItIgnoresSigterm) {
   const Seen seen = run("trap '' TERM; echo ready; while :; do sleep 0.05; done", ready,
                         std::chrono::milliseconds(50));
   EXPECT_EQ(seen.status, 128 + SIGKILL);
 }
 
-/// False for a process that was ended, whether or not who adopted it has noticed.
+/// False for a process that has ended, even if its new parent has not waited for it yet.
 bool runs(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
   std::string number, name, state;
   return file >> number >> name >> state && state != "Z" && state != "X";
 }
 
-TEST(RunChild, WhatItLeavesBehindEndsWithIt) {
+TEST(RunChild, ProcessesThatItLeavesBehindAreKilled) {
   const Seen seen = run("sleep 100 & echo $!");
   ASSERT_EQ(seen.out.size(), 1u);
   EXPECT_EQ(seen.status, 0);
-  // It was killed, but may take a moment to die.
+  // The process was killed, but may need a moment to end.
   for (int i = 0; i < 200 && runs(seen.out.front()); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts in messages, with the right plural.
 #pragma once
 
 #include <concepts>
@@ -7,7 +8,7 @@
 
 namespace weft {
 
-/// "1 device", "4 devices", "2 micro-batches".
+/// A count with its noun: "1 device", "4 devices", "2 micro-batches".
 std::string counted(std::integral auto count, std::string_view what) {
   const char* end = count == 1 ? "" : what.ends_with("ch") ? "es" : "s";
   return std::to_string(count) + " " + std::string(what) + end;

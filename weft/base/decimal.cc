@@ -9,7 +9,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The exponent behind 'e', clamped to what can matter.
+// The exponent after 'e'. Values beyond 10000 are clamped: they overflow or vanish all the same.
 std::optional<int> parse_exponent(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
@@ -39,12 +39,14 @@ std::optional<std::int64_t> parse_scaled(std::string_view text, int digits) {
     text = text.substr(0, e);
   }
   const std::size_t point = std::min(text.find('.'), text.size());
-  // Number of mantissa digits that lie left of the point once the value is scaled.
+  // The number of mantissa digits that are left of the point after scaling: these form the result.
+  // The next digit decides about rounding. Missing digits are zeros.
   const std::int64_t wanted = static_cast<std::int64_t>(point) + exponent + digits;
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   std::int64_t value = 0;
   std::int64_t taken = 0;
   bool round_up = false;
+  // All digits are checked, also those after the rounding digit, since the text must be a number.
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (i == point) continue;
     if (!is_digit(text[i])) return std::nullopt;
@@ -70,6 +72,7 @@ std::optional<std::int64_t> parse_scaled(std::string_view text, int digits) {
   return negative ? -value : value;
 }
 
+// from_chars() does not depend on the locale, but does not accept a leading '+'.
 std::optional<double> parse_double(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   double value = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decimal text to integers, exactly. Traces write microseconds with decimals; going through double
-// would lose nanoseconds, because a date in microseconds already uses up its 53 bits.
+// Reads decimal text as integers, exactly. Traces write times as microseconds with decimals. A
+// double would lose the nanoseconds, because a date in microseconds needs all of its 53 bits.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace weft {
 
-/// `text` times 10^digits, rounded half away from zero: ("12.3456", 3) -> 12346. Takes sign,
-/// fraction and exponent; anything else, and what does not fit, is nullopt.
+/// `text` times 10^digits, rounded half away from zero: ("12.3456", 3) -> 12346. Accepts sign,
+/// fraction and exponent. nullopt for any other text, and if the result does not fit.
 std::optional<std::int64_t> parse_scaled(std::string_view text, int digits);
 
-/// parse_scaled(text, 3), which every event needs twice: microseconds to nanoseconds.
+/// The same as parse_scaled(text, 3), that is, microseconds to nanoseconds. Every event needs this
+/// twice, so the usual form (digits, a point, up to three digits) has a fast path.
 inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   const char* p = text.data();
   const char* const end = p + text.size();
@@ -21,7 +22,7 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   const auto digit = [&] { return static_cast<unsigned char>(*p - '0'); };
   for (; p != end && digit() < 10; ++p) value = value * 10 + digit();
   const std::ptrdiff_t whole = p - text.data();
-  // 16 digits, a date of this century, may overflow with three more only past 9.2e15.
+  // Dates of this century have 16 digits. With three more digits, they fit if below 9.2e15.
   if (whole == 0 || whole > 16 || value >= 9'000'000'000'000'000) return parse_scaled(text, 3);
   int decimals = 0;
   if (p != end && *p == '.') {
@@ -33,8 +34,8 @@ inline std::optional<std::int64_t> parse_thousandths(std::string_view text) {
   return static_cast<std::int64_t>(value);
 }
 
-/// A plain integer, or a number rounded to one ("7", "1e3", "7.4"): profilers are not strict about
-/// what they write. Where that would hide damage, the reader has to look at the text.
+/// An integer, or any other number rounded to an integer ("7", "1e3", "7.4"), because profilers
+/// write integers in all these forms. Use parse_digits() if a fraction would be a mistake.
 inline std::optional<std::int64_t> parse_int(std::string_view text) {
   if (text.empty() || text.size() > 18) return parse_scaled(text, 0);
   std::int64_t value = 0;
@@ -46,7 +47,7 @@ inline std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
-/// Digits and nothing else ("7"): for numbers that people write, where 7.4 is a mistake.
+/// Only digits ("7"). For numbers that people write, where 7.4 is a mistake.
 inline std::optional<std::int64_t> parse_digits(std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
   return digits ? parse_int(text) : std::nullopt;

@@ -35,7 +35,7 @@ TEST(Decimal, TakesExponents) {
   EXPECT_EQ(parse_scaled("0e999999", 3), 0);
 }
 
-TEST(Decimal, WhatIsNoNumberOrDoesNotFitIsNothing) {
+TEST(Decimal, OtherTextsAndLargeNumbersGiveNullopt) {
   for (const char* text : {"", "-", ".", "NaN", "1e", "1.2.3", "0x10", "1e400",
                            "9223372036854775808", "99999999999999999999", " 1"}) {
     EXPECT_FALSE(parse_scaled(text, 0)) << text;
@@ -48,7 +48,7 @@ TEST(Decimal, WhatIsNoNumberOrDoesNotFitIsNothing) {
   EXPECT_FALSE(parse_scaled("9223372036854775807", 3));
 }
 
-TEST(Decimal, DoublesReadWhole) {
+TEST(Decimal, DoublesMustBeTheWholeText) {
   EXPECT_EQ(parse_double("0.1"), 0.1);
   EXPECT_FALSE(parse_double("0.1x"));
 }

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Kinds are compared by id, not by address: two translation units may hold a copy each.
+// Compares kinds by id and not only by address, because two translation units may each have a copy
+// of a kind.
 Diagnostic& entry_for(std::vector<Diagnostic>& list, const DiagnosticKind& kind) {
   auto found = std::find_if(list.begin(), list.end(), [&](const Diagnostic& d) {
     return d.kind == &kind || std::string_view(d.kind->id) == kind.id;
@@ -21,6 +22,7 @@ Diagnostic& entry_for(std::vector<Diagnostic>& list, const DiagnosticKind& kind)
 
 }  // namespace
 
+// A count of 0 adds nothing, so callers can add counts without a check of their own.
 void Diagnostics::add(const DiagnosticKind& kind, std::string place, std::int64_t count) {
   if (count <= 0) return;
   Diagnostic& entry = entry_for(list_, kind);

@@ -18,7 +18,7 @@ enum class Severity {
   kDataLoss,  ///< part of the input could not be used
 };
 
-/// As results spell it: "info", "warning", "data loss".
+/// The name in results: "info", "warning", "data loss".
 constexpr const char* severity_name(Severity severity) {
   switch (severity) {
     case Severity::kInfo:
@@ -50,8 +50,8 @@ class Diagnostics {
   static constexpr std::size_t kPlacesKept = 3;
 
   void add(const DiagnosticKind& kind, std::string place = {}, std::int64_t count = 1);
-  /// Adds the other's counts to ours; order of first occurrence is kept, so merging per-rank
-  /// diagnostics in rank order gives the same list on any number of threads.
+  /// Adds the counts of `other`. The order of first occurrence is kept. So if diagnostics are
+  /// collected per rank and merged in rank order, the list does not depend on the threads.
   void merge(const Diagnostics& other);
 
   const std::vector<Diagnostic>& all() const { return list_; }
@@ -65,7 +65,7 @@ class Diagnostics {
 };
 
 class JsonWriter;
-/// The member "diagnostics" of the object being written, in the shape every --json shares.
+/// Writes the member "diagnostics" of the current object, in the form that all --json outputs use.
 void write_diagnostics(JsonWriter& json, const Diagnostics& diagnostics);
 
 }  // namespace weft

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sources wrap each other: open_file() reads the first two bytes of a plain source, puts them back
+// (PutBackSource), and adds a GzipSource if they are the magic number of gzip. Gzip is unpacked
+// with ISA-L, which is about twice as fast as zlib and works in a window of bounded size.
 #include "weft/base/file.h"
 
 #include <fcntl.h>
@@ -27,6 +30,7 @@ constexpr const char* kStandardInput = "-";
 
 std::string reason() { return std::strerror(errno); }
 
+/// Closes a file descriptor at the end of its life.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -63,9 +67,9 @@ class Mapping {
   std::size_t size_;
 };
 
-// read(2) rather than mmap, unless asked for the whole: mapped pages would count in the resident
-// set until the kernel takes them back, and a file that shrinks under us would be a signal instead
-// of an error.
+// Uses read(2) instead of mmap, except in whole(). Mapped pages count in the resident set until the
+// kernel reclaims them, and a file that another process shortens would cause a signal instead of an
+// error.
 class PlainSource : public ByteSource {
  public:
   PlainSource(Descriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
@@ -109,6 +113,8 @@ class GzipSource : public ByteSource {
     state_->crc_flag = ISAL_GZIP;
   }
 
+  // Unpacks until there is at least one byte, since 0 means the end. A member of the file ends with
+  // ISAL_BLOCK_FINISH; another one may follow.
   Result<std::size_t> read(char* buffer, std::size_t capacity) override {
     capacity = std::min<std::size_t>(capacity, std::numeric_limits<std::uint32_t>::max());
     state_->next_out = reinterpret_cast<std::uint8_t*>(buffer);
@@ -121,7 +127,7 @@ class GzipSource : public ByteSource {
       }
       const std::uint32_t out_before = state_->avail_out;
       const int rc = isal_inflate(state_.get());
-      // Without input and without output the stream stopped in the middle.
+      // No input is left and no output came, but the member is not complete: the file is cut.
       const bool stuck = input_ended_ && state_->avail_in == 0 && state_->avail_out == out_before &&
                          state_->block_state != ISAL_BLOCK_FINISH;
       if (rc != ISAL_DECOMP_OK || stuck) {
@@ -145,7 +151,8 @@ class GzipSource : public ByteSource {
     return {};
   }
 
-  // gzip files may be several members in a row (bgzip, appended logs), padded with zeros (tapes).
+  // A gzip file may consist of several members (bgzip, appended logs) and may be padded with zeros
+  // (tapes). Any other bytes after a member mean that the file is damaged.
   Status next_member() {
     while (true) {
       if (state_->avail_in == 0) WEFT_TRY(refill());
@@ -175,6 +182,7 @@ class GzipSource : public ByteSource {
   bool truncated_ = false;
 };
 
+/// whole() skips nothing: a plain file is mapped from its start, which includes the bytes put back.
 class PutBackSource : public ByteSource {
  public:
   PutBackSource(std::string bytes, std::unique_ptr<ByteSource> rest)
@@ -222,15 +230,16 @@ class MemorySource : public ByteSource {
 
 namespace fs = std::filesystem;
 
-/// Papers that lie beside recordings: by its name such a file is surely none.
-bool is_paper(const fs::path& file) {
-  constexpr std::array<std::string_view, 10> kPapers = {".md",  ".txt",  ".rst",  ".py",  ".sh",
-                                                        ".log", ".html", ".yaml", ".png", ".pdf"};
+/// Documents that often lie beside recordings. Files with these extensions are never recordings.
+bool is_document(const fs::path& file) {
+  constexpr std::array<std::string_view, 10> kDocuments = {
+      ".md", ".txt", ".rst", ".py", ".sh", ".log", ".html", ".yaml", ".png", ".pdf"};
   const std::string extension = file.extension().string();
-  return std::find(kPapers.begin(), kPapers.end(), extension) != kPapers.end();
+  return std::find(kDocuments.begin(), kDocuments.end(), extension) != kDocuments.end();
 }
 
-// Files of one folder, or of its sub-folders where it holds nothing but folders and papers.
+// Adds the files of one folder or, if it contains only folders and documents, those of its
+// sub-folders.
 Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   std::error_code error;
   std::vector<fs::path> folders;
@@ -247,7 +256,7 @@ Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   if (error) {
     return fail(ErrorCode::kIo, "cannot list the folder: " + error.message(), folder.string());
   }
-  if (!folders.empty() && std::all_of(files.begin(), files.end(), is_paper)) {
+  if (!folders.empty() && std::all_of(files.begin(), files.end(), is_document)) {
     files.clear();
     std::sort(folders.begin(), folders.end());
     for (const fs::path& sub : folders) WEFT_TRY(list_folder(sub, out));
@@ -277,11 +286,12 @@ Status expand_one(const std::string& input, std::vector<std::string>& out) {
     const std::size_t before = out.size();
     WEFT_TRY(list_folder(input, out));
     if (out.size() == before) {
-      return fail(ErrorCode::kBadInput, "the folder holds no files; name one with trace files",
-                  input);
+      return fail(ErrorCode::kBadInput,
+                  "the folder contains no files; name a folder with trace files", input);
     }
     return {};
   }
+  // A file whose name contains glob characters exists literally, so it is tried before the pattern.
   if (fs::exists(status)) {
     out.push_back(input);
     return {};
@@ -294,7 +304,7 @@ Status expand_one(const std::string& input, std::vector<std::string>& out) {
     return fail(ErrorCode::kNotFound, "no file matches this pattern; check the path", input);
   }
   for (const std::string& match : matches) {
-    // A pattern such as runs/* may also match folders; those count like named ones.
+    // A pattern such as runs/* may also match folders; these count as if they were named.
     if (fs::is_directory(match, error)) {
       WEFT_TRY(list_folder(match, out));
     } else {
@@ -321,6 +331,7 @@ Result<std::string> read_up_to(ByteSource& source, std::size_t size) {
 Result<std::string> read_rest(ByteSource& source) {
   std::string content;
   std::size_t size = 0;
+  // The size is unknown (pipes, gzip), so the buffer doubles.
   for (;;) {
     content.resize(std::max<std::size_t>(size * 2, 16u << 10));
     WEFT_ASSIGN(const std::size_t got, source.read(content.data() + size, content.size() - size));
@@ -345,7 +356,7 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
     return fail(ErrorCode::kIo, "is a folder, not a file", name);
   }
   std::unique_ptr<ByteSource> plain = std::make_unique<PlainSource>(std::move(file), name);
-  // Not pread, which a pipe does not have.
+  // Read the magic number and put it back, because a pipe does not support pread().
   WEFT_ASSIGN(std::string magic, read_up_to(*plain, 2));
   const bool gzip = magic == "\x1f\x8b";
   plain = put_back(std::move(magic), std::move(plain));

@@ -49,7 +49,7 @@ class FileTest : public testing::Test {
     EXPECT_TRUE(write_file(path, content));
     return path;
   }
-  // All bytes, pulled in pieces of `capacity`; also whether the source called itself truncated.
+  // Reads all bytes in pieces of `capacity`. Also returns whether the source was truncated.
   static std::pair<std::string, bool> drain(const std::string& path, std::size_t capacity) {
     auto source = open_file(path);
     EXPECT_TRUE(source);
@@ -75,7 +75,7 @@ TEST_F(FileTest, PlainAndGzipGiveTheSameBytesInAnyPieces) {
   }
 }
 
-TEST_F(FileTest, BytesPutBackAreServedAgain) {
+TEST_F(FileTest, BytesPutBackAreReadAgain) {
   const std::string text = long_text();
   for (const std::string& content : {text, gzip(text)}) {
     auto source = open_file(put("file", content));
@@ -95,7 +95,7 @@ TEST_F(FileTest, GzipMembersInARowAreOneFile) {
   EXPECT_EQ(drain(path, 70000), std::pair(text + "middle" + text, false));
 }
 
-TEST_F(FileTest, CutGzipGivesWhatCanBeUnpackedAndSaysSo) {
+TEST_F(FileTest, CutGzipGivesItsBeginningAndIsReportedAsTruncated) {
   const std::string text = long_text();
   const std::string packed = gzip(text);
   for (std::size_t keep : {packed.size() / 2, packed.size() - 4, std::size_t{12}}) {
@@ -137,12 +137,12 @@ TEST_F(FileTest, InputsExpandToSortedFilesWithoutRepeats) {
             (std::vector<std::string>{a, b}));
 }
 
-TEST_F(FileTest, FolderOfFoldersIsDescended) {
+TEST_F(FileTest, FolderOfFoldersGivesTheFilesOfItsSubfolders) {
   const std::string a = put("r0/x.json", "1"), b = put("r1/x.json", "2");
   EXPECT_EQ(expand_inputs({folder_.string()}).value(), (std::vector<std::string>{a, b}));
 }
 
-TEST_F(FileTest, WhatIsNotThereIsAnErrorThatNamesIt) {
+TEST_F(FileTest, MissingPathIsAnErrorThatNamesIt) {
   const auto missing = expand_inputs({(folder_ / "nothing").string()});
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(missing.error().file, (folder_ / "nothing").string());

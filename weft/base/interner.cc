@@ -26,7 +26,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// Multiply-and-fold over 16 bytes at a time; names are looked up once an event, so this is hot.
+// Multiplies and folds 16 bytes at a time, as wyhash does. Every event of a trace looks up its
+// name, so speed matters here.
 std::uint32_t hash_of(std::string_view text) {
   constexpr std::uint64_t k0 = 0x9e3779b97f4a7c15u;
   constexpr std::uint64_t k1 = 0xe7037ed1a0b428dbu;
@@ -48,8 +49,9 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-// Open addressing with linear probing; the slot keeps the hash so that most misses and all growth
-// never touch the texts.
+// A hash table with open addressing and linear probing. A slot also keeps the hash, so most
+// mismatches and all growth do not touch the texts. Texts lie in chunks that never move, so views
+// of them stay valid.
 struct Interner::State {
   struct Slot {
     std::uint32_t hash = 0;
@@ -65,7 +67,7 @@ struct Interner::State {
 
   std::string_view store(std::string_view text) {
     if (text.size() > chunk_left) {
-      // Chunks grow, so that the thousands of small interners of a big job stay small.
+      // Start with small chunks and double them: a big job has thousands of small interners.
       const std::size_t size = std::max(next_chunk, text.size());
       next_chunk = std::min(next_chunk * 2, kLargestChunk);
       chunks.push_back(std::make_unique_for_overwrite<char[]>(size));
@@ -104,7 +106,7 @@ struct Interner::State {
     const std::uint32_t hash = hash_of(text);
     std::size_t at = probe(text, hash);
     if (slots[at].id != kEmpty) return slots[at].id;
-    if ((texts.size() + 1) * 2 > slots.size()) {
+    if ((texts.size() + 1) * 2 > slots.size()) {  // at most half full, so that probes are short
       grow();
       at = probe(text, hash);
     }
@@ -124,9 +126,11 @@ Interner::Interner(const Interner& other) : Interner() { *this = other; }
 
 Interner& Interner::operator=(const Interner& other) {
   if (this == &other) return *this;
-  auto fresh = std::make_unique<State>();
-  for (std::string_view text : other.state_->texts) fresh->intern(text);
-  state_ = std::move(fresh);
+  // Views point into the chunks, so the members cannot be copied one by one. Interning in order of
+  // ids gives the same ids.
+  auto copy = std::make_unique<State>();
+  for (std::string_view text : other.state_->texts) copy->intern(text);
+  state_ = std::move(copy);
   return *this;
 }
 

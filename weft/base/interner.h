@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings to small dense ids and back. Kernel names repeat thousands of times in a trace.
+// Maps strings to small dense ids and back. Kernel names repeat thousands of times in a trace, so
+// events keep ids instead of strings.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ class Interner {
   Interner(const Interner&);
   Interner& operator=(const Interner&);
 
-  /// The id of `text`, new or known. Ids count up from 0 in order of first use; 0 is "".
+  /// The id of `text`; adds `text` if it is new. Ids count from 0 in order of first use; 0 is "".
   NameId intern(std::string_view text);
-  /// Known id or `missing`.
+  /// The id of `text`, or `missing` if it was never interned.
   NameId find(std::string_view text, NameId missing) const;
   /// Valid until the interner is destroyed or moved from.
   std::string_view text(NameId id) const;

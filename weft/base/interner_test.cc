@@ -30,7 +30,7 @@ TEST(Interner, KeepsManyNamesOfAllLengthsApart) {
   }
 }
 
-TEST(Interner, CopyLivesOnItsOwn) {
+TEST(Interner, CopyIsIndependent) {
   auto first = std::make_unique<Interner>();
   const NameId id = first->intern("kernel");
   Interner copy = *first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a pipe as lines.
+// Splits the bytes of a pipe into lines.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,8 @@ class LineSplitter {
  public:
   using Take = std::function<void(std::string_view line)>;
 
-  /// Hands on every complete line, without its end; one that gets very long in pieces.
+  /// Calls `take` with every complete line, without its line end. A line of more than 1 MiB is
+  /// passed on in pieces, so that memory stays bounded.
   void add(std::string_view bytes, const Take& take) {
     for (;;) {
       const std::size_t end = bytes.find('\n');
@@ -23,7 +24,7 @@ class LineSplitter {
     }
     if (pending_.size() > kLongest) flush(take, true);
   }
-  /// What is left at the end.
+  /// Call this at the end of the input: passes on the last line if it has no line end.
   void finish(const Take& take) { flush(take, false); }
 
  private:

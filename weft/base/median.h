@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middle of many values, as robust estimates want it.
+// Quantiles and medians, for robust estimates.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace weft {
 
-/// The value at `share` of the way through the sorted values (0 the least); 0 for none. Of an even
-/// number the median is the upper of the two in the middle, so that it is one of the values.
-/// Reorders `values`. Linear.
+/// The `share`-quantile of the values (0: the smallest value); 0 if there are none. The result is
+/// always one of the values: the median of an even number of values is the upper of the two in the
+/// middle. Reorders `values`. Linear.
 template <class T>
 T quantile(std::vector<T>& values, double share) {
   if (values.empty()) return T{};

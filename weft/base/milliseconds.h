@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times as people and JSON read them. For output only: sums are made in whole nanoseconds.
+// Converts times for people and JSON. For output only: calculations use whole nanoseconds.
 #pragma once
 
 #include "weft/base/units.h"

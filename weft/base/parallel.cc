@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A setting of the process, like the number of cores it describes: the CLI's --threads.
+// A global variable, because the number of threads is a setting of the whole process (--threads).
 std::atomic<std::size_t> thread_limit{0};
 
 }  // namespace
@@ -33,7 +33,7 @@ void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) {
     for (std::size_t i = 0; i < n; ++i) body(i);
     return;
   }
-  // Without this oneTBB prints a warning when asked for more threads than there are cores.
+  // Without this, oneTBB prints a warning if more threads are requested than there are cores.
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, threads);
   tbb::task_arena arena(static_cast<int>(threads));
   arena.execute([&] {

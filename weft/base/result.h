@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Weft says that the world failed. Library code returns Result<T>; it never prints, exits or
-// aborts. Odd but usable input goes to Diagnostics instead; our own bugs go through WEFT_CHECK.
+// How Weft reports failures of input, files and other processes. Library code returns Result<T>; it
+// never prints, exits or aborts. Odd but usable input goes to Diagnostics instead, and bugs of Weft
+// go through WEFT_CHECK.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ enum class ErrorCode {
   kNotFound,     ///< a path does not exist (exit 3)
   kIo,           ///< reading or writing failed (exit 3)
   kUsage,        ///< the request makes no sense or cannot be answered from this input (exit 2)
-  kInfeasible,   ///< understood, and the answer is no (exit 1)
+  kInfeasible,   ///< the request is valid, but no solution exists (exit 1)
   kUnavailable,  ///< needs something this machine lacks (exit 4)
   kPeerFailed,   ///< another process or host failed (exit 5)
   kCancelled,    ///< interrupted by the user (exit 130)
@@ -27,7 +28,7 @@ struct Error {
   std::string file;        ///< the file at fault, empty if none
   std::int64_t byte = -1;  ///< offset into the (uncompressed) file, -1 if unknown
 
-  /// "file: byte N: message", leaving out what is not known.
+  /// "file: byte N: message"; unknown parts are left out.
   std::string text() const;
 };
 
@@ -61,7 +62,7 @@ inline tl::unexpected<Error> usage_error(std::string message) {
 
 #define WEFT_CONCAT_INNER(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
-/// WEFT_ASSIGN(auto x, f()): returns f's error, or binds its value.
+/// WEFT_ASSIGN(auto x, f()): returns the error of f(), if there is one; else x gets its value.
 #define WEFT_ASSIGN(lhs, expr) WEFT_ASSIGN_INNER(WEFT_CONCAT(weft_result_, __LINE__), lhs, expr)
 #define WEFT_ASSIGN_INNER(tmp, lhs, expr)       \
   auto tmp = (expr);                            \

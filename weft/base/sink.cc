@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a file appears only when it is complete: it is written without any name (O_TMPFILE) or, if
+// the file system does not support that, under a temporary name in the same folder. close() then
+// renames it. A rename within a folder is atomic, so readers see the old file or the new one.
 #include "weft/base/sink.h"
 
 #include <fcntl.h>
@@ -20,7 +23,7 @@ tl::unexpected<Error> cannot_write(int error, const std::string& name) {
   return fail(ErrorCode::kIo, std::string("cannot write: ") + std::strerror(error), name);
 }
 
-/// 0, or why not.
+/// Returns 0, or the errno of the failure.
 int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
@@ -51,8 +54,9 @@ class DescriptorSink : public ByteSink {
   bool reader_left_ = false;
 };
 
-/// A file under its temporary name, or, without one, what is written as it comes. A file that is
-/// `nameless` gets even that name only in the end: it vanishes with the process, whatever ends it.
+/// A file under a temporary name (`draft`), which close() renames to `path`. Without a draft name,
+/// the bytes go to `path` directly. A `nameless` file (O_TMPFILE) gets even its draft name in
+/// close() only, so it vanishes with the process, however that ends.
 class FileSink : public ByteSink {
  public:
   FileSink(int descriptor, std::string path, std::string draft, bool nameless = false)
@@ -73,12 +77,14 @@ class FileSink : public ByteSink {
     return {};
   }
   Status close() override {
+    // linkat() gives the nameless file its draft name. It cannot replace an existing file, so the
+    // rename to the final name is a second step.
     const std::string handle = "/proc/self/fd/" + std::to_string(descriptor_);
     if (nameless_ &&
         ::linkat(AT_FDCWD, handle.c_str(), AT_FDCWD, draft_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
       return cannot_write(errno, path_);
     }
-    // Some file systems tell only now that they are full.
+    // Some file systems (NFS) report only now that they are full.
     if (::close(std::exchange(descriptor_, -1)) != 0) return cannot_write(errno, path_);
     if (draft_.empty()) return {};
     if (std::rename(draft_.c_str(), path_.c_str()) != 0) return cannot_write(errno, path_);
@@ -137,7 +143,7 @@ class GzipSink : public ByteSink {
   }
 
  private:
-  /// What the packer is given at once decides about its output, so pieces are of one size.
+  /// The output of ISA-L depends on the pieces that it gets, so all pieces have this size.
   static constexpr std::size_t kPiece = 256u << 10;
   static constexpr std::size_t kWindow = 64u << 10;
 
@@ -177,7 +183,7 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
     return std::make_unique<FileSink>(descriptor, path, "");
   }
   if (fs::is_directory(status)) return cannot_write(EISDIR, path);
-  // Renaming over a link would replace the link and leave the file behind it as it was.
+  // Follow links: a rename over a link would replace the link and leave its target unchanged.
   std::string target = path;
   if (fs::exists(status) && fs::is_symlink(fs::symlink_status(path, error))) {
     const fs::path behind = fs::canonical(path, error);
@@ -187,7 +193,7 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
   const fs::path folder = fs::path(target).parent_path();
   int descriptor =
       ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  const bool nameless = descriptor >= 0;  // not every file system has such files
+  const bool nameless = descriptor >= 0;  // not every file system supports O_TMPFILE
   if (!nameless) {
     descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   }

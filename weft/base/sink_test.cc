@@ -86,7 +86,7 @@ TEST_F(SinkTest, FolderAndMissingFolderAreErrors) {
   EXPECT_FALSE(create_file(path("no/file")));
 }
 
-TEST_F(SinkTest, ReaderThatGoesAwayIsNoError) {
+TEST_F(SinkTest, ReaderThatClosesThePipeIsNotAnError) {
   auto* const before = std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -122,7 +122,7 @@ TEST_F(SinkTest, GzipReadsBackAndDoesNotDependOnThePieces) {
   EXPECT_TRUE(read_file(path("packed")).value() == text);
 }
 
-TEST_F(SinkTest, EmptyGzipIsWhole) {
+TEST_F(SinkTest, EmptyGzipIsComplete) {
   auto file = create_file(path("empty.gz"));
   ASSERT_TRUE(file);
   ASSERT_TRUE(gzip_sink(std::move(*file))->close());

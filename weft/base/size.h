@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes as people write them.
+// Sizes in the form that people write: "100MB".
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@
 
 namespace weft {
 
-/// "4096", "100MB", "1.5GiB": kB, MB, GB and TB count in thousands, KiB, MiB, GiB and TiB in 1024s.
-/// Rounded to whole bytes; nullopt for all else, negative sizes and those that do not fit.
+/// Reads "4096", "100MB" or "1.5GiB". kB, MB, GB and TB are powers of 1000; KiB, MiB, GiB and TiB
+/// are powers of 1024. Rounds to whole bytes. nullopt for other text, negative sizes, and sizes
+/// that do not fit.
 std::optional<Bytes> parse_bytes(std::string_view text);
 
-/// "79.50 GB", "1.00 MB", "512 B": in thousands, for messages that hold sizes against each other.
+/// "79.50 GB", "1.00 MB", "512 B": powers of 1000, for messages that compare sizes.
 std::string exact_bytes(Bytes bytes);
 
 }  // namespace weft

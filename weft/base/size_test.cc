@@ -20,7 +20,7 @@ TEST(Size, UnitsCountInThousandsOrIn1024s) {
   EXPECT_EQ(parse_bytes("0.000000001GB"), 1);
 }
 
-TEST(Size, IsToldInTheLargestUnitThatItHas) {
+TEST(Size, IsWrittenInTheLargestUnitThatFits) {
   EXPECT_EQ(exact_bytes(0), "0 B");
   EXPECT_EQ(exact_bytes(999), "999 B");
   EXPECT_EQ(exact_bytes(1000), "1.00 kB");
@@ -29,7 +29,7 @@ TEST(Size, IsToldInTheLargestUnitThatItHas) {
   EXPECT_EQ(exact_bytes(1'200'000'000'000), "1.20 TB");
 }
 
-TEST(Size, WhatIsNoneIsNothing) {
+TEST(Size, OtherTextsGiveNullopt) {
   for (const char* text : {"", "GB", "-4", "-4GB", "4KB", "4 KiB", "1e6", "4gb", "4Gb", "1.2.3GB",
                            "99999999999999999999", "99999999999TB", "8388608TiB"}) {
     EXPECT_FALSE(parse_bytes(text)) << text;

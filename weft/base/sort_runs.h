@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorting what is nearly in order: recordings list their events kind by kind, each kind by time.
+// Sorts lists that are nearly in order. Recordings, for example, list their events kind by kind,
+// and each kind by time.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace weft {
 
-/// As std::sort, but linear for a few ascending runs one behind the other. Items that compare equal
-/// keep their order only if there are few runs; order them fully where that matters.
+/// Like std::sort, but takes linear time if the list consists of at most 8 ascending runs. The sort
+/// is not stable: use a comparison without ties if the order of equal items matters.
 template <class T, class Less = std::less<>>
 void sort_runs(std::vector<T>& items, Less less = {}) {
   constexpr std::size_t kFewRuns = 8;

@@ -6,6 +6,7 @@
 namespace weft {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // at(i, j) is the distance between the first i letters of `a` and the first j letters of `b`.
   const std::size_t width = b.size() + 1;
   std::vector<std::size_t> cost((a.size() + 1) * width);
   const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return cost[i * width + j]; };
@@ -24,7 +25,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view typed, const std::vector<std::string>& known) {
-  // A third of the letters may be wrong, but two always: short verbs are mistyped as well.
+  // At most a third of the letters may be wrong, but two are always allowed, so that short names
+  // get suggestions, too.
   std::size_t best_distance = std::max<std::size_t>(2, typed.size() / 3) + 1;
   std::string best;
   for (const std::string& candidate : known) {

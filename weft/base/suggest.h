@@ -8,13 +8,14 @@
 
 namespace weft {
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+/// The least number of insertions, deletions, replacements and swaps of neighbouring letters that
+/// turn `a` into `b` (the restricted Damerau-Levenshtein distance). O(|a| |b|).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The nearest of `known`, or "" if none is near enough to be what was meant.
+/// The name in `known` that is nearest to `typed`, or "" if none is near enough.
 std::string nearest(std::string_view typed, const std::vector<std::string>& known);
 
-/// "; did you mean 'info'?" or "".
+/// For example "; did you mean 'info'?"; "" if no name is near enough.
 std::string did_you_mean(std::string_view typed, const std::vector<std::string>& known);
 
 }  // namespace weft

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two quantities every room speaks in. Doubles never cross a header: a sum of nanoseconds must
-// be the same on every thread count and every machine.
+// Times and sizes. Both are integers, never doubles: a sum of nanoseconds must be the same with any
+// number of threads and on every machine.
 #pragma once
 
 #include <cstdint>
 
 namespace weft {
 
-/// A point in time or a length of time, in nanoseconds. Points are relative to the run's epoch.
+/// A point in time or a duration, in nanoseconds. Points in time are relative to the run's epoch.
 using Nanos = std::int64_t;
 /// A size in bytes.
 using Bytes = std::int64_t;

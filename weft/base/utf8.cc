@@ -8,6 +8,9 @@ std::size_t utf8_length(std::string_view text) {
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
     return i < text.size() && byte(i) >= low && byte(i) <= high;
   };
+  // The ranges are those of table 3-7 of the Unicode standard. Some first bytes restrict the second
+  // byte: this excludes overlong forms (0xe0, 0xf0), surrogates (0xed) and values above U+10FFFF
+  // (0xf4).
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return 0;

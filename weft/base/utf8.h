@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least one must know about UTF-8: is the next character well formed, and how to write one.
+// UTF-8: checks whether a character is well formed, and writes characters.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@ namespace weft {
 
 constexpr std::uint32_t kReplacementCharacter = 0xfffd;
 
-/// Length (1..4) of the well-formed character at the start of `text`, or 0: overlong forms,
-/// surrogates, values past U+10FFFF and cut sequences are not well formed. `text` is not empty.
+/// The length (1..4) of the character at the start of `text`, or 0 if it is not well formed:
+/// overlong forms, surrogates, values above U+10FFFF and incomplete sequences are not. `text` must
+/// not be empty.
 std::size_t utf8_length(std::string_view text);
 
 void append_utf8(std::string& out, std::uint32_t code_point);
 
-/// For one line of a terminal or a page: control characters are blanks.
+/// The text with all control characters replaced by blanks, for one line of a terminal or a page.
 std::string printable(std::string text);
 
 }  // namespace weft

@@ -13,26 +13,27 @@
 namespace weft::record {
 namespace {
 
+/// Signals that are passed on to the child.
 constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/// Signals are taken one by one rather than by handlers, so blocked meanwhile; as before at the
-/// end.
-class TakenSignals {
+/// Blocks the signals that run_child() waits for, and restores the mask at the end. sigwaitinfo()
+/// takes signals one by one, without handlers; this only works while they are blocked.
+class BlockedSignals {
  public:
-  TakenSignals() {
-    sigemptyset(&taken_);
-    sigaddset(&taken_, SIGCHLD);
-    for (const int signal : kPassedOn) sigaddset(&taken_, signal);
-    pthread_sigmask(SIG_BLOCK, &taken_, &before_);
+  BlockedSignals() {
+    sigemptyset(&blocked_);
+    sigaddset(&blocked_, SIGCHLD);
+    for (const int signal : kPassedOn) sigaddset(&blocked_, signal);
+    pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
   }
-  ~TakenSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  TakenSignals(const TakenSignals&) = delete;
-  TakenSignals& operator=(const TakenSignals&) = delete;
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
 
-  const sigset_t& set() const { return taken_; }
+  const sigset_t& set() const { return blocked_; }
 
  private:
-  sigset_t taken_;
+  sigset_t blocked_;
   sigset_t before_;
 };
 
@@ -43,7 +44,8 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return out;
 }
 
-/// The child must not inherit what we ignore or block.
+/// Starts the child; returns 0 or the errno. Resets ignored and blocked signals, because a child
+/// inherits them.
 int spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
           pid_t& child) {
   posix_spawnattr_t attributes;
@@ -70,17 +72,20 @@ int spawn(const std::vector<std::string>& command, const std::vector<std::string
 
 Result<int> run_child(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment) {
-  const TakenSignals signals;
+  const BlockedSignals signals;  // before the start, so that no SIGCHLD is missed
   pid_t child = -1;
   if (const int error = spawn(command, environment, child); error != 0) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("cannot run '{}': {}", command.front(), std::strerror(error)));
   }
+  // All signals, including the end of the child, arrive in one place, so there are no races between
+  // handlers and waits.
   for (;;) {
     siginfo_t signal{};
     if (sigwaitinfo(&signals.set(), &signal) < 0) continue;
     if (signal.si_signo != SIGCHLD) {
-      // The terminal tells its whole foreground group; only what was meant for us is passed on.
+      // The terminal (SI_KERNEL) sends its signals to the whole foreground group, so the child has
+      // them already. Pass on only signals that were sent to this process.
       if (signal.si_code != SI_KERNEL) ::kill(child, signal.si_signo);
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command as a child process, as a shell would run it in the foreground.
+// Runs a command as a child process, as a shell does in the foreground.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace weft::record {
 
-/// Runs it with our standard streams and waits for its end. `environment` holds "NAME=value". While
-/// it runs, signals sent to us go to it; those that the terminal sent (Ctrl-C) it has already. The
-/// result is its exit status, or 128 and the number of the signal that ended it. An Error if it
-/// could not be started.
+/// Runs the command with our standard streams and waits for its end. `environment` holds entries
+/// "NAME=value". While the command runs, signals sent to this process are passed on to it. (Signals
+/// from the terminal, such as Ctrl-C, reach it anyway.) Returns its exit status, or 128 + N if
+/// signal N ended it. An Error if it could not be started.
 Result<int> run_child(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment);
 

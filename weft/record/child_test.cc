@@ -21,9 +21,9 @@ TEST(Child, ExitStatusComesThrough) {
   EXPECT_EQ(shell("exit 7"), 7);
 }
 
-TEST(Child, SignalThatEndedItIsToldAsShellsDo) { EXPECT_EQ(shell("kill -9 $$"), 128 + 9); }
+TEST(Child, SignalThatEndedItGivesTheStatusOfShells) { EXPECT_EQ(shell("kill -9 $$"), 128 + 9); }
 
-TEST(Child, SeesTheGivenEnvironmentAlone) {
+TEST(Child, SeesOnlyTheGivenEnvironment) {
   EXPECT_EQ(run_child({"sh", "-c", "test \"$A\" = b && test -z \"$HOME\""}, {"A=b"}), 0);
 }
 
@@ -33,16 +33,16 @@ TEST(Child, CommandThatDoesNotExistIsAnError) {
   EXPECT_EQ(result.error().message, "cannot run '/no/such/command': No such file or directory");
 }
 
-TEST(Child, IsNotBornWithSignalsIgnored) {
+TEST(Child, StartsWithDefaultSignalHandling) {
   const auto before = ::signal(SIGPIPE, SIG_IGN);
   EXPECT_EQ(shell("kill -PIPE $$"), 128 + SIGPIPE);
   ::signal(SIGPIPE, before);
 }
 
-TEST(Child, SignalsSentToUsGoToIt) {
+TEST(Child, SignalsSentToTheParentReachIt) {
   const auto ready = std::filesystem::temp_directory_path() /
                      ("weft-child-" + std::to_string(::getpid()) + ".ready");
-  // In all threads, or the one that sends would take it for the whole process.
+  // Block the signal in all threads; else the sending thread would handle it for the process.
   sigset_t term;
   sigset_t before;
   sigemptyset(&term);

@@ -11,6 +11,7 @@
 namespace weft::record {
 namespace {
 
+/// A list of "NAME=value" entries.
 class Environment {
  public:
   explicit Environment(std::vector<std::string> entries) : entries_(std::move(entries)) {}
@@ -53,12 +54,12 @@ Result<Steps> parse_steps(std::string_view text) {
   const auto to = parse_int(last);
   if (!from || !to || *from < 0) {
     return fail(ErrorCode::kUsage,
-                fmt::format("--steps: '{}' is no range of steps such as 10..14", text));
+                fmt::format("--steps: '{}' is not a range of steps such as 10..14", text));
   }
   if (*from == 0) {
     return fail(ErrorCode::kUsage,
-                "--steps: step 0 cannot be recorded, as nothing tells where it "
-                "begins; the first step that can is 1");
+                "--steps: step 0 cannot be recorded, because its beginning is unknown; record step "
+                "1 or later");
   }
   if (*to < *from) {
     return fail(ErrorCode::kUsage, fmt::format("--steps: {} ends before it begins", text));
@@ -80,12 +81,14 @@ std::vector<std::string> recording_environment(const Request& request, const Par
   environment.set("WEFT_RECORD", request.folder);
   environment.set("WEFT_RECORD_STEPS", to_text(request.steps));
   environment.set("WEFT_RECORD_OPTIONS", options);
+  // MPI programs have no hook that opens the window, so probes must not wait for one.
   environment.set("WEFT_RECORD_WAIT", request.mpi ? "0" : "1");
   if (!parts.bootstrap.empty()) environment.put_in_front("PYTHONPATH", parts.bootstrap, ':');
   if (request.wire && !parts.wire.empty()) environment.put_in_front("LD_PRELOAD", parts.wire, ':');
   if (request.mpi && !parts.mpi.empty()) environment.put_in_front("LD_PRELOAD", parts.mpi, ':');
   if (!parts.nccl.empty()) environment.set_if_unset("NCCL_PROFILER_PLUGIN", parts.nccl);
-  // Horovod's coordinator writes for all ranks; its cache would hide who was late.
+  // Horovod's coordinator writes one timeline for all ranks. With its response cache, the timeline
+  // would not show when each rank was ready, so the cache is switched off.
   environment.set_if_unset("HOROVOD_TIMELINE", request.folder + "/horovod.json");
   environment.set_if_unset("HOROVOD_CACHE_CAPACITY", "0");
   return environment.take();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorded process is told, all of it through its environment. Hooks (python/weft) and
-// probes (probes/) read these variables and no others:
+// The environment of a recorded process. It is the only way to configure hooks (python/weft) and
+// probes (probes/), which read these variables and no others:
 //
-//   WEFT_RECORD          the folder to write to, absolute
+//   WEFT_RECORD          the folder to write to; absolute
 //   WEFT_RECORD_STEPS    "10..14": the first and the last step to record; steps count from 0
-//   WEFT_RECORD_OPTIONS  of shapes, memory, stacks, with commas between
-//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook opens their window; else from
-//                        the start, until a hook closes it
+//   WEFT_RECORD_OPTIONS  a list of shapes, memory, stacks, separated by commas
+//   WEFT_RECORD_WAIT     "1": probes record nothing until a hook opens their window. Else they
+//                        record from the start until a hook closes the window
 #pragma once
 
 #include <cstdint>
@@ -26,24 +26,26 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-/// From "10..14" or "10". Step 0 cannot be recorded: hooks see steps end, so nothing tells where it
-/// begins.
+/// Reads "10..14" or "10". Step 0 is an Error: hooks see only the ends of steps, so the beginning
+/// of step 0 is unknown.
 Result<Steps> parse_steps(std::string_view text);
 /// "10..14".
 std::string to_text(const Steps& steps);
 
+/// What to record.
 struct Request {
-  std::string folder;  ///< absolute
+  std::string folder;  ///< where to write to; absolute
   Steps steps;
   bool shapes = true;
   bool memory = false;
   bool stacks = false;
-  bool wire = true;  ///< socket calls as well
-  bool mpi = false;  ///< MPI's calls as well, from the start: programs of MPI have no hook
+  bool wire = true;  ///< also record socket calls
+  bool mpi = false;  ///< also record MPI calls, from the start, since MPI programs have no hook
 };
 
-/// `inherited` ("NAME=value") with all that the request adds. What the user has set already is
-/// kept: lists get ours in front, and a timeline or plug-in of the user's own stays.
+/// Returns `inherited` (entries "NAME=value") with the variables that the request adds. Settings of
+/// the user stay: in lists (PYTHONPATH, LD_PRELOAD) our entries come first, and a Horovod timeline
+/// or NCCL plug-in that the user has set is not replaced.
 std::vector<std::string> recording_environment(const Request& request, const Parts& parts,
                                                std::vector<std::string> inherited);
 

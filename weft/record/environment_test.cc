@@ -29,17 +29,17 @@ TEST(Steps, RangeAndSingleStep) {
   EXPECT_EQ(parse_steps("3"), (Steps{3, 3}));
 }
 
-TEST(Steps, WhatIsNoRangeIsRefusedWithTheReason) {
+TEST(Steps, InvalidRangesAreRefusedWithTheReason) {
   EXPECT_EQ(parse_steps("0..3").error().message,
-            "--steps: step 0 cannot be recorded, as nothing tells where it begins; the first step "
-            "that can is 1");
+            "--steps: step 0 cannot be recorded, because its beginning is unknown; record step 1 "
+            "or later");
   EXPECT_EQ(parse_steps("5..4").error().message, "--steps: 5..4 ends before it begins");
   for (const char* text : {"", "..", "a..b", "3..", "-1..4", "1...4", "3,4"}) {
     EXPECT_FALSE(parse_steps(text)) << text;
   }
 }
 
-TEST(Environment, TellsHooksAndProbesWhatToDo) {
+TEST(Environment, ConfiguresHooksAndProbes) {
   Request request{"/traces", {3, 4}, true, true, false, true};
   const auto made = recording_environment(request, kParts, {"HOME=/root"});
   EXPECT_EQ(value_of(made, "HOME"), "/root");
@@ -65,7 +65,7 @@ TEST(Environment, KeepsWhatTheUserSet) {
   EXPECT_EQ(value_of(made, "WEFT_RECORD"), "/traces");
 }
 
-TEST(Environment, ProgramsOfMpiAreRecordedFromTheStart) {
+TEST(Environment, MpiProgramsAreRecordedFromTheStart) {
   Request request = kRequest;
   request.mpi = true;
   const auto made = recording_environment(request, kParts, {});
@@ -73,7 +73,7 @@ TEST(Environment, ProgramsOfMpiAreRecordedFromTheStart) {
   EXPECT_EQ(value_of(made, "WEFT_RECORD_WAIT"), "0");
 }
 
-TEST(Environment, LeavesOutPartsThatAreNotThereOrNotWanted) {
+TEST(Environment, LeavesOutPartsThatAreMissingOrNotRequested) {
   Request request = kRequest;
   request.wire = false;
   EXPECT_EQ(value_of(recording_environment(request, kParts, {}), "LD_PRELOAD"), "(unset)");

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Besides traces and facts, processes leave hidden files in the folder:
+//   * .<stem>.claim: made when a process has taken its first step. The process holds a lock (flock)
+//     on it as long as it lives, so an unlocked claim belongs to a process that has ended. Before a
+//     process stops the profiler of its framework, it writes the framework's name into its claim;
+//     if the name is still there after its end, the process died while the profiler was stopping.
+//   * .<stem>.part, .scratch, .window, .answer: temporary files of hooks and probes.
+//   * .notes/: notes of Python processes that took no step.
 #include "weft/record/folder.h"
 
 #include <sys/file.h>
@@ -53,6 +60,7 @@ std::vector<std::int64_t> numbers_of(const JsonValue& object, std::string_view n
   return out;
 }
 
+/// Missing members keep their defaults, because later versions of the hooks may write more of them.
 JobFacts facts_of(const JsonValue& object) {
   JobFacts facts;
   facts.framework = text_of(object, "framework");
@@ -72,7 +80,7 @@ JobFacts facts_of(const JsonValue& object) {
   return facts;
 }
 
-/// Every file of a folder, hidden ones too; sorted.
+/// All entries of a folder, including hidden ones; sorted. Empty if the folder does not exist.
 Result<std::vector<fs::directory_entry>> entries_of(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -89,33 +97,34 @@ Result<std::vector<fs::directory_entry>> entries_of(const fs::path& folder) {
 
 constexpr std::string_view kClaim = ".claim";
 
-bool is_scaffold(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kScaffolds = {kClaim, ".part", ".scratch", ".window",
-                                                          ".answer"};
+bool is_temporary(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kEndings = {kClaim, ".part", ".scratch", ".window",
+                                                        ".answer"};
   return name.starts_with('.') &&
-         std::any_of(kScaffolds.begin(), kScaffolds.end(),
+         std::any_of(kEndings.begin(), kEndings.end(),
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// Whether the process that made the claim still holds its lock.
+/// Whether the process that made the claim still holds its lock, that is, whether it still runs.
 bool is_held(const fs::path& claim) {
   const int file = ::open(claim.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return false;
+  // Only a second lock attempt tells whether there is a lock. If it succeeds, close() releases it.
   const bool held = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   ::close(file);
   return held;
 }
 
-/// What the process said it was about to do: the framework whose profiler it was ending.
-std::string last_word(const fs::path& claim) {
-  std::string word;
-  std::getline(std::ifstream(claim), word);
-  return word;
+/// The content of a claim: the framework whose profiler the process was stopping; empty if none.
+std::string stopping_profiler(const fs::path& claim) {
+  std::string framework;
+  std::getline(std::ifstream(claim), framework);
+  return framework;
 }
 
 bool is_claim(std::string_view name) { return name.starts_with('.') && name.ends_with(kClaim); }
 
-/// ".r0." for each claim that is held.
+/// The prefix of all hidden files of each process that still runs: ".r0." for ".r0.claim".
 std::vector<std::string> held_prefixes(const std::vector<fs::directory_entry>& entries) {
   std::vector<std::string> held;
   for (const fs::directory_entry& entry : entries) {
@@ -174,10 +183,10 @@ Result<RecordedFolder> look_at(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (is_claim(name)) {
       ++found.claims;
-      const std::string word = last_word(entry.path());
-      if (!word.empty() && !is_held(entry.path())) {
+      const std::string framework = stopping_profiler(entry.path());
+      if (!framework.empty() && !is_held(entry.path())) {
         const std::string stem = name.substr(1, name.size() - 1 - kClaim.size());
-        found.lost_in_profiler.push_back(stem + ", " + word);
+        found.lost_in_profiler.push_back(stem + ", " + framework);
       }
     }
     if (!is_recording(name)) continue;
@@ -226,8 +235,9 @@ void tidy_up(const std::string& folder) {
     const bool in_use = std::any_of(held.begin(), held.end(), [&](const std::string& prefix) {
       return name.starts_with(prefix);
     });
-    if (is_scaffold(name) && !in_use) fs::remove_all(entry.path(), ignored);
+    if (is_temporary(name) && !in_use) fs::remove_all(entry.path(), ignored);
   }
+  // Notes do not tell whether their process still runs, so keep all of them while any process does.
   if (held.empty()) fs::remove_all(fs::path(folder) / kNotes, ignored);
 }
 

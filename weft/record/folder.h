@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that recorded processes wrote into, looked at from outside: names of files, and what
-// each rank says about itself in r<rank>.job.json.
+// Lists what recorded processes have written into a folder. Reads file names and the facts that
+// each rank wrote about itself (r<rank>.job.json), but no traces.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace weft::record {
 
-/// What a process that trained says (python/weft/_recording/window.py).
+/// Facts that a process wrote about itself after it took training steps
+/// (python/weft/_recording/window.py).
 struct JobFacts {
   std::string framework;
   std::string version;
   std::int64_t rank = -1;
   std::int64_t world = -1;
-  std::string role;  ///< "ps" of a parameter server; empty: it trains
+  std::string role;  ///< "ps": a parameter server; empty: a process that trains
   std::string host;
   std::int64_t first_asked = -1;
   std::int64_t last_asked = -1;
@@ -28,10 +29,10 @@ struct JobFacts {
   std::vector<std::string> problems;
 };
 
-/// What a Python process says that saw no step.
+/// A note that a Python process wrote if it took no training step.
 struct ProcessNote {
   std::string program;
-  std::vector<std::string> frameworks;  ///< that it imported, of those that Weft knows
+  std::vector<std::string> frameworks;  ///< the frameworks known to Weft that it imported
   std::vector<std::string> problems;
 };
 
@@ -44,32 +45,32 @@ struct RecordedFolder {
   std::vector<RecordedFile> traces;  ///< by name; without *.job.json
   std::vector<JobFacts> jobs;        ///< by rank
   std::vector<ProcessNote> notes;
-  std::int64_t running = 0;  ///< processes that record into it right now
-  std::int64_t claims = 0;   ///< processes that took a step, as long as nobody tidies up
-  /// "r1, tensorflow": processes that died while the profiler of their framework was ending.
+  std::int64_t running = 0;  ///< number of processes that are recording into the folder now
+  std::int64_t claims = 0;   ///< number of processes that took a step; tidy_up() removes this
+  /// Processes that died while the profiler of their framework was stopping: "r1, tensorflow".
   std::vector<std::string> lost_in_profiler;
 
-  /// Numbers of ranks that have a trace of their own; sorted.
+  /// The ranks that have a trace of their own; sorted.
   std::vector<std::int64_t> ranks() const;
-  /// Whether a framework has written anything. Logs of probes are transfers beside profiles.
+  /// Whether there is any trace of a framework's profiler (and not only logs of probes).
   bool has_profile() const;
-  /// Whether there are logs of calls of MPI, which need no profile.
+  /// Whether there are logs of MPI calls. These are useful without a profile.
   bool has_mpi() const;
-  /// As the jobs say; -1 if none does.
+  /// The world size that the jobs report; -1 if none does.
   std::int64_t world() const;
 };
 
-/// Whether a name is that of a file that a recording consists of.
+/// Whether a file with this name is part of a recording.
 bool is_recording(std::string_view name);
-/// "r3.kineto.json.gz" -> 3; -1 if the name tells no rank.
+/// "r3.kineto.json.gz" -> 3; -1 if the name contains no rank.
 std::int64_t rank_in_name(std::string_view name);
 
-/// An absent folder is an empty one. Facts that cannot be read are left out.
+/// Lists the folder. A missing folder counts as empty. Unreadable facts are left out.
 Result<RecordedFolder> look_at(const std::string& folder);
-/// Removes files of an earlier recording, and nothing else.
+/// Removes the files of an earlier recording, and nothing else.
 Status clear_recording(const std::string& folder);
-/// Removes what only had to be there during the recording, and leaves alone what processes that
-/// still run hold there: each locks .<stem>.claim.
+/// Removes files that are only needed during the recording. Keeps those of processes that are still
+/// running. (Such a process holds a lock on its file .<stem>.claim.)
 void tidy_up(const std::string& folder);
 
 }  // namespace weft::record

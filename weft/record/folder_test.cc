@@ -11,7 +11,7 @@
 namespace weft::record {
 namespace {
 
-TEST(Folder, ListsTracesAndWhatRanksSay) {
+TEST(Folder, ListsTracesAndFactsOfRanks) {
   const MadeFolder folder("weft-folder");
   folder.put("r1.kineto.json.gz", "12345");
   folder.put("r0.kineto.json.gz", "123");
@@ -37,7 +37,7 @@ TEST(Folder, ThatDoesNotExistIsEmpty) {
   EXPECT_TRUE(found->traces.empty());
 }
 
-TEST(Folder, TidyingLeavesAloneWhatALivingProcessHolds) {
+TEST(Folder, TidyUpKeepsFilesOfRunningProcesses) {
   const MadeFolder folder("weft-tidy");
   folder.put(".r0.claim", "");
   folder.put(".r0.kineto.json.gz.12.part", "half");
@@ -61,7 +61,7 @@ TEST(Folder, TidyingLeavesAloneWhatALivingProcessHolds) {
   EXPECT_FALSE(folder.has(".notes"));
 }
 
-TEST(Folder, ClearingTakesTheRecordingAndNothingElse) {
+TEST(Folder, ClearRemovesTheRecordingAndNothingElse) {
   const MadeFolder folder("weft-clear");
   folder.put("r0.kineto.json.gz", "1");
   folder.put("r0.job.json", "{}");

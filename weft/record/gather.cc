@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Joining works in two passes, so that a conflict leaves the target folder unchanged: plan() lists
+// the files of all sources and finds conflicts; then join() links or copies the files. A file that
+// the target has already is the same as the one of the source, since the target is a source, too.
 #include "weft/record/gather.h"
 
 #include <fmt/format.h>
@@ -15,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether PATH contains such a program.
 bool is_command(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
@@ -27,6 +31,8 @@ bool is_command(const std::string& name) {
   return false;
 }
 
+/// Whether two files have the same content. The same file under two names (a shared file system, an
+/// earlier link) needs no comparison.
 bool same_content(const fs::path& a, const fs::path& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
@@ -49,7 +55,7 @@ struct Place {
   std::string source;
 };
 
-/// Where each file comes from, by name.
+/// The source of each file, by file name.
 Result<std::map<std::string, Place>> plan(const std::vector<Gathered>& sources) {
   std::map<std::string, Place> places;
   for (const Gathered& source : sources) {
@@ -64,14 +70,15 @@ Result<std::map<std::string, Place>> plan(const std::vector<Gathered>& sources) 
       if (fresh || same_content(found->second.path, it->path())) continue;
       return fail(
           ErrorCode::kBadInput,
-          fmt::format("{} is in {} and in {}, and they differ: these are two recordings, or "
-                      "two hosts took themselves for the same rank; gather them apart",
+          fmt::format("{} is in {} and in {}, and the two files differ: either these are two "
+                      "recordings, or two hosts used the same rank; gather them separately",
                       name, found->second.source, source.source));
     }
     if (error) return fail(ErrorCode::kIo, "cannot list: " + error.message(), source.source);
     if (!any) {
       return fail(ErrorCode::kBadInput,
-                  "holds no recording of weft record; name the folder that was given as -o",
+                  "this folder contains no recording of weft record; name the folder that was "
+                  "passed as -o",
                   source.source);
     }
   }
@@ -86,6 +93,7 @@ bool is_remote(const std::string& source) {
 }
 
 std::vector<std::string> fetch_command(const std::string& source, const std::string& stage) {
+  // With a slash at its end, rsync copies the contents of the folder and not the folder itself.
   const std::string folder = source.ends_with('/') ? source : source + "/";
   if (is_command("rsync")) return {"rsync", "-a", "--exclude=.*", folder, stage + "/"};
   return {"scp", "-q", "-p", folder + "*", stage + "/"};
@@ -104,7 +112,7 @@ Status join(const std::vector<Gathered>& sources, const std::string& folder) {
     if (fs::exists(target, error)) continue;
     fs::create_hard_link(place.path, target, error);
     if (!error) continue;
-    // Under another name first, so that a cut copy is never taken for the file.
+    // Copy under another name first, so that an incomplete copy is never taken for the file.
     const fs::path partial = fs::path(folder) / fmt::format(".{}.part", name);
     fs::copy_file(place.path, partial, fs::copy_options::overwrite_existing, error);
     if (!error) fs::rename(partial, target, error);

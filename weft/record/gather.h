@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of several hosts into one, so that a job lies in one place.
+// Joins the folders of several hosts into one, so that all files of a job are in one place.
 #pragma once
 
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace weft::record {
 
-/// "host:path" or "user@host:path", as rsync and scp take them; a slash before the colon makes it a
-/// path of this machine.
+/// Whether `source` is "host:path" or "user@host:path", in the form of rsync and scp. If a slash
+/// precedes the colon, it is a path of this machine.
 bool is_remote(const std::string& source);
 
-/// The command that copies the files of a remote folder into `stage`: rsync where this machine has
-/// it, else scp.
+/// The command that copies the files of a remote folder into the local folder `stage`: rsync if
+/// this machine has it, else scp.
 std::vector<std::string> fetch_command(const std::string& source, const std::string& stage);
 
 struct Gathered {
-  std::string source;  ///< as the user named it
-  std::string folder;  ///< where its files lie on this machine
+  std::string source;  ///< as the user wrote it
+  std::string folder;  ///< the folder on this machine that contains its files
 };
 
-/// Puts the recordings of all sources into `folder`, as links where the disk allows it. Two
-/// different files of one name are an Error, before anything is put anywhere; so is a source
-/// without a recording. Files that `folder` holds already count as another source.
+/// Puts the recordings of all sources into `folder`, as hard links if the file system allows it,
+/// else as copies. Files that `folder` contains already count as another source. It is an Error if
+/// two different files have the same name, or if a source has no recording; nothing is written
+/// then.
 Status join(const std::vector<Gathered>& sources, const std::string& folder);
 
 }  // namespace weft::record

@@ -9,7 +9,7 @@
 namespace weft::record {
 namespace {
 
-TEST(Gather, TellsHostsFromFolders) {
+TEST(Gather, DistinguishesHostsFromFolders) {
   EXPECT_TRUE(is_remote("node1:traces"));
   EXPECT_TRUE(is_remote("me@node1:/tmp/traces"));
   EXPECT_FALSE(is_remote("traces"));
@@ -29,7 +29,7 @@ TEST(Gather, JoinsRanksOfSeveralFolders) {
   EXPECT_FALSE(to.has("all/README"));
 }
 
-TEST(Gather, TheSameFileTwiceIsNoClash) {
+TEST(Gather, TheSameFileTwiceIsNotAConflict) {
   const MadeFolder a("weft-gather-a"), b("weft-gather-b"), to("weft-gather-to");
   a.put("r0.kineto.json.gz", "zero");
   b.put("r0.kineto.json.gz", "zero");
@@ -37,7 +37,7 @@ TEST(Gather, TheSameFileTwiceIsNoClash) {
   EXPECT_TRUE(join({{"a", a.path()}}, to.path())) << "gathering again changes nothing";
 }
 
-TEST(Gather, DifferentFilesOfOneNameAreRefusedBeforeAnythingIsPut) {
+TEST(Gather, DifferentFilesOfOneNameAreRefusedBeforeAnythingIsWritten) {
   const MadeFolder a("weft-gather-a"), b("weft-gather-b"), to("weft-gather-to");
   a.put("r0.kineto.json.gz", "zero");
   a.put("r1.kineto.json.gz", "one");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a folder with files in it, gone at the end.
+// For tests: a temporary folder with files, which is removed at the end.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The layouts that are searched, relative to the folder above the command's folder (bin/):
+//   build or installation: lib/libweft-*.so or lib/weft/, lib/weft/python/weft, libexec/weft
+//   wheel:                 lib/python3.*/site-packages/weft, with the libraries in its lib/
 #include "weft/record/parts.h"
 
 #include <algorithm>
@@ -10,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Folders that may hold the Python package: of a build or an installation, then of a wheel, whose
-/// command lies in bin/ of the same environment.
+/// Folders that may contain the Python package, in order of preference: that of a build or an
+/// installation, then that of a wheel. (The command of a wheel is in bin/ of its environment.)
 std::vector<fs::path> packages_beside(const fs::path& prefix) {
   std::vector<fs::path> found = {prefix / "lib/weft/python/weft"};
   std::error_code error;
@@ -25,7 +28,8 @@ std::vector<fs::path> packages_beside(const fs::path& prefix) {
   return found;
 }
 
-std::string if_there(const fs::path& path) {
+/// The path if it exists, else "".
+std::string if_exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) ? path.string() : std::string();
 }
@@ -37,17 +41,17 @@ Parts find_parts(const std::string& command) {
   Parts parts;
   std::vector<fs::path> libraries = {prefix / "lib", prefix / "lib/weft"};
   for (const fs::path& package : packages_beside(prefix)) {
-    if (parts.bootstrap.empty()) parts.bootstrap = if_there(package / "_bootstrap");
+    if (parts.bootstrap.empty()) parts.bootstrap = if_exists(package / "_bootstrap");
     if (parts.calibrate_torch.empty()) {
-      parts.calibrate_torch = if_there(package / "torch/calibrate.py");
+      parts.calibrate_torch = if_exists(package / "torch/calibrate.py");
     }
     libraries.push_back(package / "lib");
   }
-  parts.calibrate_mpi = if_there(prefix / "libexec/weft/calibrate-mpi");
+  parts.calibrate_mpi = if_exists(prefix / "libexec/weft/calibrate-mpi");
   for (const fs::path& folder : libraries) {
-    if (parts.wire.empty()) parts.wire = if_there(folder / "libweft-wire.so");
-    if (parts.mpi.empty()) parts.mpi = if_there(folder / "libweft-mpi.so");
-    if (parts.nccl.empty()) parts.nccl = if_there(folder / "libnccl-profiler-weft.so");
+    if (parts.wire.empty()) parts.wire = if_exists(folder / "libweft-wire.so");
+    if (parts.mpi.empty()) parts.mpi = if_exists(folder / "libweft-mpi.so");
+    if (parts.nccl.empty()) parts.nccl = if_exists(folder / "libnccl-profiler-weft.so");
   }
   return parts;
 }

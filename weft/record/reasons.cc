@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The signs are checked from the most specific to the least: a process died in its profiler; a
+// process reported a problem; the job took too few steps; processes still run; processes took steps
+// but wrote nothing; no process took a step. Each sign explains the ones that come after it.
 #include "weft/record/reasons.h"
 
 #include <fmt/format.h>
@@ -11,6 +14,7 @@
 namespace weft::record {
 namespace {
 
+/// A set, because ranks often report the same problem.
 std::set<std::string> problems_in(const RecordedFolder& folder) {
   std::set<std::string> problems;
   for (const JobFacts& job : folder.jobs) problems.insert(job.problems.begin(), job.problems.end());
@@ -20,13 +24,14 @@ std::set<std::string> problems_in(const RecordedFolder& folder) {
   return problems;
 }
 
+/// The option that fits the job: as many steps as requested, ending with the job's last step.
 std::string steps_wanted(const JobFacts& job) {
-  // What the job has room for: as many as asked, ending with its last step.
   const std::int64_t last = job.steps_seen - 1;
   const std::int64_t count = job.last_asked - job.first_asked + 1;
   return fmt::format("--steps {}..{}", std::max<std::int64_t>(1, last - count + 1), last);
 }
 
+/// The rank that took most steps tells how many steps the job has.
 std::string too_few_steps(const RecordedFolder& folder) {
   const JobFacts& job = *std::max_element(
       folder.jobs.begin(), folder.jobs.end(),
@@ -34,30 +39,31 @@ std::string too_few_steps(const RecordedFolder& folder) {
   const bool room = job.steps_seen > 1;
   return fmt::format("the job took {} step{}, and recording begins at step {}; run it longer{}",
                      job.steps_seen, job.steps_seen == 1 ? "" : "s", job.first_asked,
-                     room ? ", or ask for " + steps_wanted(job) : "");
+                     room ? ", or use " + steps_wanted(job) : "");
 }
 
-/// What the hook of a framework (python/weft/<framework>/record.py) waits for.
+/// The event that the hook of a framework (python/weft/<framework>/record.py) takes for the end of
+/// a step.
 std::string_view end_of_step(std::string_view framework) {
   if (framework == "torch") return "step() of an optimizer of torch.optim";
   if (framework == "tensorflow") {
     return "a call of a tf.function that takes gradients, or with an optimizer that applies them";
   }
   if (framework == "jax") {
-    return "a call, from Python, of a function of jax.jit or jax.pmap; what lower().compile() made "
-           "is not seen";
+    return "a call, from Python, of a function of jax.jit or jax.pmap; functions that "
+           "lower().compile() made are not seen";
   }
   return "Trainer.step(), Trainer.update() or Module.update()";
 }
 
 std::string no_step_in(const std::string& framework) {
   return fmt::format(
-      "{} was imported, but no training step was seen: a step ends with {}; or mark steps by hand, "
-      "as docs/guide/recording.md shows",
+      "{} was imported, but no training step was seen: a step ends with {}; else mark steps by "
+      "hand, as docs/guide/recording.md shows",
       framework, end_of_step(framework));
 }
 
-/// From what processes said that saw no step.
+/// Reasons that follow from the notes of processes that took no step.
 std::vector<std::string> from_notes(const RecordedFolder& folder, bool mpi) {
   std::set<std::string> imported;
   std::set<std::string> programs;
@@ -66,19 +72,19 @@ std::vector<std::string> from_notes(const RecordedFolder& folder, bool mpi) {
     programs.insert(note.program);
   }
   std::vector<std::string> reasons;
-  if (mpi) reasons.emplace_back("no process has called the MPI that Weft was built with");
+  if (mpi) reasons.emplace_back("no process has called the MPI library that Weft was built with");
   for (const std::string& framework : imported) reasons.push_back(no_step_in(framework));
   if (!reasons.empty()) return reasons;
   if (!programs.empty()) {
     return {
         fmt::format("Python ran ({}), but imported none of torch, tensorflow, jax and mxnet; "
-                    "calls of MPI are recorded with --mpi",
+                    "use --mpi to record MPI calls",
                     fmt::join(programs, ", "))};
   }
   return {
-      "no Python process that could be recorded has come to its end: a program of MPI is recorded "
-      "with --mpi; if the job runs on other hosts or in containers, or as python -I or -E, its "
-      "environment did not reach it: start weft record there, around each rank"};
+      "no Python process that could be recorded has ended: use --mpi to record an MPI program; if "
+      "the job runs on other hosts, in containers, or as python -I or -E, the environment of weft "
+      "record did not reach it: start weft record there, around each rank"};
 }
 
 }  // namespace
@@ -87,7 +93,8 @@ std::vector<std::string> why_lost(const RecordedFolder& folder) {
   std::vector<std::string> reasons;
   for (const std::string& process : folder.lost_in_profiler) {
     reasons.push_back(process +
-                      ": it died while the framework's own profiler was ending; record once more");
+                      ": this process died while the framework's profiler was stopping; record "
+                      "again");
   }
   return reasons;
 }
@@ -97,20 +104,20 @@ std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi) {
   if (!folder.lost_in_profiler.empty()) return why_lost(folder);
   std::vector<std::string> reasons;
   for (const std::string& problem : problems_in(folder)) {
-    reasons.push_back("it went wrong: " + problem);
+    reasons.push_back("a process reported a problem: " + problem);
   }
   if (!reasons.empty()) return reasons;
   if (!folder.jobs.empty()) return {too_few_steps(folder)};
   if (folder.running > 0) {
-    return {"processes that take training steps still run; what they write comes when they end"};
+    return {"processes that take training steps are still running; they write when they end"};
   }
-  // Probes write as they go, profilers at the end; with --mpi, probes do so whether there are steps
-  // or not.
+  // Probes write during the recording, profilers at its end. So logs without a profile mean that
+  // the profile was lost. With --mpi, probes write even if there are no steps.
   if (folder.claims > 0 || (!folder.traces.empty() && !mpi)) {
     return {
-        "processes took training steps, but none wrote a profile: the disk may be full, or they "
-        "ended without being asked, by os._exit() or SIGKILL; profilers write when the last step "
-        "to record or the process has ended"};
+        "processes took training steps, but none wrote a profile: the disk may be full, or the "
+        "processes were ended by os._exit() or SIGKILL; profilers write after the last step to "
+        "record, or when the process ends normally"};
   }
   return from_notes(folder, mpi);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a job that ran has left no recording.
+// Explains why a job that ran has left no recording.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace weft::record {
 
-/// Which processes died while a profiler was ending, and what to do about it: one sentence each.
+/// The processes that died while a profiler was stopping, and advice: one sentence per process.
 std::vector<std::string> why_lost(const RecordedFolder& folder);
 
-/// Why there is nothing, and what to do about it: one sentence each, most telling first. Empty if
-/// something was recorded. `mpi`: calls of MPI were asked for, so that these alone will do.
+/// The likely reasons why nothing was recorded, and advice: one sentence per reason, most specific
+/// first. Empty if something was recorded. `mpi`: MPI calls were requested, so logs of them count
+/// as a recording.
 std::vector<std::string> why_empty(const RecordedFolder& folder, bool mpi);
 
 }  // namespace weft::record

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The Kineto trace of PyTorch writes the shapes and types of an op's inputs as two JSON texts:
+//   "Input Dims": [[4, 2048], [], [[8], [16]]]     "Input type": ["float", "Scalar", "TensorList"]
+// The items correspond by position. A list of shapes is a tensor list.
 #include "weft/trace/dtype.h"
 
 #include <algorithm>
@@ -128,6 +131,7 @@ Bytes dtype_size(std::string_view name) {
   const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
                                    [&](const Dtype& d) { return d.name == name; });
   if (found != std::end(kDtypes)) return found->size;
+  // There are many 8-bit float types (Float8_e4m3fn, ...), all with one byte per element.
   return name.find("Float8") != std::string_view::npos ? 1 : 0;
 }
 
@@ -144,6 +148,7 @@ Bytes input_bytes(std::string_view dims, std::string_view types, std::string_vie
     std::string_view type = names.next();
     if (shape.empty() || type.size() < 2) return total;
     type = type.substr(1, type.size() - 2);
+    // PyTorch names the type of a tensor list "TensorList", without the type of its elements.
     if (is_list(shape)) {
       ArrayText list(shape);
       for (auto item = list.next(); !item.empty(); item = list.next()) {

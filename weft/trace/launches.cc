@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Three questions, answered for all events at once: which runtime call launched which device work
+// (by correlation id), which framework op queued which gloo collective (by order), and which range
+// encloses which call (by a sweep over each thread). Events mostly come sorted, so each step first
+// tries the neighbourhood of the last answer, or sorts by merging runs.
 #include "weft/trace/launches.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything that later rooms use without a check of their own is checked here. Packed files are
+// read through this function, because a damaged or forged file may contain any number.
 #include "weft/trace/verify.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 namespace weft::trace {
 namespace {
 
+/// An error that names the table `what` unless `holds`.
 Status require(bool holds, const char* what) {
   if (holds) return {};
   return fail(ErrorCode::kBadInput, std::string("the recording contradicts itself: ") + what);
@@ -37,7 +40,8 @@ std::size_t details_of(const RankTrace& trace, EventKind kind) {
   return 0;
 }
 
-bool event_holds(const RankTrace& trace, std::size_t i) {
+/// Whether one event is valid. The end of an event must fit into 64 bits, too.
+bool is_valid(const RankTrace& trace, std::size_t i) {
   const Events& e = trace.events;
   return e.kind[i] <= EventKind::kPhase && e.start[i] >= 0 && e.duration[i] >= 0 &&
          e.duration[i] <= std::numeric_limits<Nanos>::max() - e.start[i] &&
@@ -59,7 +63,7 @@ Status verify(const RankTrace& trace) {
                        e.correlation.size() == n && e.detail.size() == n &&
                        e.external_id.size() == n && e.kind.size() == n,
                    "columns of events differ in length"));
-  for (std::size_t i = 0; i < n; ++i) WEFT_TRY(require(event_holds(trace, i), "events"));
+  for (std::size_t i = 0; i < n; ++i) WEFT_TRY(require(is_valid(trace, i), "events"));
 
   const auto name = [&](NameId id) { return id < trace.names.size(); };
   const auto lane = [&](std::uint32_t index) { return index < trace.lanes.size(); };

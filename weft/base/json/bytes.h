@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The byte loops of the JSON scanner, 16 bytes at a time where SSE2 is there. All of them stop at a
-// zero byte, so the caller must keep one, and 16 readable bytes, behind its data.
+// The byte loops of the JSON scanner. They handle 16 bytes at a time if SSE2 is available. All of
+// them stop at a zero byte, so the caller must keep a zero byte and 16 readable bytes after its
+// data.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ inline __m128i load(const char* p) { return _mm_loadu_si128(reinterpret_cast<con
 inline __m128i equals(__m128i v, char c) { return _mm_cmpeq_epi8(v, _mm_set1_epi8(c)); }
 inline unsigned mask(__m128i v) { return static_cast<unsigned>(_mm_movemask_epi8(v)); }
 
-/// First quote, backslash or control character at or after `p`. `non_ascii` is set if a byte of
-/// 0x80 or more lies before it.
+/// The first quote, backslash or control character at or after `p`. Sets `non_ascii` if a byte of
+/// 0x80 or more precedes it.
 inline const char* string_stop(const char* p, bool& non_ascii) {
   for (;; p += 16) {
     const __m128i v = load(p);
@@ -35,7 +36,7 @@ inline const char* string_stop(const char* p, bool& non_ascii) {
   }
 }
 
-/// First byte at or after `p` that is neither space, tab nor line end.
+/// The first byte at or after `p` that is neither space, tab nor line end.
 inline const char* space_stop(const char* p) {
   for (;; p += 16) {
     const __m128i v = load(p);
@@ -46,7 +47,7 @@ inline const char* space_stop(const char* p) {
   }
 }
 
-/// First quote, bracket or zero byte at or after `p`.
+/// The first quote, bracket or zero byte at or after `p`.
 inline const char* structure_stop(const char* p) {
   for (;; p += 16) {
     const __m128i v = load(p);

@@ -11,12 +11,15 @@
 namespace weft {
 namespace {
 
-/// Every piece says how long it is, so that no two documents have the same text.
+// The checksum is that of a canonical text of the document: members sorted by name, numbers in one
+// spelling. Every text is preceded by its length, so that different documents have different texts.
 void add_text(char kind, std::string_view text, std::string& out) {
   out += kind + std::to_string(text.size()) + ':';
   out += text;
 }
 
+/// An integer of any spelling ("10", "1e1", "10.0") gives the same text. Other numbers are compared
+/// as doubles.
 void add_number(const JsonValue& value, std::string& out) {
   const auto whole = value.as_int();
   const double number = value.as_double().value_or(0);

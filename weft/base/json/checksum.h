@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether a JSON document still says what it said, however it was formatted since.
+// A checksum of the values of a JSON document. It does not change if the document is only
+// reformatted.
 #pragma once
 
 #include <span>
@@ -10,8 +11,9 @@
 
 namespace weft {
 
-/// 16 hexadecimal digits, the same for documents of equal values: white space, the order of members
-/// and how numbers are written do not count. Members of these names, at any depth, are left out.
+/// 16 hexadecimal digits. Documents with equal values have the same checksum: white space, the
+/// order of members and the spelling of numbers do not matter. Members with a name in `left_out`,
+/// at any depth, do not count.
 std::string json_checksum(const JsonValue& value, std::span<const std::string_view> left_out);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ std::string of(std::string_view text, std::vector<std::string_view> left_out = {
   return json_checksum(*value, left_out);
 }
 
-TEST(JsonChecksum, IsThatOfTheValuesNotOfTheText) {
+TEST(JsonChecksum, DependsOnTheValuesNotOnTheText) {
   EXPECT_EQ(of(R"({"a": [1, 2.5, true], "b": "x"})"), of(R"({"b":"x","a":[1.0,25e-1,true]})"));
   EXPECT_EQ(of("1").size(), 16u);
   EXPECT_EQ(of("100000"), of("1e+05"));

@@ -5,6 +5,7 @@
 
 namespace weft {
 
+// A linear search: objects in these documents have few members.
 const JsonValue* JsonValue::find(std::string_view name) const {
   for (std::size_t i = keys.size(); i-- > 0;) {
     if (keys[i] == name) return &items[i];
@@ -61,6 +62,7 @@ std::optional<JsonValue> read_value(JsonScanner& scanner, int depth) {
     default:
       scanner.skip();
   }
+  // A cut text gives as much as there was; the caller must not take it for the complete value.
   if (!scanner.ok()) return std::nullopt;
   return value;
 }
@@ -73,7 +75,7 @@ Result<JsonValue> parse_json(std::string_view text, const std::string& name) {
     if (scanner.peek() == JsonKind::kNothing && scanner.offset() == std::ssize(text)) {
       return std::move(*value);
     }
-    return fail(ErrorCode::kBadInput, "more text follows behind the JSON value", name,
+    return fail(ErrorCode::kBadInput, "there is more text after the JSON value", name,
                 scanner.offset());
   }
   const char* message = "this is not JSON";

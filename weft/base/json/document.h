@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small JSON document as a tree: link tables, plans, settings. Traces go through JsonScanner.
+// A JSON document as a tree. For small documents: link tables, plans, settings. Traces are read
+// with JsonScanner.
 #pragma once
 
 #include <optional>
@@ -16,29 +17,30 @@ struct JsonValue {
   static constexpr int kDeepest = 128;
 
   JsonKind kind = JsonKind::kNull;
-  std::string text;               ///< of a string, decoded; of a number, as written
-  std::vector<JsonValue> items;   ///< of an array or an object, in the order of the text
-  std::vector<std::string> keys;  ///< of an object: keys[i] names items[i]
+  std::string text;               ///< strings: decoded; numbers: as in the document
+  std::vector<JsonValue> items;   ///< arrays and objects: the values, in order
+  std::vector<std::string> keys;  ///< objects: keys[i] is the name of items[i]
 
   bool is_object() const { return kind == JsonKind::kObject; }
   bool is_array() const { return kind == JsonKind::kArray; }
   bool is_string() const { return kind == JsonKind::kString; }
   bool is_number() const { return kind == JsonKind::kNumber; }
-  /// The member of that name (the last, if repeated), or null.
+  /// The member with this name (the last one, if it is repeated), or null.
   const JsonValue* find(std::string_view name) const;
-  /// nullopt where the value is not a number or does not fit.
+  /// The number, rounded; nullopt if the value is not a number or does not fit.
   std::optional<std::int64_t> as_int() const;
-  /// The same, and nullopt as well where it has a fraction, which as_int() rounds away.
+  /// Like as_int(), but nullopt if the number has a fraction.
   std::optional<std::int64_t> as_whole() const;
   std::optional<double> as_double() const;
 };
 
-/// The whole text must be one value; repairs are made silently, a cut or broken text is an Error
-/// with its byte. `name` stands for the file in messages.
+/// The whole text must be one value. Repairs are silent. A cut or damaged text is an Error with its
+/// byte. `name` is the file name in messages. Linear.
 Result<JsonValue> parse_json(std::string_view text, const std::string& name);
-/// The same from a file, plain or gzip.
+/// Like parse_json(), for a plain or gzip file.
 Result<JsonValue> read_json(const std::string& path);
-/// The next value of a scanner; nullopt if it is cut, broken or nested too deep.
+/// Reads the next value of a scanner. nullopt if the value is cut, damaged, or nested deeper than
+/// kDeepest, a limit that protects the stack.
 std::optional<JsonValue> read_value(JsonScanner& scanner, int depth = 0);
 
 }  // namespace weft

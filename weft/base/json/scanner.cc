@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// How the scanner stays fast with bounded memory: it works on a window of the text, followed by a
+// zero byte. All loops stop at a zero byte, so they need no check for the end of the window; only
+// when they stop there (at_ == end_), refill() reads more. Texts are views into the window and are
+// copied only if they need decoding. `token_` marks the start of a text that is not complete at the
+// end of the window; refill() moves it, together with the rest, to the start of the next window.
 #include "weft/base/json/scanner.h"
 
 #include <algorithm>
@@ -18,7 +23,7 @@ constexpr std::size_t kSmallestRead = 4096;
 
 enum : std::uint8_t { kSpace = 1, kScalar = 2 };
 
-// kScalar: what a number or a literal may consist of, NaN and -Infinity included.
+// kScalar: characters of numbers and literals, including those of NaN and -Infinity.
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> table{};
   for (const unsigned char c : {' ', '\n', '\r', '\t'}) table[c] = kSpace;
@@ -41,7 +46,8 @@ JsonScanner::JsonScanner(ByteSource& source, std::size_t window)
   buffer_ = take_buffer(window_);
   at_ = end_ = buffer_.data.get();
   buffer_.data[0] = '\0';
-  // Three bytes are needed to see a byte order mark, however few come at once.
+  // A byte order mark has three bytes, but the source may give fewer at once. Read until there are
+  // three.
   while (end_ - at_ < 3) {
     token_ = at_;
     at_ = end_;
@@ -52,6 +58,7 @@ JsonScanner::JsonScanner(ByteSource& source, std::size_t window)
   if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
 }
 
+// A spare window that is large enough, or a new one.
 JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
   for (Buffer& candidate : spare_) {
     if (candidate.capacity < capacity) continue;
@@ -66,16 +73,18 @@ JsonScanner::Buffer JsonScanner::take_buffer(std::size_t capacity) {
 // Called with at_ == end_.
 bool JsonScanner::refill() {
   if (ended_) return false;
-  // A single text of many megabytes is none; letting it pass by keeps memory bounded.
+  // A single text of many megabytes is not a sensible value. Skip it, to keep memory bounded.
   if (token_ != nullptr && static_cast<std::size_t>(end_ - token_) > kLongestText) {
     count(repairs_.long_texts, token_);
     token_ = nullptr;
   }
   const auto used = [&] { return static_cast<std::size_t>(end_ - buffer_.data.get()); };
-  // Sources may give less than was asked for: first use up the window, where nothing moves.
+  // Sources may give fewer bytes than requested. Fill the rest of the window first: this needs no
+  // copy.
   if (buffer_.capacity - used() < std::min(kSmallestRead, buffer_.capacity / 2)) {
     move_to_next_buffer();
   }
+  // A read error ends the text, as the end of the file does; status() tells the difference.
   char* const free = buffer_.data.get() + used();
   auto got = source_.read(free, buffer_.capacity - used());
   if (!got) status_ = tl::unexpected(got.error());
@@ -86,8 +95,8 @@ bool JsonScanner::refill() {
   return fresh > 0;
 }
 
-// Another window that starts with the unfinished token. The old one is kept while texts handed out
-// may point into it.
+// Starts another window with the unfinished token. The old window is kept as long as texts that the
+// caller holds may point into it.
 void JsonScanner::move_to_next_buffer() {
   const char* keep = token_ != nullptr ? token_ : at_;
   const std::size_t tail = static_cast<std::size_t>(end_ - keep);
@@ -105,7 +114,7 @@ void JsonScanner::release() {
   if (retired_.empty() && decoded_.empty()) return;
   decoded_.clear();
   for (Buffer& buffer : retired_) {
-    // One spare of ordinary size is enough; oversized windows must not stay around.
+    // One spare window of the usual size is enough. Larger windows are freed.
     if (spare_.empty() && buffer.capacity <= window_) spare_.push_back(std::move(buffer));
   }
   retired_.clear();
@@ -115,7 +124,7 @@ void JsonScanner::count(JsonRepair& repair, const char* where) {
   if (repair.count++ == 0) repair.first_byte = base_ + (where - buffer_.data.get());
 }
 
-// Nothing sensible follows: either the text ended or it is not JSON.
+// Called if no JSON token follows: either the text has ended, or it is not JSON.
 void JsonScanner::stop() {
   if (at_ == end_) {
     cut_ = true;
@@ -152,7 +161,7 @@ JsonKind JsonScanner::peek() {
     case 'f':
       return JsonKind::kFalse;
     case 'n':
-      // "nan" needs the second letter, which may lie in the next window.
+      // The second letter tells "nan" from "null". It may lie in the next window.
       if (at_ + 1 == end_) {
         token_ = at_++;
         refill();
@@ -186,7 +195,7 @@ bool JsonScanner::next_key(std::string_view& key) {
     }
   }
   ++at_;
-  // Nearly always the key and its colon are in the window and need no repair.
+  // Fast path: the key and its colon are in the window and need no decoding.
   bool non_ascii = false;
   const char* const quote = json_bytes::string_stop(at_, non_ascii);
   if (*quote == '"' && quote[1] == ':' && !non_ascii) {
@@ -197,7 +206,7 @@ bool JsonScanner::next_key(std::string_view& key) {
   if (!held_) decoded_.clear();
   if (!scan_string()) return false;
   key = odd_ ? decode(text_) : text_;
-  // The key must survive the search for its colon.
+  // The search for the colon may refill the window, so protect the key as a token.
   if (!odd_) token_ = key.data();
   const char c = skip_space();
   if (!odd_) key = {token_, token_ == nullptr ? 0 : key.size()};
@@ -232,6 +241,7 @@ bool JsonScanner::next_item() {
   }
 }
 
+// The slow path of strings: any length, escapes, damage. The caller has consumed the opening quote.
 bool JsonScanner::scan_string() {
   token_ = at_;
   odd_ = false;
@@ -261,10 +271,11 @@ bool JsonScanner::scan_string() {
 std::string_view JsonScanner::take_token() {
   const char* start = token_;
   token_ = nullptr;
-  if (start == nullptr) return {};  // refill() gave up on it
+  if (start == nullptr) return {};  // too long: refill() dropped it
   return {start, static_cast<std::size_t>(at_ - start)};
 }
 
+// Decoded texts are new strings, so `decoded_` must own them until release() or the next call.
 std::string_view JsonScanner::decode(std::string_view text) {
   JsonUnescaped unescaped = unescape_json(text);
   const auto note = [&](JsonRepair& repair, std::int64_t times, std::size_t first) {
@@ -285,6 +296,7 @@ std::string_view JsonScanner::string() {
     return {};
   }
   ++at_;
+  // Fast path: the string is complete in the window and needs no decoding.
   bool non_ascii = false;
   const char* const quote = json_bytes::string_stop(at_, non_ascii);
   if (*quote == '"' && !non_ascii) {
@@ -303,6 +315,7 @@ std::string_view JsonScanner::number() {
     skip();
     return {};
   }
+  // If the number reaches the end of the window, it may continue in the next one.
   const char* p = at_;
   while (is(*p, kScalar)) ++p;
   std::string_view text(at_, static_cast<std::size_t>(p - at_));
@@ -313,6 +326,7 @@ std::string_view JsonScanner::number() {
     skip_scalar();
     text = take_token();
   }
+  // Every number ends with a digit or a point; NaN and Infinity end with a letter.
   if (!text.empty() && text.back() > '9') count(repairs_.not_numbers, text.data());
   return text;
 }
@@ -389,7 +403,7 @@ void JsonScanner::skip_string() {
   cut_ = true;
 }
 
-// Brackets are counted, not matched: a value that is skipped need not be right inside.
+// Counts brackets without matching their kinds: a skipped value need not be valid inside.
 void JsonScanner::skip_container() {
   std::size_t depth = 0;
   for (;;) {
@@ -425,7 +439,7 @@ bool JsonScanner::resync(std::string_view text) {
       at_ += found;
       return true;
     }
-    // Keep the last bytes: `text` may straddle the windows.
+    // Keep the last bytes, because `text` may begin in this window and end in the next.
     token_ = at_ + (window.size() >= text.size() ? window.size() - text.size() + 1 : 0);
     at_ = end_;
     const bool more = refill();

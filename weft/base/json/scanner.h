@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull scanner for JSON of any size: one pass, one window of memory, forgiving. It repairs what
-// profilers and broken copies really produce (raw control characters, bad UTF-8, NaN, stray commas,
-// a cut tail), counts each repair with its first byte offset, and ends instead of failing.
+// A pull scanner for JSON of any size. It needs one pass and one window of memory. It repairs the
+// damage that profilers and broken copies cause in practice (raw control characters, bad UTF-8,
+// NaN, stray commas, a cut end), and counts each kind of repair with its first byte offset. Instead
+// of failing, it ends early: see broken() and cut().
 //
 //   scanner.enter();                       // at '{'
 //   while (scanner.next_key(key)) {
@@ -9,7 +10,7 @@
 //     else scanner.skip();                 // every value is read or skipped exactly once
 //   }
 //
-// The caller's control flow is the nesting; the scanner itself never recurses.
+// The caller's control flow follows the nesting of the text; the scanner itself never recurses.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@
 namespace weft {
 
 enum class JsonKind : std::uint8_t {
-  kNothing,  ///< no value here: the text ended or is not JSON any more
+  kNothing,  ///< no value: the text ended, or is not JSON from here on
   kObject,
   kArray,
   kString,
@@ -35,7 +36,7 @@ enum class JsonKind : std::uint8_t {
   kNull,
 };
 
-/// How often something was repaired, and where first.
+/// How often a kind of damage was repaired, and where for the first time.
 struct JsonRepair {
   std::int64_t count = 0;
   std::int64_t first_byte = -1;
@@ -43,11 +44,11 @@ struct JsonRepair {
 
 struct JsonRepairs {
   JsonRepair control_characters;  ///< raw ones: kept in strings, ignored elsewhere
-  JsonRepair bad_utf8;            ///< replaced by U+FFFD, in the strings that were asked for
-  JsonRepair bad_escapes;         ///< "\q" and half surrogates: likewise
+  JsonRepair bad_utf8;            ///< replaced by U+FFFD; counted in strings that are read only
+  JsonRepair bad_escapes;         ///< "\q", half surrogates; counted in strings that are read only
   JsonRepair not_numbers;         ///< NaN, Infinity
   JsonRepair stray_commas;
-  JsonRepair long_texts;  ///< longer than kLongestText: given as empty
+  JsonRepair long_texts;  ///< texts longer than kLongestText; read as empty
 };
 
 class JsonScanner {
@@ -58,20 +59,21 @@ class JsonScanner {
   /// Keeps a reference to `source`.
   explicit JsonScanner(ByteSource& source, std::size_t window = kDefaultWindow);
 
-  /// What the next value is. Consumes white space only.
+  /// The kind of the next value. Consumes white space only.
   JsonKind peek();
   /// Consumes the '{' or '[' that peek() announced.
   void enter() { ++at_; }
-  /// Inside an object: the next key, or false once '}' was consumed or the text ended.
+  /// Inside an object: reads the next key. Returns false if the object has ended (then '}' was
+  /// consumed) or the text has ended.
   bool next_key(std::string_view& key);
-  /// Inside an array: whether a further value follows; false consumes the ']'.
+  /// Inside an array: whether another value follows. If not, consumes the ']'.
   bool next_item();
 
-  /// Reads one value of that kind; one of another kind is skipped and gives an empty text.
+  /// Reads one value of this kind. A value of another kind is skipped and gives an empty text.
   std::string_view string();
   std::string_view number();
-  /// An integer, or a number or string that holds one; false (and `out` untouched) otherwise. The
-  /// quick way for what traces consist of.
+  /// Reads an integer, or a number or string that contains one. Returns false and leaves `out`
+  /// unchanged for any other value. This is a fast path, because traces consist mostly of integers.
   bool integer(std::int64_t& out) {
     const char* p = at_;
     if (*p == ' ') ++p;
@@ -80,7 +82,8 @@ class JsonScanner {
     for (; static_cast<unsigned char>(*p - '0') < 10; ++p) {
       value = value * 10 + static_cast<unsigned char>(*p - '0');
     }
-    // Up to 18 digits cannot overflow; a stop at anything but these may be the window's end.
+    // Up to 18 digits cannot overflow. Any other character after the digits may be the zero byte at
+    // the end of the window, where more digits follow.
     if (p != first && p - first <= 18 && (*p == ',' || *p == '}' || *p == '\n' || *p == ' ')) {
       at_ = p;
       out = static_cast<std::int64_t>(value);
@@ -88,26 +91,28 @@ class JsonScanner {
     }
     return slow_integer(out);
   }
-  /// The value's own text, whatever its kind.
+  /// The text of the value as it stands in the document, of any kind.
   std::string_view raw();
-  /// A number, or a string holding one ("25738"): some writers quote them.
+  /// A number, or the content of a string ("25738"), because some profilers quote numbers.
   std::string_view number_or_string() { return peek() == JsonKind::kString ? string() : number(); }
   void skip();
 
-  /// Texts stay valid from hold() to release(); without it, until the next call.
+  /// Texts that are read between hold() and release() stay valid until release(). Other texts stay
+  /// valid until the next call.
   void hold() { held_ = true; }
   void release();
 
-  /// The text went on, but not as JSON: everything up to offset() was delivered. After this only
-  /// resync() revives the scanner.
+  /// Whether the text at offset() is not JSON. Everything before it was delivered. Only resync()
+  /// lets a broken scanner continue.
   bool broken() const { return broken_; }
-  /// The text ended inside a value.
+  /// Whether the text ended inside a value.
   bool cut() const { return cut_; }
   bool ok() const { return !broken_ && !cut_; }
-  /// Moves to the next place where `text` stands and revives a broken scanner; false at the end.
+  /// Moves to the next occurrence of `text` and lets a broken scanner continue there. Returns false
+  /// if `text` does not occur any more.
   bool resync(std::string_view text);
 
-  /// Bytes consumed.
+  /// Number of bytes consumed.
   std::int64_t offset() const { return base_ + (at_ - buffer_.data.get()); }
   const JsonRepairs& repairs() const { return repairs_; }
   /// A read error of the source (not of the text).
@@ -119,7 +124,7 @@ class JsonScanner {
     std::size_t capacity = 0;
   };
 
-  /// The next byte that is no white space; '\0' at the end.
+  /// Skips white space and returns the next byte; '\0' at the end.
   char next_byte() {
     if (static_cast<unsigned char>(*at_) > ' ') return *at_;
     if (*at_ == ' ' && static_cast<unsigned char>(at_[1]) > ' ') return *++at_;
@@ -131,9 +136,10 @@ class JsonScanner {
   void move_to_next_buffer();
   void stop();
   void count(JsonRepair& repair, const char* where);
-  /// What lies between token_ and at_; ends the token.
+  /// The text from token_ to at_. Ends the token.
   std::string_view take_token();
-  /// From behind the opening quote to behind the closing one; false if cut. Sets text_ and odd_.
+  /// Moves from after the opening quote to after the closing quote; false if the text is cut. Sets
+  /// text_ and odd_.
   bool scan_string();
   void skip_string();
   void skip_container();
@@ -143,18 +149,18 @@ class JsonScanner {
 
   ByteSource& source_;
   std::size_t window_;
-  const char* at_ = nullptr;     ///< next byte
-  const char* end_ = nullptr;    ///< end of the window; a zero byte and padding lie behind it
-  const char* token_ = nullptr;  ///< start of what must survive a refill, or null
-  Buffer buffer_;
-  std::vector<Buffer> retired_;  ///< windows that held texts still point into
-  std::vector<Buffer> spare_;
-  std::deque<std::string> decoded_;
+  const char* at_ = nullptr;         ///< next byte
+  const char* end_ = nullptr;        ///< end of the window; a zero byte and padding follow it
+  const char* token_ = nullptr;      ///< start of the text that a refill must keep, or null
+  Buffer buffer_;                    ///< the current window
+  std::vector<Buffer> retired_;      ///< earlier windows that held texts still point into
+  std::vector<Buffer> spare_;        ///< unused windows
+  std::deque<std::string> decoded_;  ///< decoded strings; a deque, since their addresses must stay
   std::string_view text_;
   std::int64_t base_ = 0;  ///< offset of the window's first byte
-  bool odd_ = false;       ///< the string needs decode()
+  bool odd_ = false;       ///< the string has escapes or non-ASCII bytes, so it needs decode()
   bool held_ = false;
-  bool ended_ = false;
+  bool ended_ = false;  ///< the source has no more bytes
   bool broken_ = false;
   bool cut_ = false;
   JsonRepairs repairs_;

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-// Reads any value and writes it back, so that a test is one text against another.
+// Reads any value and writes it back, so that a test can compare two texts.
 void copy(JsonScanner& in, JsonWriter& out) {
   switch (in.peek()) {
     case JsonKind::kObject: {
@@ -46,7 +46,7 @@ void copy(JsonScanner& in, JsonWriter& out) {
   }
 }
 
-// Every text is read through windows from tiny to large: the answer must not depend on them.
+// Reads every text through windows from tiny to large: the result must not depend on the window.
 struct Outcome {
   std::string text;
   JsonRepairs repairs;
@@ -134,7 +134,7 @@ TEST(JsonScanner, CutTextDeliversWhatIsComplete) {
   EXPECT_EQ(run(R"({"a":[1,22],"b")").text, R"({"a":[1,22]})");
 }
 
-TEST(JsonScanner, StopsWhereTheTextIsNoJson) {
+TEST(JsonScanner, StopsWhereTheTextIsNotJson) {
   const Outcome r = run(R"({"a":1, b:2})");
   EXPECT_TRUE(r.broken);
   EXPECT_EQ(r.offset, 8);
@@ -142,7 +142,7 @@ TEST(JsonScanner, StopsWhereTheTextIsNoJson) {
   EXPECT_TRUE(run("[1, ?]").broken);
 }
 
-TEST(JsonScanner, ResyncGoesOnBehindDamage) {
+TEST(JsonScanner, ResyncContinuesAfterDamage) {
   const std::string text = R"([{"ph":1},{"ph"!!"},{"ph":3}])";
   for (std::size_t piece : {1u, 5u, 100u}) {
     const auto source = memory_source(text, "test", piece);
@@ -186,7 +186,7 @@ TEST(JsonScanner, HeldTextsOutliveTheWindow) {
   scanner.release();
 }
 
-TEST(JsonScanner, TextsBeyondReasonAreDroppedNotStored) {
+TEST(JsonScanner, TooLongTextsAreDropped) {
   const std::string text = "[\"" + std::string(40u << 20, 'x') + "\", 7]";
   const auto source = memory_source(text, "test");
   JsonScanner scanner(*source);

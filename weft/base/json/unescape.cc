@@ -16,7 +16,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The code unit whose four digits start at `at`, or -1.
+// The code unit of the four hexadecimal digits at `at`, or -1.
 int hex4(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return -1;
   int value = 0;
@@ -73,6 +73,7 @@ class Unescaping {
   }
 
  private:
+  // A byte of 0x80 or more: a UTF-8 character, or one bad byte that is replaced.
   void wide_character() {
     const std::size_t length = utf8_length(raw_.substr(at_));
     if (length > 0) {
@@ -93,11 +94,12 @@ class Unescaping {
       at_ += 2;
       return;
     }
-    bad_escape();  // a path written without doubling its backslashes: keep both characters
+    bad_escape();  // probably a path with single backslashes: keep both characters
     out_.text.push_back('\\');
     ++at_;
   }
 
+  // "\uXXXX". Characters above U+FFFF are two such escapes, a high and a low surrogate.
   void code_point() {
     const int unit = hex4(raw_, at_ + 2);
     const int low =

@@ -9,6 +9,7 @@
 
 namespace weft {
 
+// The text may come from a recording, so it may contain any bytes. The result is always valid JSON.
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   out.push_back('"');
@@ -43,6 +44,8 @@ void JsonWriter::new_line() {
   out_.append(has_items_.size() * static_cast<std::size_t>(indent_), ' ');
 }
 
+// Writes the comma and the new line that belong before a value or a key. A value after a key needs
+// neither.
 void JsonWriter::before_value() {
   if (after_key_) {
     after_key_ = false;
@@ -90,7 +93,7 @@ JsonWriter& JsonWriter::null() { return raw("null"); }
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
-  char buffer[32];
+  char buffer[32];  // the shortest form of a double has at most 24 characters
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, number).ptr;
   return raw({buffer, static_cast<std::size_t>(end - buffer)});
 }

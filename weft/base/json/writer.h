@@ -2,8 +2,8 @@
 // Writes JSON piece by piece into a string. The same calls give the same bytes on every machine.
 //
 //   JsonWriter w;
-//   w.begin_object().field("rank",
-//   0).key("steps").begin_array().value(1.5).end_array().end_object();
+//   w.begin_object().field("rank", 0);
+//   w.key("steps").begin_array().value(1.5).end_array().end_object();
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@ namespace weft {
 
 class JsonWriter {
  public:
-  /// `indent` spaces for each level; 0 writes everything on one line.
+  /// `indent`: number of spaces per level; 0 writes everything on one line.
   explicit JsonWriter(int indent = 0) : indent_(indent) {}
 
   JsonWriter& begin_object() { return open('{'); }
@@ -28,7 +28,8 @@ class JsonWriter {
   JsonWriter& value(std::string_view text);
   JsonWriter& value(const char* text) { return value(std::string_view(text)); }
   JsonWriter& value(bool flag);
-  /// Shortest form that reads back as the same double. JSON has no NaN or infinity: null.
+  /// The shortest text that reads back as the same double. NaN and infinity become null, since JSON
+  /// has neither.
   JsonWriter& value(double number);
   template <std::integral T>
   JsonWriter& value(T number) {
@@ -36,7 +37,7 @@ class JsonWriter {
                                : unsigned_integer(static_cast<std::uint64_t>(number));
   }
   JsonWriter& null();
-  /// `json` must be one valid value; it is copied as it is.
+  /// Copies `json`, which must be one valid JSON value.
   JsonWriter& raw(std::string_view json);
 
   template <class T>
@@ -44,7 +45,7 @@ class JsonWriter {
     return key(name).value(item);
   }
 
-  /// Complete once every begin has met its end.
+  /// The text is complete once every begin_...() had its end_...().
   const std::string& text() const { return out_; }
   std::string take() { return std::move(out_); }
 
@@ -57,7 +58,7 @@ class JsonWriter {
   void new_line();
 
   std::string out_;
-  std::vector<bool> has_items_;  ///< one entry an open object or array
+  std::vector<bool> has_items_;  ///< one entry per open object or array
   bool after_key_ = false;
   int indent_;
 };

@@ -17,7 +17,7 @@ TEST(JsonWriter, WritesNestedValuesWithCommasWhereTheyBelong) {
   EXPECT_EQ(w.text(), R"({"a":1,"b":[true,null,"x"],"c":{}})");
 }
 
-TEST(JsonWriter, IndentsWhenAsked) {
+TEST(JsonWriter, IndentsIfRequested) {
   JsonWriter w(2);
   w.begin_object().field("a", 1).key("b").begin_array().end_array().end_object();
   EXPECT_EQ(w.text(), "{\n  \"a\": 1,\n  \"b\": []\n}");
@@ -39,7 +39,7 @@ TEST(JsonWriter, EscapesWhatJsonForbidsAndRepairsUtf8) {
             "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
-TEST(JsonWriter, UnbalancedEndIsOurBug) {
+TEST(JsonWriter, UnbalancedEndFailsACheck) {
   JsonWriter w;
   EXPECT_THROW(w.end_object(), InternalError);
 }

@@ -16,6 +16,7 @@ Format recognise(std::string_view head) {
       format.reader = reader.get();
     }
   }
+  // Execution traces and logs of probes are not recordings by themselves, so they have no Reader.
   format.execution_trace = recognise_execution_trace(head) > sure;
   format.probe_log = probe::is_log(head);
   return format;

@@ -35,6 +35,8 @@ std::vector<std::string> files_of_share(const std::vector<std::string>& sorted,
                                         const Share& share) {
   if (!share.divided()) return sorted;
   std::vector<std::string> mine;
+  // Ranks are numbered in the order of their first file ("turn") and assigned in rotation. All
+  // processes see the same sorted list, so they agree without communication.
   std::map<std::pair<std::string, std::int32_t>, std::int64_t> turn_of_rank;
   std::int64_t turns = 0;
   bool has_recording = false;
