@@ -57,23 +57,23 @@ Result<Layout> layout_of(const trace::Run& run) {
   Layout layout;
   std::set<std::tuple<std::int32_t, std::int32_t, std::int32_t>> taken;
   for (const trace::RankTrace& rank : run.ranks) {
-    const Seat seat{rank.rank, rank.replica, rank.stage, std::max(rank.shard, 0)};
-    if (seat.replica < 0 || seat.stage < 0 || seat.stage >= kLayoutLimit) {
+    const WorkerPlace place{rank.rank, rank.replica, rank.stage, std::max(rank.shard, 0)};
+    if (place.replica < 0 || place.stage < 0 || place.stage >= kLayoutLimit) {
       return fail(ErrorCode::kBadInput,
                   fmt::format("the trace of rank {} does not tell its data-parallel rank and "
                               "pipeline stage; name its tracks as 'PP rank N, TP rank M, ...'",
                               rank.rank),
                   rank.file);
     }
-    if (!taken.insert({seat.replica, seat.stage, seat.shard}).second) {
+    if (!taken.insert({place.replica, place.stage, place.shard}).second) {
       return fail(ErrorCode::kBadInput,
                   fmt::format("two workers claim stage {} of replica {}; pass the recording of one "
                               "job only",
-                              seat.stage, seat.replica),
+                              place.stage, place.replica),
                   rank.file);
     }
-    layout.seats.push_back(seat);
-    layout.stages = std::max(layout.stages, seat.stage + 1);
+    layout.places.push_back(place);
+    layout.stages = std::max(layout.stages, place.stage + 1);
   }
   return layout;
 }
@@ -149,9 +149,9 @@ class Assembler {
   Assembler(const Layout& layout, Diagnostics& diagnostics)
       : layout_(layout), diagnostics_(diagnostics) {
     job_ = builder_.add_lane(LaneKind::kHost, -1, "job");
-    for (const Seat& seat : layout.seats) {
+    for (const WorkerPlace& place : layout.places) {
       for (const char* name : kStreamNames) {
-        builder_.add_lane(LaneKind::kStream, seat.rank, fmt::format("r{}/{}", seat.rank, name));
+        builder_.add_lane(LaneKind::kStream, place.rank, fmt::format("r{}/{}", place.rank, name));
       }
     }
   }
@@ -221,8 +221,8 @@ std::size_t Assembler::expected_members(const GroupKey& key) const {
   if (is_message(key.role)) return 2;
   if (key.role == Role::kLayerNormGrads || key.role == Role::kEmbeddingGrads) return 1;
   return static_cast<std::size_t>(
-      std::count_if(layout_.seats.begin(), layout_.seats.end(), [&](const Seat& seat) {
-        return key.role == Role::kClip || (seat.stage == key.group && seat.shard == key.shard);
+      std::count_if(layout_.places.begin(), layout_.places.end(), [&](const WorkerPlace& place) {
+        return key.role == Role::kClip || (place.stage == key.group && place.shard == key.shard);
       }));
 }
 
@@ -303,7 +303,7 @@ void Assembler::add_edges(const std::vector<Work>& works, const Schedule& schedu
           kContradictedOrder,
           fmt::format("{} before {} on rank {}, step {}", names().text(works[d.destination].name),
                       names().text(works[d.source].name),
-                      layout_.seats[works[d.source].worker].rank, works[d.source].detail.step));
+                      layout_.places[works[d.source].worker].rank, works[d.source].detail.step));
       continue;
     }
     ready[d.destination] = std::max(ready[d.destination], source.end);
@@ -379,13 +379,13 @@ Result<PhaseGraph> build_phases(const trace::Run& run, Diagnostics& diagnostics)
   if (steps.empty()) {
     return fail(ErrorCode::kBadInput, "no work of any training step in this timeline", run.label);
   }
-  layout.overlaps_gradients = overlaps_gradients(steps, layout.seats.size());
+  layout.overlaps_gradients = overlaps_gradients(steps, layout.places.size());
   for (auto& [number, works] : steps) assembler.add_step(number, works);
   PhaseGraph out;
   WEFT_ASSIGN(out.graph, std::move(assembler).finish());
   WEFT_TRY(verify(out.graph));
-  for (const Seat& seat : layout.seats)
-    out.workers.push_back({seat.rank, seat.replica, seat.stage});
+  for (const WorkerPlace& place : layout.places)
+    out.workers.push_back({place.rank, place.replica, place.stage});
   return out;
 }
 

@@ -4,7 +4,7 @@
 //
 //     start(op) = max over its in-edges of end(source) + delay,   end(op) = start(op) + duration
 //
-// so host order, stream order, launches, event waits and collectives are all just edges:
+// so host order, stream order, launches, event waits and collectives are all edges:
 //   * A lane (host thread, stream, link) runs in recorded order: each op has an edge to the next op
 //     of its lane. The delay of that edge is the work or idle time that nothing else explains.
 //   * A blocking host call is two ops: the call, and its return, which also waits for the device.
@@ -33,7 +33,7 @@ using EdgeId = std::uint32_t;
 constexpr std::uint32_t kNoId = 0xffffffffu;
 
 enum class OpKind : std::uint8_t {
-  kHost,      ///< work on a host thread, incl. runtime calls that launch nothing
+  kHost,      ///< work on a host thread, including runtime calls that launch nothing
   kLaunch,    ///< host call that puts work on a device
   kSync,      ///< return of a blocking host call (duration 0 or the wake-up time)
   kKernel,    ///< device compute
@@ -57,8 +57,8 @@ enum class EdgeKind : std::uint8_t {
   kLaunch,     ///< host call -> device work
   kEventWait,  ///< stream waits for an event of another stream
   kHostSync,   ///< device work -> host call that waited for it
-  kThread,  ///< host thread hands over to another (forward -> backward, optimiser after backward)
-  kCollective,  ///< arrival -> transfer -> what follows on a member's stream
+  kThread,  ///< host thread -> thread that continues (forward -> backward, backward -> optimizer)
+  kCollective,  ///< arrival -> transfer, and transfer -> next op of each member's stream
   kData,        ///< known data dependency (execution traces, micro-batches)
 };
 

@@ -47,7 +47,7 @@ std::int32_t chunk_of(const Work& work) { return std::max(work.detail.chunk, 0);
 /// Position of a compute among all model chunks of the pipeline, in order of the forward pass. With
 /// interleaving, stage s holds the model chunks s, s + stages, s + 2 stages ...
 std::int32_t model_chunk(const StepContext& step, const Work& work) {
-  return chunk_of(work) * step.layout.stages + step.layout.seats[work.worker].stage;
+  return chunk_of(work) * step.layout.stages + step.layout.places[work.worker].stage;
 }
 
 /// For each compute, the micro-batch that its messages carry. All stages run the micro-batches of a
@@ -144,9 +144,9 @@ void schedule_messages(StepContext& step, const Direction& way, bool send, Worke
       continue;
     }
     const Work& compute = step.works[computes[at]];
-    const Seat& seat = step.layout.seats[work.worker];
+    const WorkerPlace& place = step.layout.places[work.worker];
     const std::int32_t sender = model_chunk(step, compute) - (send ? 0 : way.ahead);
-    step.out.groups[{way.send, seat.replica, seat.shard, sender, batches[at]}].push_back(
+    step.out.groups[{way.send, place.replica, place.shard, sender, batches[at]}].push_back(
         messages[m]);
     if (send) {
       step.after(computes[at], messages[m]);
@@ -230,20 +230,20 @@ void schedule_tail(StepContext& step, WorkerLists& lists) {
   }
 }
 
-GroupKey collective_key(const Seat& seat, Role role, std::int32_t sequence) {
+GroupKey collective_key(const WorkerPlace& place, Role role, std::int32_t sequence) {
   switch (role) {
     case Role::kClip:  // all workers: the norm covers the gradients of the whole model
       return {role, 0, 0, 0, sequence};
     case Role::kEmbeddingGrads:  // the first and the last stage of a pipeline share the table
-      return {role, seat.replica, seat.shard, 0, sequence};
+      return {role, place.replica, place.shard, 0, sequence};
     case Role::kLayerNormGrads:  // tensor-parallel ranks, which the timeline shows as one worker
-      return {role, seat.rank, 0, 0, sequence};
+      return {role, place.rank, 0, 0, sequence};
     default:  // the replicas of a stage
-      return {role, seat.stage, seat.shard, 0, sequence};
+      return {role, place.stage, place.shard, 0, sequence};
   }
 }
 
-void group_collectives(StepContext& step, const Seat& seat, const WorkerLists& lists) {
+void group_collectives(StepContext& step, const WorkerPlace& place, const WorkerLists& lists) {
   for (const Indices& list : lists.by_role) {
     if (list.empty()) continue;
     const Role role = step.works[list.front()].role;
@@ -254,7 +254,7 @@ void group_collectives(StepContext& step, const Seat& seat, const WorkerLists& l
     for (std::size_t i = 1; i < list.size(); ++i) unique &= sequence(i - 1) < sequence(i);
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::int32_t at = unique ? sequence(i) : static_cast<std::int32_t>(i);
-      step.out.groups[collective_key(seat, role, at)].push_back(list[i]);
+      step.out.groups[collective_key(place, role, at)].push_back(list[i]);
     }
   }
 }
@@ -276,7 +276,7 @@ bool micro_batch_ids_are_unique(std::span<const Work> works) {
 
 Schedule schedule_step(const Layout& layout, std::span<Work> works) {
   StepContext step{layout, works, 1, micro_batch_ids_are_unique(works), {}};
-  std::vector<WorkerLists> workers(layout.seats.size());
+  std::vector<WorkerLists> workers(layout.places.size());
   for (Index i = 0; i < works.size(); ++i) {
     const Work& work = works[i];
     WorkerLists& lists = workers[work.worker];
@@ -305,7 +305,7 @@ Schedule schedule_step(const Layout& layout, std::span<Work> works) {
     }
     schedule_gradients(step, lists);
     schedule_tail(step, lists);
-    group_collectives(step, layout.seats[w], lists);
+    group_collectives(step, layout.places[w], lists);
   }
   return std::move(step.out);
 }

@@ -17,7 +17,7 @@
 namespace weft::graph {
 
 /// The place of one worker in the parallel layout.
-struct Seat {
+struct WorkerPlace {
   std::int32_t rank = -1;
   std::int32_t replica = 0;
   std::int32_t stage = 0;
@@ -25,7 +25,7 @@ struct Seat {
 };
 
 struct Layout {
-  std::vector<Seat> seats;  ///< one per worker
+  std::vector<WorkerPlace> places;  ///< one per worker
   std::int32_t stages = 1;
   bool overlaps_gradients = false;  ///< reduce-scatter runs during the backward of other chunks
 };
@@ -33,7 +33,7 @@ struct Layout {
 /// One recorded phase.
 struct Work {
   Role role = Role::kUnknown;
-  std::uint32_t worker = 0;  ///< index into Layout::seats
+  std::uint32_t worker = 0;  ///< index into Layout::places
   Nanos start = 0;
   Nanos end = 0;
   trace::PhaseDetail detail;

@@ -76,7 +76,7 @@ void Scanner::skip_blanks() {
 Result<std::string_view> Scanner::word(std::string_view what) {
   skip_blanks();
   const std::size_t length = std::min(rest_.find_first_not_of(kWordChars), rest_.size());
-  if (length == 0) return bad_text(fmt::format("{} expected at '{}'", what, rest_.substr(0, 20)));
+  if (length == 0) return bad_text(fmt::format("expected {} at '{}'", what, rest_.substr(0, 20)));
   const std::string_view found = rest_.substr(0, length);
   rest_.remove_prefix(length);
   return found;

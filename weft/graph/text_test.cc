@@ -141,7 +141,7 @@ TEST(Text, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(error_of(lane + "a: kernel s 1us \"x"), "line 2: the closing quote is missing");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us \"\\q\""), "line 2: unknown escape \\q");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us colour=2"), "line 2: an op has no attribute 'colour'");
-  EXPECT_EQ(error_of(lane + "a: kernel s 1us after"), "line 2: the label of an op expected at ''");
+  EXPECT_EQ(error_of(lane + "a: kernel s 1us after"), "line 2: expected the label of an op at ''");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us after b"), "line 2: unknown label 'b'");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us\na: kernel s 1us"), "line 3: label 'a' is used twice");
   EXPECT_EQ(error_of(lane + "a: kernel s 1us after a"),

@@ -60,7 +60,7 @@ struct MatchContext {
   Diagnostics& diagnostics;
   RoughClocks clocks;
   std::vector<Match> matches;
-  std::int64_t unnumbered = 0;  ///< gives messages without a recorded number their order
+  std::int64_t unnumbered = 0;  ///< the next number for a message that was recorded without one
 
   /// The end of a call relative to the first rank's epoch, so that ends of ranks can be compared.
   Nanos end_of(std::uint32_t rank, const Call& call) const {

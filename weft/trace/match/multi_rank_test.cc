@@ -54,7 +54,7 @@ TEST(MultiRank, EndsOfMatchedCallsAgreeAndNoMatchIsShifted) {
     // is busy.
     const bool slow = set.messages || set.name == "resnet50-w4";
     EXPECT_LT(a.median, slow ? 700 * kMicrosecond : 120 * kMicrosecond) << set.name;
-    // A match shifted by one would be a whole gap between calls apart.
+    // In a match that is shifted by one call, the ends differ by a whole gap between calls.
     EXPECT_LT(a.worst, 8 * kMillisecond) << set.name;
     EXPECT_EQ(diagnostics.count_of("message-peer-unknown"), 0) << set.name;
     EXPECT_EQ(diagnostics.count_of("clock-jump"), 0) << set.name;
