@@ -165,8 +165,9 @@ void describe_collective(const Suspect& suspect, FindingText& text) {
   const auto& facts = std::get<CollectiveFacts>(suspect.facts);
   text.title += fmt::format(": {}", trace::to_text(facts.kind));
   if (!facts.only_of_its_kind) text.title += fmt::format(" of {} ranks", facts.ranks);
-  text.what = fmt::format("the transfers of {} {} operations over {} ranks", facts.operations,
-                          trace::to_text(facts.kind), facts.ranks);
+  text.what =
+      fmt::format("the transfers of {} {} operation{} over {} ranks", facts.operations,
+                  trace::to_text(facts.kind), facts.operations == 1 ? "" : "s", facts.ranks);
   if (!facts.group.empty()) text.what += " (group " + facts.group + ")";
   if (facts.bytes > 0) {
     text.what += fmt::format(", {:.1f} MB in total", static_cast<double>(facts.bytes) / 1e6);

@@ -108,6 +108,93 @@ TEST(Findings, AreSortedByGainAndHaveTexts) {
   }
 }
 
+/// One rank with a step per length in `lengths_ms`; each step is one kernel.
+predict::Job job_of_steps(const std::vector<int>& lengths_ms) {
+  std::string text = "lane h host 0\nlane s stream 0\nstep 1\nm: host h 0 \"step\"\n";
+  for (std::size_t i = 0; i < lengths_ms.size(); ++i) {
+    if (i > 0) text += fmt::format("step {}\n", i + 1);
+    text += fmt::format("k{}: kernel s {}ms \"gemm\" after {}\n", i, lengths_ms[i],
+                        i == 0 ? std::string("m:launch") : fmt::format("k{}", i - 1));
+  }
+  return job_of(text);
+}
+
+TEST(Findings, SlowStepIsComparedWithTheMedianStep) {
+  const auto diagnosis = diagnose(job_of_steps({100, 100, 150, 100}));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  const Finding* slow = find(*diagnosis, FindingKind::kSlowStep);
+  ASSERT_NE(slow, nullptr);
+  EXPECT_EQ(slow->step, 3);
+  EXPECT_EQ(slow->title, "the delay of step 3");
+  EXPECT_EQ(slow->gain, 50 * kMillisecond / 4);
+}
+
+TEST(Findings, StepIsSlowFromFifteenPerCentAboveTheMedian) {
+  for (const auto& [length, is_slow] : {std::pair{114, false}, std::pair{116, true}}) {
+    const auto diagnosis = diagnose(job_of_steps({100, length, 100}));
+    ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+    EXPECT_EQ(find(*diagnosis, FindingKind::kSlowStep) != nullptr, is_slow) << length;
+  }
+}
+
+TEST(Findings, TwoStepsAreTooFewForASlowStep) {
+  const auto diagnosis = diagnose(job_of_steps({100, 200}));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  EXPECT_EQ(find(*diagnosis, FindingKind::kSlowStep), nullptr);
+}
+
+TEST(Findings, SmallKernelsAreShorterThanTenMicroseconds) {
+  const auto diagnosis = diagnose(job_of(R"(
+  lane h host 0
+  lane s stream 0
+  step 1
+  m: host h 0 "step"
+  a: kernel s 100us "gemm" after m:launch
+  b: kernel s 9us "add" after a
+  c: copy s 9us "copy" after b
+  d: kernel s 10us "norm" after c
+)"));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  const Finding* small = find(*diagnosis, FindingKind::kSmallKernels);
+  ASSERT_NE(small, nullptr);
+  EXPECT_EQ(small->count, 1);
+  EXPECT_EQ(small->gain, 9 * kMicrosecond);
+}
+
+TEST(Findings, DeviceGapsAreDelaysBetweenOpsOfAStream) {
+  // The kernel c waits for its launch, which the device cannot help.
+  const auto diagnosis = diagnose(job_of(R"(
+  lane h host 0
+  lane s stream 0
+  step 1
+  m: host h 0 "step"
+  l: launch h 1us "launch" after m
+  a: kernel s 100us "gemm" after l:launch
+  b: kernel s 100us "gemm" after a+30us
+  late: launch h 1us "launch" after l+300us
+  c: kernel s 100us "gemm" after b, late+5us:launch
+)"));
+  ASSERT_TRUE(diagnosis) << diagnosis.error().text();
+  EXPECT_EQ(diagnosis->step, 407 * kMicrosecond);
+  const Finding* gaps = find(*diagnosis, FindingKind::kDeviceGaps);
+  EXPECT_EQ(gaps, nullptr) << "the late launch hides the gap";
+  const auto in_time = diagnose(job_of(R"(
+  lane h host 0
+  lane s stream 0
+  step 1
+  m: host h 0 "step"
+  l: launch h 1us "launch" after m
+  a: kernel s 100us "gemm" after l:launch
+  b: kernel s 100us "gemm" after a+30us
+)"));
+  ASSERT_TRUE(in_time) << in_time.error().text();
+  gaps = find(*in_time, FindingKind::kDeviceGaps);
+  ASSERT_NE(gaps, nullptr);
+  EXPECT_EQ(gaps->gain, 30 * kMicrosecond);
+  EXPECT_EQ(gaps->count, 1);
+  EXPECT_EQ(gaps->lane, "s");
+}
+
 TEST(FindingKinds, HaveDifferentIds) {
   std::set<std::string> ids;
   for (const FindingKindInfo& info : finding_kinds()) {
