@@ -72,8 +72,8 @@ struct Subcommand {
   /// since the choices of some verbs are the names of all verbs.
   std::function<std::vector<std::string>()> input_choices;
   bool first_input_only = false;  ///< input_choices are for the first input, files for the others
-  /// For the verb's own help; lines are joined and broken again to fit, but for those that start
-  /// with a blank.
+  /// For the verb's own help. Lines are joined and broken again to fit, except those that start with a
+  /// blank; an empty line separates paragraphs.
   std::string details;
   std::array<Example, 2> examples;
   std::vector<Flag> flags;  ///< its own; common_flags() come on top

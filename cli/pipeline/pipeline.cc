@@ -123,11 +123,11 @@ Subcommand pipeline_command() {
       "Without a sub-verb, it plans: it finds stages, devices and an order of micro-batches so "
       "that "
       "the simulated step is as short as possible, and a lower bound that no plan can beat. `weft "
-      "verify` checks the plan.\n"
+      "verify` checks the plan.\n\n"
       "PROFILE says what each layer of the model costs: a graph of PipeDream, a profile of DAPPLE "
       "or SPP, an instance of dnn-partitioning or Piper, a table of Chimera, or JSON. --cluster "
       "says what devices there are: a file, or a description such as '8x H100 nvlink, 4 hosts, "
-      "400Gb' or '4 devices, 12.5GB/s'. docs/formats/pipeline.md describes both.\n"
+      "400Gb' or '4 devices, 12.5GB/s'. docs/formats/pipeline.md describes both.\n\n"
       "--model pipedream answers as PipeDream's optimizer does: it minimizes the time of the "
       "slowest "
       "stage of a pipeline that never drains, for --devices with --bandwidth.";

@@ -22,10 +22,11 @@ _weft() {
   for ((index = 1; index < last; ++index)); do
     [[ ${words[index]} == -* ]] || { verb=${words[index]}; break; }
   done
-  local first=$((index + 1 == last)) next
+  local next
   for ((next = index + 1; next < last; ++next)); do
     [[ ${words[next]} == -* ]] || break
   done
+  local first=$((next == last))
 )";
 
 constexpr const char* kQuestion = R"(  COMPREPLY=()

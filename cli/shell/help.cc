@@ -103,7 +103,7 @@ std::vector<std::string> paragraphs(const Subcommand& command) {
   std::istringstream lines(command.details);
   bool joins = false;
   for (std::string line; std::getline(lines, line);) {
-    const bool as_it_is = line.starts_with(' ');
+    const bool as_it_is = line.empty() || line.starts_with(' ');
     if (joins && !as_it_is) {
       found.back() += " " + line;
     } else {
@@ -130,7 +130,7 @@ std::string verb_help(const Subcommand& command, const Terminal& terminal) {
   if (!command.details.empty()) {
     out += "\n";
     for (const std::string& text : paragraphs(command)) {
-      out += text.starts_with(' ') ? text + "\n" : wrapped(text, width, 0);
+      out += text.empty() || text.starts_with(' ') ? text + "\n" : wrapped(text, width, 0);
     }
   }
   if (!command.sub_verbs.empty()) {

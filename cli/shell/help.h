@@ -22,8 +22,8 @@ std::vector<std::string> usage_lines(const Subcommand& command);
 Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
                                         const std::vector<std::string>& inputs);
 
-/// The details of a verb: paragraphs, each one line, and lines to be shown as they are, which start
-/// with a blank.
+/// The details of a verb: paragraphs, each one line; lines to be shown as they are, which start with a
+/// blank; and an empty line wherever the details have one.
 std::vector<std::string> paragraphs(const Subcommand& command);
 
 /// What it does, two examples to copy, usage, details, sub-verbs, then the flags.

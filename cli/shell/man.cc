@@ -135,6 +135,10 @@ std::string verb_page(const Subcommand& command) {
   if (!command.details.empty()) {
     out += section("DESCRIPTION");
     for (const std::string& text : paragraphs(command)) {
+      if (text.empty()) {
+        out += ".PP\n";
+        continue;
+      }
       const bool as_it_is = text.starts_with(' ');
       out += as_it_is ? ".nf\n" + plain(text) + "\n.fi\n" : plain(text) + "\n";
     }

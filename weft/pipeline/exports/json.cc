@@ -6,6 +6,7 @@
 namespace weft::pipeline::exports {
 namespace {
 
+/// Layers and recomputation are only known for plans, not for instances.
 void write_stages(JsonWriter& json, const Scheduled& scheduled) {
   json.key("stages").begin_array();
   for (std::size_t s = 0; s < scheduled.pipeline.stages.size(); ++s) {
@@ -39,6 +40,8 @@ void write_groups(JsonWriter& json, const Scheduled& scheduled) {
   json.end_array();
 }
 
+/// `end` is the arrival, which is what the receiver waits for, not the time when the links are
+/// free.
 void write_transfers(JsonWriter& json, const Timeline& timeline) {
   json.key("transfers").begin_array();
   for (const Sent& sent : timeline.transfers) {

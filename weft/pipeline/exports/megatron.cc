@@ -67,6 +67,7 @@ Result<Blocks> blocks_of(const std::vector<Layer>& layers) {
   return blocks;
 }
 
+/// How to get a plan that the layout can express.
 constexpr const char* kPlanInTurn =
     "plan with --chunks 1 --replicas 1, or --schedule interleaved --replicas 1";
 
@@ -90,6 +91,7 @@ Status check_placement(const Scheduled& scheduled) {
                   counted(ranks, "rank"), stages.size(), kPlanInTurn));
 }
 
+/// "ttt" or, for more than three, "t*4".
 std::string letters(std::int32_t count) {
   return count > 3 ? fmt::format("t*{}", count) : std::string(static_cast<std::size_t>(count), 't');
 }
@@ -105,6 +107,7 @@ Result<Exported> megatron_layout(const Scheduled& scheduled) {
   WEFT_TRY(check_placement(scheduled));
   WEFT_ASSIGN(const Blocks blocks, blocks_of(scheduled.layers));
   const auto& stages = scheduled.stages;
+  // E and L stand for all of the embedding and the head, so each must be in one stage.
   if (stages.front().last < blocks.first || stages.back().first > blocks.last) {
     return no_layout("a stage boundary is inside the embedding or the head");
   }

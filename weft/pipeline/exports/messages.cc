@@ -35,9 +35,11 @@ class Row {
       while (local.used < local.uses.size() && local.uses[local.used] < position) ++local.used;
       if (local.used < local.uses.size()) next.push_back(&local);
     }
+    // Gather the stages that run soonest.
     std::sort(next.begin(), next.end(),
               [](const Local* a, const Local* b) { return a->uses[a->used] < b->uses[b->used]; });
     next.resize(std::min(next.size(), kMostGathered));
+    // Free before gathering, so that at most kMostGathered stages are in memory at any time.
     for (Local& local : locals_) {
       const bool wanted = std::find(next.begin(), next.end(), &local) != next.end();
       if (local.gathered && !wanted) add("{}RESHARD", local.stage);
@@ -152,6 +154,7 @@ class Lowering {
     if (other == device) return;  // torch passes it on without a message
     rows_[device].add("{}SEND_{}{}", op.stage, direction, op.micro);
     rows_[other].add("{}RECV_{}{}", to, direction, op.micro);
+    // The receiver may have waited for exactly this message.
     if (waits_[other]) offer(other);
   }
 
@@ -167,6 +170,8 @@ class Lowering {
   std::vector<std::size_t> position_;
   std::vector<bool> waits_;  ///< per device: its next op waits for a message
   std::vector<bool> forward_done_, gradient_done_;
+  /// Devices whose next op can run, by the end of that op; ties by device, so that results are
+  /// stable.
   std::priority_queue<Next, std::vector<Next>, std::greater<>> ready_;
 };
 

@@ -33,6 +33,7 @@ Result<Scheduled> scheduled_plan(const ReadPlan& plan) {
   Scheduled scheduled = std::move(*simulated);
   scheduled.name = plan.profile.name;
   scheduled.has_times = true;
+  // Device g of the pipeline is group g of the plan.
   const std::vector<DeviceId> groups = groups_of(plan.stages);
   for (std::size_t s = 0; s < groups.size(); ++s) {
     scheduled.devices[groups[s]] = plan.stages[s].devices;
@@ -78,6 +79,7 @@ Result<EqualRanks> equal_ranks(const Scheduled& scheduled, const std::string& fr
   }
   ranks.of_rank.resize(devices.size());
   std::iota(ranks.of_rank.begin(), ranks.of_rank.end(), 0);
+  // By devices of the cluster: groups are numbered by their first stages, which is another order.
   std::sort(ranks.of_rank.begin(), ranks.of_rank.end(),
             [&](DeviceId a, DeviceId b) { return devices[a] < devices[b]; });
   ranks.rank.resize(devices.size());

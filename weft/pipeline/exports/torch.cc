@@ -73,6 +73,7 @@ Result<TorchVersion> parse_torch_version(std::string_view text) {
   const std::size_t dot = std::min(text.find('.'), text.size());
   const std::string_view rest = text.substr(std::min(dot + 1, text.size()));
   const auto major = parse_int(text.substr(0, dot));
+  // Ignore everything after the minor version, such as ".0+cpu".
   const auto minor = parse_int(rest.substr(0, rest.find_first_not_of("0123456789")));
   if (!major || !minor || *major > 99 || *minor > 999) {
     return fail(ErrorCode::kUsage,
@@ -93,6 +94,7 @@ Result<Exported> torch_csv(const Scheduled& scheduled, TorchFormat format, Torch
   WEFT_ASSIGN(const EqualRanks ranks, equal_ranks(scheduled, "torch.distributed.pipelining"));
   Exported exported;
   note_ranks(scheduled, ranks, exported.notes);
+  // A copy, because micro-batches may be renumbered.
   Schedule schedule = scheduled.schedule;
   if (rename_micro_batches(scheduled.pipeline, schedule)) {
     exported.notes.push_back(

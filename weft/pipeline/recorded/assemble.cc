@@ -52,7 +52,7 @@ class Assembler {
       : recording_(recording), stages_(stages), program_(program) {}
 
   Result<graph::Graph> run() {
-    builder_.draft().steps = recording_.steps;
+    builder_.draft().steps = recording_.steps;  // numbered as in the recording
     for (const StageRecord& stage : recording_.stages) {
       const std::string rank = "r" + std::to_string(stage.rank);
       Rank state;
@@ -103,6 +103,7 @@ class Assembler {
     step_ = static_cast<std::int32_t>(recording_.steps[step]);
     rank.posts.clear();
     rank.leaves = 0;
+    // The mark tells the replay where a step begins on this rank.
     const OpId mark = add({.kind = OpKind::kHost, .lane = rank.host, .name = graph::kStepMark});
     edge(rank.host_op, mark, EdgeKind::kOrder, recorded.begin);
     rank.host_op = mark;
@@ -116,6 +117,7 @@ class Assembler {
                           : backward_piece(recording_, stage, step, instruction.op.micro),
                   forward ? "forward" : "backward");
           const HostCosts& costs = recording_.stages[device].host;
+          // Only a post after this pass pays for the end of the pass.
           rank.leaves = forward ? costs.leave_forward : costs.leave_backward;
           break;
         }
@@ -145,6 +147,7 @@ class Assembler {
     if (piece.work > 0) {
       const OpId kernel =
           add({.kind = OpKind::kKernel, .lane = rank.stream, .name = name, .duration = piece.work});
+      // Gaps between kernels stay delays, so that contention does not stretch them.
       const Nanos pauses = piece.device_device - piece.work;
       edge(rank.compute, kernel, EdgeKind::kOrder, pauses);
       edge(rank.host_op, kernel, EdgeKind::kLaunch, piece.host_device - piece.work);
@@ -171,6 +174,7 @@ class Assembler {
     edge(rank.message, arrival, EdgeKind::kCollective, 0);
     edge(launch, arrival, EdgeKind::kLaunch, 0);
     edge(rank.compute, arrival, EdgeKind::kEventWait, recording_.to_message);
+    // A wait that no compute has used yet also holds back the message stream.
     for (const OpId message : rank.waits) edge(message, arrival, EdgeKind::kEventWait, 0);
     const OpId transfer = add({.kind = OpKind::kTransfer, .lane = rank.link, .name = "messages"});
     edge(rank.message, transfer, EdgeKind::kOrder, 0);
@@ -184,6 +188,7 @@ class Assembler {
     rank.message = transfer;
     rank.posts.push_back(transfer);
     posted_.push_back({&instruction, device, transfer});
+    // Whether the batch has both directions decides which costs its messages have.
     bool sends = false, receives = false;
     for (const End& end : instruction.batch) (end.sends ? sends : receives) = true;
     for (const End& end : instruction.batch) {
@@ -264,6 +269,7 @@ Piece forward_piece(const Recording& recording, const StageLayers& stage, std::s
   for (std::int32_t layer = stage.first; layer < stage.last; ++layer) {
     const Place place = place_of(recording, layer);
     const StageRecord& from = recording.stages[place.stage];
+    // The recorded pass entered its first layer; a stage that begins inside pays for entering, too.
     if (layer == stage.first && place.layer > 0) piece = host_only(from.host.enter_forward);
     piece = then(piece, from.steps[step].forwards[recorded_micro(recording, micro)][place.layer]);
   }

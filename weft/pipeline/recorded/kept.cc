@@ -49,6 +49,7 @@ std::optional<std::vector<Bytes>> kept_bytes(const trace::RankTrace& trace,
     if (detail.bytes < 0) {
       const auto found = owner.find(detail.address);
       if (found == owner.end()) continue;
+      // Memory that is freed while forwards still run was only temporary.
       if (at <= pass_end[found->second->pass]) kept[found->second->layer] += detail.bytes;
       owner.erase(found);
       continue;

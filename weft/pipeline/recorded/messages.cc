@@ -39,6 +39,7 @@ Sample sample(const trace::Run& run, const trace::Member& from, const trace::Mem
 MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
   std::vector<Nanos> arrival, send;
   for (const Sample& s : samples) {
+    // A receiver that came later than the sender does not show when the data arrived.
     if (s.receive_start > s.send_start) continue;
     arrival.push_back(s.receive_end - s.send_start);
     send.push_back(s.send_end - s.send_start);
@@ -52,6 +53,7 @@ MessageCost fit(const std::vector<Sample>& samples, const MessageCost& usual) {
     if (s.receive_start >= s.send_start + cost.arrival) {
       receive.push_back(s.receive_end - s.receive_start);
     }
+    // The receiver came so late that a sender that does not wait was long done.
     if (s.receive_start >= s.send_start + 2 * cost.send) {
       wait.push_back(s.send_end - s.receive_start);
     }
@@ -106,6 +108,7 @@ Result<MessageModel> MessageModel::measure(const predict::Job& job,
     const trace::Member &from = match.members[0], &to = match.members[1];
     const std::int32_t a = job.run.ranks[from.rank].rank, b = job.run.ranks[to.rank].rank;
     if (match.bytes > 0) sizes.push_back(match.bytes);
+    // A match with bytes back is a batch with a message in each direction: two samples.
     if (match.bytes_back == 0) {
       one_way[{a, b}].push_back(sample(job.run, from, to));
     } else {

@@ -43,6 +43,7 @@ Elements count_elements(std::string_view dims) {
   bool in_array = false, first_done = false;
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == '[') {
+      // A bracket that a digit follows opens a shape; others only group shapes.
       in_array = i + 1 < dims.size() && dims[i + 1] >= '0' && dims[i + 1] <= '9';
       product = 1;
     } else if (dims[i] == ']') {
@@ -73,6 +74,7 @@ class Modules {
         weights_(trace, launches_) {}
 
   ModuleLayers run() {
+    // The order matters: each step uses what the ones before it have found.
     find_modules();
     find_layer_calls();
     if (calls_.empty()) return {};
@@ -188,6 +190,7 @@ class Modules {
     for (std::uint32_t i = 0; i < events_.size(); ++i) {
       if (events_.kind[i] != EventKind::kHostOp || events_.detail[i] == kNone) continue;
       const trace::HostOpDetail& detail = trace_.host_ops[events_.detail[i]];
+      // fwd_thread is only set on backward ops.
       if (detail.sequence < 0 || detail.fwd_thread > 0) continue;
       place_of_sequence_[detail.sequence] = place_of(i);
     }
@@ -209,6 +212,7 @@ class Modules {
         return {found->second, true};
       }
     }
+    // Another thread without a number: autograd's work goes on with the layer before.
     if (events_.lane[event] != events_.lane[calls_.front()]) return {last.layer, true};
     return {place_of(event), false};
   }
@@ -274,6 +278,7 @@ class Modules {
       const trace::HostOpDetail& detail = trace_.host_ops[events_.detail[i]];
       if (detail.input_bytes <= 0 || !in_module(i)) continue;
       const std::size_t place = place_of(i);
+      // The first layer has no layer before it whose output this could be.
       if (place == 0 || known[place]) continue;
       const Elements elements = count_elements(trace_.names.text(detail.input_dims));
       if (elements.first <= 0) continue;
@@ -287,6 +292,7 @@ class Modules {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       Layer& layer = layers_[i];
       layer.id = std::to_string(i) + "." + layer.name;
+      // The sums are over all micro-batches of all steps.
       layer.forward = sums_[i].forward / passes_;
       layer.backward = sums_[i].backward / passes_;
       layer.parameters = sums_[i].parameters / passes_;

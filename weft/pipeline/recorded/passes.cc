@@ -34,6 +34,7 @@ Pass cut(PieceMaker& maker, const std::vector<OpId>& ops, const std::vector<std:
     kernels += maker.launched(op).size();
   }
   pass.push_back(maker.make(slice));
+  // A pass with fewer kernels than usual has empty pieces at its end.
   pass.resize(starts.size());
   return pass;
 }
@@ -62,6 +63,7 @@ std::vector<Bytes> gradients_of(const PieceMaker& maker, const std::vector<OpId>
     if (maker.graph().name(op) != graph::kGradientReady) return;
     bytes[layer] += std::max<Bytes>(0, maker.graph().ops.bytes[op]);
   });
+  // A backward runs the last layer first.
   std::reverse(bytes.begin(), bytes.end());
   return bytes;
 }

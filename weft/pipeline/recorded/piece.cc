@@ -45,6 +45,7 @@ PieceMaker::PieceMaker(const graph::Graph& graph)
     }
     return graph::kNoId;
   };
+  // Compressed rows: count the launched ops per host op, sum up, then fill in.
   first_launched_.assign(graph.size() + 1, 0);
   for (OpId op = 0; op < graph.size(); ++op) {
     if (const OpId launch = launch_of(op); launch != graph::kNoId) ++first_launched_[launch + 1];
@@ -86,6 +87,7 @@ PieceMaker::Clocks PieceMaker::enter(OpId op) const {
     if (on_host && from_host && edge.kind != EdgeKind::kData) in.host = std::max(in.host, delay);
     if (is_compute(ops.kind[edge.source])) in.device = std::max(in.device, delay);
   }
+  // Every op also waits for its own clock: the thread or the stream runs in order.
   if (on_host) in.host = std::max<Nanos>(in.host, 0);
   if (is_compute(ops.kind[op])) in.device = std::max<Nanos>(in.device, 0);
   return in;

@@ -35,6 +35,7 @@ std::string recorded_family(const Recording& recording, const std::vector<StageL
     bool equal = true;
     for (std::size_t d = 0; d < recording.stages.size(); ++d) {
       std::vector<Op> order = schedule->orders[d];
+      // Recorded orders count the stages of each rank from 0.
       for (Op& op : order) op.stage = 0;
       equal = equal && order == recording.stages[d].order;
     }
@@ -84,6 +85,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   if (question.micro_batches < 0) {
     return fail(ErrorCode::kUsage, "the number of micro-batches must be at least 1");
   }
+  // A missing rank would make the pipeline look shorter than it is.
   WEFT_TRY(check_all_ranks(job.run));
   predict::PredictOptions options;
   options.links = question.links;
@@ -92,7 +94,7 @@ Result<ScheduleAnswer> predict_schedule(const predict::Job& job, const ScheduleQ
   const auto ranks = static_cast<std::int32_t>(recording.stages.size());
   const bool interleaved = question.schedule == "interleaved";
   WEFT_ASSIGN(const std::vector<StageLayers> stages,
-              divide_layers(recording, interleaved ? 2 * ranks : ranks));
+              divide_layers(recording, interleaved ? 2 * ranks : ranks));  // two stages per rank
   ScheduleAnswer answer;
   answer.schedule = question.schedule;
   answer.recorded_micro_batches = recording.micro_batches;

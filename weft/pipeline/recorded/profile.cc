@@ -37,7 +37,7 @@ double weight_share(const std::vector<graph::OpId>& kernels, const graph::Graph&
   for (const graph::OpId kernel : kernels) {
     const std::uint32_t event = graph.ops.event[kernel];
     if (event == graph::kNoId) continue;
-    if (weights.is_one_piece(event)) return 0;
+    if (weights.is_one_piece(event)) return 0;  // the whole backward must stay together
     const auto time = static_cast<double>(graph.ops.duration[kernel]);
     all += time;
     of_weights += time * weights.share(event);
@@ -89,6 +89,8 @@ Result<Profile> recorded_profile(const predict::Job& job, Diagnostics& diagnosti
     }
     return std::move(found.layers);
   };
+  // Not a pipeline is no error here: then any rank shows the whole model, and the first one is
+  // used.
   const Result<Recording> pipeline = take_apart(job, predictor, {});
   if (pipeline) {
     for (const StageRecord& stage : pipeline->stages) {

@@ -106,6 +106,7 @@ Result<Program> several_stages(const Pipeline& pipeline, const Schedule& schedul
   std::vector<std::size_t> next(devices, 0);
   std::map<Message, std::optional<std::size_t>> received;
   std::vector<std::vector<std::optional<std::size_t>>> sends(devices);
+  // Ends when a whole round changed nothing: all orders are done, or they deadlock.
   for (bool progress = true; progress;) {
     progress = false;
     for (std::size_t d = 0; d < devices; ++d) {

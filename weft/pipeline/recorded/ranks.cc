@@ -56,6 +56,7 @@ Status check_peers(const trace::Run& run) { return check_messages(run, trace::fi
 Status check_all_ranks(const trace::Run& run) {
   const Calls calls = trace::find_calls(run);
   WEFT_TRY(check_messages(run, calls));
+  // Without collectives nothing waits for a missing replica.
   const bool alone = std::all_of(calls.begin(), calls.end(), [](const auto& of_rank) {
     return std::none_of(of_rank.begin(), of_rank.end(), is_collective);
   });

@@ -59,6 +59,7 @@ class TakeApart {
       WEFT_ASSIGN(StageRecord stage, take_stage(rank));
       recording.stages.push_back(std::move(stage));
     }
+    // Every rank and step must have the same number of micro-batches, or numbers would not match.
     recording.micro_batches = static_cast<Micro>(passes_.begin()->second.forwards.size());
     for (const auto& [key, passes] : passes_) {
       if (static_cast<Micro>(passes.forwards.size()) == recording.micro_batches) continue;
@@ -146,6 +147,7 @@ class TakeApart {
   Result<std::vector<std::int32_t>> stage_order() const {
     std::map<std::int32_t, std::vector<PeerMessage>> talks;
     for (const auto& [key, ops] : host_ops_) {
+      // One step is enough to see which rank sends to which.
       if (key.second != steps_.back()) continue;
       std::vector<PeerMessage>& talk = talks[key.first];
       for (const OpId op : ops) {
@@ -187,6 +189,7 @@ class TakeApart {
   Result<std::vector<Stretch>> stretches(const std::vector<OpId>& ops) const {
     graph::LaneId main = graph::kNoId;
     for (const OpId op : ops) {
+      // The first post shows which thread is the main thread.
       if (main == graph::kNoId && posts_.contains(op)) main = graph_.ops.lane[op];
     }
     std::vector<Stretch> list;
@@ -211,6 +214,7 @@ class TakeApart {
     }
     if (list.empty()) return no_pipeline("a rank launches nothing in a step");
     list.back().ops.insert(list.back().ops.end(), waiting.begin(), waiting.end());
+    // What the main thread launches after the last backward is not a forward.
     std::size_t last = list.size();
     while (last > 0 && list[last - 1].kind != Stretch::Kind::kBackward) --last;
     if (last == 0) {
@@ -287,6 +291,7 @@ class TakeApart {
     std::vector<std::vector<NameId>> forwards, backwards;
     for (const StageRecord& stage : recording.stages) {
       const Passes& passes = passes_.at({stage.rank, steps_.front()});
+      // The last micro-batch, since the first one may contain work that only a step's start has.
       forwards.push_back(kernel_names(maker_, passes.forwards.back()));
       backwards.insert(backwards.begin(), kernel_names(maker_, passes.backwards.back()));
     }

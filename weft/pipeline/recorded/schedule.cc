@@ -58,6 +58,7 @@ Result<RecordedSchedule> of_profiles(const predict::Job& job) {
 
 Result<RecordedSchedule> recorded_schedule(const predict::Job& job) {
   WEFT_ASSIGN(RecordedSchedule recorded, job.from_phases ? of_timeline(job) : of_profiles(job));
+  // Count memory in micro-batches, and let each device hold as many as it did.
   for (Stage& stage : recorded.pipeline.stages) {
     stage.forward_memory = 1;
     stage.input_memory = -1;

@@ -190,6 +190,7 @@ class Model {
   Model(const TimedJob& job, std::int32_t layers) : job_(job) {
     const std::size_t stages = job.workers.front().size();
     for (std::size_t s = 0; s < stages; ++s) {
+      // Timelines do not say which stage has how many layers, so they are divided evenly.
       recorded_.push_back(share(layers, s + 1, stages) - share(layers, s, stages));
     }
     split(forward_, &WorkerTimes::forward);
@@ -222,7 +223,7 @@ class Model {
   Result<Nanos> step(const Division& division) const {
     Nanos longest = 0;
     for (std::size_t r = 0; r < division.micro_batches.size(); ++r) {
-      if (division.micro_batches[r] == 0) continue;
+      if (division.micro_batches[r] == 0) continue;  // the replica has nothing to do
       WEFT_ASSIGN(const Nanos time, replica_step(division.layers, r, division.micro_batches[r]));
       longest = std::max(longest, time);
     }
@@ -337,6 +338,7 @@ void find_slow(const TimedJob& job, const Model& model, Replan& result) {
       result.slow_stage = static_cast<std::int32_t>(s);
     }
   }
+  // Against the median, so that one heavy stage does not hide itself in the mean.
   const auto heaviest = std::max_element(work.begin(), work.end());
   const double heaviness = static_cast<double>(*heaviest) / static_cast<double>(median(work));
   if (heaviness < kNoticeable) return;
@@ -401,6 +403,7 @@ Result<Replan> replan(const TimedJob& job, std::int32_t layers, Diagnostics& dia
     WEFT_ASSIGN(const Division both, move_layers(model, result.recorded, [&](Division division) {
                   return move_micro_batches(model, std::move(division));
                 }));
+    // Do not show the same division twice.
     if (both != by_layers && both != by_micro_batches) WEFT_TRY(add("both", both));
   }
   std::stable_sort(result.ways.begin(), result.ways.end(),

@@ -119,6 +119,7 @@ double WeightWork::share_by_op(std::uint32_t event) const {
 double WeightWork::share_of_host(std::uint32_t event) const {
   const double known = share_by_op(event);
   if (known != kUnknown) return known;
+  // An op that shows nothing itself consists of the ops inside it.
   double weights = 0;
   for (const std::uint32_t child : children_[event]) {
     weights += share_of_host(child) * static_cast<double>(trace_.events.duration[child]);
@@ -141,6 +142,7 @@ double WeightWork::share(std::uint32_t event) const {
   if (is_host(trace_.events.kind[event])) return share_of_host(event);
   const double known = share_by_kernel(name(event));
   if (known != kUnknown) return known;
+  // The kernel's name shows nothing: ask the host ops around its launch, from the inside out.
   for (std::uint32_t above = launches_.launcher[event]; above != kNone;
        above = launches_.parent[above]) {
     const double by_op = share_by_op(above);

@@ -31,6 +31,7 @@ std::vector<Arc> sorted_arcs(const Chains& chains) {
     }
   }
   const auto stages = static_cast<std::int64_t>(chains.chains.size());
+  // A number for each chain by which the order of dependencies is a sort.
   const auto place = [&](ChainId id) {
     const Chain& chain = chains.chains[id];
     const std::int64_t late = chain.is_transfer ? 1 : 0;
@@ -148,6 +149,7 @@ Nanos time_to_free(const Stage& stage, bool halves, Bytes need) {
 Nanos stage_memory_bound(const Pipeline& pipeline, const Stage& stage, Nanos first_gradient,
                          Nanos forward_tail) {
   if (pipeline.memory_limits.empty() || stage.forward_memory <= 0) return 0;
+  // Only if gradients free memory: otherwise the argument does not hold.
   if (stage.input_memory > 0 || stage.weight_memory > 0) return 0;
   if (stage.input_memory + stage.weight_memory == 0) return 0;
   const Bytes limit = pipeline.memory_limits[stage.device];
@@ -204,6 +206,7 @@ Nanos quick_bound(const Pipeline& pipeline) {
     Device& device = devices[stage.device];
     device.work += micros * (stage.forward + stage.input + stage.weight);
     device.head = std::min(device.head, head);
+    // A device may end with gradients of weights, which nothing waits for, except the all-reduce.
     device.tail =
         std::min(device.tail, halves ? stage.all_reduce : std::max(stage.all_reduce, back));
     if (s + 1 == count) break;

@@ -109,6 +109,7 @@ Result<Schedule> interleaved_1f1b(const Pipeline& pipeline) {
   }
   const StageId chunks = stages / devices;
   const Micro micros = pipeline.micro_batches;
+  // torch's number of rounds: about one micro-batch per device in each.
   const Micro rounds = std::max(1, micros / devices);
   const Micro group = (micros + rounds - 1) / rounds;
   Schedule schedule;
@@ -147,7 +148,7 @@ Result<Schedule> zb_h1(const Pipeline& pipeline) {
     turn.forward(stages - s);
     for (Micro m = 0; m < pipeline.micro_batches; ++m) {
       turn.input();
-      if (m >= s) turn.weight();
+      if (m >= s) turn.weight();  // s micro-batches late
       turn.forward();
     }
     for (StageId late = 0; late < s; ++late) turn.weight();

@@ -113,6 +113,7 @@ class Fields {
       if (time >= 0) continue;
       Pipeline unit;
       unit.decimals = time_decimals_;
+      // Print it in the unit of the file, not in the scaled one.
       return bad_input(quoted(name) + " has a negative time, " + print_time(unit, time));
     }
     return list;
@@ -173,6 +174,7 @@ Result<Pipeline> read_instance(const JsonValue& value, std::string name) {
   WEFT_ASSIGN(const auto forward, fields.times("f", stages));
   WEFT_ASSIGN(const auto input, fields.times("b", stages));
   WEFT_ASSIGN(const auto weight, fields.times("w", stages));
+  // Files of different origins use different names for the same field.
   const char* const transfer = fields.has("comm") ? "comm" : "c";
   WEFT_ASSIGN(const auto latency, fields.times(transfer, stages > 0 ? stages - 1 : 0));
   Pipeline pipeline = make_chain(forward, input, weight, 0, static_cast<Micro>(micros));

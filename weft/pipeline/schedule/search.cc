@@ -284,13 +284,14 @@ std::optional<Search::Decision> Search::next_decision(const Node& node, const Ef
     const Chain& chain = chains_.chains[id];
     const std::size_t at = node.windows.at(id, orders.count(front, position));
     Nanos start = std::max(node.times[*first], node.windows.release[at]);
+    // A little noise leads restarts to other parts of the tree.
     if (effort.seed >= 3) {
       start += static_cast<Nanos>(next_random(random) %
                                   static_cast<std::uint64_t>(chain.duration / 2 + 1));
     }
     if (effort.looks_ahead) {
       const auto freedom = freedom_after(node, *first, position);
-      if (!freedom) continue;
+      if (!freedom) continue;  // propagation has ruled this choice out
       start = -*freedom;
     }
     found.push_back({start, rank(chain), chain.stage, position});
@@ -400,6 +401,7 @@ Answer Search::run(Nanos deadline, const Effort& effort, Schedule& found) {
     if (decision->choices.empty()) ++dead_ends;
     decisions.push_back(std::move(*decision));
     if (decisions.size() > most) {
+      // Out of memory for copies: forget the oldest decision, and with it the proof.
       decisions.pop_front();
       complete = false;
     }

@@ -100,6 +100,7 @@ void Simulator::start(const Schedule& schedule, Nanos limit) {
   for (auto* times : {&input_there_, &gradient_there_, &forward_end_, &input_end_}) {
     times->assign(pipeline_->stages.size() * micros, kUnknown);
   }
+  // The first stage has its inputs, and the last stage its gradients, from the start.
   std::fill_n(input_there_.begin(), micros, 0);
   std::fill_n(gradient_there_.end() - static_cast<std::ptrdiff_t>(micros), micros, 0);
   link_free_.assign(joined_.size(), 0);
@@ -177,6 +178,7 @@ bool Simulator::advance_all(const Schedule& schedule) {
         break;
       }
       const Nanos start = std::max(*when, device_free_[d]);
+      // Even without any further wait, the remaining ops of this device would end too late.
       if (start >= latest_[d]) return false;
       const Nanos duration = durations_[op.stage][static_cast<std::size_t>(op.kind)];
       if (latest_[d] != kNoLimit) latest_[d] += duration;
@@ -221,6 +223,7 @@ void Simulator::send(const Pending& pending) {
 void Simulator::reduce(const Pending& pending) {
   const Carried& carried = carried_[pending.carried];
   Nanos start = pending.ready;
+  // Only between all-reduces of one device; ops run in parallel with them.
   if (pipeline_->reduces_in_turn) start = std::max(start, reduce_free_[carried.sender]);
   for (const LinkId link : *carried.links) start = std::max(start, link_free_[link]);
   const Nanos end = start + carried.time;

@@ -226,6 +226,7 @@ Result<Solution> solve(const Pipeline& pipeline, const SolveOptions& options) {
   WEFT_TRY(check(pipeline));
   Progress progress(pipeline, options);
   progress.offer_known();
+  // Known schedules often meet the bound already.
   if (progress.found() && progress.done()) return progress.take();
   const Chains chains = make_chains(pipeline);
   auto search = Search::make(chains, options.most_states);
