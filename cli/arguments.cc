@@ -31,11 +31,12 @@ Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes leas
   if (!arguments.has(flag)) return Bytes{0};
   const std::string& text = arguments.all(flag).back();
   const auto size = parse_bytes(text);
+  // 8 TiB: sums of a few such sizes stay far below 2^63.
   constexpr Bytes kMost = Bytes{1} << 43;
   if (size && *size >= least && *size <= kMost) return *size;
   return fail(
       ErrorCode::kUsage,
-      fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB, 8TiB at most", flag, text));
+      fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB, at most 8TiB", flag, text));
 }
 
 std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
@@ -51,7 +52,7 @@ std::vector<Flag> common_flags() {
            false,
            {},
            "-q"},
-          {"--no-color", "", "no colours, also on a terminal"},
+          {"--no-color", "", "no colours, not even on a terminal"},
           {"--help", "", "show this", Flag::Value::kNone, false, {}, "-h"}};
 }
 

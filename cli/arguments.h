@@ -26,13 +26,13 @@ Result<Invocation> parse_command_line(const Subcommand& verb,
 /// not given. Failure is ErrorCode::kUsage.
 Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least);
 
-/// "'jsn' is none of json, csv; did you mean 'json'?"
+/// The sentence that refuses a choice: "'jsn' is none of json, csv; did you mean 'json'?"
 std::string none_of(const std::string& word, const std::vector<std::string>& choices);
 
 /// Whether `common_flag`, one of common_flags(), is among `words` before any "--". The common flags
 /// take effect even if the rest of the command line is wrong.
 bool mentions(const std::vector<std::string>& words, const std::string& common_flag);
-/// The common flag that `word` spells, or "".
+/// The name of the common flag that `word` is ("--quiet" for "-q"), or "".
 std::string common_flag_of(const std::string& word);
 
 }  // namespace weft::cli

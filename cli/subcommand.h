@@ -21,7 +21,8 @@
 namespace weft::cli {
 
 struct Flag {
-  /// kWhole: an integer of at least 0. kFile, kFolder: a path. kChoice: one of `choices`.
+  /// kNone: a switch. kWhole: an integer of at least 0. kFile, kFolder: a path. kChoice: one of
+  /// `choices`.
   enum class Value { kNone, kText, kWhole, kFile, kFolder, kChoice };
 
   std::string name;        ///< "--run"
@@ -29,13 +30,13 @@ struct Flag {
   std::string help;        ///< one line
   Value value = Value::kNone;
   bool repeatable = false;
-  /// kChoice: all that is accepted. kText: what shells offer, though more is accepted.
+  /// kChoice: the accepted values. kText: values that shells offer; others are accepted, too.
   std::vector<std::string> choices = {};
   std::string short_name = {};  ///< "-q"; empty: none
 };
 
 struct Example {
-  std::string command;  ///< can be copied and run
+  std::string command;  ///< a complete command line to copy
   std::string what;     ///< one line
 };
 
@@ -54,7 +55,7 @@ class Arguments {
   std::map<std::string, std::vector<std::string>> values_;  ///< of every declared flag
 };
 
-/// Where a verb puts its result and what it may know about the other end.
+/// Where a verb puts its result, and what it may know about the terminal.
 struct Console {
   Terminal out;        ///< of stdout
   Terminal err;        ///< of stderr
@@ -68,12 +69,12 @@ struct Subcommand {
   std::string inputs;       ///< how the usage line spells them: "INPUT..."
   std::size_t min_inputs = 0;
   std::size_t max_inputs = SIZE_MAX;
-  /// All that an input may be, where that is known; else inputs are files and folders. A function,
-  /// since the choices of some verbs are the names of all verbs.
+  /// The accepted inputs; if empty, inputs are files and folders. A function, because the choices
+  /// of some verbs are the names of all verbs.
   std::function<std::vector<std::string>()> input_choices;
   bool first_input_only = false;  ///< input_choices are for the first input, files for the others
-  /// For the verb's own help. Lines are joined and broken again to fit, except those that start with a
-  /// blank; an empty line separates paragraphs.
+  /// For the verb's own help. Lines are joined and broken again to fit, except those that start
+  /// with a blank; an empty line separates paragraphs.
   std::string details;
   std::array<Example, 2> examples;
   std::vector<Flag> flags;  ///< its own; common_flags() come on top

@@ -31,8 +31,9 @@ Subcommand completions_command() {
   command.max_inputs = 1;
   command.input_choices = [] { return std::vector<std::string>{"bash", "zsh"}; };
   command.details =
-      "An installed Weft brings the scripts along. Without installing, let the start file of the "
-      "shell read one, as in the first example; zsh needs compinit before that line.";
+      "If Weft is installed, the shells find the scripts by themselves. Otherwise, add the line of "
+      "the "
+      "example to the start file of the shell; zsh needs compinit before that line.";
   command.examples = {Example{"weft completions bash", "source <(weft completions bash)"},
                       Example{"weft completions zsh", "source <(weft completions zsh)"}};
   command.flags = {{"-o", "FILE", "write the script to a file", Flag::Value::kFile}};

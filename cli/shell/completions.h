@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion scripts for shells, made from the table of verbs.
+// Makes completion scripts for shells from the list of verbs.
 #pragma once
 
 #include <string>

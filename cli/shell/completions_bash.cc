@@ -6,9 +6,15 @@
 namespace weft::cli {
 namespace {
 
-// bash splits words at = and : (COMP_WORDBREAKS), and so would tear KEY=VALUE and rank:2.compute
-// apart. The line is therefore split again here, and from what is offered the part is taken away
-// that bash holds for finished.
+// bash also splits words at = and : (COMP_WORDBREAKS), which would break KEY=VALUE and
+// rank:2.compute apart. The script therefore splits the line again at blanks. bash only replaces
+// what follows the last break, so the script removes the part before it from everything that it
+// offers.
+//
+// Variables of the script: `verb` is the verb, or verb and sub-verb; `flag` the word before the one
+// that is completed; `next` the index of the first word after the verb that is no flag; `first`
+// says whether the first input is being completed; `files` is not empty if files are offered as
+// well.
 constexpr const char* kBashHead =
     R"(# Completion of weft for bash, written by: weft completions bash
 _weft() {
@@ -64,7 +70,7 @@ std::string quoted(const std::vector<std::string>& words) {
   return out;
 }
 
-/// What follows a flag that takes a value. Where the case just returns, readline offers files.
+/// The case for the value of a flag. If the case only returns, readline offers files.
 std::string value_case(const Subcommand& command, const Flag& flag) {
   std::string pattern = fmt::format("\"{} {}\"", command.name, flag.name);
   if (!flag.short_name.empty()) {

@@ -15,7 +15,7 @@ constexpr const char* kZshMain = R"(_weft() {
   typeset -A opt_args
 )";
 
-// The file serves as an autoloaded function (its name is _weft then) and can be sourced.
+// The file works in two ways: as an autoloaded function (its name is then _weft), and sourced.
 constexpr const char* kZshTail = R"(      esac
       ;;
   esac
@@ -27,7 +27,8 @@ else
 fi
 )";
 
-/// For a place between single quotes, where zsh's _arguments gives a meaning to `special`.
+/// Escapes text for a place between single quotes in which zsh's _arguments gives the characters of
+/// `special` a meaning.
 std::string escaped(const std::string& text, std::string_view special) {
   std::string out;
   for (const char letter : text) {
@@ -58,7 +59,7 @@ std::string value_spec(const Flag& flag) {
   return ":" + escaped(flag.value_name, "\\:") + ":" + action;
 }
 
-/// One spec of _arguments for each name of the flag.
+/// One spec of _arguments for each name of a flag.
 std::string flag_specs(const Flag& flag) {
   std::string out;
   std::string others;
@@ -69,7 +70,7 @@ std::string flag_specs(const Flag& flag) {
   }
   for (const std::string& name : {flag.short_name, flag.name}) {
     if (name.empty()) continue;
-    // A value may be the next word, or stand behind "=" or right behind a short flag.
+    // A value may be the next word, or follow "=", or directly follow a short flag.
     const char* joined = flag.value == Flag::Value::kNone ? "" : name.size() == 2 ? "+" : "=";
     out += fmt::format(" \\\n            '{}{}{}[{}]{}'", others, name, joined,
                        escaped(flag.help, "\\[]:"), value_spec(flag));

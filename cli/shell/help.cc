@@ -14,9 +14,10 @@
 namespace weft::cli {
 namespace {
 
-constexpr std::size_t kPlainWidth = 100;  ///< where nothing tells how wide the other end is
+constexpr std::size_t kPlainWidth = 100;  ///< if the width of the terminal is unknown
 
-constexpr std::size_t kLeastBeside = 20;  ///< narrower text is better read below
+constexpr std::size_t kLeastBeside =
+    20;  ///< narrower text goes below the name instead of beside it
 constexpr std::size_t kBelow = 6;
 
 std::size_t width_of(const Terminal& terminal) {
@@ -32,7 +33,7 @@ std::string indented(const std::string& text, std::size_t indent, const Terminal
   return out;
 }
 
-/// `left` in a column of its own, `right` beside it or, on a narrow terminal, below it.
+/// `left` in a column, and `right` beside it or, on a narrow terminal, below it.
 std::string entry(const std::string& left, std::size_t column, const std::string& right,
                   const Terminal& terminal, Tone tone = Tone::kPlain) {
   const std::string name = "  " + paint(terminal, tone, left);
@@ -154,7 +155,7 @@ std::string overview(const std::vector<Subcommand>& commands, const Terminal& te
   out += "\nusage: weft VERB INPUT... [FLAG]...\n\n";
   out += name_entries(commands, terminal);
   return out + "\n" +
-         wrapped("weft --version tells the version; weft VERB --help the flags of a verb.",
+         wrapped("weft --version shows the version, and weft VERB --help the flags of a verb.",
                  width_of(terminal), 2);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Help texts, made from the table of verbs.
+// Makes help texts from the list of verbs.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace weft::cli {
 inline constexpr const char* kProgramDescription =
     "see how distributed training spends its step, and make it shorter";
 
-/// "--run N", "-q, --quiet": as help and man pages spell a flag.
+/// The form of a flag in help and man pages: "--run N", "-q, --quiet".
 std::string spelled(const Flag& flag);
 /// "weft replay INPUT... [FLAG]..."; a verb that has sub-verbs has a second line for them.
 std::vector<std::string> usage_lines(const Subcommand& command);
 
-/// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`: one or two words, the
-/// first of which is known to be a verb. Failure is ErrorCode::kUsage.
+/// The verb or sub-verb that `inputs` name, as in `weft help pipeline compare`: one or two words,
+/// the first of which is known to be a verb. Failure is ErrorCode::kUsage.
 Result<const Subcommand*> command_named(const std::vector<Subcommand>& commands,
                                         const std::vector<std::string>& inputs);
 
-/// The details of a verb: paragraphs, each one line; lines to be shown as they are, which start with a
-/// blank; and an empty line wherever the details have one.
+/// The details of a verb: paragraphs, each one line; lines to be shown as they are, which start
+/// with a blank; and an empty line wherever the details have one.
 std::vector<std::string> paragraphs(const Subcommand& command);
 
 /// What it does, two examples to copy, usage, details, sub-verbs, then the flags.

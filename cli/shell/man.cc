@@ -14,8 +14,8 @@
 namespace weft::cli {
 namespace {
 
-/// Text that roff shows as it is: a hyphen stays one that can be copied, and no line is taken for
-/// a request. Breaks of lines are left to roff.
+/// Escapes text so that roff prints it unchanged: hyphens can be copied, and no line is taken for a
+/// request. roff breaks the lines.
 std::string plain(std::string_view text) {
   std::string out;
   if (text.starts_with('.') || text.starts_with('\'')) out = "\\&";
@@ -177,7 +177,7 @@ Subcommand man_command() {
   command.max_inputs = 2;
   command.input_choices = verb_names;
   command.first_input_only = true;
-  command.details = "An installed Weft brings its man pages along: man weft, man weft-replay.";
+  command.details = "If Weft is installed, man finds its pages: man weft, man weft-replay.";
   command.examples = {Example{"weft man replay | man -l -", "read the page of one verb"},
                       Example{"weft man -o share/man/man1", "write all pages into a folder"}};
   command.flags = {{"-o", "FOLDER", "write all pages into this folder", Flag::Value::kFolder}};

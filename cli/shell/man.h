@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Man pages in roff, made from the table of verbs.
+// Makes man pages in roff from the list of verbs.
 #pragma once
 
 #include <string>
