@@ -42,7 +42,7 @@ std::optional<Node> decode_node(std::string_view bytes);
 /// Whether the bytes can be a GlobalMetadata message, with which a file begins.
 bool is_global_metadata(std::string_view bytes);
 
-/// Start times of all nodes, and the dependencies without errors of the file.
+/// Start times of all nodes, and their dependencies after the errors of the file were removed.
 struct Schedule {
   std::vector<Nanos> start;  ///< by node; relative to `epoch`
   Nanos epoch = 0;           ///< absolute time of the first start; 0 if `computed`

@@ -43,8 +43,8 @@ struct Operation {
 /// The launch of one kernel, which executes all operations of a group call.
 struct Launch {
   Span on_host;
-  Span on_device;      ///< the kernel's; unknown if CUPTI did not record the kernel
-  std::string kernel;  ///< the kernel's name; empty if CUPTI did not record the kernel
+  Span on_device;      ///< times of the kernel; unknown if CUPTI did not record it
+  std::string kernel;  ///< name of the kernel; empty if CUPTI did not record it
   std::int64_t thread = 0;
   std::int64_t stream = 0;
 };
