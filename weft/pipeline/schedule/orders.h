@@ -14,9 +14,8 @@ namespace weft::pipeline {
 
 using StateId = std::int32_t;
 
-/// For op k of each chain: when it may start at the earliest (`release`) and when it must have
-/// ended
-/// (`due`).
+/// For op k of each chain: the earliest time at which it may start (`release`), and the time by
+/// which it must have ended (`due`).
 struct Windows {
   Windows(const Chains& chains, Nanos deadline);
 

@@ -49,7 +49,7 @@ Chains with_simple_links(const Chains& chains) {
 }
 
 /// Converts an order of a device to positions of chains. The order may have whole backwards where
-/// the chains have halves, and the other choice round.
+/// the chains have halves, or halves where the chains are whole.
 std::vector<std::size_t> path_of(const Chains& chains, const Machine& machine,
                                  const std::vector<Op>& order) {
   std::vector<std::size_t> path;

@@ -98,7 +98,7 @@ std::vector<Node> set_nodes(const PlanData& plan) {
 }
 
 /// Element k, from 1: the largest k-th best bandwidth of any device. With k devices at the other
-/// end, one of the transfers of a device is at most this fast.
+/// end, the slowest link of any device is at most this fast.
 std::vector<std::int64_t> best_links(const PlanData& plan, bool out) {
   std::vector<std::int64_t> best(plan.devices, 0);
   for (std::int32_t i = 0; i < plan.devices; ++i) {
