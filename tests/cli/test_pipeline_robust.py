@@ -358,6 +358,9 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["p.json", "--svg", "x.svg"], "--svg does not go with planning"),
         (["p.json", "--devices", "4"], "--devices does not go with planning"),
         (["gantt", "p.json", "--microbatches", "4"], "--microbatches does not go with gantt"),
+        (["compare", "p.json", "--svg", "x"], "it is a flag of schedule, gantt"),
+        (["--layers", "8", "replan", "t.json"], "--layers must follow replan"),
+        (["export", "p.json", "--json"], "export takes no --json; --to json"),
         (["gantt", "p.json", "--json"], "gantt draws and has no JSON; weft pipeline export"),
         (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
         (["predict", "t", "--schedule", "zb"], "'zb' is none of 1f1b, gpipe, interleaved (see"),
@@ -373,6 +376,19 @@ def test_a_flag_that_would_have_no_effect_is_refused(
     done = weft("pipeline", *words)
     assert done.returncode == 2 and says in done.stderr
     assert done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_every_sub_verb_has_a_help_page_of_its_own(weft: Weft) -> None:
+    page = weft("pipeline", "compare", "--help").stdout
+    assert page.startswith("weft pipeline compare: ") and "--svg" not in page
+    assert page == weft("help", "pipeline", "compare").stdout
+    assert page == weft("pipeline", "compare", "profile.json", "-h").stdout
+    overview = weft("pipeline", "--help").stdout
+    for name in ("compare", "schedule", "gantt", "export", "profile", "predict", "replan"):
+        assert f"\n  {name} " in overview
+        assert weft("pipeline", name, "--help").stdout.startswith(f"weft pipeline {name}: ")
+    refused = weft("help", "pipeline", "comapre")
+    assert refused.returncode == 2 and "did you mean 'compare'?" in refused.stderr
 
 
 def test_unknown_memory_is_noted(weft: Weft, tmp_path: Path) -> None:
