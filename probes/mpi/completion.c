@@ -17,7 +17,7 @@
 enum { kSmall = 64 };
 struct watch {
   MPI_Request* kept;
-  MPI_Status* statuses; /* to pass to the MPI function */
+  MPI_Status* statuses; /* the array that the MPI function gets */
   MPI_Request few[kSmall];
   MPI_Status few_statuses[kSmall];
 };

@@ -21,7 +21,7 @@ struct pending {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct pending* buckets[kBuckets];
 static struct pending* unused; /* list of entries for reuse */
-static _Atomic uint32_t count; /* of pending calls */
+static _Atomic uint32_t count; /* number of pending calls */
 
 /* MPI_Request is a pointer in some implementations and a number in others, so its bytes are hashed.
  */

@@ -317,7 +317,7 @@ static int start_v4(void* context, void** handle, struct nccl_event_v4* e) {
   return start(context, handle, &event);
 }
 
-/* Also v6, whose descriptors have the same layout. */
+/* This function serves v6 too, because its descriptors have the same layout. */
 static int start_v5(void* context, void** handle, struct nccl_event_v5* e) {
   struct event event = {.mask = e->kind,
                         .parent = e->parent,

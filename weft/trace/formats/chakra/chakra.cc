@@ -266,8 +266,8 @@ class FileReading {
   std::vector<Node> nodes_;
   Schedule plan_;
   RankTrace trace_;
-  std::vector<std::uint32_t> event_of_;     ///< by node
-  std::vector<std::uint32_t> correlation_;  ///< by node
+  std::vector<std::uint32_t> event_of_;     ///< event index of each node
+  std::vector<std::uint32_t> correlation_;  ///< correlation id of each node; 0 for none
   std::map<std::pair<bool, std::int64_t>, std::uint32_t> lanes_;
   std::map<std::string, std::int32_t> group_sizes_;
   std::uint64_t total_micros_ = 0;

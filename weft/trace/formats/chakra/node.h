@@ -44,10 +44,11 @@ bool is_global_metadata(std::string_view bytes);
 
 /// Start times of all nodes, and their dependencies after the errors of the file were removed.
 struct Schedule {
-  std::vector<Nanos> start;  ///< by node; relative to `epoch`
+  std::vector<Nanos> start;  ///< start of each node, relative to `epoch`
   Nanos epoch = 0;           ///< absolute time of the first start; 0 if `computed`
-  /// For each node, the positions of the nodes it depends on. Only nodes that exist. A dependency
-  /// on a node that does no work is replaced by the dependencies of that node. No cycles.
+  /// For each node, the positions of the nodes that it depends on. All of them exist, and there are
+  /// no cycles. A dependency on a node that does no work is replaced by the dependencies of that
+  /// node.
   std::vector<std::vector<std::uint32_t>> follows;
   bool computed = false;           ///< the file has no start times; `start` was computed
   std::int64_t duplicate_ids = 0;  ///< nodes that repeat an earlier id; no node depends on them

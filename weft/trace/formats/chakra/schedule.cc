@@ -97,7 +97,7 @@ class Scheduler {
     }
   }
 
-  /// Follows the topological order, so the dependencies of `before` are already bridged.
+  /// Visits nodes in topological order, so the dependencies of `before` are already final.
   void bridge() {
     for (const Index i : order_) {
       std::vector<Index> real;
@@ -148,7 +148,7 @@ class Scheduler {
       for (const Index before : out_.follows[i]) followers[before].push_back(i);
       if (open[i] == 0) ready.emplace(0, i);
     }
-    std::map<std::pair<bool, std::int64_t>, Nanos> free;  // by row
+    std::map<std::pair<bool, std::int64_t>, Nanos> free;  // row -> when it is free
     while (!ready.empty()) {
       const auto [time, i] = ready.top();
       ready.pop();

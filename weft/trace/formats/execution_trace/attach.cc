@@ -148,7 +148,7 @@ class Attaching {
     return list;
   }
 
-  // In launch order. That is the order of the calls; kernels of parallel streams may start in
+  // Sorted by launch, which is the order of the calls. Kernels of parallel streams may start in
   // another order.
   std::vector<Candidate> profile_kernels() const {
     const Events& events = trace_.events;

@@ -32,7 +32,7 @@ struct ExecutionTrace {
   std::string file;
   std::string schema;
   std::int64_t process = -1;
-  std::int32_t rank = -1;  ///< from the file name only
+  std::int32_t rank = -1;  ///< the rank in the file name; -1 if it has none
   Interner names;
   std::vector<ExecutionNode> nodes;  ///< sorted by id, which is the order in which they started
   std::vector<CollectiveDetail> collectives;

@@ -15,7 +15,7 @@
 
 namespace weft::trace::kineto {
 
-/// Counts of the events that could not be used or had to be corrected.
+/// How many events could not be used or had to be corrected.
 struct Losses {
   std::int64_t without_time = 0;
   std::int64_t negative_duration = 0;

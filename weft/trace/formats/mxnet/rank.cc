@@ -280,7 +280,7 @@ class RankMaker {
   const std::vector<Span>& spans_;
   RankTrace trace_;
   std::vector<Role> roles_;
-  std::vector<std::uint32_t> lanes_;  ///< of each span; kNone if it is left out
+  std::vector<std::uint32_t> lanes_;  ///< lane of each span; kNone if the span is left out
   std::map<NameId, std::uint32_t> host_lanes_;
 };
 

@@ -32,7 +32,7 @@ constexpr std::size_t kLargestGroup = 1u << 16;
 /// For one communicator: rank within the communicator -> rank in the job, as far as the file tells.
 using Members = std::map<std::int64_t, std::int32_t>;
 
-using Groups = std::map<std::string, Members>;  // by communicator
+using Groups = std::map<std::string, Members>;  // communicator -> its members
 
 class RankWriter {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the communication that NCCL reported into RankTraces. Each launch becomes a kernel on a
-// stream, with the arguments of its calls. If launches were not recorded, each call becomes one.
+// stream, with the arguments of its calls. If launches were not recorded,
+// each call becomes a kernel of its own.
 #pragma once
 
 #include <cstdint>

@@ -247,11 +247,11 @@ class ProfilerFile {
 
   std::map<WorkerKey, std::size_t> index_;
   std::vector<Worker> workers_;
-  std::vector<std::vector<Address>> addresses_;   ///< by worker and operation
-  std::vector<std::vector<std::int64_t>> links_;  ///< by worker and launch
-  std::map<Address, std::int64_t> gpu_stops_;     ///< of channels whose own line is still to come
+  std::vector<std::vector<Address>> addresses_;   ///< address of each worker's operations
+  std::vector<std::vector<std::int64_t>> links_;  ///< link of each worker's launches
+  std::map<Address, std::int64_t> gpu_stops_;  ///< GPU time at the end of channels without line yet
   std::vector<Channel> channels_;
-  std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;  ///< by process and link
+  std::map<std::pair<std::int64_t, std::int64_t>, Kernel> kernels_;  ///< (process, link) -> kernel
   std::int64_t lost_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace weft::trace::nccl {
 
-/// That a worker is member `rank` of a communicator of `ranks` members; -1 if unknown.
+/// One communicator of a worker: its size (`ranks`) and the worker's rank in it; -1 if unknown.
 struct Membership {
   std::string communicator;
   std::int64_t ranks = -1;

@@ -85,7 +85,7 @@ class Database {
   std::int64_t size_ = 0;
   std::unique_ptr<sqlite3, Close> connection_;  ///< uses memory_, so it is destroyed before memory_
   std::set<std::string, std::less<>> tables_;
-  std::int64_t instructions_ = 0;  ///< that SQLite's virtual machine has executed
+  std::int64_t instructions_ = 0;  ///< number of SQLite instructions executed so far
   bool cancelled_ = false;
   bool endless_ = false;  ///< more instructions than any undamaged database of this size needs
 };

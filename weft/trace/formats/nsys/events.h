@@ -17,7 +17,7 @@
 
 namespace weft::trace::nsys {
 
-/// Counts of rows that could not be used or had to be corrected.
+/// How many rows could not be used or had to be corrected.
 struct Losses {
   std::int64_t without_time = 0;
   std::int64_t open_ranges = 0;    ///< NVTX ranges that had not ended when the recording did
@@ -43,7 +43,7 @@ struct Draft {
   RankTrace trace;
   /// Lane by (false, global thread id, 1 for start-end ranges) or (true, device, stream).
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> lanes;
-  std::unordered_map<std::int64_t, NameId> names;  ///< by id in the table StringIds
+  std::unordered_map<std::int64_t, NameId> names;  ///< id in the table StringIds -> name
   std::vector<StepCandidate> steps;
   std::map<std::string, NcclPayload> communicators;  ///< communicators of known size
   std::vector<PeerInGroup> peers;
@@ -103,10 +103,11 @@ class Events {
   const Database& database_;
   const Workers& workers_;
   std::vector<Draft>& drafts_;
-  std::unordered_map<std::int64_t, std::string> strings_;                 ///< the table StringIds
-  std::map<std::pair<std::int64_t, std::int64_t>, EventRecord> records_;  ///< by process, sync id
-  /// For processes with several devices: by process and correlation, the rank whose work the call
-  /// launched.
+  std::unordered_map<std::int64_t, std::string> strings_;  ///< the table StringIds
+  std::map<std::pair<std::int64_t, std::int64_t>, EventRecord>
+      records_;  ///< (process, sync id) -> record
+  /// (process, correlation) -> the rank whose work the call launched. Filled only for processes
+  /// with several devices.
   std::map<std::pair<std::int64_t, std::int64_t>, const Draft*> launched_for_;
   Losses losses_;
 };

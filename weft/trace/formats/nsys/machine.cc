@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All facts here are optional: if a table or a value is missing, the fact stays unknown.
+// Every fact about the machine is optional: if a table or a value is missing, it stays unknown.
 #include "weft/trace/formats/nsys/machine.h"
 
 #include <cctype>

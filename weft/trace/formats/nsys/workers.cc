@@ -19,7 +19,7 @@ constexpr std::int64_t kLeastShare = 16;
 
 Result<Workers> Workers::find(const Database& database) {
   Workers workers;
-  std::map<Key, std::int64_t> kernels;  // by process and device
+  std::map<Key, std::int64_t> kernels;  // (process, device) -> number of kernels
   for (const char* table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"}) {
     WEFT_ASSIGN(Rows rows, database.select(table, {"globalPid", "deviceId", "contextId"}));
     for (;;) {

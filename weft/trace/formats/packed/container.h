@@ -43,7 +43,7 @@ class Container {
     std::string_view name;
     std::uint64_t rows = 0;
     std::uint64_t size = 0;      ///< bytes after decompression
-    std::uint64_t checksum = 0;  ///< of `stored`
+    std::uint64_t checksum = 0;  ///< checksum of `stored`
     bool compressed = false;
     std::string_view stored;
     std::int64_t byte = 0;  ///< offset of `stored` in the file

@@ -185,7 +185,7 @@ class Unpacker {
 
   const Container& container_;
   std::set<std::string_view> known_;
-  std::vector<std::int64_t> numbers_;  ///< of the current column; a member to reuse its memory
+  std::vector<std::int64_t> numbers_;  ///< values of the current column; kept to reuse the memory
   Status status_;
 };
 

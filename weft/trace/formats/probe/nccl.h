@@ -72,11 +72,11 @@ class NcclRecords {
   std::vector<nccl::Operation> operations_;
   std::vector<ProxyOp> proxy_ops_;
   std::unordered_map<std::uint64_t, Step> steps_;
-  // By event. They are separate from events_, because a stop or state change may stand in the file
-  // before the start, which another thread wrote.
+  // Maps from event ids. They are separate from events_, because a stop or state change may stand
+  // in the file before the start, which another thread wrote.
   std::unordered_map<std::uint64_t, Nanos> stops_;
   std::unordered_map<std::uint64_t, std::int64_t> gpu_stops_;
-  std::unordered_map<std::uint64_t, Bytes> moved_;  ///< of proxy operations, before NCCL 2.27
+  std::unordered_map<std::uint64_t, Bytes> moved_;  ///< bytes of proxy operations, before NCCL 2.27
   std::int64_t records_ = 0;
 };
 

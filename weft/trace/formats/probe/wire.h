@@ -23,7 +23,7 @@ class WireRecords {
 
  private:
   std::unordered_map<std::uint64_t, std::uint32_t> connection_of_;  ///< number in the log -> index
-  std::vector<std::uint64_t> numbers_;  ///< of the connection, by transfer
+  std::vector<std::uint64_t> numbers_;  ///< number of the connection of each transfer
   Wire wire_;
 };
 

@@ -72,7 +72,7 @@ struct File {
   std::map<TrackId, std::uint32_t> track_index;
   std::map<TrackId, TrackName> track_names;  ///< from the metadata events
   std::int64_t entries = 0;
-  std::string name, label, phase;  ///< of the current event; here to reuse their memory
+  std::string name, label, phase;  ///< texts of the current event; kept to reuse the memory
 };
 
 std::optional<std::int32_t> number_after(std::string_view& text, std::string_view prefix) {
@@ -234,7 +234,7 @@ Status read_file_text(JsonScanner& json, File& file, const ReadOptions& options,
 /// ranks of its replica.
 void name_tracks(File& file, Diagnostics& diagnostics, const std::string& source) {
   std::map<std::pair<std::int64_t, std::int32_t>, TrackName> by_rank;  // pid, rank
-  std::map<std::int64_t, std::set<std::int32_t>> ranks_of;             // by pid
+  std::map<std::int64_t, std::set<std::int32_t>> ranks_of;             // pid -> ranks
   std::vector<Track*> nameless;
   for (Track& track : file.tracks) {
     ranks_of[track.id.first].insert(track.rank);

@@ -335,9 +335,9 @@ class Assembly {
   const RawSpace& space_;
   const std::string& file_;
   Diagnostics& diagnostics_;
-  std::map<std::int32_t, RankColumns> ranks_;        ///< by device
+  std::map<std::int32_t, RankColumns> ranks_;        ///< device -> rank
   std::set<std::int32_t> ordinals_;                  ///< device ordinals that host events name
-  std::map<std::uint32_t, std::int32_t> device_of_;  ///< by correlation
+  std::map<std::uint32_t, std::int32_t> device_of_;  ///< correlation id -> device
   std::vector<HostStep> host_steps_;
   Receives receives_;
   bool cpu_devices_ = false;

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostDevices = 1 << 20;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 
 struct ElementType {
-  std::uint32_t number;    ///< in enum PrimitiveType of xla_data.proto
+  std::uint32_t number;    ///< value in enum PrimitiveType of xla_data.proto
   std::string_view text;   ///< spelling in the text of instructions
   std::string_view dtype;  ///< spelling in the rest of Weft
   std::int64_t bytes;

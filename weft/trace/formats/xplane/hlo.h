@@ -20,7 +20,7 @@ std::string_view collective_of_instruction(std::string_view name);
 
 struct HloCollective {
   std::string dtype;           ///< for example "Float"; "Byte" if the arrays have several types
-  std::int64_t elements = -1;  ///< of the result, counted in elements of dtype; -1 if unknown
+  std::int64_t elements = -1;  ///< size of the result in elements of dtype; -1 if unknown
   std::vector<std::vector<std::int64_t>> groups;  ///< device ids; empty means all devices
 };
 

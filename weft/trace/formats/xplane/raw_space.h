@@ -23,9 +23,9 @@ namespace weft::trace::xplane {
 /// A named value of an event or of a plane.
 struct RawStat {
   enum class Kind : std::uint8_t { kNumber, kText, kReference, kOther };
-  std::uint32_t name = 0;  ///< stat metadata id
+  std::uint32_t name = 0;  ///< key in RawPlane::stat_names
   Kind kind = Kind::kOther;
-  std::int64_t value = 0;  ///< the number, the index of the text, or a stat metadata id
+  std::int64_t value = 0;  ///< the number, an index into RawPlane::texts, or a key in stat_names
 };
 
 struct RawEvent {
@@ -74,7 +74,7 @@ struct RawPlane {
 struct RawSpace {
   std::vector<RawPlane> planes;
   std::vector<std::string> hosts;
-  HloCollectives collectives;  ///< of all programs in the file
+  HloCollectives collectives;  ///< collectives of all programs in the file
   std::int64_t events = 0;
   std::int64_t bad_messages = 0;  ///< messages that could not be decoded and were left out
 };

@@ -29,7 +29,8 @@ class Receives {
     Nanos end = -1;
     Bytes bytes = -1;
   };
-  std::map<std::pair<std::int64_t, std::string>, Receive> receives_;  ///< by execution and node
+  std::map<std::pair<std::int64_t, std::string>, Receive>
+      receives_;  ///< (execution, node) -> receive
 };
 
 }  // namespace weft::trace::xplane
