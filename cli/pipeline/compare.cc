@@ -42,6 +42,7 @@ Nanos bound_of(const Task& task, const Planned& planned, const PlannerOptions& o
 Result<std::vector<Compared>> compare_all(const Task& task, const Planned& planned,
                                           const PlannerOptions& options) {
   std::vector<Compared> all;
+  // The figures of all plans come from the same code, so that they can be compared.
   WEFT_ASSIGN(const PlanFigures own, figures_of(task, planned.plan));
   all.push_back({"weft", planned.plan, own, planned.bound, ""});
   for (const std::string& name : rivals()) {
@@ -61,6 +62,7 @@ double above(Nanos step, Nanos least) {
   return step > 0 ? 100.0 * static_cast<double>(step - least) / static_cast<double>(step) : 0.0;
 }
 
+/// A planner without a plan has "step_ms": null and the reason under "why_not".
 std::string json_of(const Profile& profile, const Task& task, const Planned& planned,
                     const std::vector<Compared>& all, const Diagnostics& diagnostics) {
   JsonWriter json;
@@ -90,6 +92,7 @@ std::string json_of(const Profile& profile, const Task& task, const Planned& pla
   return json.end_object().take() + "\n";
 }
 
+/// One row per planner. "to weft" is how much longer its step is than that of Weft.
 std::string text_of(const Profile& profile, const Task& task, const Planned& planned,
                     const std::vector<Compared>& all, const Terminal& terminal) {
   Table table({{"plan", Align::kLeft},

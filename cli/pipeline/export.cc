@@ -53,6 +53,7 @@ Result<Exported> exported(const Arguments& arguments, const Scheduled& scheduled
   const std::string& format = arguments.all("--to").back();
   if (format == "json") return exports::json_schedule(scheduled);
   if (format == "megatron") return exports::megatron_layout(scheduled);
+  // Without --torch, the default of TorchVersion: the version that Weft is tested with.
   exports::TorchVersion version;
   if (arguments.has("--torch")) {
     WEFT_ASSIGN(version, exports::parse_torch_version(arguments.all("--torch").back()));

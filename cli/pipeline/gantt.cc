@@ -33,6 +33,7 @@ Result<ExitCode> run_pipeline_gantt(const Arguments& arguments, Console& console
 Status draw(const Arguments& arguments, Console& console, std::span<const pipeline::Drawn> drawn,
             bool in_result) {
   if (in_result) {
+    // An empty line separates the drawing from what the verb has printed.
     const int columns = console.out.columns;
     if (!console.result.empty()) console.result += "\n";
     console.result += pipeline::gantt_text(

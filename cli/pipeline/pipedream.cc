@@ -35,6 +35,7 @@ Result<std::vector<PipedreamLevel>> levels_of(const Arguments& arguments) {
     const std::size_t end = text.find('x');
     const std::string_view part = text.substr(0, end);
     const auto number = parse_digits(part);
+    // The product is checked in each step, so it cannot overflow.
     if (!number || *number < 1 || *number > kMostDevices || (all *= *number) > kMostDevices) {
       return fail(ErrorCode::kUsage,
                   fmt::format("--devices: '{}' is not a number of devices from 1 to {}; write 16 "

@@ -21,6 +21,7 @@ std::string value_or(const Arguments& arguments, const char* flag, const char* m
 
 Result<std::vector<std::int64_t>> parse_bandwidths(const char* flag, std::string_view text) {
   std::vector<std::int64_t> list;
+  // A plain number is bytes per second; anything else needs a unit.
   for (;;) {
     const std::size_t end = text.find(',');
     const std::string_view part = text.substr(0, end);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft pipeline PROFILE --cluster C --microbatches M`: plans and prints the plan. Also reads the
-// flags that `weft pipeline compare` shares.
+// flags that `weft pipeline compare` shares. The order of work: read the profile, describe the task
+// (cluster, micro-batches, memory limits), plan, simulate the plan once more for its figures,
+// print, and write the plan file.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -39,6 +41,7 @@ std::vector<std::string> plan_orders() {
 /// noted.
 Status limit_memory(const Arguments& arguments, Task& task, Diagnostics& diagnostics) {
   WEFT_ASSIGN(const Bytes each, size_flag(arguments, "--device-memory", 1));
+  // --device-memory replaces whatever the cluster says, also for devices of different sizes.
   if (each > 0) task.cluster.memory.assign(task.cluster.memory.size(), each);
   task.limit_memory = arguments.has("--memory") || each > 0;
   if (!task.limit_memory) return {};
@@ -94,6 +97,7 @@ Result<Task> plan_task(const Arguments& arguments, const Profile& profile,
   task.micro_batches = static_cast<Micro>(micro_batches);
   WEFT_ASSIGN(task.cluster, open_cluster(arguments.all("--cluster").back()));
   WEFT_TRY(check_cluster(task.cluster));
+  // Planners need an order of the layers; a profile only has a graph.
   task.chain = layer_chain(profile);
   WEFT_TRY(limit_memory(arguments, task, diagnostics));
   task.state_factor = arguments.whole("--state-factor").value_or(4);
@@ -210,10 +214,12 @@ Status check_free(const Arguments& arguments, const std::string& planner) {
 Status plan_as(const std::string& planner, const Task& task, Planned& planned) {
   WEFT_ASSIGN(planned.plan, rival_plan(task, planner));
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, planned.plan.stages));
+  // Rivals name their schedule; make its orders, so that the plan file is complete.
   WEFT_ASSIGN(planned.schedule, plan_schedule(pipeline, planned.plan.schedule));
   // What Weft has tried says nothing about this plan.
   planned.exhausted = false;
   const auto stages = static_cast<std::int32_t>(planned.plan.stages.size());
+  // At least this many stages share some device.
   planned.most_chunks =
       std::max(planned.most_chunks, (stages + pipeline.devices() - 1) / pipeline.devices());
   if (planned.most_chunks > 1) planned.bound = std::min(planned.bound, bound_of_all(task));

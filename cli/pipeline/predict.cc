@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `weft pipeline predict RECORDING...`: the step of a recorded pipeline under another schedule.
+// There are two kinds of recordings: those of a profiler, which are replayed with host work and
+// messages, and op timelines, which only have the times of workers and are simulated.
 #include <fmt/format.h>
 
 #include "cli/loading.h"

@@ -97,6 +97,7 @@ std::string json_of(const std::vector<Pipeline>& pipelines, const std::vector<So
   json.key("results").begin_array();
   for (std::size_t i = 0; i < solved.size(); ++i) {
     json.begin_object().field("name", pipelines[i].name);
+    // A pipeline without a schedule keeps its place in the list, with the reason.
     if (!solved[i].solution) {
       json.key("makespan").null().key("lower_bound").null().key("gap_pct").null();
       json.field("proved", false).field("solve_ms", solved[i].milliseconds);
@@ -177,6 +178,7 @@ Status draw_solution(const Arguments& arguments, Console& console, const Pipelin
 
 Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
   WEFT_ASSIGN(std::vector<Pipeline> all, pipeline::read_instances(arguments.inputs.front()));
+  // Either the name or the position selects an instance; the first match wins.
   if (!arguments.has("--instance")) return all;
   const std::string& name = arguments.all("--instance").back();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -229,6 +231,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   console.result = arguments.has("--json")
                        ? json_of(pipelines, solved, arguments)
                        : text_of(pipelines, solved, arguments.has("--orders"), console.out);
+  // The result has the schedules that were found; the notes say which pipelines have none, and why.
   bool all = true;
   for (std::size_t i = 0; i < solved.size(); ++i) {
     if (solved[i].solution) continue;
