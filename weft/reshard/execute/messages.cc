@@ -201,7 +201,7 @@ class MessageTransport final : public Transport {
         if (send_slots_.empty()) return {};
         waiting_send_->slot = send_slots_.take();
         data = send_slots_.at(*waiting_send_->slot);
-        pack(*waiting_send_, data);
+        pack_regions(*program_, waiting_send_->regions, *buffers_, data);
       }
       const Wire::Ticket ticket = 2 * (sent_ + sending_.size());
       sending_.push_back(std::move(*waiting_send_));
@@ -243,7 +243,8 @@ class MessageTransport final : public Transport {
     bool all_before = true;
     for (ActiveChunk& chunk : receiving_) {
       if (chunk.done && chunk.slot && (!chunk.add || all_before)) {
-        unpack(chunk, receive_slots_.at(*chunk.slot));
+        unpack_regions(*program_, receive_slots_.at(*chunk.slot), chunk.regions, *buffers_,
+                       chunk.add);
         receive_slots_.give_back(*chunk.slot);
         chunk.slot.reset();
       }
@@ -252,24 +253,6 @@ class MessageTransport final : public Transport {
     for (; !receiving_.empty() && receiving_.front().done && !receiving_.front().slot;
          ++received_) {
       receiving_.pop_front();
-    }
-  }
-
-  /// Copies the regions of a chunk to the contiguous bytes at `data`; unpack() does the reverse.
-  void pack(const Chunk& chunk, std::byte* data) const {
-    const Buffers there{data};
-    Bytes at = 0;
-    for (const Region& region : chunk.regions) {
-      make_task(*program_, region, *buffers_, packed(region, 0, at), there, false).run();
-      at += region.bytes();
-    }
-  }
-  void unpack(const Chunk& chunk, std::byte* data) const {
-    const Buffers there{data};
-    Bytes at = 0;
-    for (const Region& region : chunk.regions) {
-      make_task(*program_, packed(region, 0, at), there, region, *buffers_, chunk.add).run();
-      at += region.bytes();
     }
   }
 

@@ -122,11 +122,7 @@ Ran run(const std::vector<Program>& programs, const std::vector<Array>& arrays,
     futures.push_back(std::async(std::launch::async, [&] {
       const auto transport =
           make_message_transport(std::make_unique<MemoryWire>(network, program.self), options);
-      Buffers buffers;
-      naive::Memory& memory = run.memory[program.self];
-      for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
-        buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
-      }
+      const Buffers buffers = naive::ends_of(run.memory[program.self]);
       auto result = execute(program, buffers, *transport);
       // Run twice: what the first run leaves in the transport must not matter.
       if (result) result = execute(program, buffers, *transport);

@@ -3,8 +3,27 @@
 
 #include <algorithm>
 
+#include "weft/reshard/execute/host/numbers.h"
+
 namespace weft::reshard::execute::cuda {
 namespace {
+
+/// The numbers of the host's types of elements.
+Type number_of(Float16) { return Type::kF16; }
+Type number_of(BFloat16) { return Type::kBf16; }
+Type number_of(float) { return Type::kF32; }
+Type number_of(double) { return Type::kF64; }
+Type number_of(std::int8_t) { return Type::kI8; }
+Type number_of(std::int16_t) { return Type::kI16; }
+Type number_of(std::int32_t) { return Type::kI32; }
+Type number_of(std::int64_t) { return Type::kI64; }
+Type number_of(std::uint8_t) { return Type::kU8; }
+Type number_of(std::uint16_t) { return Type::kU16; }
+Type number_of(std::uint32_t) { return Type::kU32; }
+Type number_of(std::uint64_t) { return Type::kU64; }
+Type number_of(std::complex<float>) { return Type::kC64; }
+Type number_of(std::complex<double>) { return Type::kC128; }
+Type number_of(Bool8) { return Type::kBool; }
 
 /// What is wrong with one copy, apart from its loops; empty: nothing.
 std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers) {
@@ -32,23 +51,9 @@ std::string_view fault(std::span<const std::int64_t> head, std::int64_t buffers)
 }  // namespace
 
 Type type_of(std::string_view name) {
-  const auto is = [&](auto... names) { return ((name == names) || ...); };
-  if (is("f16", "float16")) return Type::kF16;
-  if (is("bf16", "bfloat16")) return Type::kBf16;
-  if (is("f32", "float32")) return Type::kF32;
-  if (is("f64", "float64")) return Type::kF64;
-  if (is("i8", "s8", "int8")) return Type::kI8;
-  if (is("i16", "s16", "int16")) return Type::kI16;
-  if (is("i32", "s32", "int32", "int")) return Type::kI32;
-  if (is("i64", "s64", "int64")) return Type::kI64;
-  if (is("u8", "ui8", "uint8")) return Type::kU8;
-  if (is("u16", "ui16", "uint16")) return Type::kU16;
-  if (is("u32", "ui32", "uint32")) return Type::kU32;
-  if (is("u64", "ui64", "uint64")) return Type::kU64;
-  if (is("c64", "complex64")) return Type::kC64;
-  if (is("c128", "complex128")) return Type::kC128;
-  if (is("bool", "pred")) return Type::kBool;
-  return Type::kBytes;
+  Type found = Type::kBytes;
+  with_type(name, [&](auto type) { found = number_of(type); });
+  return found;
 }
 
 Operation operation_of(std::string_view name) {

@@ -163,21 +163,10 @@ void run(const StridedCopy& copy, const std::byte* from, std::byte* to, const Ro
   if (loops.empty()) loops.push_back({1, 0, 0});
   const CopyLoop inner = loops.back();
   loops.pop_back();
-  std::vector<std::int64_t> at(loops.size(), 0);
-  for (;;) {
-    work.rows(from, inner.from, to, inner.to, copy.run_bytes(), inner.extent);
-    std::size_t dim = loops.size();
-    for (; dim > 0; --dim) {
-      const CopyLoop& loop = loops[dim - 1];
-      from += loop.from;
-      to += loop.to;
-      if (++at[dim - 1] < loop.extent) break;
-      from -= loop.from * loop.extent;
-      to -= loop.to * loop.extent;
-      at[dim - 1] = 0;
-    }
-    if (dim == 0) return;
-  }
+  LoopWalk walk(loops, from, to);
+  do {
+    work.rows(walk.from, inner.from, walk.to, inner.to, copy.run_bytes(), inner.extent);
+  } while (walk.next());
 }
 
 Result<Pattern> neutral_element(const Elements& elements) {

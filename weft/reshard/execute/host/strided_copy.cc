@@ -34,34 +34,6 @@ std::vector<CopyLoop> joined(std::vector<CopyLoop> loops) {
   return found;
 }
 
-/// The position of a copy in its outer loops.
-class Walk {
- public:
-  Walk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
-      : from(first), to(place), loops_(loops), at_(loops.size()) {}
-
-  /// Goes to the next position. False if there is none.
-  bool next() {
-    for (std::size_t d = loops_.size(); d > 0; --d) {
-      const CopyLoop& loop = loops_[d - 1];
-      from += loop.from;
-      to += loop.to;
-      if (++at_[d - 1] < loop.extent) return true;
-      from -= loop.from * loop.extent;
-      to -= loop.to * loop.extent;
-      at_[d - 1] = 0;
-    }
-    return false;
-  }
-
-  const std::byte* from;
-  std::byte* to;
-
- private:
-  std::span<const CopyLoop> loops_;
-  ShortList<std::int64_t, 6> at_;
-};
-
 /// Edge of a tile, small enough that the lines of both arrays stay in the first-level cache.
 constexpr std::int64_t kTile = 32;
 
@@ -82,7 +54,7 @@ void copy_tiles(const CopyLoop& outer, const CopyLoop& inner, CopyRows copy, Row
 
 /// Runs the innermost loop for each position of the outer ones.
 void copy_loops(std::span<const CopyLoop> outer, CopyRows copy, Rows rows) {
-  Walk walk(outer, rows.from, rows.to);
+  LoopWalk walk(outer, rows.from, rows.to);
   do {
     rows.from = walk.from;
     rows.to = walk.to;
@@ -95,7 +67,7 @@ void copy_loops_prefetching(std::span<const CopyLoop> outer, CopyRows copy, Rows
   const std::int64_t ahead = 1 + kPrefetchBytes / rows.bytes;
   // The hardware prefetches rows that are closer than a line.
   const bool prefetches = rows.from_step >= 64 || rows.from_step <= -64;
-  Walk now(outer, rows.from, rows.to), later = now;
+  LoopWalk now(outer, rows.from, rows.to), later = now;
   bool more = true;
   for (std::int64_t i = ahead; more && i > 0; i -= rows.count) more = later.next();
   const std::int64_t count = rows.count;
@@ -150,7 +122,7 @@ void StridedCopy::run_loops(std::span<const CopyLoop> loops, const std::byte* fr
     bytes_ > kPrefetchBytes ? copy_loops_prefetching(outer, copy, rows)
                             : copy_loops(outer, copy, rows);
   } else {
-    Walk walk(loops.first(loops.size() - 2), from, to);
+    LoopWalk walk(loops.first(loops.size() - 2), from, to);
     do {
       rows.from = walk.from;
       rows.to = walk.to;
@@ -205,7 +177,7 @@ void interleave(std::span<const CopyJob> jobs) {
   const std::int64_t streamed = inner.to == row ? inner.extent : 1;
   const Vectors vectors = available_vectors();
   std::vector<const std::byte*> from(jobs.size());
-  Walk walk(loops.first(loops.size() - 1), jobs.front().from, jobs.front().to);
+  LoopWalk walk(loops.first(loops.size() - 1), jobs.front().from, jobs.front().to);
   do {
     for (std::int64_t first = 0; first < inner.extent; first += streamed) {
       const std::int64_t at = walk.from - jobs.front().from + first * inner.from;

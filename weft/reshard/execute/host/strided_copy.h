@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "weft/reshard/layout/short_list.h"
+
 namespace weft::reshard {
 
 /// One dimension of the box: how many steps, and the bytes per step in each array.
@@ -17,6 +19,34 @@ struct CopyLoop {
   std::int64_t to = 0;
 
   bool operator==(const CopyLoop&) const = default;
+};
+
+/// The position of a copy in its outer loops.
+class LoopWalk {
+ public:
+  LoopWalk(std::span<const CopyLoop> loops, const std::byte* first, std::byte* place)
+      : from(first), to(place), loops_(loops), at_(loops.size()) {}
+
+  /// Goes to the next position. False if there is none.
+  bool next() {
+    for (std::size_t d = loops_.size(); d > 0; --d) {
+      const CopyLoop& loop = loops_[d - 1];
+      from += loop.from;
+      to += loop.to;
+      if (++at_[d - 1] < loop.extent) return true;
+      from -= loop.from * loop.extent;
+      to -= loop.to * loop.extent;
+      at_[d - 1] = 0;
+    }
+    return false;
+  }
+
+  const std::byte* from;
+  std::byte* to;
+
+ private:
+  std::span<const CopyLoop> loops_;
+  ShortList<std::int64_t, 6> at_;
 };
 
 /// Prepared once for a shape, then run for many arrays of it. Strides must be such that no two

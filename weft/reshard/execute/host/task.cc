@@ -32,6 +32,27 @@ Task make_task(const Program& program, const Region& from, const Buffers& source
           target[to.buffer] + to.offset, work};
 }
 
+void pack_regions(const Program& program, const std::vector<Region>& regions,
+                  const Buffers& buffers, std::byte* to) {
+  const Buffers packet{to};
+  Bytes at = 0;
+  for (const Region& region : regions) {
+    make_task(program, region, buffers, packed(region, 0, at), packet, false).run();
+    at += region.bytes();
+  }
+}
+
+void unpack_regions(const Program& program, const std::byte* from,
+                    const std::vector<Region>& regions, const Buffers& buffers, bool add) {
+  // The cast is safe: `from` is only read.
+  const Buffers packet{const_cast<std::byte*>(from)};
+  Bytes at = 0;
+  for (const Region& region : regions) {
+    make_task(program, packed(region, 0, at), packet, region, buffers, add).run();
+    at += region.bytes();
+  }
+}
+
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
              const std::vector<Region>& to, const Buffers& target, bool add) {
   bool alike = from.size() == to.size();
@@ -47,22 +68,13 @@ void deliver(const Program& program, const std::vector<Region>& from, const Buff
   // The loops do not match: pack some elements into the buffer, then unpack them on the other side.
   constexpr Bytes kBuffer = 64 << 10;
   std::vector<std::byte> between(kBuffer);
-  const Buffers middle{between.data()};
   Bytes all = 0;
   for (const Region& region : from) all += region.bytes();
   const Bytes element = from.front().element;
   for (std::int64_t at = 0; at < all / element; at += kBuffer / element) {
     const std::int64_t end = at + kBuffer / element;
-    Bytes packed_bytes = 0;
-    for (const Region& piece : slice(from, at, end)) {
-      make_task(program, piece, source, packed(piece, 0, packed_bytes), middle, false).run();
-      packed_bytes += piece.bytes();
-    }
-    packed_bytes = 0;
-    for (const Region& piece : slice(to, at, end)) {
-      make_task(program, packed(piece, 0, packed_bytes), middle, piece, target, add).run();
-      packed_bytes += piece.bytes();
-    }
+    pack_regions(program, slice(from, at, end), source, between.data());
+    unpack_regions(program, between.data(), slice(to, at, end), target, add);
   }
 }
 

@@ -26,6 +26,13 @@ RowWork work_between(const Program& program, const Region& from, const Region& t
 Task make_task(const Program& program, const Region& from, const Buffers& source, const Region& to,
                const Buffers& target, bool add);
 
+/// Copies regions to contiguous bytes at `to`, one behind the other, in the wire type.
+void pack_regions(const Program& program, const std::vector<Region>& regions,
+                  const Buffers& buffers, std::byte* to);
+/// Copies such bytes back to regions. `add`: see above.
+void unpack_regions(const Program& program, const std::byte* from,
+                    const std::vector<Region>& regions, const Buffers& buffers, bool add);
+
 /// Copies what one device sends to where the other device wants it, or adds it there. Both lists
 /// are of one array and have the same bytes in total. If their loops do not match, the data passes
 /// through a small buffer.

@@ -35,13 +35,7 @@ struct Planned {
   Planned(const Planned&) = delete;
   Planned& operator=(const Planned&) = delete;
 
-  Buffers buffers(Device device) {
-    Buffers list;
-    for (std::size_t i = 0; i + 1 < memory[device].size(); ++i) {
-      list.push_back(reinterpret_cast<std::byte*>(memory[device][i].data()));
-    }
-    return list;
-  }
+  Buffers buffers(Device device) { return naive::ends_of(memory[device]); }
   std::vector<Buffers> all_buffers() {
     std::vector<Buffers> all;
     for (const Program& program : programs) all.push_back(buffers(program.self));

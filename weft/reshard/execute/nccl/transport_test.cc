@@ -57,13 +57,8 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (ranks[i] == nullptr) continue;  // it was lost
-    threads.emplace_back([&, i] {
-      Buffers buffers;
-      for (std::size_t k = 0; k + 1 < memory[i].size(); ++k) {
-        buffers.push_back(reinterpret_cast<std::byte*>(memory[i][k].data()));
-      }
-      results[i] = execute(programs[i], buffers, *ranks[i]);
-    });
+    threads.emplace_back(
+        [&, i] { results[i] = execute(programs[i], naive::ends_of(memory[i]), *ranks[i]); });
   }
   threads.clear();
   return results;

@@ -100,10 +100,8 @@ Status check_slabs(const ProgramBudget& use, Bytes budget) {
 }  // namespace
 
 Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
-  std::int64_t elements = layout.holds(device) ? layout.elements(device) : 0;
-  for (Part part = layout.devices(); part < layout.parts(); ++part) {
-    if (layout.device_of(part) == device && layout.holds(part)) elements += layout.elements(part);
-  }
+  std::int64_t elements = 0;
+  for (const Part part : parts_of(layout, device)) elements += layout.elements(part);
   return elements * item;
 }
 

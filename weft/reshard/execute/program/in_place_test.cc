@@ -10,6 +10,7 @@
 #include "weft/reshard/execute/execute.h"
 #include "weft/reshard/execute/host/run_all.h"
 #include "weft/reshard/execute/host/threads.h"
+#include "weft/reshard/execute/program/budget.h"
 #include "weft/reshard/execute/program/footprint.h"
 #include "weft/reshard/execute/program/naive_run.h"
 #include "weft/reshard/execute/program/region.h"
@@ -58,22 +59,9 @@ std::vector<Program> programs_for(const std::vector<Array>& arrays, Bytes budget
   return programs;
 }
 
-Bytes bytes_of(const Layout& layout, Device device, Bytes item) {
-  std::int64_t elements = 0;
-  for (Part part = 0; part < layout.parts(); ++part) {
-    if (layout.device_of(part) == device && layout.holds(part)) elements += layout.elements(part);
-  }
-  return elements * item;
-}
-
 std::vector<Buffers> buffers_of(std::vector<naive::Memory>& memory) {
   std::vector<Buffers> all;
-  for (naive::Memory& mine : memory) {
-    Buffers& list = all.emplace_back();
-    for (std::size_t i = 0; i + 1 < mine.size(); ++i) {
-      list.push_back(reinterpret_cast<std::byte*>(mine[i].data()));
-    }
-  }
+  for (naive::Memory& mine : memory) all.push_back(naive::ends_of(mine));
   return all;
 }
 

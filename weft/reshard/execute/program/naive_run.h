@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/reshard/execute/program/program.h"
+#include "weft/reshard/execute/transport.h"
 
 namespace weft::reshard::execute::naive {
 
@@ -18,6 +19,15 @@ using Number = std::uint32_t;
 
 /// Buffers of one device, staging included.
 using Memory = std::vector<std::vector<Number>>;
+
+/// The sources and targets in a memory, as execute() takes them: all buffers but the staging.
+inline Buffers ends_of(Memory& memory) {
+  Buffers buffers;
+  for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
+    buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
+  }
+  return buffers;
+}
 
 /// A pseudo-random number that identifies a summand of an element of an array.
 inline Number number_of(std::size_t array, std::size_t summand, std::size_t element) {

@@ -64,7 +64,7 @@ void prepare(const Program& program, const PacketTurn& turn, const Buffers& buff
 
 void pack(const Program& program, const Packet& packet, const Buffers& buffers, std::byte* out) {
   for (const Packet::Part& part : packet.parts) {
-    make_task(program, part.region, buffers, packed(part.region, 0, 0), {out}, false).run();
+    pack_regions(program, {part.region}, buffers, out);
     out += part.region.bytes();
   }
 }
@@ -72,9 +72,7 @@ void pack(const Program& program, const Packet& packet, const Buffers& buffers, 
 void unpack(const Program& program, const Packet& packet, const std::byte* from,
             const Buffers& buffers) {
   for (const Packet::Part& part : packet.parts) {
-    // The cast is safe: the packet is only read.
-    const Buffers message{const_cast<std::byte*>(from)};
-    make_task(program, packed(part.region, 0, 0), message, part.region, buffers, part.add).run();
+    unpack_regions(program, from, {part.region}, buffers, part.add);
     from += part.region.bytes();
   }
 }

@@ -178,22 +178,23 @@ Route make_route(const Problem& problem, const Plan& plan) {
   return route;
 }
 
+std::vector<Part> parts_of(const Layout& layout, Device device) {
+  std::vector<Part> parts;
+  if (layout.holds(device)) parts.push_back(device);
+  for (Part part = layout.devices(); part < layout.parts(); ++part) {
+    if (layout.device_of(part) == device && layout.holds(part)) parts.push_back(part);
+  }
+  return parts;
+}
+
 Placements find_placements(const Route& route, Device device) {
   Placements placements;
   placements.of_layout.resize(route.layouts.size());
   for (const Part part : route.parts(0, device)) {
     placements.of_layout[0].push_back({part, Where::kSource, 0, part, 0});
   }
-  const auto parts_of = [&](const Layout& layout) {
-    std::vector<Part> parts;
-    if (layout.holds(device)) parts.push_back(device);
-    for (Part part = layout.devices(); part < layout.parts(); ++part) {
-      if (layout.device_of(part) == device && layout.holds(part)) parts.push_back(part);
-    }
-    return parts;
-  };
-  const std::vector<Part> target_parts = parts_of(route.problem->target);
-  const std::vector<Part> last_parts = parts_of(*route.last);
+  const std::vector<Part> target_parts = parts_of(route.problem->target, device);
+  const std::vector<Part> last_parts = parts_of(*route.last, device);
   for (std::size_t hop = 0; hop < route.hops.size(); ++hop) {
     const Layout &from = *route.layouts[hop], &to = *route.layouts[hop + 1];
     const bool ends = hop + 1 == route.hops.size();

@@ -49,6 +49,9 @@ struct Route {
 };
 Route make_route(const Problem& problem, const Plan& plan);
 
+/// The parts of a layout that a device holds, in the order in which they lie in its buffer.
+std::vector<Part> parts_of(const Layout& layout, Device device);
+
 /// Where one part of a layout is stored.
 struct Placement {
   enum class Where { kSource, kTarget, kStaging };

@@ -43,14 +43,6 @@ struct Planned {
   std::vector<Program> programs;
 };
 
-Buffers ends_of(naive::Memory& memory) {
-  Buffers buffers;
-  for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
-    buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
-  }
-  return buffers;
-}
-
 /// Runs the programs on all endpoints that exist.
 std::vector<Result<Usage>> run(const std::vector<Program>& programs,
                                std::vector<naive::Memory>& memory, SharedEndpoints& ends) {
@@ -59,7 +51,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (ends[i] == nullptr) continue;
     threads.emplace_back(
-        [&, i] { results[i] = execute(programs[i], ends_of(memory[i]), *ends[i]); });
+        [&, i] { results[i] = execute(programs[i], naive::ends_of(memory[i]), *ends[i]); });
   }
   threads.clear();
   return results;
@@ -158,7 +150,7 @@ TEST(Shared, WaitingCanBeCancelled) {
   ends[0]->set_patience(60s, [] { return true; });
   Planned planned(parsed("x=2", "8,8", "x,-", "-,x"), 0);
   auto memory = naive::fill(planned.programs, planned.arrays());
-  const auto result = execute(planned.programs[0], ends_of(memory[0]), *ends[0]);
+  const auto result = execute(planned.programs[0], naive::ends_of(memory[0]), *ends[0]);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
 }
@@ -179,7 +171,7 @@ TEST(Shared, AnotherProgramIsAnErrorEverywhere) {
   const auto end = connect_shared(std::move(segment), self, {.timeout = 20s});
   auto memory = naive::fill(planned.programs, planned.arrays())[self];
   for (;;) {
-    const auto result = execute(planned.programs[self], ends_of(memory), *end);
+    const auto result = execute(planned.programs[self], naive::ends_of(memory), *end);
     if (!result) _exit(result.error().code == ErrorCode::kPeerFailed ? 0 : 1);
   }
 }

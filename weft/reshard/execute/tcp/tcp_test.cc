@@ -39,14 +39,6 @@ struct Planned {
   }
 };
 
-Buffers ends_of(naive::Memory& memory) {
-  Buffers buffers;
-  for (std::size_t i = 0; i + 1 < memory.size(); ++i) {
-    buffers.push_back(reinterpret_cast<std::byte*>(memory[i].data()));
-  }
-  return buffers;
-}
-
 std::vector<Result<Usage>> run(const std::vector<Program>& programs,
                                std::vector<naive::Memory>& memory,
                                std::vector<std::unique_ptr<TcpTransport>>& endpoints) {
@@ -54,7 +46,7 @@ std::vector<Result<Usage>> run(const std::vector<Program>& programs,
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     threads.emplace_back(
-        [&, i] { results[i] = execute(programs[i], ends_of(memory[i]), *endpoints[i]); });
+        [&, i] { results[i] = execute(programs[i], naive::ends_of(memory[i]), *endpoints[i]); });
   }
   threads.clear();
   return results;
@@ -114,9 +106,9 @@ void expect_failure(std::vector<std::unique_ptr<TcpTransport>>& endpoints, Error
   for (std::size_t i = 0; i < 4; ++i) {
     if (endpoints[i] == nullptr) continue;
     threads.emplace_back([&, i] {
-      results[i] = execute((*programs)[i], ends_of(memory[i]), *endpoints[i]);
+      results[i] = execute((*programs)[i], naive::ends_of(memory[i]), *endpoints[i]);
       if (results[i]) return;
-      const auto again = execute((*programs)[i], ends_of(memory[i]), *endpoints[i]);
+      const auto again = execute((*programs)[i], naive::ends_of(memory[i]), *endpoints[i]);
       EXPECT_FALSE(again);
       EXPECT_EQ(again.error().message, results[i].error().message);
     });
