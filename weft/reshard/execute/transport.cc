@@ -12,6 +12,7 @@
 namespace weft::reshard::execute {
 namespace {
 
+/// A cache line, and a multiple of the size of every element type.
 constexpr auto kAlign = std::align_val_t{64};
 
 }  // namespace
@@ -30,6 +31,7 @@ Status Transport::fill_neutral(const Program& program, const Buffers& buffers) {
 
 Status Transport::shuffle(const Turn& turn, const Buffers& buffers) {
   if (turn.shuffles.empty()) return {};
+  // Marks are staging too: the budget of programs in place includes them.
   const Bytes bytes = mark_bytes(turn.shuffles);
   WEFT_ASSIGN(const Staging marks, Staging::of(*this, bytes));
   std::memset(marks.data(), 0, static_cast<std::size_t>(bytes));

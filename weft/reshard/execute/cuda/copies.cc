@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The numbers come from any language, so decode() checks everything that would make a kernel read
+// or write outside of the buffers by a wrong index, divide by 0, or combine elements that have no
+// meaning. Whether offsets and loops stay within a buffer cannot be checked: sizes of buffers are
+// not known.
 #include "weft/reshard/execute/cuda/copies.h"
 
 #include <algorithm>
@@ -134,6 +138,7 @@ std::string decode(std::span<const std::int64_t> numbers, std::int64_t buffers,
               head[7],
               {}};
     const std::int64_t loops = head[8];
+    // Compare by division: a large number of loops times 3 could overflow.
     if (loops < 0 || loops > static_cast<std::int64_t>((numbers.size() - at) / 3)) {
       return wrong("its loops are cut off");
     }

@@ -81,6 +81,8 @@ struct Window {
 
 __device__ inline Window window_of(const char* from, char* to, std::uint32_t slot,
                                    std::uint32_t run) {
+  // `to` is the address of the slot as if slots began with the row; its window begins at the
+  // aligned address before it, so the first and last windows of a row are only partly used.
   const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) & 15);
   const std::int64_t left = static_cast<std::int64_t>(run) + before - slot * std::int64_t{16};
   return {to - before, from - before, slot == 0 ? before : 0,
@@ -167,6 +169,7 @@ __global__ __launch_bounds__(kThreads,
   if (warp >= work.count) return;
   const WarpWork warp_work = work.warps[warp];
   const BoxWork& box = work.boxes[warp_work.box];
+  // All slots of a warp belong to one box, so these values are the same for all its threads.
   const char* from = address_of(addresses, box.from_buffer) + box.from;
   char* to = address_of(addresses, box.to_buffer) + box.to;
   const std::uint32_t end = min(warp_work.first + kSlotsOfWarp, box.slots);
@@ -201,6 +204,7 @@ __global__ __launch_bounds__(kThreads,
   }
 }
 
+/// One block of threads per tile. The three steps are separated by barriers, see tile.h.
 __global__ __launch_bounds__(kThreads, kBlocksOfTiles) void copy_tiles(
     const DeviceWork work, const __grid_constant__ Addresses addresses) {
   __shared__ TileMemory memory;

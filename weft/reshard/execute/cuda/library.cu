@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A plan keeps its copies. How they are divided into work depends on the alignment of the buffers,
+// so the work list is made and uploaded for each combination of alignments that occurs. Addresses
+// are passed with each launch, or as a table if there are many.
 #include "weft/reshard/execute/cuda/library.h"
 
 #include <algorithm>
@@ -126,6 +129,7 @@ std::int32_t find_addresses(WeftCudaPlan& plan, const std::vector<char*>& now, A
   }
   auto found = plan.tables.find(now);
   if (found == plan.tables.end()) {
+    // cudaFree waits for queued work, so tables that are still read stay valid until then.
     if (plan.tables.size() == kMostTables) plan.tables.clear();
     DeviceMemory table;
     const std::size_t bytes = now.size() * sizeof(char*);
@@ -189,6 +193,7 @@ std::int32_t weft_cuda_plan_run(WeftCudaPlan* plan, void* const* buffers, void* 
   std::vector<int> alignment;
   for (std::int32_t i = 0; i < plan->buffers; ++i) {
     now.push_back(static_cast<char*>(buffers[i]));
+    // The lowest set bit, at most 16.
     const auto address = reinterpret_cast<std::uintptr_t>(buffers[i]) | 16;
     alignment.push_back(static_cast<int>(address & -address));
   }
@@ -257,6 +262,7 @@ std::int32_t weft_cuda_event_record(void* event, void* stream, char* error) {
 std::int32_t weft_cuda_event_done(void* event, std::int32_t* done, char* error) {
   const cudaError_t status = cudaEventQuery(static_cast<cudaEvent_t>(event));
   *done = status == cudaSuccess;
+  // Not ready is no error.
   return status == cudaErrorNotReady ? 0 : check(status, "the GPU has failed", error);
 }
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Messages that are not contiguous, or that add, pass through staging: packing copies go before the
+// batch, unpacking and adding ones after it. Without a budget all messages of a turn share one
+// batch. With a budget each batch has at most one message per direction, so that staging stays
+// small; batches are ordered by a key that both ends of a message compute alike.
 #include "weft/reshard/execute/cuda/turn.h"
 
 #include <algorithm>
@@ -30,6 +34,7 @@ class Batcher {
     if (message.bytes == 0) return;
     const Device distance = send ? message.peer - program_.self : program_.self - message.peer;
     Key key{message.add, (distance + devices_) % devices_, 0};
+    // A long message is cut into several: they are told apart by their number.
     const int number = numbers_[{send, key.add, message.peer}]++;
     if (program_.message_budget > 0) {
       key.number = number;
@@ -52,6 +57,7 @@ class Batcher {
   std::vector<Batch> finish(std::vector<Copy> moves) {
     std::vector<Batch> all;
     for (auto& [key, batch] : batches_) all.push_back(std::move(batch));
+    // Moves run with the first batch. A turn with moves only needs a batch without messages.
     if (all.empty() && !moves.empty()) all.emplace_back();
     if (!all.empty()) {
       std::vector<Copy>& first = all.front().before;

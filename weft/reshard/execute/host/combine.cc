@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One template per reduction and type; combine_rows() chooses the instance. Rows of a single
+// element have a simpler loop of their own.
 #include "weft/reshard/execute/host/combine.h"
 
 #include <limits>
@@ -23,6 +25,7 @@ T wrapped(T a, T b, const Work& work) {
   }
 }
 
+/// Booleans: a sum is `or`, a product is `and`.
 struct Sum {
   template <class T>
   static T of(T a, T b) {
@@ -57,6 +60,7 @@ struct Most {
 
 template <class T, class Op>
 void combine_one(const std::byte* from, std::byte* to) {
+  // Halves are computed as floats and rounded after each addition.
   if constexpr (is_half<T>) {
     store(to, T(Op::of(static_cast<float>(load<T>(to)), static_cast<float>(load<T>(from)))));
   } else {
@@ -135,6 +139,7 @@ void scale_all(const Elements& elements, std::byte* memory, Bytes bytes) {
       using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
       const auto times = static_cast<Wide>(elements.times), over = static_cast<Wide>(elements.over);
       const auto wide = static_cast<Wide>(value);
+      // Split into quotient and remainder, so that large values do not overflow.
       store(memory + at, static_cast<T>(wide / over * times + wide % over * times / over));
     } else if constexpr (is_half<T>) {
       store(memory + at, T(static_cast<float>(value) * static_cast<float>(elements.times) /
@@ -186,10 +191,12 @@ Result<Pattern> neutral_element(const Elements& elements) {
 void fill(const Region& region, const Pattern& pattern, std::byte* buffer) {
   std::vector<CopyLoop> loops;
   for (const Loop& loop : region.loops) loops.push_back({loop.extent, 0, loop.stride});
+  // A copy whose source does not advance: it reads the same element again and again.
   StridedCopy(std::move(loops), region.element).run(pattern.data(), buffer + region.offset);
 }
 
 Status scale(const Elements& elements, std::byte* memory, Bytes bytes) {
+  // True for everything but averages, and for averages whose number of groups stays the same.
   if (elements.times == elements.over) return {};
   const bool known = with_type(
       elements.type, [&](auto type) { scale_all<decltype(type)>(elements, memory, bytes); });

@@ -24,6 +24,7 @@ To whole_number(From value) {
 
 template <class To, class From>
 To converted(From value) {
+  // By way of a type that C++ converts itself: halves as floats, booleans as 0 and 1.
   if constexpr (is_half<From>) {
     return converted<To>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<From, Bool8>) {

@@ -55,6 +55,7 @@ void unpack_regions(const Program& program, const std::byte* from,
 
 void deliver(const Program& program, const std::vector<Region>& from, const Buffers& source,
              const std::vector<Region>& to, const Buffers& target, bool add) {
+  // The usual case: both lists have matching regions, which are copied directly.
   bool alike = from.size() == to.size();
   for (std::size_t i = 0; alike && i < to.size(); ++i) {
     alike = from[i].bytes() == to[i].bytes() && divide_alike(from[i], to[i]);
@@ -79,6 +80,7 @@ void deliver(const Program& program, const std::vector<Region>& from, const Buff
 }
 
 std::vector<Task> split(const Task& task, Bytes grain) {
+  // Divide the outermost loop; if a single iteration is larger than the grain, divide again.
   const Bytes pieces = task.copy.bytes() / grain;
   if (pieces < 2) return {task};
   std::vector<Task> tasks;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Time is simulated by polling: each stream is a queue of closures, and asking for an event runs
+// the queue of its stream as far as possible. A receive whose data is missing stops its queue,
+// exactly like a kernel that waits on a GPU. So tests can show that a lost rank does not hang the
+// others.
 #include "weft/reshard/execute/nccl/fake.h"
 
 #include <algorithm>
@@ -29,6 +33,7 @@ using cuda::Operation;
 /// A piece of queued work. Returns whether it is done; if not, it is called again later.
 using Work = std::function<bool()>;
 
+/// A queue in which each piece of work waits for the one before.
 struct FakeStream {
   std::deque<Work> queue;
   void go_on() {
@@ -163,6 +168,7 @@ std::int32_t run(WeftCudaPlan* plan, void* const* buffers, void* stream, char*) 
 
 std::int32_t allocate(std::int64_t bytes, void** memory, char*) {
   *memory = ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{256});
+  // Fill with garbage: a test that reads memory before it was written must fail.
   std::memset(*memory, 0xCD, static_cast<std::size_t>(bytes));
   const std::lock_guard lock(world().mutex);
   world().memory[*memory] = bytes;
@@ -195,6 +201,7 @@ std::int32_t put(void* device, const void* host, std::int64_t bytes, void* strea
   return 0;
 }
 
+/// Done when the closure that record() queues has run.
 struct Event {
   std::shared_ptr<bool> done = std::make_shared<bool>(true);
   FakeStream* stream = nullptr;
@@ -256,6 +263,7 @@ int end_group() {
   Group now = std::move(group());
   group() = {};
   if (now.transfers.empty()) return kSuccess;
+  // Tests count groups that carry data; groups with words only compare programs.
   const bool has_more_than_words =
       std::any_of(now.transfers.begin(), now.transfers.end(),
                   [](const Transfer& transfer) { return transfer.bytes > sizeof(std::uint64_t); });

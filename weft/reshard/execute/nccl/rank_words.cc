@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The words lie in pinned memory on the host, so that copies from and to the GPU are queued without
+// waiting for the stream.
 #include "weft/reshard/execute/nccl/rank_words.h"
 
 namespace weft::reshard::execute::nccl {
@@ -25,6 +27,7 @@ std::int32_t RankWords::make(int rank, int ranks, char* error) {
 }
 
 std::int32_t RankWords::put(std::uint64_t word, void* stream, char* error) {
+  // Repeated runs of a program send the same word: skip the copy.
   if (is_there_ && host_[ranks_] == word) return 0;
   host_[ranks_] = word;
   is_there_ = true;

@@ -19,6 +19,7 @@ Chunk Chunks::next() {
   if (goes_direct(message)) {
     take(message, kLongestDirect, chunk);
   } else {
+    // A chunk ends where it is full, where the message ends, or before a direct region.
     while (region_ < message.regions.size() && !goes_direct(message) &&
            take(message, longest_, chunk)) {
     }

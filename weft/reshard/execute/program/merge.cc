@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each device numbers its arrays and buffers from 0. Merging shifts these numbers (Shift) and sorts
+// the messages of all devices into the order that processes agree on. Messages between two devices
+// of the process are paired in order and become moves.
 #include "weft/reshard/execute/program/merge.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A packet ends where a long region begins, and a long region is a packet of its own. Both ends see
+// regions of the same sizes in the same order, so they make the same packets.
 #include "weft/reshard/execute/program/packets.h"
 
 #include <set>
@@ -43,6 +45,7 @@ std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct) {
     for (const Message& message : turn.receives) {
       divide(message, message.add, least_direct, out.receives);
     }
+    // If an array gets both kinds, turn the parts that replace into additions to neutral elements.
     const std::set<std::int32_t> added = added_arrays(turn);
     for (Packet& packet : out.receives) {
       for (Packet::Part& part : packet.parts) {

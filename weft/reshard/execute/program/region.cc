@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// cut() and slice() decide by extents alone. Extents of a region are the same on sender and
+// receiver, strides are not. So both divide a box into the same pieces, although they store it
+// differently.
 #include "weft/reshard/execute/program/region.h"
 
 #include <algorithm>
@@ -68,6 +71,7 @@ std::vector<Span> spans_of(const Strips& strips, const std::vector<const Strips*
 Region region_in(const Storage& storage, std::span<const Span> spans) {
   Region region{storage.buffer, storage.array, storage.offset, storage.element, {},
                 false,          storage.cast};
+  // Two loops per dimension: over strips, and over the elements of a strip.
   region.loops.resize(2 * spans.size());
   Bytes stride = storage.element;
   for (std::size_t dim = spans.size(); dim-- > 0;) {
@@ -101,6 +105,7 @@ std::vector<Region> cut(const Region& region, Bytes limit) {
     Region piece = region;
     piece.offset += at * region.loops[loop].stride;
     piece.loops[loop].extent = std::min(rows, extent - at);
+    // If a single iteration is still too large, its inner loops are divided.
     for (Region& part : cut(piece, limit)) pieces.push_back(std::move(part));
   }
   return pieces;

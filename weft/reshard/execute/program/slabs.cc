@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Slabs are numbered in row-major order over the extents of the largest part. A smaller part has
+// some empty slabs, which keeps the turns of all devices in step.
 #include "weft/reshard/execute/program/slabs.h"
 
 #include <algorithm>

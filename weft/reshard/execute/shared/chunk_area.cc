@@ -41,6 +41,7 @@ bool ChunkArea::send(const OutgoingChunk& chunk, const Buffers& buffers, std::ui
     send_inline(chunk, buffers, fingerprint, wakeups);
     return true;
   }
+  // One copy in the area for all receivers; it is free again when all of them have taken it.
   Held held{free_.back(), chunk.bytes, {}, {}};
   free_.pop_back();
   held_bytes_ += chunk.bytes;

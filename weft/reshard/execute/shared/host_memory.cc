@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// POSIX shared memory. Its name exists only until all processes have opened it: make_private() then
+// unlinks the name, so that nothing is left in /dev/shm if processes are killed.
 #include "weft/reshard/execute/shared/host_memory.h"
 
 #include <fcntl.h>
@@ -21,6 +23,7 @@ tl::unexpected<Error> unavailable(const std::string& what, int code) {
 
 std::string random_name() {
   std::random_device random;
+  // Random, so that jobs on one host do not collide.
   const std::uint64_t number = (std::uint64_t{random()} << 32) | random();
   char name[64];
   std::snprintf(name, sizeof name, "/weft-%d-%016" PRIx64, static_cast<int>(getpid()), number);
@@ -68,6 +71,7 @@ Result<HostMemory> HostMemory::open(const std::string& name) {
 }
 
 Status HostMemory::map(int descriptor, Bytes bytes) {
+  // MAP_POPULATE: without it, the first runs would pay for one page fault per page.
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_POPULATE, descriptor, 0);
   if (data == MAP_FAILED) return unavailable("shared memory cannot be used", errno);
@@ -83,6 +87,7 @@ void HostMemory::make_private() {
 void fault_in(std::byte* memory, Bytes bytes) {
 #if defined(MADV_POPULATE_WRITE)
   constexpr std::uintptr_t kPage = 4096;
+  // Only whole pages: the pages at the ends may hold data of somebody else.
   const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
   const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
   if (low < high) madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);

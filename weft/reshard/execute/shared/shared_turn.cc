@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Preparing a turn means: cut its messages into chunks, find receivers that get equal chunks, put
+// the chunks in the order in which to pack them, and work out the copies for each. None of that
+// depends on addresses, so it is done once per program.
 #include "weft/reshard/execute/shared/shared_turn.h"
 
 #include <algorithm>

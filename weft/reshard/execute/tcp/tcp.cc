@@ -29,6 +29,7 @@ Error lost(std::size_t peer, const std::string& why) {
   return {ErrorCode::kPeerFailed, "process " + std::to_string(peer) + " " + why, {}, -1};
 }
 
+/// A closed connection does not tell whether the peer ended or gave up itself.
 Error hung_up(std::size_t peer) {
   return lost(peer, "has ended, or has given up because of another one");
 }
@@ -50,6 +51,7 @@ TcpTransport::TcpTransport(std::vector<Descriptor> sockets) {
 
 Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
+  // Compare programs before any data: streams have no headers that would reveal a mismatch later.
   WEFT_TRY(exchange_words(program.fingerprint,
                           "runs another program: all processes must ask for the same, in "
                           "the same order"));
@@ -58,6 +60,7 @@ Status TcpTransport::fill_neutral(const Program& program, const Buffers& buffers
 
 Status TcpTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
+  // Nobody returns before all have what they need, so a lost process is an error everywhere.
   WEFT_TRY(exchange_words(kAllDone, "is not at the end of this run"));
   return Transport::finish(program, buffers);
 }
@@ -177,6 +180,8 @@ Status TcpTransport::run_streams() {
 Status TcpTransport::advance_peer(std::size_t number, short events, std::int64_t order) {
   Peer& peer = peers_[number];
   const int socket = peer.socket.number();
+  // After a hang-up or error, try to send and receive nevertheless: that tells the reason, and data
+  // that arrived before is still read.
   const bool ends = (events & (POLLHUP | POLLERR)) != 0;
   std::size_t budget = kMostPerVisit;
   while (!peer.out.done() && (ends || (events & POLLOUT) != 0) && budget > 0) {

@@ -133,6 +133,7 @@ bool read_handshake(PendingPeer& peer) {
     char* place = reinterpret_cast<char*>(&peer.handshake) + peer.received;
     const ssize_t count = recv(peer.socket.number(), place, sizeof(Handshake) - peer.received, 0);
     if (count < 0 && errno == EINTR) continue;
+    // Nothing more at the moment: keep the connection and read on later.
     if (count < 0) return errno == EAGAIN;
     if (count == 0) return false;
     peer.received += static_cast<std::size_t>(count);
@@ -189,6 +190,8 @@ class Acceptor {
     pending_ = std::move(waiting);
   }
 
+  /// Whether it is an awaited process that knows the secret. A second connection of one process is
+  /// refused, so that nobody can replace an established one.
   bool expected(const Handshake& handshake) const {
     const std::string& secret = listener_.secret();
     return handshake.magic == Handshake{}.magic && handshake.process > self_ &&

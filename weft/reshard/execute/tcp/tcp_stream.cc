@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A stream is a list of pieces, each contiguous in memory: a region of a buffer, or a block that is
+// packed right before it is sent and unpacked right after it was received. All pieces of a stream
+// share one block, since only one of them is in progress at a time.
 #include "weft/reshard/execute/tcp/tcp_stream.h"
 
 #include <algorithm>
@@ -94,6 +97,7 @@ void TcpStream::receive(const Program& program, const Message& message, std::int
 
 TcpStream::Extent TcpStream::to_send() {
   Piece& piece = pieces_[next_];
+  // Pack as late as possible: the piece before has to leave the block first.
   if (!packed_) {
     for (const Task& task : piece.tasks) task.run();
     packed_ = true;
