@@ -15,23 +15,22 @@ namespace {
 
 using reshard::Case;
 
+/// The last value of a flag, as usual if a flag is repeated; `missing` if it is not given.
 std::string value_of(const Arguments& arguments, const char* flag, const char* missing = "") {
   return arguments.has(flag) ? arguments.all(flag).back() : std::string(missing);
 }
 
-/// What is wrong with a flag is a matter of usage, whatever the library calls it.
+/// Turns any error of the library about a flag's value into a usage error that names the flag.
 template <class T>
 Result<T> flag_value(const char* flag, Result<T> value) {
   if (value) return value;
   return fail(ErrorCode::kUsage, fmt::format("{}: {}", flag, value.error().message));
 }
 
-Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
+/// The price of a plan: from measured link tables (--links), or from the figures of --link.
+Result<reshard::PlannerOptions> planner_options(const Arguments& arguments) {
   reshard::PlannerOptions options;
   if (arguments.has("--links")) {
-    if (arguments.has("--link")) {
-      return fail(ErrorCode::kUsage, "--link and --links both tell what a step costs; give one");
-    }
     WEFT_ASSIGN(const auto tables, cost::read_links(arguments.all("--links")));
     WEFT_ASSIGN(options.link, reshard::link_of(tables));
   } else {
@@ -46,7 +45,7 @@ Result<reshard::PlannerOptions> options_of(const Arguments& arguments) {
   return options;
 }
 
-/// "4,50GB/s": devices a node, bandwidth into a node.
+/// The value of --topology, such as "4,50GB/s": devices per node, and bytes per second into a node.
 struct Topology {
   std::int64_t node_size = 0, bandwidth = 0;
 };
@@ -58,11 +57,10 @@ Result<Topology> topology_of(const Arguments& arguments) {
   const std::size_t comma = std::min(text.find(','), text.size());
   const auto size = parse_digits(text.substr(0, comma));
   if (!size || *size < 1 || comma == text.size()) {
-    return fail(
-        ErrorCode::kUsage,
-        fmt::format("--topology: '{}' is none; write 4,50GB/s: devices of a node, bandwidth "
-                    "into it",
-                    text));
+    return fail(ErrorCode::kUsage,
+                fmt::format("--topology: '{}' is not a topology; write 4,50GB/s: devices per node, "
+                            "bandwidth into a node",
+                            text));
   }
   topology.node_size = *size;
   WEFT_ASSIGN(topology.bandwidth,
@@ -70,14 +68,15 @@ Result<Topology> topology_of(const Arguments& arguments) {
   return topology;
 }
 
-/// A mesh that is wrong by itself is blamed on its flag, else on that of its devices.
+/// Parses a mesh. The axes are parsed without devices first, so that an error names the flag that
+/// caused it: that of the axes or that of the devices.
 Result<reshard::Mesh> mesh_of(const char* axes_flag, const std::string& axes,
                               const char* devices_flag, const std::string& devices) {
   WEFT_TRY(flag_value(axes_flag, reshard::parse_mesh(axes, "")));
   return flag_value(devices_flag, reshard::parse_mesh(axes, devices));
 }
 
-/// What a flag says about each dimension, right by itself.
+/// Parses --from or --to and checks it against the number of dimensions.
 Result<reshard::Sharding> sharding_of(const char* flag, const reshard::Mesh& mesh,
                                       const std::string& dims, const std::string& partial,
                                       std::size_t rank) {
@@ -89,29 +88,33 @@ Result<reshard::Sharding> sharding_of(const char* flag, const reshard::Mesh& mes
   return sharding;
 }
 
-/// Problems come from one place.
-Status check_origin(const Arguments& arguments) {
+}  // namespace
+
+Result<ReshardMode> reshard_mode(const Arguments& arguments) {
   std::string chosen;
   for (const char* flag : {"--plan", "--cases", "--mesh"}) {
     if (!arguments.has(flag)) continue;
     if (!chosen.empty()) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("{} and {} both tell what to redistribute; give one", chosen, flag));
+                  fmt::format("{} and {} both say what to redistribute; give one", chosen, flag));
     }
     chosen = flag;
   }
-  return {};
+  if (arguments.has("--link") && arguments.has("--links")) {
+    return fail(ErrorCode::kUsage, "--link and --links both say what a step costs; give one");
+  }
+  if (arguments.has("--plan")) return ReshardMode::kPlanFile;
+  return arguments.has("--cases") ? ReshardMode::kCaseFile : ReshardMode::kOneProblem;
 }
-
-}  // namespace
 
 Result<Case> reshard_case(const Arguments& arguments) {
   for (const char* flag : {"--mesh", "--shape", "--from", "--to"}) {
     if (!arguments.has(flag)) {
-      return fail(ErrorCode::kUsage,
-                  fmt::format("{} is missing (a problem has --mesh, --shape, --from and --to; a "
-                              "file of problems goes with --cases)",
-                              flag));
+      return fail(
+          ErrorCode::kUsage,
+          fmt::format("{} is missing (a problem needs --mesh, --shape, --from and --to; use "
+                      "--cases for a file of problems)",
+                      flag));
     }
   }
   const auto value = [&](const char* flag) { return value_of(arguments, flag); };
@@ -123,7 +126,8 @@ Result<Case> reshard_case(const Arguments& arguments) {
                       value_of(arguments, "--to-devices", value("--devices").c_str())));
   WEFT_ASSIGN(const reshard::Shape shape,
               flag_value("--shape", reshard::parse_shape(value("--shape"))));
-  // A scalar has no dimension to be cut, which is written as its shape is.
+  // "-" stands for "no dimensions" in the --from and --to of a scalar, as it does in --shape. For
+  // other arrays it is one dimension that is not cut.
   const auto dims = [&](const char* flag) {
     return shape.empty() && value(flag) == "-" ? std::string() : value(flag);
   };
@@ -133,6 +137,7 @@ Result<Case> reshard_case(const Arguments& arguments) {
               sharding_of("--to", to_mesh, dims("--to"), value("--to-partial"), shape.size()));
   const std::string dtype = value_of(arguments, "--dtype", "f32");
   const std::string to_dtype = value_of(arguments, "--to-dtype", dtype.c_str());
+  // The parser accepts only known rules for --split, so this always has a value.
   const auto rule = reshard::split_rule(value_of(arguments, "--split", "ceil_flat"));
   WEFT_ASSIGN(reshard::Problem problem,
               flag_value("--from and --to", reshard::make_problem(shape, 1, from, to, *rule)));
@@ -142,25 +147,45 @@ Result<Case> reshard_case(const Arguments& arguments) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--dtype and --to-dtype: {}", types.error().message));
   }
+  // The id names the problem in messages and plan files, where the types are not kept.
   const Bytes size = problem.item_size;
   return Case{problem.id, size, std::move(problem)};
 }
 
-Result<ReshardArguments> reshard_arguments(const Arguments& arguments) {
-  WEFT_TRY(check_origin(arguments));
-  ReshardArguments given;
-  WEFT_ASSIGN(given.options, options_of(arguments));
+Result<PlanningOptions> planning_options(const Arguments& arguments) {
+  PlanningOptions options;
+  WEFT_ASSIGN(options.planner, planner_options(arguments));
   WEFT_ASSIGN(const Topology topology, topology_of(arguments));
-  given.node_size = topology.node_size;
-  given.options.link.node_bandwidth = topology.bandwidth;
-  WEFT_ASSIGN(given.scale_local, size_flag(arguments, "--scale-local", 1));
-  WEFT_ASSIGN(given.how.budget, size_flag(arguments, "--budget", 0));
-  // The library takes 0 for no limit. One byte is as good as none: not even an element's bit and
-  // four messages fit.
-  if (arguments.has("--budget")) given.how.budget = std::max<Bytes>(1, given.how.budget);
-  given.options.link.window = given.how.budget / 2;
-  given.how.in_place = arguments.has("--in-place");
-  return given;
+  options.node_size = topology.node_size;
+  options.planner.link.node_bandwidth = topology.bandwidth;
+  WEFT_ASSIGN(options.scale_local, size_flag(arguments, "--scale-local", 1));
+  WEFT_ASSIGN(options.program.budget, size_flag(arguments, "--budget", 0));
+  // For the library, 0 means "no limit". A budget of one byte has the effect of "--budget 0":
+  // nothing that moves fits into it.
+  if (arguments.has("--budget")) {
+    options.program.budget = std::max<Bytes>(1, options.program.budget);
+  }
+  // Half of the budget is for data on its way into a device, see Link::window.
+  options.planner.link.window = options.program.budget / 2;
+  options.program.in_place = arguments.has("--in-place");
+  options.relabel = arguments.has("--relabel");
+  return options;
+}
+
+ReshardOutput reshard_output(const Arguments& arguments) {
+  const auto file = [&](const char* flag) -> std::optional<std::string> {
+    if (!arguments.has(flag)) return std::nullopt;
+    return arguments.all(flag).back();
+  };
+  ReshardOutput output;
+  output.json = arguments.has("--json");
+  output.together = arguments.has("--together");
+  output.direct = arguments.has("--direct");
+  output.all = arguments.has("--all");
+  output.plan_file = file("-o");
+  output.transfers_file = file("--plans");
+  output.picture_file = file("--svg");
+  return output;
 }
 
 }  // namespace weft::cli

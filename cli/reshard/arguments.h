@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flags of `weft reshard` say.
+// The flags of `weft reshard` as structs. The verb has three modes, which differ in where problems
+// come from: one problem in flags, a file of problems (--cases), or a plan file (--plan).
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "cli/arguments.h"
 #include "weft/reshard/execute/program/program.h"
@@ -9,14 +13,39 @@
 
 namespace weft::cli {
 
-struct ReshardArguments {
-  reshard::PlannerOptions options;
-  reshard::execute::ProgramOptions how;
-  std::int64_t node_size = 0;  ///< devices of a node; 0: all devices are alike
-  Bytes scale_local = 0;       ///< see reshard::plan_and_check()
+enum class ReshardMode {
+  kOneProblem,  ///< --mesh, --shape, --from, --to, ...: plan this problem
+  kCaseFile,    ///< --cases: plan all problems of a file
+  kPlanFile,    ///< --plan: replay the plans of a file, without planning
 };
-Result<ReshardArguments> reshard_arguments(const Arguments& arguments);
 
+/// Refuses combinations of flags that contradict each other, and returns the mode that the flags
+/// ask for. An Error is kUsage and names both flags.
+Result<ReshardMode> reshard_mode(const Arguments& arguments);
+
+/// How plans are priced, and how their arrays are stored when they run.
+struct PlanningOptions {
+  reshard::PlannerOptions planner;
+  reshard::execute::ProgramOptions program;  ///< --budget, --in-place
+  std::int64_t node_size = 0;                ///< devices per node; 0: nodes do not matter
+  Bytes scale_local = 0;                     ///< see reshard::plan_and_check()
+  bool relabel = false;                      ///< assign parts of the target to devices
+};
+
+/// What is printed and written.
+struct ReshardOutput {
+  bool json = false;
+  bool together = false;                      ///< the load of all arrays that move at once
+  bool direct = false;                        ///< count direct plans that meet the receive bound
+  bool all = false;                           ///< list cases that are ok, too
+  std::optional<std::string> plan_file;       ///< -o
+  std::optional<std::string> transfers_file;  ///< --plans
+  std::optional<std::string> picture_file;    ///< --svg
+};
+
+/// Errors are kUsage and begin with the name of the flag.
+Result<PlanningOptions> planning_options(const Arguments& arguments);
+ReshardOutput reshard_output(const Arguments& arguments);
 /// The problem that --mesh, --shape, --from and --to describe.
 Result<reshard::Case> reshard_case(const Arguments& arguments);
 

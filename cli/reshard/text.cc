@@ -18,11 +18,11 @@ using reshard::Picos;
 
 std::string time_text(Picos time) { return format_time((time + 500) / 1000); }
 
-/// How much more than the bound.
+/// How far a value is above its lower bound.
 std::string against(std::int64_t value, std::int64_t bound) {
-  if (value <= bound) return "which no plan beats";
-  if (bound == 0) return "where a bound of 0 is known";
-  return fmt::format("{:.1f} % above the bound",
+  if (value <= bound) return "which no plan can beat";
+  if (bound == 0) return "while the only known lower bound is 0";
+  return fmt::format("{:.1f} % above the lower bound",
                      100.0 * static_cast<double>(value - bound) / static_cast<double>(bound));
 }
 
@@ -39,19 +39,19 @@ std::string type_text(const std::optional<reshard::Sharding>& type) {
   return text.empty() ? "copies" : text;
 }
 
-/// Where times are not those of the bytes beside them.
+/// A note if times were scaled with --scale-local, because bytes are not.
 std::string scale_text(const reshard::Link& link) {
   if (link.grow == link.shrink) return "";
-  return fmt::format("scaled    times are those of {} a device at most; bytes are as they are\n",
+  return fmt::format("scaled    times are for parts of at most {} per device; bytes are unscaled\n",
                      format_bytes(link.grow));
 }
 
-/// Nodes that differ are told, since they may be a slip.
+/// A note if nodes differ in size, since the --topology may be a mistake then.
 std::string nodes_text(const reshard::Problem& problem) {
   const reshard::NodeSizes nodes = node_sizes(problem);
   if (nodes.least == nodes.most) return "";
-  return fmt::format("nodes     {}, which differ: of {} to {} devices\n", nodes.count, nodes.least,
-                     nodes.most);
+  return fmt::format("nodes     {}, which differ in size: {} to {} devices\n", nodes.count,
+                     nodes.least, nodes.most);
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   const Bytes size = item.item_size;
   const std::string cast =
       problem.cast ? fmt::format(", {} to {}", problem.cast->from, problem.cast->to) : "";
-  // Plan files keep layouts, and the types only as what people called the problem.
+  // A plan file has only layouts; the types of source and target are in the problem's id.
   const std::string what =
       problem.source_type || problem.target_type || problem.id.empty()
           ? type_text(problem.source_type) + " -> " + type_text(problem.target_type)
@@ -80,7 +80,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
   text += outcome.plan.steps.empty() ? "nothing to do\n" : table.print(terminal);
   const reshard::Bounds least = reshard::bounds(problem);
   const Bytes received = reshard::received(outcome.plan) * size;
-  text += fmt::format("receives  {} a device, {}\n", format_bytes(received),
+  text += fmt::format("receives  {} per device, {}\n", format_bytes(received),
                       against(received, least.recv_max * size));
   if (!problem.node_of.empty()) {
     Bytes into_node = 0;
@@ -92,7 +92,7 @@ std::string reshard_text(const Case& item, const Outcome& outcome, const Termina
     text += nodes_text(problem);
   }
   text +=
-      fmt::format("peak      {} a device, {}\n", format_bytes(peak_bytes(problem, outcome.plan)),
+      fmt::format("peak      {} per device, {}\n", format_bytes(peak_bytes(problem, outcome.plan)),
                   against(peak_bytes(problem, outcome.plan), least_peak_bytes(problem)));
   text += fmt::format("time      {}, {}\n", time_text(outcome.plan.time),
                       against(outcome.plan.time, outcome.least_time));
@@ -104,7 +104,7 @@ std::string reshard_memory_text(const reshard::execute::Footprint& footprint) {
   if (!footprint.reason.empty()) {
     text += fmt::format("in place  no: {}\n", footprint.reason);
   }
-  text += fmt::format("memory    {} live a device at most: {} in and {} out{}, {} of staging",
+  text += fmt::format("memory    at most {} per device: {} in and {} out{}, {} of staging",
                       format_bytes(footprint.live), format_bytes(footprint.in),
                       format_bytes(footprint.out), footprint.in_place ? " in one buffer" : "",
                       format_bytes(footprint.staging));
@@ -129,6 +129,7 @@ std::string reshard_cases_text(const std::vector<Case>& cases, const std::vector
     const Outcome& outcome = outcomes[i];
     ++counts[static_cast<int>(outcome.status)];
     const bool planned = outcome.status == Outcome::Status::kOk;
+    // A file may have thousands of problems; by default only those that need attention are listed.
     if (planned && !everything) continue;
     rows = true;
     std::vector<std::string> cells{cases[i].id, std::string(reshard::status_name(outcome.status))};
@@ -172,7 +173,7 @@ std::string reshard_most_memory_text(
     in_place += footprints[i]->in_place ? 1 : 0;
   }
   if (found == 0) return "";
-  std::string text = fmt::format("most memory, of {}:\n{}", cases[most].id,
+  std::string text = fmt::format("most memory, for {}:\n{}", cases[most].id,
                                  reshard_memory_text(*footprints[most]));
   if (in_place > 0) text += fmt::format("in place  {} of {} plans\n", in_place, found);
   return text;
@@ -183,13 +184,13 @@ std::string reshard_labels_text(const std::vector<std::pair<std::int64_t, std::i
   for (const auto& [device, part] : labels) {
     if (device != part) text += fmt::format("{}{} as {}", text.empty() ? "" : ", ", device, part);
   }
-  return "labels    " + (text.empty() ? "all devices as they are" : text) + "\n";
+  return "labels    " + (text.empty() ? "every device keeps its own part" : text) + "\n";
 }
 
 std::string reshard_together_text(const reshard::JointSummary& together) {
   return fmt::format(
-      "together  {} arrays, {} moved; a device sends at most {}, {} on average ({} at most, were\n"
-      "          senders chosen for each array alone), and receives at most {}\n",
+      "together  {} arrays, {} moved; a device sends at most {}, {} on average (at most {} if\n"
+      "          senders were chosen for each array separately), and receives at most {}\n",
       together.arrays, format_bytes(together.sent_total), format_bytes(together.sent_max),
       format_bytes(together.sent_mean), format_bytes(together.sent_apart),
       format_bytes(together.received_max));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft reshard`: single problems, files of them, plans that a checker outside of Weft replays."""
+"""`weft reshard`: single problems, files of problems, and plans that an independent checker replays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cases(tmp_path: Path) -> Path:
 
 
 def replay(case: dict[str, Any], rounds: list[list[list[Any]]]) -> dict[int, set[tuple[int, int]]]:
-    """Who has which element at the end; fails where something is sent that is not there."""
+    """The elements of each device at the end; fails if a device sends what it does not hold."""
     rows, columns = case["shape"]
     have = {d: {(2 * d + r, c) for r in range(2) for c in range(columns)} for d in range(4)}
     for transfers in rounds:
@@ -47,13 +47,13 @@ def replay(case: dict[str, Any], rounds: list[list[list[Any]]]) -> dict[int, set
     return have
 
 
-def test_a_problem_is_told_in_steps_bytes_and_bounds(weft: Weft) -> None:
+def test_the_report_of_a_problem_has_steps_bytes_and_bounds(weft: Weft) -> None:
     done = weft(*SMALL)
     assert done.returncode == 0, done.stderr
-    assert "all_to_all" in done.stdout and "which no plan beats" in done.stdout
+    assert "all_to_all" in done.stdout and "which no plan can beat" in done.stdout
 
 
-def test_prices_decide_the_plan(weft: Weft) -> None:
+def test_the_plan_depends_on_prices(weft: Weft) -> None:
     words = [*SMALL, "--json", "--link", "0us,25GB/s"]
     direct = json.loads(weft(*words).stdout)["cases"][0]
     assert [step["messages"] for step in direct["steps"]] == [3]
@@ -64,7 +64,7 @@ def test_prices_decide_the_plan(weft: Weft) -> None:
     assert cheap["time_us"] == pytest.approx(4 + 64 / 25e3)
 
 
-def test_sizes_are_priced_as_if_they_were_larger(weft: Weft) -> None:
+def test_scale_local_prices_larger_sizes(weft: Weft) -> None:
     words = [*SMALL, "--json", "--link", "0us,25GB/s", "--scale-local", "64MiB"]
     scaled = json.loads(weft(*words).stdout)["cases"][0]
     assert scaled["time_us"] == pytest.approx((64 << 20) * 3 / 4 / 25e3)
@@ -81,7 +81,7 @@ def test_a_file_of_problems_is_planned_and_counted(weft: Weft, cases: Path) -> N
 
 
 @pytest.mark.parametrize("price", ["0us", "2us"])
-def test_plans_are_what_moves(weft: Weft, cases: Path, tmp_path: Path, price: str) -> None:
+def test_written_transfers_bring_every_device_what_it_wants(weft: Weft, cases: Path, tmp_path: Path, price: str) -> None:
     plans = tmp_path / "plans.jsonl"
     assert weft("reshard", "--cases", cases, "--plans", plans, "--message-cost", price).returncode == 0
     (line,) = plans.read_text().splitlines()
@@ -110,19 +110,19 @@ def test_direct_plans_that_meet_the_bound_are_counted(weft: Weft, cases: Path) -
     assert json.loads(weft(*words, "--json").stdout)["direct"] == {"plans": 1, "meet_bound": 1}
 
 
-def test_a_file_of_problems_tells_who_needs_most_memory(weft: Weft, cases: Path) -> None:
+def test_the_problem_that_needs_most_memory_is_named(weft: Weft, cases: Path) -> None:
     text = weft("reshard", "--cases", cases, "--budget", "1MB").stdout
-    assert "most memory, of rows-to-columns:\nmemory    " in text
+    assert "most memory, for rows-to-columns:\nmemory    " in text
 
 
-def test_new_labels_are_told(weft: Weft) -> None:
+def test_new_labels_are_reported(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--from", "x,y", "--to", "y,x", "--relabel"]
     text = weft(*words).stdout
     assert "x,y -> y,x" in text and "labels    1 as 2, 2 as 1" in text
     assert json.loads(weft(*words, "--json").stdout)["labels"] == [[0, 0], [1, 2], [2, 1], [3, 3]]
 
 
-def test_direct_is_direct_in_place_as_well(weft: Weft) -> None:
+def test_direct_also_applies_in_place(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8,8", "--from", "x,y", "--to", "-,x+y"]
     done = json.loads(weft(*words, "--message-cost", "2us", "--direct", "--in-place", "--json").stdout)
     assert [step["op"] for step in done["cases"][0]["steps"]] == ["exchange"]
@@ -155,11 +155,11 @@ def test_a_picture_shows_both_ends(weft: Weft, tmp_path: Path) -> None:
 def test_a_budget_divides_messages(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2", "--shape", "1048576", "--from", "x", "--to", "-"]
     text = weft(*words, "--budget", "1MB").stdout
-    assert "memory    7.3 MB live a device at most: 2.1 MB in and 4.2 MB out" in text
+    assert "memory    at most 7.3 MB per device: 2.1 MB in and 4.2 MB out" in text
     assert "1.0 MB for messages of at most 250 kB" in text
 
 
-def test_a_plan_rests_within_the_budget(weft: Weft) -> None:
+def test_intermediate_layouts_stay_within_the_budget(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2,y=2", "--shape", "64,64", "--from", "x+y,-", "--to", "-,x+y",
              "--message-cost", "20us", "--json"]  # fmt: skip
     free, tight = (json.loads(weft(*words, "--budget", size).stdout) for size in ("1MB", "2kB"))
@@ -170,7 +170,7 @@ def test_a_plan_rests_within_the_budget(weft: Weft) -> None:
         assert memory["live"] <= memory["in"] + memory["out"] + budget
 
 
-def test_a_budget_costs_time_and_never_a_plan_that_fits(weft: Weft) -> None:
+def test_a_budget_makes_plans_slower_but_not_infeasible(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=4,y=4", "--shape", "2048,96", "--link", "0us,25GB/s", "--json"]
     words += ["--message-cost", "2us"]
     for before, after in (("x+y,-", "-,x+y"), ("x,y", "y,x"), ("-,x", "y,-"), ("x,y", "-,-")):
@@ -186,7 +186,7 @@ def test_a_budget_costs_time_and_never_a_plan_that_fits(weft: Weft) -> None:
         assert tight["time_bound_us"] <= tight["time_us"]
 
 
-def test_casts_take_no_copy_of_their_array(weft: Weft) -> None:
+def test_casts_need_no_copy_of_the_array(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=4", "--shape", "1024,1024", "--dtype", "f32", "--json"]
     words += ["--to-dtype", "bf16", "--budget", "64kB"]
     for ends in (["--from", "x,-", "--to", "-,x"], ["--from", "-,-", "--from-partial", "x", "--to", "-,x"],
@@ -197,14 +197,14 @@ def test_casts_take_no_copy_of_their_array(weft: Weft) -> None:
         assert memory["live"] <= memory["in"] + memory["out"] + 64_000
 
 
-def test_no_budget_at_all_is_for_what_does_not_move(weft: Weft) -> None:
+def test_a_budget_of_0_allows_only_plans_that_move_nothing(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=4", "--shape", "16,4", "--budget", "0"]
     assert weft(*words, "--from", "-,-", "--to", "x,-").returncode == 0
     done = weft(*words, "--from", "x,-", "--to", "-,-")
     assert done.returncode == 1 and "allow at least 16 bytes" in done.stderr
 
 
-def test_odd_values_of_cases_are_told_with_case_and_field(weft: Weft, tmp_path: Path) -> None:
+def test_errors_name_the_case_and_the_field(weft: Weft, tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
     odd = {**CASE, "id": "odd", "shape": [8.7, 8]}
     path.write_text(json.dumps({"cases": [CASE, odd, CASE]}))
@@ -213,10 +213,10 @@ def test_odd_values_of_cases_are_told_with_case_and_field(weft: Weft, tmp_path: 
     assert "3 cases: 1 ok, 2 refused, 0 wrong" in done.stdout
     found = json.loads(weft("reshard", "--cases", path, "--json").stdout)["cases"]
     assert found[1]["reason"] == "'shape' contains 8.7 instead of a whole number of at least 0"
-    assert found[2]["reason"].startswith("'id' is that of case 1")
+    assert found[2]["reason"].startswith("case 1 of the file has the same 'id'")
 
 
-def test_gaps_are_told_where_nothing_but_zero_is_a_bound(weft: Weft) -> None:
+def test_gaps_are_null_if_the_bound_is_0_and_the_value_is_not(weft: Weft) -> None:
     found = json.loads(weft(*SMALL, "--link", "0us", "--json").stdout)["cases"][0]
     assert (found["recv_gap_pct"], found["peak_gap_pct"], found["time_gap_pct"]) == (0, 0, 0)
     words = ["reshard", "--mesh", "x=2,y=2", "--shape", "8", "--from", "-", "--from-partial", "x"]
@@ -245,7 +245,7 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
          "--from: axis 'x' is used twice"),
         (["--mesh", "x", "--shape", "4", "--from", "x", "--to", "-"], 2, "write x=2,y=4"),
         (["--mesh", "x=2", "--shape", "4", "--from", "z", "--to", "-"], 2, "no axis 'z'"),
-        (["--mesh", "x=2", "--shape", "4", "--from", "x,x", "--to", "-"], 2, "as many entries"),
+        (["--mesh", "x=2", "--shape", "4", "--from", "x,x", "--to", "-"], 2, "one entry per dimension"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x+x", "--to", "-"], 2, "used twice"),
         (["--mesh", "x=2", "--shape", "4", "--from", "x", "--to", "-", "--dtype", "f3"], 2, "f3"),
         (["--link", "fast"], 2, "--link: 'fast' is not a link; write 10us,25GB/s"),
@@ -254,7 +254,7 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
         (["--message-cost", "2"], 2, "--message-cost: '2' is not a time; write 10us"),
         (["--message-cost", "nanus"], 2, "--message-cost: 'nanus' is not a time; write 10us"),
         (["--topology", "4,nanGB/s"], 2, "--topology: 'nanGB/s' is not a bandwidth; write 25GB/s"),
-        (["--topology", "1e300,50GB/s"], 2, "--topology: '1e300,50GB/s' is none; write 4,50GB/s"),
+        (["--topology", "1e300,50GB/s"], 2, "--topology: '1e300,50GB/s' is not a topology; write"),
         (["--budget", "few"], 2, "--budget: 'few' is no size; write 64KiB"),
         (["--budget", "1e300"], 2, "--budget: '1e300' is no size; write 64KiB, 512MB or 1.5GiB, 8TiB"),
         (["--budget", "-1"], 2, "--budget: '-1' is no size; write 64KiB"),
@@ -268,7 +268,7 @@ def test_in_place_needs_the_larger_end_and_staging(weft: Weft) -> None:
         (["--cases", "missing.json"], 3, "missing.json"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_flags_are_refused(
     weft: Weft, words: list[str], code: int, message: str
 ) -> None:
     done = weft("reshard", *words)
@@ -276,10 +276,10 @@ def test_what_makes_no_sense_is_refused(
     assert message in done.stderr
 
 
-def test_plans_of_shared_cases_pass_the_checker_outside(weft: Weft, tmp_path: Path) -> None:
+def test_plans_of_shared_cases_pass_the_independent_checker(weft: Weft, tmp_path: Path) -> None:
     checker, file = SHARED / "tools" / "reshard_check.py", SHARED / "reshard" / "cases.json"
     if not checker.exists() or not file.exists():
-        pytest.skip("the shared cases and their checker are not beside this checkout")
+        pytest.skip("the folder with shared cases and their checker is not beside this checkout")
     sys.path.insert(0, str(checker.parent))
     import reshard_check  # type: ignore[import-not-found]
 
@@ -296,7 +296,7 @@ def test_plans_of_shared_cases_pass_the_checker_outside(weft: Weft, tmp_path: Pa
     assert replayed > 500
 
 
-def test_copies_share_the_work_of_all_arrays(weft: Weft, tmp_path: Path) -> None:
+def test_senders_are_balanced_over_all_arrays(weft: Weft, tmp_path: Path) -> None:
     mesh = {"axes": [["x", 4]]}
     to = {"axes": [["z", 1]], "devices": [7]}
     arrays = [
@@ -311,7 +311,7 @@ def test_copies_share_the_work_of_all_arrays(weft: Weft, tmp_path: Path) -> None
     assert (found["sent_max"], found["sent_max_apart"]) == (256, 4 * 256)
     done = weft("reshard", "--cases", path, "--together")
     assert "together  4 arrays" in done.stdout
-    # The device that already has it plays the part of the one that does not.
+    # A device that already has the arrays takes over the part of the one that does not.
     kept = json.loads(weft("reshard", "--cases", path, "--together", "--relabel", "--json").stdout)
     assert kept["together"]["sent_total"] == 0
     odd = {**arrays[0], "src": {"mesh": mesh, "dims": [[], []], "partial": {"x": "sum"}}}
@@ -320,7 +320,7 @@ def test_copies_share_the_work_of_all_arrays(weft: Weft, tmp_path: Path) -> None
     assert done.returncode == 2 and "summands" in done.stderr
 
 
-def test_elements_cast_on_the_way_travel_as_the_smaller_type(weft: Weft) -> None:
+def test_cast_elements_are_sent_in_the_smaller_type(weft: Weft) -> None:
     words = [*SMALL, "--link", "0us,25GB/s", "--json"]
     whole = json.loads(weft(*words).stdout)["cases"][0]
     half = json.loads(weft(*words, "--to-dtype", "bf16").stdout)["cases"][0]
@@ -349,7 +349,7 @@ def test_a_plan_in_a_file_is_replayed_and_refused_if_damaged(weft: Weft, tmp_pat
     assert done.returncode == 3 and "weft reshard --plan" in done.stderr
 
 
-def test_half_a_plan_is_not_written(weft: Weft, tmp_path: Path) -> None:
+def test_no_plan_file_is_written_if_a_case_has_no_plan(weft: Weft, tmp_path: Path) -> None:
     side = {"mesh": {"axes": [["x", 2], ["y", 2]]}, "dims": [[]]}
     torn = {**side, "partial": {"x": "sum", "y": "min"}}
     cases = tmp_path / "cases.json"
@@ -364,23 +364,23 @@ def test_half_a_plan_is_not_written(weft: Weft, tmp_path: Path) -> None:
     assert done.returncode == 2 and "give one" in done.stderr
 
 
-def test_a_scalar_is_written_as_its_shape_is(weft: Weft) -> None:
+def test_a_dash_stands_for_the_dimensions_of_a_scalar(weft: Weft) -> None:
     done = weft("reshard", "--mesh", "x=4", "--shape", "-", "--from", "-", "--to", "-",
                 "--from-partial", "x")  # fmt: skip
     assert done.returncode == 0 and "a scalar" in done.stdout, done.stderr
 
 
-def test_times_that_are_scaled_are_told_from_bytes_that_are_not(weft: Weft, cases: Path) -> None:
+def test_a_note_says_that_times_are_scaled_and_bytes_are_not(weft: Weft, cases: Path) -> None:
     words = ["--scale-local", "64MiB"]
-    line = "scaled    times are those of 67 MB a device at most; bytes are as they are\n"
+    line = "scaled    times are for parts of at most 67 MB per device; bytes are unscaled\n"
     assert line in weft(*SMALL, *words).stdout
     assert line in weft("reshard", "--cases", cases, "--all", *words).stdout
     assert "scaled" not in weft(*SMALL).stdout
 
 
-def test_nodes_that_differ_in_size_are_told(weft: Weft, cases: Path) -> None:
+def test_nodes_that_differ_in_size_are_reported(weft: Weft, cases: Path) -> None:
     uneven = ["--topology", "3,50GB/s"]
-    assert "nodes     2, which differ: of 1 to 3 devices\n" in weft(*SMALL, *uneven).stdout
+    assert "nodes     2, which differ in size: 1 to 3 devices\n" in weft(*SMALL, *uneven).stdout
     nodes = json.loads(weft(*SMALL, *uneven, "--json").stdout)["cases"][0]["nodes"]
     assert nodes == {"count": 2, "least": 1, "most": 3}
     assert "differ" not in weft(*SMALL, "--topology", "2,50GB/s").stdout
@@ -394,7 +394,7 @@ def test_steps_that_move_nothing_say_so(weft: Weft) -> None:
     assert "nothing to do\n" in weft(*words, "--from", "-", "--from-partial", "x").stdout
 
 
-def test_a_scalar_of_summands_is_called_by_their_axes(weft: Weft) -> None:
+def test_a_scalar_with_summands_is_described_by_their_axes(weft: Weft) -> None:
     words = ["reshard", "--mesh", "x=2", "--shape", "-", "--from", "-", "--to", "-"]
     assert "devices: partial x -> copies\n" in weft(*words, "--from-partial", "x").stdout
 
@@ -406,7 +406,7 @@ def test_partial_axes_of_size_one_keep_everything(weft: Weft, tmp_path: Path) ->
     assert json.loads(plans.read_text())["keeps"] == [[0, [[0, 4]]], [1, [[4, 8]]]]
 
 
-def test_what_is_no_case_file_is_called_so(weft: Weft, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_case_file_is_refused(weft: Weft, tmp_path: Path) -> None:
     for text in ("# Notes\n", '{"steps": []}'):
         path = tmp_path / "notes.md"
         path.write_text(text)

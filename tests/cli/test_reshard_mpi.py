@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPI transport of redistributions, with real ranks: right, and an error where a rank is lost."""
+"""The MPI transport of redistributions, with real ranks: results are correct, and a lost rank is an error."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def rank_program() -> Path:
     build = Path(weft_command()).resolve().parent.parent
     program = build / "weft" / "reshard" / "execute" / "mpi" / "reshard_mpi_rank"
     if not program.exists() or shutil.which("mpirun") is None:
-        pytest.skip("no MPI here, or built without tests")
+        pytest.skip("MPI is not installed, or Weft was built without tests")
     return program
 
 
 def mpirun(ranks: int, *words: str | Path, wires: str) -> subprocess.CompletedProcess[str]:
-    # With recovery, mpirun leaves survivors alone when a rank dies.
+    # Without --enable-recovery, mpirun would kill the survivors when a rank dies.
     return subprocess.run(
         ["mpirun", "-q", "--oversubscribe", "--enable-recovery", "-n", str(ranks), *map(str, words)],
         capture_output=True,
@@ -53,13 +53,13 @@ def said_by_ranks(done: subprocess.CompletedProcess[str]) -> list[str]:
     ("way", "ranks", "wires"),
     [("shared", 4, "vader"), ("shared", 3, "tcp"), ("messages", 4, "vader"), ("messages", 4, "tcp")],
 )
-def test_random_problems_are_right(rank_program: Path, way: str, ranks: int, wires: str) -> None:
+def test_random_problems_have_correct_results(rank_program: Path, way: str, ranks: int, wires: str) -> None:
     done = mpirun(ranks, rank_program, way, "right", "60", wires=wires)
     assert (done.returncode, done.stdout.strip()) == (0, "right"), done.stderr
 
 
 @pytest.mark.parametrize(("way", "wires"), [("shared", "vader"), ("messages", "vader"), ("messages", "tcp")])
-def test_arrays_are_cast_on_the_way(rank_program: Path, way: str, wires: str) -> None:
+def test_arrays_can_be_cast(rank_program: Path, way: str, wires: str) -> None:
     done = mpirun(4, rank_program, way, "cast", "80", wires=wires)
     assert (done.returncode, done.stdout.strip()) == (0, "right, most"), done.stderr
 
