@@ -47,7 +47,8 @@ inline std::optional<std::int64_t> parse_int(std::string_view text) {
   return value;
 }
 
-/// Only digits ("7"). For numbers that people write, where 7.4 is a mistake.
+/// Reads a text that consists of digits only ("7"); nullopt for any other text. For numbers that
+/// people write, where 7.4 is a mistake.
 inline std::optional<std::int64_t> parse_digits(std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
   return digits ? parse_int(text) : std::nullopt;

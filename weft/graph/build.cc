@@ -152,7 +152,7 @@ class Join {
 
     std::int32_t step = -1;
     std::vector<OpId> kernels;
-    std::vector<trace::Attendance> members;
+    std::vector<trace::MemberTimes> members;
     OpId buffered = kNoId;  // a send that ends without waiting for its receiver
     for (const trace::Member& member : match.members) {
       const OpId local = drafts_[member.rank].op_of_event[member.event];

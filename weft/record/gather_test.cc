@@ -44,7 +44,7 @@ TEST(Gather, DifferentFilesOfOneNameAreRefusedBeforeAnythingIsWritten) {
   b.put("r0.kineto.json.gz", "zerO");
   const auto joined = join({{"a", a.path()}, {"b", b.path()}}, to.path());
   ASSERT_FALSE(joined);
-  EXPECT_TRUE(joined.error().message.starts_with("r0.kineto.json.gz is in a and in b, and they"));
+  EXPECT_TRUE(joined.error().message.starts_with("r0.kineto.json.gz is in a and in b, and the"));
   EXPECT_FALSE(to.has("r1.kineto.json.gz"));
 }
 

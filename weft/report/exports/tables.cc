@@ -125,7 +125,7 @@ Table collective_table(const predict::Job& job) {
   TextsBuilder kind, group;
   for (std::size_t m = 0; m < job.matches.size(); ++m) {
     const trace::Match& match = job.matches[m];
-    std::vector<trace::Attendance> members;
+    std::vector<trace::MemberTimes> members;
     Nanos first = INT64_MAX;
     for (const trace::Member& member : match.members) {
       const trace::Events& events = job.run.ranks[member.rank].events;

@@ -14,11 +14,11 @@ constexpr Nanos kIgnoredSkew = 10 * kMicrosecond;
 
 bool Transfer::waited(Nanos member_end) const { return member_end >= begins - kIgnoredSkew; }
 
-Transfer find_transfer(std::span<const Attendance> members) {
+Transfer find_transfer(std::span<const MemberTimes> members) {
   Transfer transfer{INT64_MIN, INT64_MAX};
-  for (const Attendance& member : members)
+  for (const MemberTimes& member : members)
     transfer.begins = std::max(transfer.begins, member.start);
-  for (const Attendance& member : members) {
+  for (const MemberTimes& member : members) {
     if (transfer.waited(member.end)) transfer.ends = std::min(transfer.ends, member.end);
   }
   transfer.ends = std::max(transfer.ends, transfer.begins);

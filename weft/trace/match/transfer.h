@@ -10,7 +10,7 @@
 namespace weft::trace {
 
 /// When one member arrived and when it was done, on the common clock of all ranks.
-struct Attendance {
+struct MemberTimes {
   Nanos start = 0;
   Nanos end = 0;
 };
@@ -26,6 +26,6 @@ struct Transfer {
 };
 
 /// `members` must not be empty. Linear.
-Transfer find_transfer(std::span<const Attendance> members);
+Transfer find_transfer(std::span<const MemberTimes> members);
 
 }  // namespace weft::trace

@@ -100,7 +100,7 @@ void match_direction(const Run& run, const End& from, const End& to, std::vector
 }
 
 /// One pair of calls, as a measurement of two clocks.
-struct Sighting {
+struct OneWayTime {
   Nanos at = 0;       ///< on the clock of the first process
   Nanos way = 0;      ///< see one_way()
   bool back = false;  ///< true: from the second process to the first
@@ -117,13 +117,14 @@ struct Bounds {
 };
 
 /// Adds the ties between two processes, by time.
-void tie(std::uint32_t first, std::uint32_t second, const std::vector<Sighting>& seen,
+void tie(std::uint32_t first, std::uint32_t second, const std::vector<OneWayTime>& seen,
          std::vector<ClockTie>& ties) {
-  const auto [begin, end] = std::minmax_element(
-      seen.begin(), seen.end(), [](const Sighting& a, const Sighting& b) { return a.at < b.at; });
+  const auto [begin, end] =
+      std::minmax_element(seen.begin(), seen.end(),
+                          [](const OneWayTime& a, const OneWayTime& b) { return a.at < b.at; });
   const Nanos piece = std::max(kShortestPiece, (end->at - begin->at) / kPieces + 1);
   std::map<Nanos, Bounds> pieces;
-  for (const Sighting& s : seen) {
+  for (const OneWayTime& s : seen) {
     Bounds& bounds = pieces[(s.at - begin->at) / piece];
     Nanos& shortest = s.back ? bounds.back : bounds.there;
     shortest = std::min(shortest, s.way);
@@ -173,7 +174,7 @@ Nanos one_way(const Run& run, const WirePair& pair) {
 }
 
 std::vector<ClockTie> clock_ties(const Run& run) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Sighting>> seen;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<OneWayTime>> seen;
   for (const WirePair& pair : match_transfers(run)) {
     if (pair.sender == pair.receiver) continue;
     const bool back = pair.sender > pair.receiver;
@@ -183,8 +184,8 @@ std::vector<ClockTie> clock_ties(const Run& run) {
     seen[{first, back ? pair.sender : pair.receiver}].push_back({at, one_way(run, pair), back});
   }
   std::vector<ClockTie> ties;
-  for (const auto& [processes, sightings] : seen) {
-    tie(processes.first, processes.second, sightings, ties);
+  for (const auto& [processes, times] : seen) {
+    tie(processes.first, processes.second, times, ties);
   }
   return ties;
 }
