@@ -67,90 +67,123 @@ void link_forward_to_backward(const trace::RankTrace& trace, const trace::Launch
             });
 }
 
+/// Kernels and copies by start.
+std::vector<std::uint32_t> device_work(const trace::Events& events) {
+  std::vector<std::uint32_t> work;
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    if (is_device_work(events.kind[i])) work.push_back(i);
+  }
+  sort_runs(work, [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair{events.start[a], a} < std::pair{events.start[b], b};
+  });
+  return work;
+}
+
+/// Adds device work to a draft, one event at a time and by start. Construct it when the draft holds
+/// the host ops only.
+class DeviceDraft {
+ public:
+  DeviceDraft(const trace::RankTrace& trace, const trace::Launches& launches, RankDraft& draft)
+      : trace_(trace),
+        launches_(launches),
+        draft_(draft),
+        launch_of_call_(trace.events.size(), kNoId),
+        next_on_thread_(draft.ops.size(), kNoId) {
+    for (const DraftEdge& edge : draft.edges) {
+      if (edge.kind == EdgeKind::kOrder) next_on_thread_[edge.source] = edge.destination;
+    }
+    for (OpId id = 0; id < draft.ops.size(); ++id) {
+      if (draft.ops[id].kind == OpKind::kLaunch) launch_of_call_[draft.ops[id].event] = id;
+    }
+  }
+
+  void add(std::uint32_t event, bool is_communication, bool launches_recorded) {
+    const trace::Events& e = trace_.events;
+    const auto id = static_cast<OpId>(draft_.ops.size());
+    DraftOp op;
+    op.kind = e.kind[event] == EventKind::kKernel ? OpKind::kKernel : OpKind::kCopy;
+    op.lane = stream(e.lane[event]);
+    op.name = trace_.names.text(e.name[event]);
+    op.start = e.start[event];
+    op.duration = e.duration[event];
+    op.event = event;
+    op.communication = is_communication;
+    if (!launches_recorded) op.step = trace::step_at(trace_, op.start);
+    if (op.kind == OpKind::kCopy && e.detail[event] != trace::kNone) {
+      op.bytes = trace_.copies[e.detail[event]].bytes;
+    }
+    follow_stream(id, op);
+    follow_launch(id, op);
+    draft_.op_of_event[event] = id;
+    draft_.ops.push_back(op);
+  }
+
+ private:
+  LaneId stream(std::uint32_t trace_lane) {
+    const auto [lane, is_new] = lanes_.try_emplace(trace_lane, draft_.lanes.size());
+    if (is_new) {
+      draft_.lanes.push_back({LaneKind::kStream, trace_.rank,
+                              "r" + std::to_string(trace_.rank) + "/stream " +
+                                  std::to_string(trace_.lanes[trace_lane].tid)});
+    }
+    return lane->second;
+  }
+
+  void follow_stream(OpId id, const DraftOp& op) {
+    const auto [last, is_first] = last_on_stream_.try_emplace(op.lane, id);
+    if (is_first) return;
+    // The tail of a kernel may drain while the next kernel of the stream starts. Cut the kernel
+    // off at that start, so that the times on the stream add up. Communication keeps its end,
+    // because the end of a collective says when its transfer was over.
+    DraftOp& previous = draft_.ops[last->second];
+    if (!previous.communication) {
+      previous.duration = std::min(previous.duration, op.start - previous.start);
+    }
+    draft_.edges.push_back({last->second, id, EdgeKind::kOrder, false});
+    last->second = id;
+  }
+
+  void follow_launch(OpId id, DraftOp& op) {
+    const std::uint32_t call = launches_.launcher[op.event];
+    const OpId launch = call == trace::kNone ? kNoId : launch_of_call_[call];
+    if (launch == kNoId) return;
+    DraftOp& from = draft_.ops[launch];
+    op.step = from.step;
+    op.issued = from.start;
+    // Work may start before the call that launched it returns. The launch op then ends at this
+    // start; the rest of the call becomes part of the delay to the thread's next op.
+    from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
+    if (op.start < from.start) ++draft_.late_launches;
+    draft_.edges.push_back({launch, id, EdgeKind::kLaunch, false});
+    if (holds_the_host(trace_, op.event, call) && next_on_thread_[launch] != kNoId) {
+      draft_.edges.push_back({id, next_on_thread_[launch], EdgeKind::kHostSync, false});
+    }
+  }
+
+  const trace::RankTrace& trace_;
+  const trace::Launches& launches_;
+  RankDraft& draft_;
+  std::vector<OpId> launch_of_call_;  ///< launch op by event of the call
+  /// By host op: the next op of its thread. This is what a synchronous copy delays.
+  std::vector<OpId> next_on_thread_;
+  std::map<std::uint32_t, LaneId> lanes_;  ///< draft lane by trace lane
+  std::map<LaneId, OpId> last_on_stream_;
+};
+
 }  // namespace
 
 void draft_device(const trace::RankTrace& trace, const trace::Launches& launches,
                   const std::vector<bool>& is_communication, RankDraft& draft) {
-  const auto& e = trace.events;
   const std::size_t host_ops = draft.ops.size();
-  std::vector<OpId> launch_of_call(e.size(), kNoId);
-  // The next op of the same thread: this is what a synchronous copy delays.
-  std::vector<OpId> next_on_thread(host_ops, kNoId);
-  for (const DraftEdge& edge : draft.edges) {
-    if (edge.kind == EdgeKind::kOrder) next_on_thread[edge.source] = edge.destination;
-  }
-  for (OpId id = 0; id < host_ops; ++id) {
-    if (draft.ops[id].kind == OpKind::kLaunch) launch_of_call[draft.ops[id].event] = id;
-  }
-
-  std::vector<std::uint32_t> work;
-  for (std::uint32_t i = 0; i < e.size(); ++i) {
-    if (is_device_work(e.kind[i])) work.push_back(i);
-  }
-  sort_runs(work, [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair{e.start[a], a} < std::pair{e.start[b], b};
-  });
-
+  const std::vector<std::uint32_t> work = device_work(trace.events);
   // Device work belongs to the step of its launch, because the device runs behind the host.
   // Recordings of TPUs and of XLA's CPU devices, and execution graphs, have no launches; there the
   // work belongs to the step in which it starts.
   const bool launches_recorded = std::any_of(work.begin(), work.end(), [&](std::uint32_t i) {
     return launches.launcher[i] != trace::kNone;
   });
-
-  std::map<std::uint32_t, LaneId> lanes;
-  std::map<LaneId, OpId> last_on_stream;
-  for (const std::uint32_t i : work) {
-    const auto [lane, is_new] = lanes.try_emplace(e.lane[i], draft.lanes.size());
-    if (is_new) {
-      draft.lanes.push_back({LaneKind::kStream, trace.rank,
-                             "r" + std::to_string(trace.rank) + "/stream " +
-                                 std::to_string(trace.lanes[e.lane[i]].tid)});
-    }
-    const auto id = static_cast<OpId>(draft.ops.size());
-    DraftOp op;
-    op.kind = e.kind[i] == EventKind::kKernel ? OpKind::kKernel : OpKind::kCopy;
-    op.lane = lane->second;
-    op.name = trace.names.text(e.name[i]);
-    op.start = e.start[i];
-    op.duration = e.duration[i];
-    op.event = i;
-    op.communication = is_communication[i];
-    if (!launches_recorded) op.step = trace::step_at(trace, op.start);
-    if (op.kind == OpKind::kCopy && e.detail[i] != trace::kNone) {
-      op.bytes = trace.copies[e.detail[i]].bytes;
-    }
-    const auto [last, first_here] = last_on_stream.try_emplace(op.lane, id);
-    if (!first_here) {
-      // The tail of a kernel may drain while the next kernel of the stream starts. Cut the kernel
-      // off at that start, so that the times on the stream add up. Communication keeps its end,
-      // because the end of a collective says when its transfer was over.
-      DraftOp& previous = draft.ops[last->second];
-      if (!previous.communication) {
-        previous.duration = std::min(previous.duration, op.start - previous.start);
-      }
-      draft.edges.push_back({last->second, id, EdgeKind::kOrder, false});
-    }
-    last->second = id;
-
-    const std::uint32_t call = launches.launcher[i];
-    const OpId launch = call == trace::kNone ? kNoId : launch_of_call[call];
-    if (launch != kNoId) {
-      DraftOp& from = draft.ops[launch];
-      op.step = from.step;
-      op.issued = from.start;
-      // Work may start before the call that launched it returns. The launch op then ends at this
-      // start; the rest of the call becomes part of the delay to the thread's next op.
-      from.duration = std::clamp<Nanos>(op.start - from.start, 0, from.duration);
-      if (op.start < from.start) ++draft.late_launches;
-      draft.edges.push_back({launch, id, EdgeKind::kLaunch, false});
-      if (holds_the_host(trace, i, call) && next_on_thread[launch] != kNoId) {
-        draft.edges.push_back({id, next_on_thread[launch], EdgeKind::kHostSync, false});
-      }
-    }
-    draft.op_of_event[i] = id;
-    draft.ops.push_back(op);
-  }
+  DeviceDraft device(trace, launches, draft);
+  for (const std::uint32_t i : work) device.add(i, is_communication[i], launches_recorded);
   link_forward_to_backward(trace, launches, draft, host_ops);
 }
 

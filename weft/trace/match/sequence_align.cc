@@ -170,38 +170,68 @@ struct Gains {
   double time;
 };
 
-// Longest common subsequence of `a` and `b`, weighted by the agreement of ends. `shift[i]` is the
-// offset near a[i]. Time and memory are proportional to the cells of the table.
-std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
-                            const Gains& gains, double& total) {
+// The table of the dynamic programming. Row i has the columns [low[i], high[i]).
+struct Table {
+  enum Move : std::uint8_t { kSkipA, kSkipB, kTake };
+
+  std::vector<std::size_t> low;
+  std::vector<std::size_t> high;
+  std::vector<std::size_t> row_start;  // index of each row in `moves`
+  std::vector<std::uint8_t> moves;     // the best move into each cell
+
+  std::uint8_t& move(std::size_t i, std::size_t j) { return moves[row_start[i] + (j - low[i])]; }
+  std::uint8_t move(std::size_t i, std::size_t j) const {
+    return moves[row_start[i] + (j - low[i])];
+  }
+};
+
+// The full table if it is small enough, else a band. The band follows the item of `b` that ends
+// nearest to a[i]; both limits never decrease, which the traceback relies on.
+Table make_table(const Items& a, const Items& b, const std::vector<Nanos>& shift) {
   const std::size_t n = a.size();
   const std::size_t m = b.size();
-  const bool full = n * m <= kMaxCells;
-  // The columns of row i are [low[i], high[i]). The band follows the item of `b` that ends nearest
-  // to a[i]; both limits never decrease, which the traceback relies on.
-  std::vector<std::size_t> low(n, 0);
-  std::vector<std::size_t> high(n, m);
-  if (!full) {
+  Table table;
+  table.low.assign(n, 0);
+  table.high.assign(n, m);
+  if (n * m > kMaxCells) {
     std::size_t centre = 0;
     for (std::size_t i = 0; i < n; ++i) {
       while (centre + 1 < m && b[centre].end + shift[i] < a[i].end) ++centre;
-      low[i] = centre > kBand ? centre - kBand : 0;
-      high[i] = std::min(m, centre + kBand);
+      table.low[i] = centre > kBand ? centre - kBand : 0;
+      table.high[i] = std::min(m, centre + kBand);
       if (i > 0) {
-        low[i] = std::max(low[i], low[i - 1]);
-        high[i] = std::max(high[i], high[i - 1]);
+        table.low[i] = std::max(table.low[i], table.low[i - 1]);
+        table.high[i] = std::max(table.high[i], table.high[i - 1]);
       }
     }
   }
-  // One byte per cell is kept for the traceback; the scores need one row only.
-  enum : std::uint8_t { kSkipA, kSkipB, kTake };
-  std::vector<std::size_t> row_start(n + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) row_start[i + 1] = row_start[i] + (high[i] - low[i]);
-  std::vector<std::uint8_t> move(row_start[n]);
+  table.row_start.assign(n + 1, 0);
+  for (std::size_t i = 0; i < n; ++i) {
+    table.row_start[i + 1] = table.row_start[i] + (table.high[i] - table.low[i]);
+  }
+  table.moves.resize(table.row_start[n]);
+  return table;
+}
+
+// The score of a pair of compatible items. A known equal size counts a little more than a wildcard;
+// an equal number outweighs any agreement of ends.
+double pair_gain(const SequenceItem& a, const SequenceItem& b, Nanos shift, const Gains& gains) {
+  double gain = gains.order + gains.time * closeness(a.end - b.end - shift);
+  if (a.bytes >= 0 && a.bytes == b.bytes) gain += 0.1;
+  if (a.sequence >= 0 && a.sequence == b.sequence) gain += 4;
+  return gain;
+}
+
+// Fills the moves of the table and returns the best score. One byte per cell is kept for the
+// traceback; the scores need one row only.
+double fill_table(const Items& a, const Items& b, const std::vector<Nanos>& shift,
+                  const Gains& gains, Table& table) {
+  const std::vector<std::size_t>& low = table.low;
+  const std::vector<std::size_t>& high = table.high;
   // value[j] is the best score of a[..i] against b[..j). It is updated in place, row by row. It
   // never decreases with j, so beyond the band of a row it has the value at the band's edge.
-  std::vector<double> value(m + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) {
+  std::vector<double> value(b.size() + 1, 0);
+  for (std::size_t i = 0; i < a.size(); ++i) {
     if (i > 0) {
       for (std::size_t j = high[i - 1] + 1; j <= high[i]; ++j) value[j] = value[high[i - 1]];
     }
@@ -209,46 +239,46 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
     for (std::size_t j = low[i]; j < high[i]; ++j) {
       const double above = value[j + 1];
       double best = above;
-      std::uint8_t how = kSkipA;
+      std::uint8_t how = Table::kSkipA;
       if (value[j] > best) {
         best = value[j];
-        how = kSkipB;
+        how = Table::kSkipB;
       }
       if (compatible(a[i], b[j])) {
-        double gain = gains.order + gains.time * closeness(a[i].end - b[j].end - shift[i]);
-        // A known equal size counts a little more than a wildcard; an equal number outweighs any
-        // agreement of ends.
-        if (a[i].bytes >= 0 && a[i].bytes == b[j].bytes) gain += 0.1;
-        if (a[i].sequence >= 0 && a[i].sequence == b[j].sequence) gain += 4;
-        if (diagonal + gain > best) {
-          best = diagonal + gain;
-          how = kTake;
+        const double taken = diagonal + pair_gain(a[i], b[j], shift[i], gains);
+        if (taken > best) {
+          best = taken;
+          how = Table::kTake;
         }
       }
       value[j + 1] = best;
       diagonal = above;
-      move[row_start[i] + (j - low[i])] = how;
+      table.move(i, j) = how;
     }
   }
-  total = value[high[n - 1]];
+  return value[high.back()];
+}
+
+// Follows the moves back from the last cell. Outside of the band, it moves towards the band.
+std::vector<Pair> trace_back(const Table& table, std::size_t n, std::size_t m) {
   std::vector<Pair> pairs;
   std::size_t i = n;
   std::size_t j = m;
   while (i > 0 && j > 0) {
-    if (j > high[i - 1]) {
+    if (j > table.high[i - 1]) {
       --j;
       continue;
     }
-    if (j <= low[i - 1]) {
+    if (j <= table.low[i - 1]) {
       --i;
       continue;
     }
-    const std::uint8_t how = move[row_start[i - 1] + (j - 1 - low[i - 1])];
-    if (how == kTake) {
+    const std::uint8_t how = table.move(i - 1, j - 1);
+    if (how == Table::kTake) {
       pairs.emplace_back(static_cast<std::uint32_t>(i - 1), static_cast<std::uint32_t>(j - 1));
       --i;
       --j;
-    } else if (how == kSkipA) {
+    } else if (how == Table::kSkipA) {
       --i;
     } else {
       --j;
@@ -256,6 +286,15 @@ std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Na
   }
   std::reverse(pairs.begin(), pairs.end());
   return pairs;
+}
+
+// Longest common subsequence of `a` and `b`, weighted by the agreement of ends. `shift[i]` is the
+// offset near a[i]. Time and memory are proportional to the cells of the table.
+std::vector<Pair> best_path(const Items& a, const Items& b, const std::vector<Nanos>& shift,
+                            const Gains& gains, double& total) {
+  Table table = make_table(a, b, shift);
+  total = fill_table(a, b, shift, gains, table);
+  return trace_back(table, a.size(), b.size());
 }
 
 // The offset near each pair: the median over 15 neighbouring pairs. It follows drift and jumps of
