@@ -139,7 +139,7 @@ bool is_contiguous(const Message& message) {
 
 std::vector<Batch> batches_of(const Program& program, const Turn& turn, Device devices) {
   Batcher batcher(program, devices);
-  // Between two devices, messages are matched by their order alone: first those that replace, then
+  // Between two devices, messages are matched only by their order: first those that replace, then
   // those that add.
   for (const bool add : {false, true}) {
     for (const Message& message : turn.sends) {

@@ -82,7 +82,7 @@ struct alignas(16) TiledCopy {
   std::uint32_t parts = 0;
   std::uint32_t part = 0;    ///< bytes, at least 16
   std::uint8_t packs = 0;    ///< 1: from rows to messages; 0: from messages to rows
-  std::uint8_t aligned = 0;  ///< everything is a multiple of so many bytes, up to 16
+  std::uint8_t aligned = 0;  ///< addresses and lengths are multiples of this, up to 16
   std::uint8_t loops = 0;
   std::uint8_t unused = 0;
   /// 2^32 divided by a number, rounded up. Multiplying by it divides, for numbers as small as those

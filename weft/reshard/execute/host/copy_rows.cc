@@ -254,7 +254,7 @@ WEFT_AVX2 inline __attribute__((always_inline)) void interleave(const Interleave
                                                                 const std::byte* upcoming) {
   Shared shared;
   std::int64_t held = past_line(rows.to);  // bytes of the line at `to` that are already written
-  bool ours = held == 0;                   // false: the line begins with bytes of somebody else
+  bool ours = held == 0;                   // false: the line begins with bytes that are not copied
   std::byte* to = rows.to - held;
   const std::byte* end = nullptr;
   for (std::int64_t i = 0; i < rows.count; ++i) {

@@ -22,7 +22,7 @@ namespace {
 constexpr Bytes kGrain = 1 << 19;
 
 /// A transport that is used only for its memory.
-class HostMemory final : public Transport {
+class HostAllocator final : public Transport {
  public:
   Status round(const Program&, const Turn&, const Buffers&) override { return {}; }
 };
@@ -146,7 +146,7 @@ Status run_turn(const std::vector<Program>& programs, const std::vector<Buffers>
 
 Result<Usage> run_all(const std::vector<Program>& programs, const std::vector<Buffers>& buffers) {
   WEFT_TRY(check(programs, buffers));
-  HostMemory host;
+  HostAllocator host;
   std::vector<Staging> staging;
   std::vector<Ends> ends;
   std::vector<Buffers> all;

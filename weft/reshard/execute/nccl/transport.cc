@@ -117,7 +117,7 @@ class NcclTransport final : public Transport {
   std::vector<void*> marks_, spare_marks_;
   std::vector<Block> taken_, spare_;
   RankWords words_;
-  bool told_ = false;  ///< the word at the end was sent with the last messages
+  bool word_sent_ = false;  ///< the word at the end was sent with the last messages
   char error_[cuda::kErrorBytes] = "";
 };
 
@@ -224,7 +224,7 @@ Status NcclTransport::round(const Program& program, const Turn& turn, const Buff
     WEFT_TRY(exchange(batch, all, is_last ? program.fingerprint ^ kDone : 0));
     WEFT_TRY(run(batch.after, all));
   }
-  told_ = is_last;
+  word_sent_ = is_last;
   return mark();
 }
 
@@ -232,8 +232,8 @@ Status NcclTransport::finish(const Program& program, const Buffers& buffers) {
   if (broken_) return tl::unexpected(*broken_);
   WEFT_ASSIGN(KnownProgram * known, known_program(program));
   WEFT_TRY(run(known->scale, buffers));
-  if (!told_) WEFT_TRY(send_word(program.fingerprint ^ kDone));
-  told_ = false;
+  if (!word_sent_) WEFT_TRY(send_word(program.fingerprint ^ kDone));
+  word_sent_ = false;
   return expect_words(program.fingerprint ^ kDone);
 }
 

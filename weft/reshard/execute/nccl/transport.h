@@ -14,7 +14,7 @@
 namespace weft::reshard::execute::nccl {
 
 struct Options {
-  /// How long a rank waits for others to connect, and for a round to end after the one before has
+  /// How long a rank waits for others to connect, and for a round to end after the previous one has
   /// ended.
   std::chrono::milliseconds timeout{30'000};
   /// A cudaStream_t on which everything is queued; nullptr: the transport makes its own.

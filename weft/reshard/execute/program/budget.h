@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs divide a budget between arrays in staging, sums that are still to be cast to a
-// narrower type, and messages. Layouts alone decide, so that all devices get the same result.
+// narrower type, and messages. This depends only on layouts, so that all devices get the same
+// result.
 #pragma once
 
 #include <optional>

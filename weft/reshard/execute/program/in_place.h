@@ -3,9 +3,9 @@
 // large as the most that the device holds in any layout of the route.
 //
 // Each kind of round has its own way to do without a second buffer:
-// - A slice moves what it keeps together.
+// - A slice compacts what it keeps.
 // - A gather moves what the device already has to its new place, then receives the rest beside it.
-// - A reduce-scatter adds to what the device keeps, where it lies, then moves it together.
+// - A reduce-scatter adds to what the device keeps, where it lies, then compacts it.
 // - If devices exchange what they have, the round is divided into sub-rounds. Each sub-round is
 //   received into the memory from which the sub-round before was sent; the first one goes into
 //   staging. Moves at the end put everything in order.

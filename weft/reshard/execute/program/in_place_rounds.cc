@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each hop this file chooses the kind of the round, then who sends each piece, then into how
-// many sub-rounds the round is divided. All devices compute the same result: it depends on layouts
-// and the budget alone.
+// many sub-rounds the round is divided. All devices compute the same result: it depends only on
+// layouts and the budget.
 #include "weft/reshard/execute/program/in_place_rounds.h"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ struct PacketTurn {
   std::vector<Packet> receives;    ///< likewise
 };
 
-/// Both ends of a message divide it alike, since sizes alone decide. `least_direct`: regions of at
+/// Both ends of a message divide it alike, since only sizes decide. `least_direct`: regions of at
 /// least this many bytes become packets of their own.
 std::vector<PacketTurn> packets_of(const Program& program, Bytes least_direct);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a device keeps its parts of an array between rounds. Each part lies in exactly one place:
 // in the source buffer as long as nothing was received, in its final place in the target buffer as
-// soon as it is a piece of the final part, else in staging. Layouts alone decide this, so that
+// soon as it is a piece of the final part, else in staging. This depends only on layouts, so that
 // every device can tell where all other devices keep their parts.
 #pragma once
 

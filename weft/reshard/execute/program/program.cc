@@ -4,7 +4,7 @@
 // 1. Each plan becomes a route: the layouts that the array passes through, with the turns in which
 //    data moves (placement.h).
 // 2. The budget is divided between staging and messages (budget.h). All devices get the same
-//    result, because it depends on layouts alone.
+//    result, because it depends only on layouts.
 // 3. For each hop of a route the device looks up where its parts lie before and after it, and adds
 //    local moves and regions of messages (ProgramBuilder).
 // 4. The regions for each peer are cut into messages (peer_regions.h).
@@ -38,7 +38,7 @@ void append(std::vector<Region> more, std::vector<Region>& regions) {
 class ProgramBuilder {
  public:
   /// `joint`: by hop, the pieces that move if several arrays choose senders together; null: this
-  /// array chooses alone. `sums`: where sums that become narrower are added up.
+  /// array chooses by itself. `sums`: where sums that become narrower are added up.
   ProgramBuilder(const Route& route, const Placements& placements, Device self, std::int32_t array,
                  const std::vector<std::vector<Piece>>* joint, const SlabSums& sums)
       : route_(route),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cut() and slice() decide by extents alone. Extents of a region are the same on sender and
+// cut() and slice() look only at extents. Extents of a region are the same on sender and
 // receiver, strides are not. So both divide a box into the same pieces, although they store it
 // differently.
 #include "weft/reshard/execute/program/region.h"

@@ -45,7 +45,7 @@ class Shared final : public SharedTransport {
       : segment_(std::move(segment)),
         self_(self),
         options_(options),
-        crowded_(cores_here() < segment_.devices()),
+        oversubscribed_(cores_here() < segment_.devices()),
         area_(segment_, self, options.chunk),
         wakeups_(segment_),
         taken_(static_cast<std::size_t>(segment_.devices())) {
@@ -170,8 +170,8 @@ class Shared final : public SharedTransport {
 
   /// Waits until something was possible.
   Status wait(const Buffers& buffers) {
-    for (int i = 0; i < (crowded_ ? kYields : kLooks); ++i) {
-      crowded_ ? std::this_thread::yield() : pause_a_little();
+    for (int i = 0; i < (oversubscribed_ ? kYields : kLooks); ++i) {
+      oversubscribed_ ? std::this_thread::yield() : pause_a_little();
       WEFT_ASSIGN(const bool moved, step(buffers));
       if (moved) return {};
     }
@@ -240,7 +240,7 @@ class Shared final : public SharedTransport {
   Device self_;
   SharedOptions options_;
   std::function<bool()> cancelled_;
-  bool crowded_;  ///< more devices than cores: busy waiting would hold up others
+  bool oversubscribed_;  ///< more devices than cores: busy waiting would hold up others
   ChunkArea area_;
   Wakeups wakeups_;
   std::vector<std::uint64_t> taken_;  ///< entries, by sender

@@ -56,7 +56,7 @@ struct SharedTurn {
 };
 
 /// `devices`: how many share the host and its caches. `longest`: bytes of the longest chunk.
-/// `room`: if all chunks of the turn fit into so many bytes, chunks that add are packed once for
+/// `room`: bytes; if all chunks of the turn fit into them, chunks that add are packed once for
 /// all their receivers. If not, they are packed for each receiver in the order of messages, so that
 /// no circle of devices can wait for each other.
 SharedTurn prepare_shared(const Program& program, const Turn& turn, Device devices, Bytes longest,

@@ -15,7 +15,7 @@ class Wakeups {
 
   /// The device is woken by the next wake(), if it sleeps and waits for `what`.
   void add(Device device, SharedSegment::WaitFor what) { waiting_.push_back({device, what}); }
-  /// Notes that so many bytes were copied. After a long copy it wakes at once instead of waiting
+  /// Notes that `bytes` bytes were copied. After a long copy it wakes at once instead of waiting
   /// for more.
   void note(Bytes bytes) {
     copied_ += bytes;
