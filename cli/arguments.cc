@@ -15,6 +15,7 @@
 namespace weft::cli {
 namespace {
 
+/// Only integers of at least 0 without sign or blanks: no flag of Weft takes another number here.
 bool parse_whole(const std::string& text, std::int64_t& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -34,32 +35,32 @@ Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes leas
   // 8 TiB: sums of a few such sizes stay far below 2^63.
   constexpr Bytes kMost = Bytes{1} << 43;
   if (size && *size >= least && *size <= kMost) return *size;
-  return fail(
-      ErrorCode::kUsage,
-      fmt::format("{}: '{}' is no size; write 64KiB, 512MB or 1.5GiB, at most 8TiB", flag, text));
+  return fail(ErrorCode::kUsage,
+              fmt::format("{}: '{}' is not a size; write 64KiB, 512MB or 1.5GiB, at most 8TiB",
+                          flag, text));
 }
 
 std::string none_of(const std::string& word, const std::vector<std::string>& choices) {
-  return fmt::format("'{}' is none of {}{}", word, fmt::join(choices, ", "),
+  return fmt::format("'{}' is not one of {}{}", word, fmt::join(choices, ", "),
                      did_you_mean(word, choices));
 }
 
 std::vector<Flag> common_flags() {
   return {{"--quiet",
            "",
-           "no progress and no notes, only the result and errors",
+           "print only the result and errors: no progress, no notes",
            Flag::Value::kNone,
            false,
            {},
            "-q"},
-          {"--no-color", "", "no colours, not even on a terminal"},
-          {"--help", "", "show this", Flag::Value::kNone, false, {}, "-h"}};
+          {"--no-color", "", "print no colours, not even on a terminal"},
+          {"--help", "", "show this help", Flag::Value::kNone, false, {}, "-h"}};
 }
 
 std::vector<Flag> program_flags() {
   std::vector<Flag> flags = common_flags();
   flags.insert(flags.begin(),
-               {"--version", "", "tell the version", Flag::Value::kNone, false, {}, "-V"});
+               {"--version", "", "show the version", Flag::Value::kNone, false, {}, "-V"});
   return flags;
 }
 
@@ -73,7 +74,7 @@ std::optional<std::int64_t> Arguments::whole(const std::string& flag) const {
   const auto& values = values_.at(flag);
   if (values.empty()) return std::nullopt;
   std::int64_t value = 0;
-  WEFT_CHECK(parse_whole(values.back(), value));
+  WEFT_CHECK(parse_whole(values.back(), value));  // the parser has refused all other texts
   return value;
 }
 
@@ -100,9 +101,9 @@ class ArgumentParser {
   explicit ArgumentParser(const Subcommand& verb) : verb_(verb), chosen_(&verb) {}
 
   Result<Invocation> parse(const std::vector<std::string>& words) {
-    // What follows "--" are inputs, even if it looks like flags: those of another command, say.
+    // Words after "--" are inputs even if they look like flags: they may be another command line.
     const auto dashes = std::find(words.begin(), words.end(), "--");
-    // Only for messages, until CLI11 has decided.
+    // A guess for error messages, until CLI11 has decided which sub-verb is meant.
     chosen_ = &named_sub_verb(verb_, words);
     WEFT_TRY(refuse_values({words.begin(), dashes}));
     Parsed own;
@@ -164,11 +165,12 @@ class ArgumentParser {
     return fail(ErrorCode::kUsage, fmt::format("{} (see weft help {})", message, chosen_->name));
   }
 
-  /// How messages call what was asked for: "compare", "planning"; empty if the verb has no
-  /// sub-verbs.
+  /// The name that messages use for the sub-verb or the verb itself: "compare", "planning". Empty
+  /// if the verb has no sub-verbs.
   std::string asked() const { return chosen_ == &verb_ ? verb_.bare_name : chosen_->own_name(); }
 
-  /// A value that would be ignored says that something else was meant: "--json=no".
+  /// Refuses a value of a switch, such as "--json=no". CLI11 would ignore the value, although the
+  /// user meant something by it.
   Status refuse_values(const std::vector<std::string>& words) const {
     std::vector<Flag> flags = flags_of(verb_);
     for (const Subcommand& sub_verb : verb_.sub_verbs) {
@@ -216,8 +218,9 @@ class ArgumentParser {
     return false;
   }
 
-  /// The last checks, in the order in which a user best mends the command: names of flags, their
-  /// values, inputs. `rest` starts with "--" unless it is empty.
+  /// The last checks: first names of flags, then their values, then inputs. A mistyped flag often
+  /// makes its value look like a surplus input, so a message about inputs would mislead before the
+  /// flags are right. `rest` starts with "--" unless it is empty.
   Result<Invocation> checked(Parsed parsed, const CLI::App& app,
                              const std::vector<std::string>& rest) const {
     Arguments& arguments = parsed.arguments;
@@ -234,7 +237,8 @@ class ArgumentParser {
     return Invocation{parsed.command, std::move(arguments)};
   }
 
-  /// Of a flag that `chosen_` does not take.
+  /// The refusal of a flag that `chosen_` does not take: its own sentence if the verb declares one,
+  /// else the sub-verbs that do take it, else the nearest known flag.
   tl::unexpected<Error> refuse_flag(const std::string& name) const {
     for (const auto& [refused, why] : chosen_->refused_flags) {
       if (refused == name) return fail(ErrorCode::kUsage, why);
@@ -253,7 +257,7 @@ class ArgumentParser {
     }
     std::vector<std::string> known;
     for (const Flag& flag : flags_of(*chosen_)) known.push_back(flag.name);
-    return usage(fmt::format("no flag '{}'{}", name, did_you_mean(name, known)));
+    return usage(fmt::format("there is no flag '{}'{}", name, did_you_mean(name, known)));
   }
 
   Status check_values(const Arguments& arguments) const {
@@ -266,7 +270,7 @@ class ArgumentParser {
       for (const std::string& value : values) {
         std::int64_t number = 0;
         if (flag.value == Flag::Value::kWhole && !parse_whole(value, number)) {
-          return usage(fmt::format("{}: '{}' is no whole number", flag.name, value));
+          return usage(fmt::format("{}: '{}' is not a whole number", flag.name, value));
         }
         if (flag.value == Flag::Value::kChoice && !contains(flag.choices, value)) {
           // Sub-verbs may accept different values for flags of the same name.
@@ -296,7 +300,7 @@ class ArgumentParser {
     return {};
   }
 
-  /// A mistyped sub-verb would be taken for the name of a file.
+  /// Without this check a mistyped sub-verb would be taken for the name of a file.
   Status refuse_mistyped_sub_verb(const std::string& word) const {
     if (chosen_ != &verb_) return {};
     std::vector<std::string> names;

@@ -26,7 +26,7 @@ Result<Invocation> parse_command_line(const Subcommand& verb,
 /// not given. Failure is ErrorCode::kUsage.
 Result<Bytes> size_flag(const Arguments& arguments, const char* flag, Bytes least);
 
-/// The sentence that refuses a choice: "'jsn' is none of json, csv; did you mean 'json'?"
+/// The sentence that refuses a choice: "'jsn' is not one of json, csv; did you mean 'json'?"
 std::string none_of(const std::string& word, const std::vector<std::string>& choices);
 
 /// Whether `common_flag`, one of common_flags(), is among `words` before any "--". The common flags

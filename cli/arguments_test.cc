@@ -69,19 +69,19 @@ TEST(Arguments, TakeFlagsBeforeBetweenAndAfterInputs) {
 
 TEST(Arguments, AreRefusedWithASuggestion) {
   EXPECT_EQ(refusal({"a", "--jsno"}),
-            "no flag '--jsno'; did you mean '--json'? (see weft help replay)");
+            "there is no flag '--jsno'; did you mean '--json'? (see weft help replay)");
   EXPECT_EQ(refusal({"a", "--whatif=x"}),
-            "no flag '--whatif'; did you mean '--what-if'? (see weft help replay)");
-  EXPECT_EQ(refusal({"a", "--colour-scheme"}), "no flag '--colour-scheme' (see weft help replay)");
-  EXPECT_EQ(refusal({"a", "-x"}), "no flag '-x' (see weft help replay)");
+            "there is no flag '--whatif'; did you mean '--what-if'? (see weft help replay)");
+  EXPECT_EQ(refusal({"a", "--colour-scheme"}), "there is no flag '--colour-scheme' (see weft help replay)");
+  EXPECT_EQ(refusal({"a", "-x"}), "there is no flag '-x' (see weft help replay)");
 }
 
 TEST(Arguments, AreCheckedBeforeAnythingRuns) {
   EXPECT_EQ(refusal({}), "INPUT... is missing (see weft help replay)");
   EXPECT_EQ(refusal({"a", "--threads", "many"}),
-            "--threads: 'many' is no whole number (see weft help replay)");
+            "--threads: 'many' is not a whole number (see weft help replay)");
   EXPECT_EQ(refusal({"a", "--threads", "-1"}),
-            "--threads: '-1' is no whole number (see weft help replay)");
+            "--threads: '-1' is not a whole number (see weft help replay)");
   EXPECT_EQ(refusal({"a", "--run", "1", "--run", "2"}),
             "--run was given 2 times (see weft help replay)");
   EXPECT_NE(refusal({"a", "--run"}).find("--run"), std::string::npos);
@@ -129,9 +129,9 @@ TEST(SubVerbs, RefuseFlagsOfOthersAndMistypedNames) {
             "--svg does not go with planning; it is a flag of draw (see weft help pipeline)");
   EXPECT_EQ(refusal_by(verb, {"draw", "p.json", "--json"}), "a picture has no JSON");
   EXPECT_EQ(refusal_by(verb, {"draw", "p.json", "--sgv", "x"}),
-            "no flag '--sgv'; did you mean '--svg'? (see weft help pipeline draw)");
+            "there is no flag '--sgv'; did you mean '--svg'? (see weft help pipeline draw)");
   EXPECT_EQ(refusal_by(verb, {"draw", "p.json", "--scale", "lin"}),
-            "--scale of draw: 'lin' is none of log, linear (see weft help pipeline draw)");
+            "--scale of draw: 'lin' is not one of log, linear (see weft help pipeline draw)");
   EXPECT_EQ(refusal_by(verb, {"compar", "p.json"}),
             "there is no file 'compar'; did you mean 'compare'? (see weft help pipeline)");
   EXPECT_EQ(refusal_by(verb, {"compare"}), "PROFILE is missing (see weft help pipeline compare)");

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft calibrate`: times collectives on the user's cluster, for the predictions of other verbs.
+// `weft calibrate`: measures the times of collectives on the user's cluster. Other verbs predict
+// with these times (--links).
+//
+// Weft itself sends nothing over the network. It starts the user's launcher with a small program
+// behind it, which every rank runs. Rank 0 prints measurements as tagged lines on stdout, and
+// cost::Calibration collects them. All other lines are kept for the error message if the launcher
+// fails. After Ctrl-C the tables that are complete so far are written.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -25,7 +31,7 @@ namespace {
 constexpr const char* kAllCollectives =
     "all_reduce,all_gather,reduce_scatter,broadcast,all_to_all,send_recv";
 constexpr const char* kUsualSizes = "1KiB..64MiB";
-constexpr std::size_t kLinesKept = 12;  ///< of what the launcher says, to explain its failure
+constexpr std::size_t kLinesKept = 12;  ///< last lines of the launcher, to explain its failure
 
 Result<CalibrateSettings> settings_of(const Arguments& arguments) {
   const auto text = [&](const char* flag, const char* missing) {
@@ -41,7 +47,7 @@ Result<CalibrateSettings> settings_of(const Arguments& arguments) {
   settings.seconds = arguments.whole("--seconds").value_or(settings.seconds);
   settings.backend = text("--backend", settings.backend.c_str());
   if (settings.repeats < 1 || settings.seconds < 1) {
-    return fail(ErrorCode::kUsage, "--repeats and --seconds are at least 1");
+    return fail(ErrorCode::kUsage, "--repeats and --seconds must be at least 1");
   }
   return settings;
 }
@@ -55,14 +61,14 @@ Result<std::vector<std::string>> words_of(const Arguments& arguments) {
   const std::string& program = mpi ? parts.calibrate_mpi : parts.calibrate_torch;
   if (program.empty()) {
     return fail(ErrorCode::kUnavailable,
-                mpi ? "this Weft was built without MPI; with --with torch and a Python that has "
-                      "torch it does without"
+                mpi ? "this Weft was built without MPI, so it cannot measure MPI ranks; use --with "
+                      "torch and a launcher that starts a Python with torch"
                     : "weft/torch/calibrate.py is missing beside this command; install Weft again");
   }
   return launch_words(launcher, program, settings);
 }
 
-/// What the ranks measured, and what else was said meanwhile.
+/// What the ranks measured, and the last other lines that the launcher printed.
 struct Run {
   cost::Calibration calibration;
   std::deque<std::string> last_lines;
@@ -89,18 +95,19 @@ Result<Run> run_ranks(const std::vector<std::string>& words, const Console& cons
     progress.show(progress_line(run.calibration));
     return interrupted();
   };
-  const PatientInterrupt patient;
+  const PatientInterrupt patient;  // the ranks need up to five seconds to end after Ctrl-C
   WEFT_ASSIGN(run.status, run_child(words, watch));
   return run;
 }
 
-std::string what_it_said(const Run& run) {
+std::string last_output(const Run& run) {
   std::string text;
   for (const std::string& line : run.last_lines) text += "\n  " + line;
-  return text.empty() ? text : "; it said:" + text;
+  return text.empty() ? text : "; its last lines:" + text;
 }
 
-/// An Error where there is nothing to write.
+/// An Error if the run gave nothing to write. What the ranks report themselves explains more than
+/// the exit status of the launcher, so it comes first.
 Status check(const Run& run, const std::string& launcher) {
   if (const auto& failure = run.calibration.failure()) {
     const ErrorCode code = failure->kind == "missing" ? ErrorCode::kUnavailable
@@ -110,15 +117,16 @@ Status check(const Run& run, const std::string& launcher) {
   }
   if (interrupted()) return {};
   if (run.status != 0) {
-    return fail(ErrorCode::kPeerFailed,
-                fmt::format("'{}' failed with {}{}", launcher, run.status, what_it_said(run)));
+    return fail(ErrorCode::kPeerFailed, fmt::format("'{}' failed with status {}{}", launcher,
+                                                    run.status, last_output(run)));
   }
   if (run.calibration.tables().empty() && !run.calibration.elsewhere()) {
     return fail(
         ErrorCode::kPeerFailed,
-        fmt::format("'{}' ended without a result: it must run what is put at its end (or at "
-                    "{{script}}) as every rank, and pass on the output of rank 0{}",
-                    launcher, what_it_said(run)));
+        fmt::format("'{}' ended without a result: the launcher must start the program that Weft "
+                    "puts at its end (or at {{script}}) on every rank, and pass on the output of "
+                    "rank 0{}",
+                    launcher, last_output(run)));
   }
   return {};
 }
@@ -137,13 +145,13 @@ std::string notes_of(const Run& run, const Terminal& terminal) {
   const cost::Calibration& calibration = run.calibration;
   if (!calibration.cut().empty()) {
     notes.add(Tone::kWarning,
-              fmt::format("the largest sizes of {} would have taken too long; more --seconds "
-                          "measure them",
+              fmt::format("the largest sizes of {} were not measured, as they would have taken too "
+                          "long; give more --seconds to measure them",
                           fmt::join(calibration.cut(), ", ")));
   }
   if (!calibration.lacking().empty()) {
-    notes.add(Tone::kWarning,
-              fmt::format("this backend has no {}", fmt::join(calibration.lacking(), ", ")));
+    notes.add(Tone::kWarning, fmt::format("not measured, as this backend does not have it: {}",
+                                          fmt::join(calibration.lacking(), ", ")));
   }
   if (calibration.broken_lines() > 0) {
     notes.add(Tone::kWarning, fmt::format("{} lines of rank 0 could not be understood",
@@ -154,7 +162,8 @@ std::string notes_of(const Run& run, const Terminal& terminal) {
 
 Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
   if (!arguments.has("-o")) {
-    return fail(ErrorCode::kUsage, "-o FILE is missing: where to write the table, as links.json");
+    return fail(ErrorCode::kUsage,
+                "-o FILE is missing: the file to write the table to, such as links.json");
   }
   const std::string& path = arguments.all("-o").back();
   WEFT_ASSIGN(const std::vector<std::string> words, words_of(arguments));
@@ -163,7 +172,10 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
 
   std::vector<cost::LinkTable> tables = run.calibration.tables();
   if (run.calibration.elsewhere()) {
-    console.result = "rank 0 runs under another launcher, where weft calibrate writes the table\n";
+    // Each host has its own launcher and its own `weft calibrate`; only rank 0 has the numbers.
+    console.result =
+        "rank 0 runs under another launcher; the weft calibrate of that launcher writes the "
+        "table\n";
     return ExitCode::kDone;
   }
   if (tables.empty()) return ExitCode::kInterrupted;
@@ -192,46 +204,49 @@ Result<ExitCode> run_calibrate(const Arguments& arguments, Console& console) {
 Subcommand calibrate_command() {
   Subcommand command;
   command.name = "calibrate";
-  command.description = "time collectives on your cluster, for predictions with --links";
+  command.description = "measures collectives on your cluster, for predictions with --links";
   command.inputs = "-- LAUNCHER...";
   command.min_inputs = 1;
   command.details =
-      "LAUNCHER is what starts your ranks, without a script: Weft's own is put at its end, or "
-      "where\n"
-      "a word has {script}. Behind torchrun, python and the like it is a Python script that needs\n"
-      "torch there; behind mpirun, mpiexec and srun a program that needs MPI alone. Both must be\n"
-      "reachable under the same path on all hosts. Every size is timed alone, each call after all\n"
-      "ranks are ready, and back to back; messages between every two hosts; all sizes again and\n"
-      "again until the time is over. Ctrl-C ends all ranks and keeps what was measured.";
+      "LAUNCHER is the command that starts your ranks, without a script. Weft puts a program of\n"
+      "its own at the end of it, or where a word contains {script}. For torchrun, python and the\n"
+      "like, the program is a Python script, which needs torch. For mpirun, mpiexec and srun, it\n"
+      "is a binary that needs only MPI. The program must have the same path on all hosts.\n"
+      "\n"
+      "Each collective is timed for each size in two ways: single calls that start when all ranks\n"
+      "are ready, and calls back to back. Messages are timed between every two hosts. Weft "
+      "repeats\n"
+      "all sizes until the time is over. Ctrl-C ends all ranks and keeps the measurements so far.";
   command.examples = {
       Example{"weft calibrate -o links.json -- torchrun --nproc-per-node 4",
-              "then weft replay --links links.json, weft report links.json -o links.html"},
+              "afterwards: weft replay --links links.json, weft report links.json -o links.html"},
       Example{"weft calibrate -o links.json --collectives all_reduce --seconds 20 -- mpirun -n 4",
-              "one collective, with MPI"}};
+              "one collective only, with MPI"}};
   command.flags = {
       {"-o", "FILE", "where to write the link table (docs/formats/links.md)", Flag::Value::kFile},
-      {"--collectives", "LIST", std::string("of ") + kAllCollectives, Flag::Value::kText},
+      {"--collectives", "LIST",
+       std::string("the collectives to measure; default: ") + kAllCollectives, Flag::Value::kText},
       {"--sizes", "A..B",
-       std::string("powers of two from A to B, or a list; without: ") + kUsualSizes,
+       std::string("sizes A, 2A, 4A ... up to B, or a list of sizes; default: ") + kUsualSizes,
        Flag::Value::kText},
-      {"--ranks", "LIST", "groups of this many ranks as well, beside that of all",
+      {"--ranks", "LIST", "also measure groups of so many ranks, such as 2,4; default: all ranks",
        Flag::Value::kText},
-      {"--repeats", "N", "passes over all sizes, at most; without: 10", Flag::Value::kWhole},
-      {"--seconds", "S", "time to spend, without the start of the ranks; without: 60",
+      {"--repeats", "N", "at most N passes over all sizes; default: 10", Flag::Value::kWhole},
+      {"--seconds", "S", "time to measure, after the ranks have started; default: 60",
        Flag::Value::kWhole},
       {"--backend",
        "B",
-       "of torch.distributed; without: nccl where there is a GPU, else gloo",
+       "backend of torch.distributed; default: nccl if there is a GPU, else gloo",
        Flag::Value::kText,
        false,
        {"gloo", "nccl"}},
       {"--with",
        "W",
-       "what the ranks run: torch or mpi; without: told by the launcher",
+       "what the ranks run, torch or mpi; default: decided by the name of the launcher",
        Flag::Value::kChoice,
        false,
        {"torch", "mpi"}},
-      {"--network", "TEXT", "a name for the network, kept in the table", Flag::Value::kText},
+      {"--network", "TEXT", "a name for the network, stored in the table", Flag::Value::kText},
       {"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"}};
   command.run = run_calibrate;
   return command;

@@ -62,7 +62,8 @@ Result<std::vector<Bytes>> parse_sizes(std::string_view text) {
     WEFT_ASSIGN(const Bytes first, parse_size(text.substr(0, dots)));
     WEFT_ASSIGN(const Bytes last, parse_size(text.substr(dots + 2)));
     if (last < first) {
-      return fail(ErrorCode::kUsage, fmt::format("--sizes: {} ends before it begins", text));
+      return fail(ErrorCode::kUsage,
+                  fmt::format("--sizes: in {} the last size is below the first", text));
     }
     for (Bytes size = first; size <= last; size *= 2) sizes.push_back(size);
   } else {
@@ -82,7 +83,7 @@ Result<std::vector<std::int64_t>> parse_rank_counts(std::string_view text) {
     const auto count = parse_int(part);
     if (!count || *count < 2) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("--ranks: '{}' is no number of ranks; write 2 or 2,4", part));
+                  fmt::format("--ranks: '{}' is not a number of ranks; write 2 or 2,4", part));
     }
     counts.push_back(*count);
   }
@@ -96,8 +97,8 @@ Result<std::vector<std::string>> parse_collectives(std::string_view text) {
   for (const std::string& name : split(text)) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return fail(ErrorCode::kUsage,
-                  fmt::format("--collectives: '{}' is none of {}{}", name, fmt::join(known, ", "),
-                              did_you_mean(name, known)));
+                  fmt::format("--collectives: '{}' is not one of {}{}", name,
+                              fmt::join(known, ", "), did_you_mean(name, known)));
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
@@ -109,6 +110,7 @@ bool is_mpi_launcher(const std::vector<std::string>& launcher) {
   if (std::find(kMpiLaunchers.begin(), kMpiLaunchers.end(), first) == kMpiLaunchers.end()) {
     return false;
   }
+  // `mpirun -n 4 python` starts Python ranks: the launcher alone does not decide.
   return std::none_of(launcher.begin() + 1, launcher.end(), [](const std::string& word) {
     const std::string name = file_name(word);
     return name.starts_with("python") || name == "torchrun";

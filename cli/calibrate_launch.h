@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weft calibrate` starts: the user's launcher with Weft's own program for the ranks behind
-// it.
+// The command line that `weft calibrate` starts: the user's launcher, followed by the program that
+// Weft runs on every rank.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,28 @@ namespace weft::cli {
 struct CalibrateSettings {
   std::vector<std::string> collectives;
   std::vector<Bytes> sizes;
-  std::vector<std::int64_t> ranks;  ///< groups to measure beside that of all ranks
+  std::vector<std::int64_t>
+      ranks;  ///< group sizes to measure in addition to the group of all ranks
   std::int64_t repeats = 10;
   std::int64_t seconds = 60;
   std::string backend = "auto";
 };
 
-/// "1KiB..64MiB": powers of two times the first, up to the last; or a list, "4kB,1MiB". Sorted,
-/// each once. A bare number is bytes.
+/// Parses "1KiB..64MiB" (the first size, doubled until the last one is exceeded) or a list such as
+/// "4kB,1MiB". The result is sorted and has no duplicates. A number without unit is in bytes.
 Result<std::vector<Bytes>> parse_sizes(std::string_view text);
-/// "2,4"; each at least 2.
+/// Parses "2,4"; each number must be at least 2.
 Result<std::vector<std::int64_t>> parse_rank_counts(std::string_view text);
-/// Names as link tables spell them, each once.
+/// Parses a list of collectives, spelled as in link tables; duplicates are dropped.
 Result<std::vector<std::string>> parse_collectives(std::string_view text);
 
-/// Whether `launcher` starts MPI programs rather than a Python: mpirun and its kin, with no Python
-/// behind them.
+/// Whether `launcher` starts MPI programs rather than Python: true for mpirun and similar commands,
+/// unless one of their arguments is python or torchrun.
 bool is_mpi_launcher(const std::vector<std::string>& launcher);
 
-/// The launcher with `program` and its arguments put where a word has `{script}`, or else at its
-/// end. Inside of a longer word they are quoted for a shell.
+/// The launcher with `program` and its arguments inserted. They replace `{script}`; if no word
+/// contains it, they follow the last word. If `{script}` is only a part of a word, the arguments
+/// are quoted for a shell, since such a word is usually a shell command.
 std::vector<std::string> launch_words(const std::vector<std::string>& launcher,
                                       const std::string& program,
                                       const CalibrateSettings& settings);

@@ -36,7 +36,7 @@ inline std::vector<Subcommand> all_commands() {
           man_command(),       help_command()};
 }
 
-/// nullptr if there is none of this name.
+/// The verb with this name; nullptr if there is none.
 inline const Subcommand* find_verb(const std::vector<Subcommand>& commands,
                                    const std::string& name) {
   for (const Subcommand& command : commands) {

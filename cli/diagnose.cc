@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft diagnose`: what costs the step how much, and what removing it would give.
+// `weft diagnose`: how the step of each rank spends its time, and how much shorter the step would
+// be without each cause of lost time.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -16,7 +17,7 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
   Diagnostics diagnostics;
   WEFT_ASSIGN(const predict::Job job, open_job(arguments, console, diagnostics));
   Progress progress(console.err);
-  progress.show("taking things out and replaying");
+  progress.show("replaying the job without each finding");
   WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
   progress.clear();
   const std::optional<std::int64_t> number = arguments.whole("--finding");
@@ -25,8 +26,9 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
     return fail(ErrorCode::kUsage,
                 count == 0
                     ? std::string("--finding: this recording has no findings")
-                    : fmt::format("--finding {}: there are findings 1 to {}", *number, count));
+                    : fmt::format("--finding {}: findings are numbered 1 to {}", *number, count));
   }
+  // The page and the JSON show commands to copy. These commands must select the same run.
   std::vector<std::string> inputs = arguments.inputs;
   if (arguments.has("--run")) inputs.insert(inputs.end(), {"--run", arguments.all("--run").back()});
   if (arguments.has("--json")) {
@@ -49,22 +51,24 @@ Result<ExitCode> run_diagnose(const Arguments& arguments, Console& console) {
 Subcommand diagnose_command() {
   Subcommand command;
   command.name = "diagnose";
-  command.description = "where the step goes, who is late, and what removing it would give";
+  command.description =
+      "shows what costs time in a step, which rank is late, and what a fix would gain";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "Causes of every rank's time add up to its step. Findings are sorted by what the step would\n"
-      "gain without them: each is taken out of the job, and the rest replayed. The job is shown "
-      "as\n"
-      "recorded, profiler and all; weft replay predicts it without.";
-  command.examples = {Example{"weft diagnose examples/resnet50-w4", "the page"},
+      "For each rank, the times of all causes add up to its step. A finding is one cause of lost\n"
+      "time. Its gain is how much shorter the step would be without it: Weft removes the finding\n"
+      "from the job and replays the rest. Findings are sorted by gain. All times include the\n"
+      "overhead of the profiler; weft replay predicts the job without profiler.";
+  command.examples = {Example{"weft diagnose examples/resnet50-w4", "one page about all ranks"},
                       Example{"weft diagnose examples/resnet50-w4 --finding 1",
-                              "all about the largest finding, and what to do"}};
-  command.flags = {
-      {"--finding", "N", "show one finding: where, what to do, its ops", Flag::Value::kWhole}};
+                              "details of the finding with the largest gain, and what to do"}};
+  command.flags = {{"--finding", "N",
+                    "show only finding N: where it is, what to do, which ops it consists of",
+                    Flag::Value::kWhole}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
-  command.flags.push_back({"--all", "", "every rank and finding, however long"});
-  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back({"--all", "", "show every rank and finding, however long the page gets"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
   command.run = run_diagnose;
   return command;
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The pages are written for a terminal of 24 lines: a headline, the verdict, the table of ranks,
+// the critical path, the memory peak and the table of findings. The limits below leave room for all
+// of them; --all lifts the limits.
 #include "cli/diagnose_text.h"
 
 #include <fmt/format.h>
@@ -19,7 +22,7 @@ using diagnose::RankDiagnosis;
 constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kFindingsShown = 6;
 constexpr std::size_t kOpsShown = 8;
-constexpr double kWorthAColumn = 0.1;  ///< percent of a rank's step
+constexpr double kWorthAColumn = 0.1;  ///< a cause gets a column from this percentage of a step on
 
 double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -44,7 +47,7 @@ std::string headline(const Diagnosis& diagnosis, const Terminal& terminal) {
                      diagnosis.steps.size() == 1 ? "step" : "steps", steps);
 }
 
-/// "18.2 (r2)": how long, and for whom most.
+/// "18.2 (r2)": how long the rank waits, and the rank that it waits for most.
 std::string waiting_cell(const diagnose::CauseTimes& times) {
   std::int32_t whom = -1;
   Nanos most = 0;
@@ -57,14 +60,17 @@ std::string waiting_cell(const diagnose::CauseTimes& times) {
   return whom < 0 ? time : fmt::format("{} (r{})", time, whom);
 }
 
-/// Rows that tell most: of many ranks one of each kind, and of many kinds those that wait least.
+/// The ranks that get a row. If there are many ranks, ranks that behave alike share a row. If there
+/// are still too many rows, those with the least waiting are kept: the ranks that others wait for
+/// are the ones to look at.
 std::vector<FoldedRank> shown_ranks(const Diagnosis& diagnosis, bool everything) {
   if (everything || diagnosis.ranks.size() <= kRanksShown) return each_rank(diagnosis.ranks.size());
   std::vector<std::vector<double>> figures;
   Nanos longest = 0;
   for (const RankDiagnosis& rank : diagnosis.ranks) longest = std::max(longest, rank.step);
   for (const RankDiagnosis& rank : diagnosis.ranks) {
-    // All are parts of the step, so all are held against it.
+    // fold_ranks() compares figures relative to the largest one of their column. Adding the longest
+    // step makes that "relative to the step", so tiny causes do not make ranks look different.
     std::vector<double> parts{static_cast<double>(rank.step)};
     for (std::size_t c = 0; c < diagnose::kCauses; ++c) {
       parts.push_back(static_cast<double>(longest + rank.causes.mean[static_cast<Cause>(c)]));
@@ -85,7 +91,7 @@ std::vector<FoldedRank> shown_ranks(const Diagnosis& diagnosis, bool everything)
 }
 
 std::string rank_table(const Diagnosis& diagnosis, bool everything, const Terminal& terminal) {
-  // Columns next to nothing of the step tell nothing, and cost room.
+  // A cause that is almost nothing on all ranks gets no column, to save room.
   std::vector<std::pair<Cause, const char*>> causes;
   for (const auto& [cause, title] : {std::pair{Cause::kCompute, "compute"},
                                      {Cause::kMemoryCopy, "copies"},
@@ -122,6 +128,7 @@ std::string rank_table(const Diagnosis& diagnosis, bool everything, const Termin
 
 std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
   const diagnose::CriticalPath& path = diagnosis.path;
+  // Times are negated so that sorting puts the largest first, and equal times by name.
   std::vector<std::pair<Nanos, std::string>> ranks, causes;
   for (const auto& [rank, time] : path.by_rank) {
     if (rank >= 0) ranks.emplace_back(-time, fmt::format("rank {}", rank));
@@ -134,7 +141,7 @@ std::string path_line(const Diagnosis& diagnosis, const Terminal& terminal) {
     std::sort(list.begin(), list.end());
     std::string text;
     for (std::size_t i = 0; i < std::min(most, list.size()); ++i) {
-      if (i > 0 && percent(-list[i].first, path.length) < 0.5) break;
+      if (i > 0 && percent(-list[i].first, path.length) < 0.5) break;  // would show as 0 %
       text += fmt::format("{}{} {:.0f}%", i == 0 ? "" : ", ", list[i].second,
                           percent(-list[i].first, path.length));
     }
@@ -173,7 +180,7 @@ std::string place(const Finding& finding) {
 std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::string>& inputs,
                           bool everything, const Terminal& terminal) {
   if (diagnosis.findings.empty()) {
-    return "nothing whose removal would give 0.5 % of the step or more\n";
+    return "no findings: nothing costs 0.5 % of the step or more\n";
   }
   Table table({{"#"},
                {"gain ms"},
@@ -197,7 +204,8 @@ std::string finding_table(const Diagnosis& diagnosis, const std::vector<std::str
                            2);
 }
 
-/// What a host call puts on the device tells more than that it launches something.
+/// The device op that a host call launches, kNoId if there is none. Its name says more to the user
+/// than the name of the launch ("cudaLaunchKernel").
 graph::OpId launched_by(const graph::Graph& graph, graph::OpId host) {
   for (graph::OpId op = 0; op < graph.size(); ++op) {
     for (const graph::Edge& edge : graph.in_edges(op)) {
@@ -219,7 +227,8 @@ std::string op_words(const graph::Graph& graph, graph::OpId op) {
                               : fmt::format("launch of {}", graph.name(work));
 }
 
-/// A transfer is on no stream: its members tell where it is.
+/// Where an op runs: its stream or thread. A transfer belongs to no single stream, so its member
+/// ranks are named instead.
 std::string lane_words(const graph::Graph& graph, graph::OpId op) {
   const std::uint32_t c = graph.ops.collective[op];
   if (graph.rank(op) >= 0 || c == graph::kNoId) {
@@ -234,7 +243,7 @@ std::string lane_words(const graph::Graph& graph, graph::OpId op) {
   return name_ranks(members);
 }
 
-/// The ops that the finding takes most time from.
+/// The ops that lose most time when the finding is removed.
 std::string op_table(const predict::Job& job, const Finding& finding, const Terminal& terminal) {
   const graph::Graph& graph = job.graph;
   Table table({{"ms"},
@@ -256,7 +265,7 @@ std::string op_table(const predict::Job& job, const Finding& finding, const Term
   }
   std::string out = table.print(terminal);
   if (finding.count > static_cast<std::int64_t>(shown)) {
-    out += fmt::format("the largest of {} ops; ms: taken from the op and the pause before it\n",
+    out += fmt::format("the largest of {} ops; ms: time in the op and in the pause before it\n",
                        format_count(finding.count));
   }
   return out;
@@ -284,16 +293,16 @@ std::string finding_text(const predict::Job& job, const Diagnosis& diagnosis, st
                     "\n";
   out += wrapped_for(terminal, finding.what, 0);
   out += wrapped_for(terminal,
-                     fmt::format("gain:    {} ms of {} ms ({:.1f} %), by replay without it",
+                     fmt::format("gain:    {} ms of {} ms ({:.1f} %), by a replay without it",
                                  format_ms(finding.gain), format_ms(diagnosis.step),
                                  percent(finding.gain, diagnosis.step)),
                      9);
   if (const std::string where = place(finding); !where.empty()) {
-    out += wrapped_for(
-        terminal,
-        fmt::format("where:   most on {} ({} ms a step there); {}", where, format_ms(finding.time),
-                    name_ranks({finding.ranks.begin(), finding.ranks.end()})),
-        9);
+    out += wrapped_for(terminal,
+                       fmt::format("where:   most on {} ({} ms per step there); {}", where,
+                                   format_ms(finding.time),
+                                   name_ranks({finding.ranks.begin(), finding.ranks.end()})),
+                       9);
   }
   out += wrapped_for(terminal, "advice:  " + finding.advice, 9);
   if (!finding.what_if.empty()) {

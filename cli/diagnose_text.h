@@ -10,12 +10,13 @@
 
 namespace weft::cli {
 
-/// One page. Where `everything` is false it fits 24 lines: ranks and findings beyond are counted.
+/// The page about all ranks. Unless `everything` is true, it fits into 24 lines: ranks and findings
+/// that have no room are only counted.
 std::string diagnosis_text(const diagnose::Diagnosis& diagnosis,
                            const std::vector<std::string>& inputs, bool everything,
                            const Terminal& terminal);
 
-/// All about one finding (index from 0): where it is, what to do, the ops it is made of.
+/// The page about one finding (index from 0): where it is, what to do, the ops it consists of.
 std::string finding_text(const predict::Job& job, const diagnose::Diagnosis& diagnosis,
                          std::size_t index, const std::vector<std::string>& inputs,
                          const Terminal& terminal);

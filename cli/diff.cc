@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft diff`: two runs, or a run against what was predicted for it; a gate for CI.
+// `weft diff`: compares two runs, or a run with its prediction. --fail-above makes it a gate for
+// CI.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -15,7 +16,7 @@
 namespace weft::cli {
 namespace {
 
-/// "3%" or "3" to 0.03.
+/// Parses "3%" or "3", which is 0.03.
 Result<std::optional<double>> parse_limit(const Arguments& arguments) {
   if (!arguments.has("--fail-above")) return std::optional<double>{};
   const std::string& text = arguments.all("--fail-above").back();
@@ -23,7 +24,8 @@ Result<std::optional<double>> parse_limit(const Arguments& arguments) {
   double percent = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc{} || stop != end || !std::isfinite(percent) || percent < 0) {
-    return fail(ErrorCode::kUsage, fmt::format("--fail-above: '{}' is no share such as 3%", text));
+    return fail(ErrorCode::kUsage,
+                fmt::format("--fail-above: '{}' is not a percentage such as 3%", text));
   }
   return std::optional<double>{percent / 100};
 }
@@ -59,8 +61,8 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
   if (before > 0 && after > 0 && before != after) {
     notes.add(
         Tone::kWarning,
-        fmt::format("{} ranks are compared with {}: the steps of different jobs say little about "
-                    "each other",
+        fmt::format("a run of {} ranks is compared with one of {}: steps of jobs of different size "
+                    "are hardly comparable",
                     before, after));
   }
   console.notes = notes.text();
@@ -74,31 +76,35 @@ Result<ExitCode> run_diff(const Arguments& arguments, Console& console) {
 Subcommand diff_command() {
   Subcommand command;
   command.name = "diff";
-  command.description = "two runs side by side, or a run and its prediction; a gate for CI";
+  command.description = "compares two runs, or a run with its prediction; can fail a CI job";
   command.inputs = "A B";
   command.min_inputs = 2;
   command.max_inputs = 2;
   command.details =
-      "Step, causes, ops that got slower or faster, ops that are missing or new, from A to B. "
-      "With\n"
-      "--what-if, or where A is a plan, what was predicted from A is compared with what B turned\n"
-      "out to be, both without profiler. --fail-above exits with 1 if the step got longer by more.";
-  command.examples = {
-      Example{"weft diff before/ after/ --fail-above 3%", "exit 1 if the step got 3 % longer"},
-      Example{"weft diff before/ after/ --what-if ddp.bucket_mb=100",
-              "did the change bring what was predicted?"}};
+      "Shows what changes from A to B: the step, each cause of its time, and the ops that are\n"
+      "slower, faster, missing or new. With --what-if, or if A is a plan, Weft compares the step\n"
+      "that is predicted from A with the step of B, both without profiler. With --fail-above the\n"
+      "exit status is 1 if the step of B is longer by more than the limit.";
+  command.examples = {Example{"weft diff before/ after/ --fail-above 3%",
+                              "exit with 1 if the step got more than 3 % longer"},
+                      Example{"weft diff before/ after/ --what-if ddp.bucket_mb=100",
+                              "did the change have the predicted effect?"}};
   command.flags = {
-      {"--fail-above", "3%", "exit 1 if the step got longer by more than this", Flag::Value::kText},
-      {"--what-if", "KEY=VALUE", "compare B with a prediction from A", Flag::Value::kText, true},
+      {"--fail-above", "3%", "exit with 1 if the step got longer by more than this",
+       Flag::Value::kText},
+      {"--what-if", "KEY=VALUE", "apply this change to A and compare the prediction with B",
+       Flag::Value::kText, true},
       {"--links", "TABLE", "measured transfer times for predictions (docs/formats/links.md)",
        Flag::Value::kText, true},
-      {"--run-a", "N", "which run of A, where it holds several", Flag::Value::kText},
-      {"--run-b", "N", "which run of B", Flag::Value::kText}};
+      {"--run-a", "N", "which run of A, if A holds several: its number or label",
+       Flag::Value::kText},
+      {"--run-b", "N", "which run of B, if B holds several: its number or label",
+       Flag::Value::kText}};
   for (Flag& flag : loading_flags()) {
     if (flag.name != "--run") command.flags.push_back(std::move(flag));
   }
-  command.flags.push_back({"--all", "", "every op, however long"});
-  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back({"--all", "", "show every op, however long the page gets"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
   command.run = run_diff;
   return command;
 }

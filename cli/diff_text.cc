@@ -15,7 +15,7 @@ using diagnose::OpChange;
 
 constexpr std::size_t kChangedShown = 4;
 constexpr std::size_t kOneSidedShown = 2;
-/// Changes below this share of the step say nothing.
+/// Ops that change by less than this share of the step are left out.
 constexpr double kWorthALine = 0.0005;
 
 std::string signed_ms(Nanos time) {
@@ -54,11 +54,12 @@ std::string counts(const OpChange& op) {
   return fmt::format("{:.0f} -> {:.0f}", op.count_before, op.count_after);
 }
 
-/// The largest changes of ops in both runs, then what only one of them has.
+/// First the largest changes of ops that both runs have, then ops that only one run has. The lists
+/// are sorted by change, so the first entry below the limit ends a list.
 std::string op_table(const Comparison& comparison, bool everything, const Terminal& terminal) {
   const auto least = static_cast<Nanos>(kWorthALine * static_cast<double>(comparison.before_step));
   Table table(
-      {{"change ms"}, {"after ms"}, {"a step"}, {"", Align::kLeft}, {"op", Align::kLeft, true}});
+      {{"change ms"}, {"after ms"}, {"per step"}, {"", Align::kLeft}, {"op", Align::kLeft, true}});
   std::size_t rows = 0, left = 0;
   const auto add = [&](const std::vector<OpChange>& ops, const char* what, std::size_t most) {
     for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -10,7 +10,7 @@
 
 namespace weft::cli {
 
-/// One page. Where `everything` is false it fits 24 lines: the largest changes are shown.
+/// Unless `everything` is true, the page fits into 24 lines and shows only the largest changes.
 std::string diff_text(const diagnose::Comparison& comparison, std::optional<double> limit,
                       bool everything, const Terminal& terminal);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit status of `weft`, all in one place; scripts rely on it (docs/reference/cli.md).
+// All exit statuses of `weft`. Scripts rely on them, so they must not change
+// (docs/reference/cli.md).
 #pragma once
 
 #include "weft/base/result.h"
@@ -8,12 +9,12 @@ namespace weft::cli {
 
 enum class ExitCode : int {
   kDone = 0,
-  kAnswerIsNo = 1,     ///< understood and computed, and the answer is no
-  kUsage = 2,          ///< the command line makes no sense
-  kBadInput = 3,       ///< a file is missing, unreadable or not what it should be
-  kUnavailable = 4,    ///< needs something that this machine lacks
+  kAnswerIsNo = 1,     ///< Weft computed an answer, and the answer is no
+  kUsage = 2,          ///< the command line is wrong
+  kBadInput = 3,       ///< a file is missing, unreadable or malformed
+  kUnavailable = 4,    ///< this machine lacks something that the verb needs
   kPeerFailed = 5,     ///< another process or host failed
-  kInternal = 70,      ///< a bug of Weft
+  kInternal = 70,      ///< a bug in Weft
   kInterrupted = 130,  ///< Ctrl-C
   kTerminated = 143,   ///< SIGTERM
 };
@@ -23,18 +24,17 @@ struct ExitMeaning {
   const char* meaning;
 };
 
-/// As the man page and docs/reference/cli.md tell them.
+/// The texts of the man page; docs/reference/cli.md has the same.
 inline constexpr ExitMeaning kExitMeanings[] = {
     {ExitCode::kDone, "done"},
-    {ExitCode::kAnswerIsNo, "understood and computed, and the answer is no"},
+    {ExitCode::kAnswerIsNo, "Weft computed an answer, and the answer is no"},
     {ExitCode::kUsage,
-     "the command line makes no sense, or the question cannot be answered from this input"},
+     "the command line is wrong, or the question cannot be answered from this input"},
     {ExitCode::kBadInput,
-     "a file is missing, unreadable or not what it should be, or cannot be written; or --strict "
-     "found something"},
-    {ExitCode::kUnavailable, "something is missing on this machine, such as memory"},
+     "a file is missing, unreadable, malformed or cannot be written; or --strict found something"},
+    {ExitCode::kUnavailable, "this machine lacks something, such as memory or a program"},
     {ExitCode::kPeerFailed, "another process or host failed"},
-    {ExitCode::kInternal, "a bug of Weft"},
+    {ExitCode::kInternal, "a bug in Weft"},
     {ExitCode::kInterrupted, "interrupted with Ctrl-C"},
     {ExitCode::kTerminated, "ended by SIGTERM"},
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft export`: a job in files that other tools read.
+// `weft export`: writes a job into files that other tools read.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace weft::cli {
 namespace {
 
 constexpr const char* kStandardOutput = "-";
-/// The one format of several files, one a rank: OUT is what their names begin with.
+/// The only format that writes several files, one per rank. OUT is the prefix of their names.
 constexpr std::string_view kChakra = "chakra";
 constexpr std::string_view kChakraEnding = ".et";
 
@@ -27,8 +27,8 @@ bool is_chakra(const Arguments& arguments, std::string_view path) {
 Result<ExitCode> export_chakra(const Arguments& arguments, Console& console, std::string prefix) {
   if (prefix == kStandardOutput || arguments.has("--table")) {
     return fail(ErrorCode::kUsage,
-                "the format chakra is one file a rank: give -o what their names begin with, and no "
-                "--table");
+                "the format chakra writes one file per rank: give -o a prefix for their names, and "
+                "no --table");
   }
   if (prefix.ends_with(kChakraEnding)) prefix.resize(prefix.size() - kChakraEnding.size());
   Diagnostics diagnostics;
@@ -42,7 +42,7 @@ Result<ExitCode> export_chakra(const Arguments& arguments, Console& console, std
   return ExitCode::kDone;
 }
 
-/// Everything but the traces, so that a mistyped format does not cost the time of loading.
+/// Checks all options before the traces are loaded, so that a mistyped format fails at once.
 Result<report::ExportOptions> read_options(const Arguments& arguments, const std::string& path) {
   report::ExportOptions options;
   if (arguments.has("--format")) options.format = arguments.all("--format").back();
@@ -90,28 +90,30 @@ std::vector<std::string> format_names() {
 Subcommand export_command() {
   Subcommand command;
   command.name = "export";
-  command.description = "a timeline for Perfetto, or tables, of all ranks on one clock";
+  command.description = "writes a timeline of all ranks on one clock for Perfetto, or tables";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "The format is told by --format or by the extension of OUT; add .gz to pack it:\n";
+      "--format or the extension of OUT selects the format; add .gz to compress the file:\n";
   for (const report::ExportFormat& format : report::export_formats()) {
     command.details +=
         fmt::format("  {:<14} {:<9} {}\n", format.name, format.extension, format.description);
   }
   command.details += fmt::format("  {:<14} {:<9} {}\n", kChakra, kChakraEnding,
-                                 "execution traces for ASTRA-sim: OUT.RANK.et, one a rank");
-  command.details += "OUT appears when it is whole; - means stdout.";
+                                 "execution traces for ASTRA-sim: OUT.RANK.et, one per rank");
+  command.details += "OUT appears only when it is complete.";
   command.examples = {
       Example{"weft export examples/resnet50-w4 -o timeline.json.gz",
               "open it at ui.perfetto.dev or in chrome://tracing"},
       Example{"weft export examples/resnet50-w4 --format csv --table collectives -o -",
-              "who came late to which collective"}};
+              "which rank came late to which collective"}};
   command.flags = {
       {"-o", "OUT", "the file to write; - means stdout", Flag::Value::kFile},
-      {"--format", "F", "perfetto-json, perfetto, csv or chakra", Flag::Value::kChoice, false,
-       format_names()},
-      {"--table", "T", "csv: events (default), collectives or steps", Flag::Value::kText}};
+      {"--format", "F",
+       "perfetto-json, perfetto, csv or chakra; default: decided by the extension of OUT",
+       Flag::Value::kChoice, false, format_names()},
+      {"--table", "T", "with csv: events, collectives or steps; default: events",
+       Flag::Value::kText}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_export;
   return command;

@@ -9,7 +9,7 @@
 namespace weft::cli {
 namespace {
 
-constexpr double kAlike = 0.02;
+constexpr double kAlike = 0.02;  ///< of the largest figure in a column: about the noise of steps
 
 }  // namespace
 
@@ -64,7 +64,7 @@ std::string folding_note(const std::vector<FoldedRank>& shown, std::size_t ranks
   std::size_t told = 0;
   for (const FoldedRank& row : shown) told += 1 + row.alike;
   std::string note;
-  if (told > shown.size()) note += "  +N: so many more ranks are alike";
+  if (told > shown.size()) note += "  +N: N more ranks behave alike";
   if (told < ranks)
     note += fmt::format("{}and {} more ranks", note.empty() ? "  ... " : "; ", ranks - told);
   return note.empty() ? note : note + " (--all shows them)\n";

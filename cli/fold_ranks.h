@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a thousand ranks: those that behave alike are one row.
+// Short tables of many ranks: ranks that behave alike share one row.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,26 @@ namespace weft::cli {
 
 /// A row of such a table.
 struct FoldedRank {
-  std::size_t index = 0;  ///< the first of its like
-  std::size_t alike = 0;  ///< how many more there are
+  std::size_t index = 0;  ///< the first rank of the row, as an index into the list of ranks
+  std::size_t alike = 0;  ///< how many later ranks share the row
 };
 
-/// A row for each.
+/// One row per rank, nothing folded.
 std::vector<FoldedRank> each_rank(std::size_t ranks);
-/// `figures[i]` describe the i-th rank, as many for each. Ranks are alike if no figure differs by
-/// more than a fiftieth of the largest one in its column. By their first rank.
+/// `figures[i]` describes the i-th rank; all ranks have the same number of figures. A rank joins
+/// the row of an earlier rank if no figure differs by more than 2 % of the largest figure of its
+/// column. Rows are sorted by their first rank. Costs at most ranks x rows.
 std::vector<FoldedRank> fold_ranks(const std::vector<std::vector<double>>& figures);
 
-/// At most `most` of them, by first rank: the rare and the common half and half, as the former are
-/// what one looks for and the latter what they are compared with.
+/// At most `most` of the rows, sorted by first rank. Half of them are the rows with the fewest
+/// ranks, because outliers are what a reader looks for. The others are the rows with the most
+/// ranks, to compare the outliers with.
 std::vector<FoldedRank> rare_and_common(std::vector<FoldedRank> rows, std::size_t most);
 
 /// "7", or "7 +127" for a row that stands for more ranks.
 std::string rank_cell(std::int32_t rank, const FoldedRank& row);
-/// What was folded and what left out, for below the table; empty if nothing was.
+/// The line below the table that says what "+N" means and how many ranks have no row; empty if the
+/// table shows every rank in a row of its own.
 std::string folding_note(const std::vector<FoldedRank>& shown, std::size_t ranks);
 
 }  // namespace weft::cli

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft gather`: the recordings of several hosts in one folder.
+// `weft gather`: puts the recordings of several hosts into one folder.
+//
+// Remote folders are first copied into a hidden folder inside the result folder. record::join()
+// then checks all sources for conflicts before it moves anything, so a failed copy or a conflict
+// leaves the result folder as it was.
 #include "weft/record/gather.h"
 
 #include <fmt/format.h>
@@ -18,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A hidden folder beside the result, on the same disk, gone at the end.
+/// A temporary folder inside the result folder. It is on the same file system, so files can be
+/// linked instead of copied. The destructor removes it.
 class HiddenFolder {
  public:
   explicit HiddenFolder(const std::string& folder)
@@ -44,18 +49,18 @@ class HiddenFolder {
   fs::path path_;
 };
 
-Result<record::Gathered> fetch(const std::string& source, const HiddenFolder& stage,
+Result<record::Gathered> fetch(const std::string& source, const HiddenFolder& temporary,
                                std::size_t number) {
   if (!record::is_remote(source)) return record::Gathered{source, source};
-  WEFT_ASSIGN(const std::string folder, stage.make(number));
+  WEFT_ASSIGN(const std::string folder, temporary.make(number));
   const std::vector<std::string> command = record::fetch_command(source, folder);
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   WEFT_ASSIGN(const int status, record::run_child(command, environment));
   if (status != 0) {
     return fail(ErrorCode::kBadInput,
-                fmt::format("{} could not copy it (status {}); can this machine log in there "
-                            "without a password?",
+                fmt::format("{} failed to copy the folder (status {}); check that this machine can "
+                            "log in to that host without a password",
                             command.front(), status),
                 source);
   }
@@ -64,14 +69,14 @@ Result<record::Gathered> fetch(const std::string& source, const HiddenFolder& st
 
 Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
   if (!arguments.has("-o")) {
-    return fail(ErrorCode::kUsage, "-o DIR is missing: the folder to gather into");
+    return fail(ErrorCode::kUsage, "-o DIR is missing: the folder to put the recordings into");
   }
   const std::string& folder = arguments.all("-o").back();
   std::vector<record::Gathered> sources;
   {
-    const HiddenFolder stage(folder);
+    const HiddenFolder temporary(folder);
     for (const std::string& input : arguments.inputs) {
-      WEFT_ASSIGN(record::Gathered source, fetch(input, stage, sources.size()));
+      WEFT_ASSIGN(record::Gathered source, fetch(input, temporary, sources.size()));
       sources.push_back(std::move(source));
     }
     WEFT_TRY(record::join(sources, folder));
@@ -101,18 +106,18 @@ Result<ExitCode> run_gather(const Arguments& arguments, Console& console) {
 Subcommand gather_command() {
   Subcommand command;
   command.name = "gather";
-  command.description = "the recordings of several hosts in one folder";
+  command.description = "puts the recordings of several hosts into one folder";
   command.inputs = "[HOST:]DIR...";
   command.min_inputs = 1;
   command.details =
-      "Folders of this machine are linked or copied, those of other hosts fetched with rsync, or\n"
-      "scp where there is none. Different files of one name are refused. The exit status is 1 if\n"
-      "ranks of the job are missing.";
+      "Local folders are linked or copied. Folders of other hosts are fetched with rsync, or with\n"
+      "scp if rsync is not installed. Two files with the same name but different content are\n"
+      "refused. The exit status is 1 if ranks of the job are missing.";
   command.examples = {Example{"weft gather -o traces node1:/tmp/traces node2:/tmp/traces",
-                              "what weft record -o /tmp/traces left on two hosts"},
-                      Example{"weft gather -o traces host0 host1", "folders of this machine"}};
-  command.flags = {{"-o", "DIR", "the folder to gather into; may hold some of the files already",
-                    Flag::Value::kFolder}};
+                              "the files that weft record -o /tmp/traces wrote on two hosts"},
+                      Example{"weft gather -o traces host0 host1", "two folders of this machine"}};
+  command.flags = {
+      {"-o", "DIR", "the result folder; may already hold some of the files", Flag::Value::kFolder}};
   command.run = run_gather;
   return command;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft list THING`: what this build knows, each with its one-line description.
+// `weft list THING`: the readers, what-ifs or findings of this build, one line each.
 #include "cli/commands.h"
 #include "weft/diagnose/findings.h"
 #include "weft/predict/what_if.h"
@@ -63,13 +63,16 @@ Result<ExitCode> run_list(const Arguments& arguments, Console& console) {
 Subcommand list_command() {
   Subcommand command;
   command.name = "list";
-  command.description = "what this build of Weft knows: readers, what-ifs, findings";
+  command.description = "lists the trace readers, what-ifs or findings of this build of Weft";
   command.inputs = "THING";
   command.min_inputs = 1;
   command.max_inputs = 1;
   command.input_choices = listing_names;
-  command.examples = {Example{"weft list readers", "the trace formats that can be read"},
-                      Example{"weft list what-ifs", "what weft replay can be asked"}};
+  command.details =
+      "readers are the trace formats that Weft reads, what-ifs the changes that weft replay can\n"
+      "predict, and findings the causes of lost time that weft diagnose looks for.";
+  command.examples = {Example{"weft list readers", "the trace formats that Weft reads"},
+                      Example{"weft list what-ifs", "the changes that weft replay can predict"}};
   command.run = run_list;
   return command;
 }

@@ -10,11 +10,11 @@
 namespace weft::cli {
 
 std::vector<Flag> loading_flags() {
-  return {
-      {"--run", "N", "which run, where the input holds several: its number or label",
-       Flag::Value::kText},
-      {"--strict", "", "fail (3) on the first warning or loss of data"},
-      {"--threads", "N", "threads to use; 0, the default, means all cores", Flag::Value::kWhole}};
+  return {{"--run", "N", "which run, if the input holds several: its number (from 1) or label",
+           Flag::Value::kText},
+          {"--strict", "", "exit with 3 if there is any warning or loss of data"},
+          {"--threads", "N", "number of threads; default: 0, which means all cores",
+           Flag::Value::kWhole}};
 }
 
 void set_threads(const Arguments& arguments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading traces as every verb does it: the same flags, a progress line, Ctrl-C.
+// Reads traces in the same way for every verb: with the same flags, a progress line, and Ctrl-C.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,24 @@
 
 namespace weft::cli {
 
-/// --run, --strict, --threads.
+/// The flags of all verbs that read traces: --run, --strict, --threads.
 std::vector<Flag> loading_flags();
 
-/// As --threads says.
+/// Applies --threads.
 void set_threads(const Arguments& arguments);
-/// Shows how far reading is; false once interrupted. `progress` must outlive it.
+/// A callback that shows how much has been read. It returns false after Ctrl-C, which stops
+/// reading. `progress` must outlive it.
 std::function<bool(std::int64_t done, std::int64_t total)> reading_progress(Progress& progress);
 
-/// Loads `arguments.inputs`. --strict is left to the verb, which may have more to complain about.
+/// Loads `arguments.inputs`. The verb itself must check --strict, because it may add diagnostics.
 Result<trace::Recording> load_inputs(const Arguments& arguments, const Console& console,
                                      Diagnostics& diagnostics);
 
-/// Loads them and builds the graph of the one run there is or that --run names.
+/// Loads `arguments.inputs` and builds the graph of the only run, or of the run that --run names.
 Result<predict::Job> open_job(const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);
-/// The same for one of several recordings, and the run of it that `run_flag` names.
+/// The same for a single input of a verb that takes several recordings, such as `weft diff A B`.
+/// `run_flag` is the flag that names the run of this input.
 Result<predict::Job> open_job(const std::string& input, const char* run_flag,
                               const Arguments& arguments, const Console& console,
                               Diagnostics& diagnostics);

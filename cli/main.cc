@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft VERB ...`: finds the verb, runs it, turns what came of it into output and an exit code.
+// `weft VERB ...`: finds the verb, runs it, and turns its outcome into output and an exit code.
+//
+// The order at the end of main_guarded() matters: errors go to stderr first, then the result to
+// stdout, then notes to stderr. So on a terminal the notes are below the result, and a partial
+// result of an interrupted verb is still written.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,7 +27,8 @@
 namespace weft::cli {
 namespace {
 
-/// Whether everything went out. A reader that closed its end early has seen what it wanted.
+/// Writes all of `text` to stdout. A reader that closes the pipe early (`weft info | head`) is no
+/// error: it has read all that it wanted.
 Status write_out(const std::string& text) {
   const char* at = text.data();
   std::size_t left = text.size();
@@ -51,8 +56,10 @@ void say(const Console& console, Tone tone, const std::string& label, const std:
   write_error(paint(console.err, tone, "weft: " + label) + gap + text + "\n");
 }
 
-/// A file opened later must not become stdout because the caller closed it. Opened for reading, it
-/// still fails when written, so that a lost result is an error.
+/// If the caller closed stdin, stdout or stderr, the next file that Weft opens would get its
+/// number, and the result would be written into that file. So /dev/null takes the free numbers. It
+/// is opened for reading only: writing a result to it fails, so a lost result is reported as an
+/// error.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) < 0) {
@@ -61,7 +68,7 @@ void keep_standard_streams() {
   }
 }
 
-/// A name that is neither verb nor flag, refused with the nearest one that is.
+/// The refusal of a word that is neither a verb nor a flag, with the nearest name that is one.
 tl::unexpected<Error> refuse(const std::string& word) {
   const bool flag = word.starts_with('-');
   std::vector<std::string> known = verb_names();
@@ -70,12 +77,12 @@ tl::unexpected<Error> refuse(const std::string& word) {
     for (const Flag& common : program_flags()) known.push_back(common.name);
   }
   return fail(ErrorCode::kUsage,
-              fmt::format("no {} '{}'{} (weft help lists the verbs)", flag ? "flag" : "verb", word,
-                          did_you_mean(word, known)));
+              fmt::format("there is no {} '{}'{} (weft help lists the verbs)",
+                          flag ? "flag" : "verb", word, did_you_mean(word, known)));
 }
 
 Result<ExitCode> run(std::vector<std::string> words, Console& console) {
-  // Common flags may stand before the verb as well.
+  // Common flags may also stand before the verb: move the verb to the front.
   const auto verb_at = std::find_if(words.begin(), words.end(), [](const std::string& word) {
     return common_flag_of(word).empty();
   });
@@ -94,6 +101,8 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
     return ExitCode::kDone;
   }
   const std::vector<Subcommand> commands = all_commands();
+  // `weft VERB [SUB-VERB] --help` becomes `weft help VERB [SUB-VERB]`, before anything is parsed,
+  // so that help also answers a command line that is otherwise wrong.
   if (mentions(words, "--help")) {
     const Subcommand* explained = find_verb(commands, verb);
     const Subcommand* sub_verb = explained ? &named_sub_verb(*explained, words) : nullptr;
@@ -106,7 +115,9 @@ Result<ExitCode> run(std::vector<std::string> words, Console& console) {
   return invocation.command->run(invocation.arguments, console);
 }
 
-/// What becomes of an interrupted verb: a part of the answer only where the verb chose to give one.
+/// Ends an interrupted verb. A verb that returns kInterrupted has a partial result on purpose,
+/// which is kept. If the signal came just before a verb was done, its result is dropped: the exit
+/// status says "interrupted", so the caller must not take the result for complete.
 ExitCode settle_interrupt(ExitCode code, Console& console) {
   if (code == ExitCode::kDone) console.result.clear();
   say(console, Tone::kWarning, "interrupted", "");
@@ -119,7 +130,7 @@ int main_guarded(int argc, char** argv) {
   keep_standard_streams();
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool quiet = mentions(words, "--quiet");
-  if (quiet) console.err.is_terminal = false;  // so nothing is redrawn on it
+  if (quiet) console.err.is_terminal = false;  // so no progress line is drawn
   if (mentions(words, "--no-color")) console.out.colour = console.err.colour = false;
   ExitCode code = ExitCode::kInternal;
   try {
@@ -135,7 +146,7 @@ int main_guarded(int argc, char** argv) {
     say(console, Tone::kBad, "error:", "not enough memory for this input");
   } catch (const std::exception& error) {
     say(console, Tone::kBad, "internal error:",
-        fmt::format("{}; this is a bug of Weft, please report it with the command", error.what()));
+        fmt::format("{}; this is a bug in Weft, please report it with the command", error.what()));
   }
   if (const Status written = write_out(console.result); !written) {
     say(console, Tone::kBad, "error:", written.error().text());

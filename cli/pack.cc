@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft pack`: recordings as Weft's own small files, one a rank.
+// `weft pack`: writes recordings as small files in Weft's own format, one per rank.
+//
+// Under mpirun or srun, each process packs a share of the ranks, so that a job is packed in
+// parallel where its files are. The share comes from the variables that launchers set.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,8 +22,9 @@
 namespace weft::cli {
 namespace {
 
-/// How launchers tell a process its number and how many there are. Slurm's is the count of the
-/// step: a batch script sees the one of the whole job, though it runs alone.
+/// The variables in which launchers give a process its number and the number of processes. For
+/// Slurm this is the task count of the job step, not of the job (SLURM_NTASKS): a batch script runs
+/// alone, but sees the count of the whole job.
 constexpr std::array<std::array<const char*, 2>, 3> kLaunchers{
     {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
      {"PMI_RANK", "PMI_SIZE"},
@@ -46,9 +50,11 @@ Result<trace::Share> share_of(const Arguments& arguments, const std::string& out
     if (const auto share = parse_share(text)) return *share;
     return fail(
         ErrorCode::kUsage,
-        fmt::format("--share {}: give this process's number and how many there are, as 0/8", text));
+        fmt::format("--share {}: give the number of the share and the number of all shares, such "
+                    "as 0/8",
+                    text));
   }
-  // Who names one file wants that file, even inside a process of a job.
+  // A user who names a single file wants all of the input in it, even under mpirun or srun.
   if (out.ends_with(".weft")) return trace::Share{};
   for (const auto& [rank, size] : kLaunchers) {
     const auto index = number_in(rank);
@@ -58,7 +64,7 @@ Result<trace::Share> share_of(const Arguments& arguments, const std::string& out
   return trace::Share{};
 }
 
-/// Several ranks may come from one file; it counts once.
+/// The size of all original files. Several ranks may come from one file, which counts once.
 Bytes origin_bytes(const std::vector<trace::PackedFile>& files) {
   std::set<std::string> seen;
   Bytes sum = 0;
@@ -69,7 +75,7 @@ Bytes origin_bytes(const std::vector<trace::PackedFile>& files) {
 }
 
 std::string text_of(const std::vector<trace::PackedFile>& files, const std::string& out) {
-  if (files.empty()) return "no recording is in the share of this process\n";
+  if (files.empty()) return "the share of this process has no recording\n";
   Bytes bytes = 0;
   int ranks = 0;
   for (const trace::PackedFile& file : files) {
@@ -110,7 +116,7 @@ std::string json_of(const std::vector<trace::PackedFile>& files, const Diagnosti
 Result<ExitCode> run_pack(const Arguments& arguments, Console& console) {
   if (!arguments.has("-o")) {
     return fail(ErrorCode::kUsage,
-                "-o OUT is missing: a folder, or for one rank a file that ends in .weft");
+                "-o OUT is missing: a folder, or a file that ends in .weft for a single rank");
   }
   const std::string& out = arguments.all("-o").back();
   trace::PackOptions options;
@@ -136,25 +142,27 @@ Result<ExitCode> run_pack(const Arguments& arguments, Console& console) {
 Subcommand pack_command() {
   Subcommand command;
   command.name = "pack";
-  command.description = "recordings as small files, one a rank, that every verb reads";
+  command.description = "writes recordings as small files, one per rank, that every verb reads";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "OUT is a folder, which gets r0.weft, r1.weft and so on, or a file that ends in .weft for\n"
-      "one rank. Nothing that Weft reads is lost. Under mpirun or srun every process packs its\n"
-      "share of the ranks (mpirun -n 8 weft pack traces/ -o packed); each file must then tell its\n"
-      "rank.";
+      "OUT is a folder, in which Weft writes r0.weft, r1.weft and so on. For a single rank, OUT "
+      "may\n"
+      "be a file that ends in .weft. Packed files keep everything that Weft reads. Under mpirun "
+      "or\n"
+      "srun, each process packs a share of the ranks (mpirun -n 8 weft pack traces/ -o packed);\n"
+      "each input file must then name its rank.";
   command.examples = {
       Example{"weft pack examples/resnet50-w4 -o packed", "packed/r0.weft to packed/r3.weft"},
       Example{"weft pack examples/resnet50-w4/resnet50-w4-r3.json.gz -o r3.weft",
               "one rank into one file"}};
   command.flags = {
-      {"-o", "OUT", "folder, or file that ends in .weft", Flag::Value::kFile},
+      {"-o", "OUT", "the folder, or the file that ends in .weft, to write", Flag::Value::kFile},
       {"--share", "I/N",
-       "pack the I-th of N shares, counted from 0; 0/1 is all, also under mpirun or srun",
+       "pack only share I (from 0) of N; 0/1 packs everything even under mpirun or srun",
        Flag::Value::kText}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
-  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
   command.run = run_pack;
   return command;
 }

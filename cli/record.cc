@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft record`: runs a training job so that it records itself, and says what came of it.
+// `weft record`: runs a training job so that it records itself, then says what was recorded.
+//
+// Weft only sets environment variables and starts the command (record/environment.h). Hooks and
+// probes inside the ranks write the files. When the job has ended, this verb looks into the folder
+// and compares what it finds with what was requested.
 #include "weft/record/environment.h"
 
 #include <fmt/format.h>
@@ -22,7 +26,7 @@ namespace {
 
 Result<record::Request> read_record_request(const Arguments& arguments) {
   if (!arguments.has("-o")) {
-    return fail(ErrorCode::kUsage, "-o DIR is missing: the folder to record into");
+    return fail(ErrorCode::kUsage, "-o DIR is missing: the folder for the recording");
   }
   record::Request request;
   std::error_code error;
@@ -38,7 +42,8 @@ Result<record::Request> read_record_request(const Arguments& arguments) {
   return request;
 }
 
-/// Whether it had to be made.
+/// Makes the folder unless it exists, and clears an old recording if --force is given. Returns
+/// whether the folder is new, so that it can be removed again if the job does not start.
 Result<bool> make_folder(const Arguments& arguments, const std::string& folder) {
   WEFT_ASSIGN(const record::RecordedFolder before, record::look_at(folder));
   if (!before.traces.empty() || !before.jobs.empty()) {
@@ -46,8 +51,8 @@ Result<bool> make_folder(const Arguments& arguments, const std::string& folder) 
       const std::string first = before.traces.empty() ? "" : before.traces.front().name + " and ";
       return fail(
           ErrorCode::kUsage,
-          fmt::format("there is a recording already ({}{} more); name another folder, or "
-                      "replace it with --force",
+          fmt::format("there is already a recording ({}{} more); name another folder, or replace "
+                      "the recording with --force",
                       first,
                       before.traces.size() + before.jobs.size() - (before.traces.empty() ? 0 : 1)),
           folder);
@@ -67,16 +72,16 @@ std::vector<std::string> own_environment() {
   return entries;
 }
 
-/// "torch 2.13.0", or several.
+/// The frameworks of the job: "torch 2.13.0".
 std::string what_of(const record::RecordedFolder& folder) {
-  if (!folder.has_profile()) return "calls of MPI";
+  if (!folder.has_profile()) return "MPI calls";
   std::set<std::string> names;
   for (const record::JobFacts& job : folder.jobs) names.insert(job.framework + " " + job.version);
-  // Facts are written last, and may have found no room.
-  return names.empty() ? "a job that tells no facts" : fmt::format("{}", fmt::join(names, ", "));
+  // Each rank writes its facts last. If the disk is full by then, they are missing.
+  return names.empty() ? "an unknown framework" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What is there, and what is missing of what was asked for.
+/// Adds notes about what was recorded, and what is missing of what was requested.
 void describe(const record::RecordedFolder& folder, Notes& notes, const std::string& path) {
   Bytes bytes = 0;
   for (const record::RecordedFile& file : folder.traces) bytes += file.bytes;
@@ -99,7 +104,8 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
     if (fewer && job.problems.empty()) {
       notes.add(
           Tone::kWarning,
-          fmt::format("rank {}: the job took {} steps, so that not all of {}..{} were recorded",
+          fmt::format("rank {}: the job ended after {} steps, so not all of steps {}..{} were "
+                      "recorded",
                       job.rank, job.steps_seen, job.first_asked, job.last_asked));
     }
   }
@@ -109,14 +115,16 @@ void describe(const record::RecordedFolder& folder, Notes& notes, const std::str
   }
   const std::vector<std::string> lost = record::why_lost(folder);
   for (const std::string& reason : lost) notes.add(Tone::kWarning, reason);
+  // Advice about other hosts would mislead if ranks are still writing or are known to be lost.
   if (!missing.empty() && !ranks.empty() && folder.running == 0 && lost.empty()) {
     const bool one = missing.size() == 1;
     notes.add(Tone::kWarning,
-              fmt::format("{} {} not here; if {} ran on {}: weft gather -o ALL {} HOST:DIR...",
+              fmt::format("{} {} not in this folder; if {} ran on {}, get the files with: weft "
+                          "gather -o ALL {} HOST:DIR...",
                           name_ranks(missing), one ? "is" : "are", one ? "it" : "they",
                           one ? "another host" : "other hosts", path));
   }
-  notes.add(Tone::kPlain, fmt::format("next: weft diagnose {}", path));
+  notes.add(Tone::kPlain, fmt::format("next command: weft diagnose {}", path));
 }
 
 Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
@@ -124,13 +132,13 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
   const record::Parts parts = record::find_own_parts();
   if (parts.bootstrap.empty()) {
     return fail(ErrorCode::kUnavailable,
-                "the hooks of the frameworks are not beside this command; install Weft whole, with "
-                "pip or cmake --install");
+                "the Python hooks of weft record are not installed beside this command; install "
+                "Weft with pip or cmake --install");
   }
   if (request.mpi && parts.mpi.empty()) {
     return fail(ErrorCode::kUnavailable,
-                "--mpi: libweft-mpi.so is not beside this command, as there was no MPI when it was "
-                "built; install one (Debian: libopenmpi-dev) and build Weft from source");
+                "--mpi: libweft-mpi.so is missing, because Weft was built without MPI; install an "
+                "MPI (Debian: libopenmpi-dev) and build Weft from source");
   }
   WEFT_ASSIGN(const bool made, make_folder(arguments, request.folder));
   const auto status = record::run_child(
@@ -153,6 +161,8 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
     }
   }
   console.notes = notes.text();
+  // The exit status of the job comes first: scripts must see its failure as they would without
+  // Weft.
   if (*status != 0 || reasons.empty()) return static_cast<ExitCode>(*status);
   return ExitCode::kAnswerIsNo;
 }
@@ -162,32 +172,36 @@ Result<ExitCode> run_record(const Arguments& arguments, Console& console) {
 Subcommand record_command() {
   Subcommand command;
   command.name = "record";
-  command.description = "run a training job, unchanged, and record a few of its steps";
+  command.description =
+      "runs a training job, without changes to it, and records a few of its steps";
   command.inputs = "-- COMMAND...";
   command.min_inputs = 1;
   command.details =
       "Every process of the job writes its own files into DIR. PyTorch, TensorFlow, JAX and MXNet\n"
-      "are recorded with their own profilers, Horovod with its timeline; steps are found from "
-      "calls\n"
-      "of the optimizer. Hooks come through the environment: the script is not changed, and Weft\n"
-      "need not be installed where it runs. The exit status is that of the job; 1 if the job\n"
-      "succeeded but nothing was recorded. Where ranks are started on other hosts, put weft "
-      "record\n"
-      "around each rank there.";
+      "are recorded with their own profilers, Horovod with its timeline. Weft finds the steps by\n"
+      "the calls of the optimizer. The hooks are loaded through environment variables, so the\n"
+      "script stays as it is, and its Python environment does not need Weft.\n"
+      "\n"
+      "If the launcher starts ranks on other hosts, put weft record before the command of each\n"
+      "rank. The exit status is that of the job, or 1 if the job succeeded but nothing was\n"
+      "recorded.";
   command.examples = {
       Example{"weft record -o traces --memory -- torchrun --nproc-per-node 4 train.py",
               "steps 10 to 14 of every rank, with allocations"},
       Example{"weft record -o traces --mpi -- mpirun -np 4 ./solver",
-              "any program of MPI: its collectives and messages"}};
+              "any MPI program: its collectives and messages"}};
   command.flags = {
-      {"-o", "DIR", "the folder to record into; made if it is not there", Flag::Value::kFolder},
-      {"--steps", "A..B", "which steps, counted from 0 (default 10..14)", Flag::Value::kText},
-      {"--memory", "", "allocations as well"},
-      {"--stacks", "", "call stacks as well: large files, a slow host"},
-      {"--no-shapes", "", "no shapes of tensors: a little cheaper, but gloo's sizes are lost"},
-      {"--no-wire", "", "no socket calls"},
-      {"--mpi", "", "calls of MPI as well, from the start of each rank; needs no framework"},
-      {"--force", "", "replace a recording that is in DIR"}};
+      {"-o", "DIR", "the folder for the recording; made if it does not exist",
+       Flag::Value::kFolder},
+      {"--steps", "A..B", "the steps to record, counted from 0; default: 10..14",
+       Flag::Value::kText},
+      {"--memory", "", "also record memory allocations"},
+      {"--stacks", "", "also record call stacks: files get large and the host slow"},
+      {"--no-shapes", "",
+       "record no tensor shapes: less overhead, but sizes of gloo collectives are lost"},
+      {"--no-wire", "", "record no socket calls"},
+      {"--mpi", "", "also record MPI calls, from the start of each rank; needs no framework"},
+      {"--force", "", "replace a recording that is already in DIR"}};
   command.run = run_record;
   return command;
 }

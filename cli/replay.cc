@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft replay`: recorded, replayed and predicted steps, and what they would be if ...
+// `weft replay`: compares recorded steps with their replay, predicts the step without profiler, and
+// predicts the step after changes to the job (what-ifs).
 #include <fmt/format.h>
 
 #include <charconv>
@@ -14,7 +15,7 @@
 namespace weft::cli {
 namespace {
 
-/// "4,5" to numbers, in order and each once.
+/// Parses "4,5"; the result is sorted and has no duplicates.
 Result<std::vector<std::int64_t>> parse_steps(const std::vector<std::string>& values) {
   std::vector<std::int64_t> steps;
   for (const std::string& value : values) {
@@ -25,7 +26,7 @@ Result<std::vector<std::int64_t>> parse_steps(const std::vector<std::string>& va
       const auto [stop, error] = std::from_chars(value.data() + at, end, step);
       if (error != std::errc{} || stop != end || step < 0) {
         return fail(ErrorCode::kUsage,
-                    fmt::format("--steps: '{}' is no list of step numbers such as 4,5", value));
+                    fmt::format("--steps: '{}' is not a list of step numbers such as 4,5", value));
       }
       steps.push_back(step);
       at = comma + 1;
@@ -41,7 +42,8 @@ struct ReplayRequest {
   predict::PredictOptions options;
 };
 
-/// Everything but the traces, so that a mistyped table or plan does not cost the time of loading.
+/// Reads link tables and plans before the traces are loaded, so that a wrong file name fails at
+/// once. Changes of plans apply before those of --what-if.
 Result<ReplayRequest> read_replay_request(const Arguments& arguments) {
   ReplayRequest request;
   WEFT_ASSIGN(request.options.steps, parse_steps(arguments.all("--steps")));
@@ -96,30 +98,32 @@ std::vector<std::string> what_if_examples() {
 Subcommand replay_command() {
   Subcommand command;
   command.name = "replay";
-  command.description = "how long a step takes, what it is made of, and what-ifs";
+  command.description = "shows what a step consists of, and predicts it after changes (what-ifs)";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "Recorded steps beside their replay (how far it is off, in %), the baseline (the same job\n"
-      "without profiler) and, with --what-if, the predicted step. Times are of the slowest rank,\n"
-      "steps back to back. weft list what-ifs shows what can be asked; all what-ifs apply "
-      "together.";
+      "For each rank, the page shows the recorded steps with the error of their replay in "
+      "percent,\n"
+      "the baseline (the same job without profiler) and, with --what-if, the predicted step. The\n"
+      "lines below it are about the slowest rank, with steps back to back. weft list what-ifs\n"
+      "shows all what-ifs. If several are given, they apply together.";
   command.examples = {
       Example{"weft replay examples/resnet50-w4 --links examples/resnet50-w4/allreduce-w4.json",
-              "with measured transfer times; answers the what-ifs worth knowing"},
+              "use measured transfer times, and answer the most useful what-ifs"},
       Example{"weft replay examples/resnet50-w4 --what-if network.bandwidth=2x --json",
-              "one question, for programs"}};
+              "predict one change; JSON for other programs"}};
   command.flags = {
       {"--what-if", "KEY=VALUE", "a change to predict (weft list what-ifs)", Flag::Value::kText,
        true, what_if_examples()},
       {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kFile,
        true},
-      {"--steps", "4,5", "learn from these recorded steps only", Flag::Value::kText, true},
-      {"--plan", "FILE", "apply the changes of a plan", Flag::Value::kFile, true},
+      {"--steps", "4,5", "use only these recorded steps", Flag::Value::kText, true},
+      {"--plan", "FILE", "apply the changes of a plan, before those of --what-if",
+       Flag::Value::kFile, true},
       {"-o", "FILE", "write the what-ifs as a plan (docs/formats/plan.md)", Flag::Value::kFile}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
-  command.flags.push_back({"--all", "", "every rank and step, however long"});
-  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back({"--all", "", "show every rank and step, however long the page gets"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
   command.run = run_replay;
   return command;
 }

@@ -20,8 +20,8 @@ using predict::ReplaySummary;
 using predict::StepPrediction;
 
 constexpr std::size_t kRanksReplayed = 8;
-constexpr std::size_t kStepsShown = 4;  ///< one less where there is a column for the prediction
-constexpr std::size_t kLabel = 11;      ///< characters: "stragglers" and a blank
+constexpr std::size_t kStepsShown = 4;  ///< one less if there is a column for the prediction
+constexpr std::size_t kLabel = 11;      ///< width of the labels: "stragglers" and a blank
 constexpr const char* kBucket = "ddp.bucket_mb=";
 
 double ratio(Nanos a, Nanos b) {
@@ -30,11 +30,12 @@ double ratio(Nanos a, Nanos b) {
 
 std::string percent(double part) {
   const double value = 100 * part;
-  // "-0.0" would say that there is an error where there is none.
+  // "-0.0" would look like an error, although there is none.
   return fmt::format("{:+.1f}%", std::abs(value) < 0.05 ? 0.0 : value);
 }
 
-/// "recorded   79.3 ms": lines that do not fit go on under the text.
+/// A label and its text: "recorded   79.3 ms". Text that does not fit continues on the next lines,
+/// indented by the width of the labels.
 std::string line(const Terminal& terminal, const char* label, const std::string& text) {
   const auto columns = static_cast<std::size_t>(terminal.columns);
   std::string out = paint(terminal, Tone::kBold, fmt::format("{:<{}}", label, kLabel));
@@ -65,7 +66,8 @@ std::string step_cell(Nanos recorded, Nanos replayed) {
   return fmt::format("{} {:>5}", format_ms(recorded), percent(ratio(replayed, recorded) - 1));
 }
 
-/// Shortest and longest recorded step, and the replay that is furthest off.
+/// Two cells if there are too many steps for a column each: the range of recorded steps, and the
+/// largest error of a replay, with its sign.
 std::vector<std::string> summed_cells(const RankSummary& rank) {
   Nanos low = -1, high = -1;
   double worst = 0;
@@ -80,7 +82,7 @@ std::vector<std::string> summed_cells(const RankSummary& rank) {
   return {fmt::format("{}..{}", format_ms(low), format_ms(high)), percent(worst)};
 }
 
-/// Which ranks get a row: all while they are few, else one of each kind.
+/// The ranks that get a row: all if they are few; else ranks with alike times share a row.
 std::vector<FoldedRank> rows_of(const ReplaySummary& summary, bool everything) {
   if (everything || summary.ranks.size() <= kRanksReplayed) return each_rank(summary.ranks.size());
   std::vector<std::vector<double>> figures;
@@ -133,7 +135,7 @@ std::string range(const StepPrediction& step) {
 std::string made_of(const ReplaySummary& summary, const StepPrediction& step,
                     const Terminal& terminal) {
   const Breakdown& parts = step.breakdown;
-  // As many digits for each, so that one can see that they add up.
+  // All parts get the same number of decimals, so that the reader can check that they add up.
   const int digits = parts.total() < 10 * kMillisecond ? 3 : parts.total() < kSecond ? 1 : 0;
   const auto ms = [&](Nanos time) {
     return fmt::format("{:.{}f}", static_cast<double>(time) / kMillisecond, digits);
@@ -153,7 +155,7 @@ std::string steps_text(const ReplaySummary& summary, const Terminal& terminal) {
   const StepPrediction& baseline = summary.prediction.baseline;
   const StepPrediction& predicted = summary.prediction.predicted;
   std::string out = line(terminal, "recorded",
-                         fmt::format("{} ms a step; its replay is off by at most {:.2f}% on any "
+                         fmt::format("{} ms per step; its replay is off by at most {:.2f}% on any "
                                      "rank",
                                      format_ms(summary.recorded_step), 100 * summary.worst_error));
   out += line(terminal, "baseline",
@@ -181,12 +183,15 @@ std::string clocks_text(const ReplaySummary& summary, const Terminal& terminal) 
                   format_time(furthest->clock.offset_uncertainty), furthest->rank);
   const auto untied = std::count_if(summary.ranks.begin(), summary.ranks.end(),
                                     [](const RankSummary& rank) { return !rank.clock.tied; });
-  if (untied > 0) text += fmt::format("; {} ranks are not tied to the first", untied);
+  if (untied > 0) {
+    text += fmt::format("; nothing relates the clocks of {} ranks to that of the first", untied);
+  }
   return line(terminal, "clocks", text);
 }
 
-/// ", in aten::conv2d of step 3": as much of it as is known and has room beside `text`, for a
-/// second line is worth less than a short page. --json always tells all of it.
+/// ", in aten::conv2d of step 3": the host op and the step of the memory peak, as far as they are
+/// known and fit on the line after `text`. The place is not worth a second line on a short page;
+/// --json always has all of it.
 std::string place_of(const sim::MemoryPeak& peak, const std::string& text,
                      const Terminal& terminal) {
   const std::string step = peak.step < 0 ? "" : fmt::format("step {}", peak.step);
@@ -212,14 +217,14 @@ std::string memory_text(const ReplaySummary& summary, const Terminal& terminal) 
   const sim::MemoryPeak& most = high->memory->peak;
   std::string text =
       least.bytes == most.bytes
-          ? fmt::format("peak {} a rank", format_bytes(most.bytes))
+          ? fmt::format("peak {} per rank", format_bytes(most.bytes))
           : fmt::format("peak {} (rank {}) to {} (rank {})", format_bytes(least.bytes), low->rank,
                         format_bytes(most.bytes), high->rank);
   switch (high->memory->source) {
     case sim::MemorySource::kAllocator:
       break;
     case sim::MemorySource::kAllocationsOnly:
-      text += ", without what was held before the recording";
+      text += ", without memory that was allocated before the recording";
       break;
     case sim::MemorySource::kEstimatedFromShapes:
       text += " or more (estimated from shapes)";
@@ -296,8 +301,8 @@ std::string replay_notes(const ReplaySummary& summary, const Diagnostics& diagno
   notes.add(diagnostics);
   if (summary.links_unused) {
     notes.add(Tone::kWarning,
-              "links-unused: no link table fits a collective and number of ranks of this job with "
-              "known sizes, so none was used; give tables measured with as many ranks");
+              "links-unused: no link table was used, because none is for a collective of this job "
+              "with known sizes and its number of ranks; give tables measured with as many ranks");
   }
   if (summary.inferred_edges > 0) {
     notes.add(

@@ -10,12 +10,12 @@
 
 namespace weft::cli {
 
-/// One page. Where `everything` is false it fits 24 lines for up to 8 ranks and 4 steps: what does
-/// not fit is counted, and the flag that shows it named.
+/// One page. Unless `everything` is true, a job of up to 8 ranks fits into 24 lines: what has no
+/// room is counted, and the page names the flag that shows it.
 std::string replay_text(const predict::ReplaySummary& summary, bool everything,
                         const Terminal& terminal);
 
-/// What was assumed or left out, one line each: for stderr.
+/// Notes for stderr about what was assumed or left out, one line each.
 std::string replay_notes(const predict::ReplaySummary& summary, const Diagnostics& diagnostics,
                          const Terminal& terminal);
 

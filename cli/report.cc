@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft report`: a recorded job as one HTML page.
+// `weft report`: writes one HTML page about a recorded job, about link tables, or about plans of
+// pipelines. The content of the inputs decides which of the three pages is made.
 #include "weft/report/page/report.h"
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ Result<report::ReportOptions> options_of(const Arguments& arguments) {
   return options;
 }
 
-/// Link tables have a page of their own.
+/// Link tables have a page of their own, without the flags of recordings.
 Result<ExitCode> report_links(const Arguments& arguments, Console& console,
                               const std::string& path) {
   if (arguments.has("--what-if") || arguments.has("--links")) {
@@ -45,14 +46,14 @@ Result<ExitCode> report_links(const Arguments& arguments, Console& console,
   return ExitCode::kDone;
 }
 
-/// Plans of pipelines, too: one, or two to compare.
+/// Plans of pipelines have a page of their own: one plan, or two to compare.
 Result<ExitCode> report_plans(const Arguments& arguments, Console& console,
                               const std::string& path) {
   if (arguments.has("--what-if") || arguments.has("--links")) {
     return fail(ErrorCode::kUsage, "a page of plans takes neither --what-if nor --links");
   }
   if (arguments.inputs.size() > 2) {
-    return fail(ErrorCode::kUsage, "a page shows one plan, or two beside each other");
+    return fail(ErrorCode::kUsage, "a page shows at most two plans; give one or two files");
   }
   WEFT_ASSIGN(const std::string page, report::make_plan_page(arguments.inputs, WEFT_VERSION));
   WEFT_TRY(write_file(path, page));
@@ -64,7 +65,8 @@ Result<ExitCode> report_plans(const Arguments& arguments, Console& console,
 
 Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
   if (!arguments.has("-o")) {
-    return fail(ErrorCode::kUsage, "-o FILE is missing: where to write the page, as report.html");
+    return fail(ErrorCode::kUsage,
+                "-o FILE is missing: the file to write the page to, such as report.html");
   }
   const std::string& path = arguments.all("-o").back();
   if (all_are_links(arguments.inputs)) return report_links(arguments, console, path);
@@ -92,29 +94,34 @@ Result<ExitCode> run_report(const Arguments& arguments, Console& console) {
 Subcommand report_command() {
   Subcommand command;
   command.name = "report";
-  command.description = "diagnosis, timeline and what-ifs as one HTML page";
+  command.description = "writes diagnosis, timeline and what-ifs as one HTML page";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "The page holds all its data and opens from anywhere: the verdict, what to fix, where the\n"
-      "step goes, a timeline of all ranks on one clock, who is late, memory, before and after.\n"
-      "Of recordings with more than 300,000 spans short neighbours are drawn as one, those of\n"
-      "hosts first. Of link tables (weft calibrate) the page shows the curves, of plans (weft\n"
-      "pipeline -o) their schedules, two of them on one scale.";
+      "The page contains all its data, so it opens anywhere without network. It shows the "
+      "verdict,\n"
+      "the findings, what each step spends its time on, a timeline of all ranks on one clock,\n"
+      "which ranks come late to collectives, memory, and the step before and after each what-if.\n"
+      "If a recording has more than 300,000 spans, short neighbours are drawn as one span,\n"
+      "starting with those of host threads.\n"
+      "\n"
+      "If INPUT is a link table (of weft calibrate), the page shows its curves. If INPUT is one "
+      "or\n"
+      "two plans (of weft pipeline -o), the page shows their schedules on one time scale.";
   command.examples = {
       Example{"weft report examples/resnet50-w4 -o report.html",
               "then open report.html in a browser"},
       Example{"weft report examples/resnet50-w4 -o report.html --what-if ddp.bucket_mb=10 --links "
               "examples/resnet50-w4/allreduce-w4.json",
-              "with a question of your own and measured transfer times"}};
+              "also predict a change of your own, with measured transfer times"}};
   command.flags = {
       {"-o", "FILE", "where to write the page", Flag::Value::kFile},
       {"--what-if", "KEY=VALUE",
-       "a change to show before and after (weft list what-ifs); several: each and all together",
+       "a change to predict (weft list what-ifs); several are shown each alone and all together",
        Flag::Value::kText, true},
       {"--links", "TABLE", "measured transfer times (docs/formats/links.md)", Flag::Value::kFile,
        true},
-      {"--all-spans", "", "put no spans together, however many there are"}};
+      {"--all-spans", "", "draw every span by itself, however many there are"}};
   for (Flag& flag : loading_flags()) command.flags.push_back(std::move(flag));
   command.run = run_report;
   return command;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft testbed ACTION CLUSTER`: real clusters on one machine.
+// `weft testbed ACTION CLUSTER`: makes clusters of network namespaces on one machine and runs jobs
+// on them. The folder testbed does the work; this file parses the command line, reports errors and
+// makes sure that a cluster made for one run is removed after it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,23 +26,26 @@ using testbed::Cluster;
 using testbed::Lifetime;
 using testbed::Standing;
 
-constexpr int kSignalsToEnd = 3;  ///< the second one skips the grace, but the cluster still goes
+/// The first Ctrl-C asks the ranks to end, the second one kills them; in both cases the cluster is
+/// still removed. The third one ends Weft at once.
+constexpr int kSignalsToEnd = 3;
 
-/// A file, the short form, or the name of a cluster that is up.
+/// Reads CLUSTER: a file, the short form, or the name of a cluster that is up.
 Result<Cluster> described(const std::string& input) {
   std::error_code error;
   if (!testbed::is_short_form(input) && !std::filesystem::exists(input, error)) {
     WEFT_ASSIGN(const std::optional<Standing> up, testbed::find_standing(input));
     if (up) return up->cluster;
     return fail(ErrorCode::kNotFound,
-                fmt::format("'{}' is neither a cluster that is up nor a description (such as "
-                            "4x1gbit, or a file)",
+                fmt::format("there is no cluster '{}': it is neither the name of a cluster that is "
+                            "up, nor a file, nor a short description such as 4x1gbit",
                             input));
   }
   return testbed::read_cluster(input);
 }
 
-/// What it is called, without the need of a description that can be read.
+/// The name of CLUSTER. Works even if the file is malformed by now, so that `down` can still remove
+/// the cluster.
 std::string name_of(const std::string& input) {
   std::error_code error;
   if (!testbed::is_short_form(input) && !std::filesystem::exists(input, error)) return input;
@@ -51,11 +56,14 @@ std::string name_of(const std::string& input) {
 Result<ExitCode> up(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const Cluster cluster, described(arguments.inputs.at(1)));
   if (cluster.kind == testbed::Kind::kOneGpu) {
-    return fail(ErrorCode::kUsage, "a cluster on one GPU has nothing to bring up; just run");
+    return fail(ErrorCode::kUsage,
+                "a cluster of kind one-gpu cannot be brought up, as it needs no hosts; use weft "
+                "testbed run");
   }
   const PatientInterrupt patient(kSignalsToEnd);
   WEFT_TRY(testbed::bring_up(cluster, Lifetime::kUntilTakenDown));
-  console.notes = fmt::format("cluster {0} is up; weft testbed run {0} -- COMMAND\n", cluster.name);
+  console.notes =
+      fmt::format("cluster {0} is up; to use it: weft testbed run {0} -- COMMAND\n", cluster.name);
   return ExitCode::kDone;
 }
 
@@ -70,7 +78,7 @@ Result<ExitCode> list(const Arguments&, Console& console) {
   Table table({{"cluster", Align::kLeft},
                {"hosts", Align::kRight},
                {"rates", Align::kLeft, true},
-               {"for", Align::kLeft}});
+               {"lifetime", Align::kLeft}});
   for (const Standing& one : clusters) {
     std::string rates;
     std::int64_t before = -1;
@@ -80,7 +88,7 @@ Result<ExitCode> list(const Arguments&, Console& console) {
       before = host.rate;
     }
     table.add_row({one.cluster.name, std::to_string(one.cluster.hosts.size()), rates,
-                   one.lifetime == Lifetime::kOfThisProcess ? "a run" : "until taken down"});
+                   one.lifetime == Lifetime::kOfThisProcess ? "one run" : "until taken down"});
   }
   console.result = table.print(console.out);
   return ExitCode::kDone;
@@ -90,10 +98,13 @@ Result<ExitCode> enter(const Arguments& arguments, Console&) {
   WEFT_ASSIGN(const std::optional<Standing> up,
               testbed::find_standing(name_of(arguments.inputs[1])));
   if (!up) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("no cluster '{}' is up (weft testbed up)", arguments.inputs[1]));
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("no cluster '{}' is up; weft testbed up makes one", arguments.inputs[1]));
   }
-  if (arguments.inputs.size() < 3) return fail(ErrorCode::kUsage, "enter which host?");
+  if (arguments.inputs.size() < 3) {
+    return fail(ErrorCode::kUsage, "the host is missing: weft testbed enter CLUSTER HOST");
+  }
   WEFT_ASSIGN(const std::size_t host, testbed::find_host(up->cluster, arguments.inputs[2]));
   std::vector<std::string> command(arguments.inputs.begin() + 3, arguments.inputs.end());
   if (command.empty()) command = {"/bin/sh", "-i"};
@@ -115,6 +126,7 @@ Result<testbed::JobOptions> read_job(const Arguments& arguments) {
   return options;
 }
 
+/// Applies --slow, --rate and --skew to the description.
 Status change(Cluster& cluster, const Arguments& arguments) {
   for (const std::string& setting : arguments.all("--slow")) {
     WEFT_TRY(testbed::set_speed(cluster, setting));
@@ -128,41 +140,45 @@ Status change(Cluster& cluster, const Arguments& arguments) {
   return {};
 }
 
-/// The cluster of one run: one that is up, with its links and speeds changed for the time, or one
-/// of its own, which goes when this does.
+/// The cluster of one run. This is either a cluster that is up, whose links and speeds are changed
+/// for the time of the run, or a cluster made for the run and removed after it. clear() must be
+/// called at the end; if Weft is killed before, the next `weft testbed` removes what is left.
 class ClusterOfRun {
  public:
   static Result<ClusterOfRun> set(Cluster cluster, const Arguments& arguments) {
-    ClusterOfRun stage;
+    ClusterOfRun prepared;
     if (cluster.kind == testbed::Kind::kOneGpu) {
       WEFT_TRY(change(cluster, arguments));
-      stage.cluster_ = std::move(cluster);
-      return stage;
+      prepared.cluster_ = std::move(cluster);
+      return prepared;
     }
     WEFT_ASSIGN(std::optional<Standing> up, testbed::find_standing(cluster.name));
     if (up && up->lifetime == Lifetime::kUntilTakenDown) {
       if (up->cluster != cluster) {
         return fail(
             ErrorCode::kUsage,
-            fmt::format("cluster '{0}' is up with another description (weft testbed down {0})",
-                        cluster.name));
+            fmt::format(
+                "cluster '{0}' is up, but with a different description; take it down first: "
+                "weft testbed down {0}",
+                cluster.name));
       }
-      WEFT_ASSIGN(stage.lock_, testbed::reserve(cluster.name));
-      if (!stage.lock_) {
+      WEFT_ASSIGN(prepared.lock_, testbed::reserve(cluster.name));
+      if (!prepared.lock_) {
         return fail(ErrorCode::kUsage,
                     fmt::format("cluster '{}' is in use by another run", cluster.name));
       }
-      stage.usual_ = cluster;
+      prepared.usual_ = cluster;
       WEFT_TRY(change(cluster, arguments));
       WEFT_TRY(testbed::apply_settings(cluster));
     } else {
       WEFT_TRY(change(cluster, arguments));
+      // The process id lets several runs of one description stand at the same time.
       cluster.name += fmt::format("-{}", ::getpid());
-      WEFT_ASSIGN(stage.lock_, testbed::bring_up(cluster, Lifetime::kOfThisProcess));
-      stage.is_own_ = true;
+      WEFT_ASSIGN(prepared.lock_, testbed::bring_up(cluster, Lifetime::kOfThisProcess));
+      prepared.is_own_ = true;
     }
-    stage.cluster_ = std::move(cluster);
-    return stage;
+    prepared.cluster_ = std::move(cluster);
+    return prepared;
   }
   ClusterOfRun(ClusterOfRun&&) = default;
   ClusterOfRun& operator=(ClusterOfRun&&) = default;
@@ -178,7 +194,7 @@ class ClusterOfRun {
   ClusterOfRun() = default;
 
   Cluster cluster_;
-  std::optional<Cluster> usual_;
+  std::optional<Cluster> usual_;  ///< the settings to restore, for a cluster that stays up
   std::optional<testbed::Lock> lock_;
   bool is_own_ = false;
 };
@@ -187,21 +203,23 @@ Result<ExitCode> run(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const testbed::JobOptions options, read_job(arguments));
   WEFT_ASSIGN(Cluster cluster, described(arguments.inputs[1]));
   const PatientInterrupt patient(kSignalsToEnd);
-  WEFT_ASSIGN(ClusterOfRun stage, ClusterOfRun::set(std::move(cluster), arguments));
+  WEFT_ASSIGN(ClusterOfRun prepared, ClusterOfRun::set(std::move(cluster), arguments));
   testbed::RunOptions how;
   how.grace = arguments.whole("--grace").value_or(5) * kSecond;
   how.interrupts = interrupt_count;
   const auto out = descriptor_sink(STDOUT_FILENO, "stdout");
   const auto err = descriptor_sink(STDERR_FILENO, "stderr");
   how.line = [&](const std::string& label, bool is_error, std::string_view line) {
-    // A reader that is gone must not end the job.
+    // The job goes on even if the reader of stdout has closed its end.
     (void)(is_error ? err : out)->write(fmt::format("{}| {}\n", label, line));
   };
   const auto outcome = [&]() -> Result<testbed::Outcome> {
-    WEFT_ASSIGN(const testbed::Job job, testbed::plan_job(stage.cluster(), options));
-    return testbed::run_job(stage.cluster(), job, how);
+    WEFT_ASSIGN(const testbed::Job job, testbed::plan_job(prepared.cluster(), options));
+    return testbed::run_job(prepared.cluster(), job, how);
   }();
-  const Status cleared = stage.clear();
+  // Clean up before any error is returned. A failure of the job explains more than one of the
+  // clean-up, so it is reported first.
+  const Status cleared = prepared.clear();
   if (!outcome) return tl::unexpected(outcome.error());
   if (outcome->status == 0) {
     WEFT_TRY(cleared);
@@ -231,7 +249,9 @@ Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
                                     [&](const Action& one) { return name == one.name; });
   WEFT_CHECK(action != std::end(kActions));  // arguments of other names were refused
   if (action->takes_cluster && arguments.inputs.size() < 2) {
-    return fail(ErrorCode::kUsage, fmt::format("{} which CLUSTER? (see weft help testbed)", name));
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("CLUSTER is missing: weft testbed {} CLUSTER (see weft help testbed)", name));
   }
   return action->run(arguments, console);
 }
@@ -241,38 +261,44 @@ Result<ExitCode> run_testbed(const Arguments& arguments, Console& console) {
 Subcommand testbed_command() {
   Subcommand command;
   command.name = "testbed";
-  command.description = "a real cluster on this machine, and jobs that run on it";
+  command.description = "makes a cluster of virtual hosts on this machine, and runs jobs on it";
   command.inputs = "up|run|down|enter|list [CLUSTER]";
   command.min_inputs = 1;
   command.input_choices = action_names;
   command.first_input_only = true;
   command.details =
-      "Makes hosts out of network namespaces, with shaped links to a switch, and runs a job on "
-      "them. "
-      "CLUSTER is a file (docs/formats/cluster.md), the name of a cluster that is up, or in short "
-      "4x1gbit: four hosts, links of 1 Gbit/s.\n"
-      "  run CLUSTER -- COMMAND         on every host; a cluster that is not up lives for the run\n"
-      "  up CLUSTER, down CLUSTER       make it, take it down\n"
-      "  enter CLUSTER HOST [-- COMMAND]  a shell, or a command, on one host\n"
-      "  list                           the clusters that are up\n"
-      "The exit status of run is that of the rank that failed first. In COMMAND {rank}, {world}, "
-      "{host} and {address} are replaced. Needs root.";
+      "Each host is a network namespace with a rate-limited link to a switch. CLUSTER is a file "
+      "(docs/formats/cluster.md), the name of a cluster that is up, or a short description such as "
+      "4x1gbit: four hosts with links of 1 Gbit/s. Needs root.\n"
+      "\n"
+      "  run CLUSTER -- COMMAND           run COMMAND on every host\n"
+      "  up CLUSTER                       make a cluster that stays until it is taken down\n"
+      "  down CLUSTER                     take it down\n"
+      "  enter CLUSTER HOST [-- COMMAND]  open a shell, or run COMMAND, on one host\n"
+      "  list                             show the clusters that are up\n"
+      "\n"
+      "If CLUSTER is not up, run makes it and removes it afterwards. run replaces {rank}, {world}, "
+      "{host} and {address} in COMMAND. Its exit status is that of the rank that failed first.";
   command.examples = {
       Example{"weft testbed run 4x1gbit -- python train.py", "one rank on each of four hosts"},
       Example{"weft testbed run 2x1gbit --slow host1=0.5 -- python train.py",
-              "the same with a host that is half as fast"}};
+              "two hosts, one of which is half as fast"}};
   command.flags = {
-      {"--style", "S", "how ranks find each other: torch (default), mpi, ps, tensorflow, plain",
+      {"--style", "S",
+       "how ranks find each other: torch, mpi, ps, tensorflow or plain; default: torch",
        Flag::Value::kChoice, false, testbed::style_names()},
-      {"--per-host", "N", "ranks on each host; 1 by default", Flag::Value::kWhole},
-      {"--servers", "N", "parameter servers, for the styles ps and tensorflow",
+      {"--per-host", "N", "number of ranks per host; default: 1", Flag::Value::kWhole},
+      {"--servers", "N", "number of parameter servers, for the styles ps and tensorflow",
        Flag::Value::kWhole},
-      {"--server-host", "HOST", "for servers alone, no rank on it", Flag::Value::kText, true},
-      {"--slow", "[HOST=]SPEED", "CPU time of a host: 0.5 makes it half as fast",
+      {"--server-host", "HOST", "a host that runs only parameter servers, no ranks",
        Flag::Value::kText, true},
-      {"--rate", "[HOST=]RATE", "of a link: 500mbit", Flag::Value::kText, true},
-      {"--skew", "[HOST=]CLOCK", "a clock that is wrong: +50ms,50ppm", Flag::Value::kText, true},
-      {"--grace", "S", "seconds that other ranks have after one failed; 5 by default",
+      {"--slow", "[HOST=]SPEED", "limit the CPU time of a host: 0.5 makes it half as fast",
+       Flag::Value::kText, true},
+      {"--rate", "[HOST=]RATE", "the rate of a host's link, such as 500mbit", Flag::Value::kText,
+       true},
+      {"--skew", "[HOST=]CLOCK", "make a host's clock wrong by an offset and a drift: +50ms,50ppm",
+       Flag::Value::kText, true},
+      {"--grace", "S", "seconds until the other ranks are ended after one failed; default: 5",
        Flag::Value::kWhole}};
   command.run = run_testbed;
   return command;

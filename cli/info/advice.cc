@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaps of a recording, as the settings that close them: each recorder has its own.
+// The advice of `weft info`: for each kind of information that a recording lacks, the profiler
+// setting that records it. Settings differ between profilers and between recordings made by hand
+// and by weft record, so there is one row of texts per recorder.
 #include <algorithm>
 
 #include "cli/info/summary.h"
@@ -8,7 +10,7 @@
 namespace weft::cli {
 namespace {
 
-/// What to tell the users of one recorder; null where it has no such setting.
+/// The texts for users of one recorder; null if the recorder has no such setting.
 struct Recorder {
   std::string_view format;
   const char* no_steps;
@@ -22,14 +24,15 @@ struct Recorder {
 };
 
 constexpr const char* kCommunicationOnly =
-    "NCCL sees communication only, so nothing tells what waited for it: record a few steps with "
-    "torch.profiler or Nsight Systems before asking what-ifs.";
+    "NCCL logs contain only communication, so Weft cannot see which compute waited for it: record "
+    "a "
+    "few steps with torch.profiler or Nsight Systems before asking what-ifs.";
 
 constexpr const char* kKinetoSizes =
     "Some collectives have no size: PyTorch 2.2 or newer writes them, or record an execution trace "
     "(torch.profiler.ExecutionTraceObserver) beside the profile and keep both files in the folder.";
 
-/// Where the script has called the profiler itself.
+/// For recordings whose script called the profiler itself.
 constexpr Recorder kByHand[] = {
     {"kineto", "No steps are marked: call prof.step() after every training step.",
      "Only one step was recorded: schedule=torch.profiler.schedule(wait=1, warmup=2, active=3) "
@@ -45,9 +48,9 @@ constexpr Recorder kByHand[] = {
     {"nsys",
      "No steps are marked: torch.cuda.nvtx.range_push(f\"step {n}\") before and range_pop() after "
      "every training step.",
-     "Only one step was recorded: let the capture range hold three or more.",
-     "Some collectives have no size: nsys export --include-json=true keeps what NCCL says about "
-     "its calls.",
+     "Only one step was recorded: extend the capture range to three steps or more.",
+     "Some collectives have no size: nsys export --include-json=true keeps the arguments of NCCL "
+     "calls.",
      nullptr,
      "Waits between streams were not recorded and are inferred: nsys profile "
      "--cuda-event-trace=true",
@@ -80,8 +83,8 @@ constexpr const char* kOneStep =
 constexpr const char* kNoMemory =
     "No allocations were recorded: weft record --memory, if memory matters.";
 
-/// Where weft record has. It marks steps, and records work and waits of devices where there are
-/// any.
+/// For recordings of weft record. It always marks steps, and records device work and stream waits
+/// if there are devices, so there is no advice about these.
 constexpr Recorder kByWeft[] = {
     {"kineto", nullptr, kOneStep, kKinetoSizes, nullptr, nullptr,
      "No tensor shapes were recorded: weft record without --no-shapes", kNoMemory,
@@ -98,7 +101,7 @@ bool lacks_sizes(const RankSummary& rank) {
 
 void advise_users_of(const Recorder& recorder, const std::vector<const RankSummary*>& ranks,
                      std::vector<Advice>& list) {
-  // Whether something holds of any rank that was recorded so.
+  // Whether `test` is true for any rank that this recorder recorded.
   const auto any = [&](const auto& test) {
     return std::any_of(ranks.begin(), ranks.end(), [&](const RankSummary* rank) {
       return rank->trace->format == recorder.format && test(*rank, rank->trace->facts);
@@ -140,7 +143,8 @@ std::vector<Advice> advise(const RunSummary& run) {
   if (!run.missing_ranks.empty()) {
     list.push_back({"missing-ranks",
                     "Some ranks are missing: run the profiler on every rank and put all files into "
-                    "one folder. Waiting for absent ranks cannot be told from slow transfers."});
+                    "one folder. Weft cannot distinguish waiting for missing ranks from slow "
+                    "transfers."});
   }
   std::vector<const RankSummary*> by_hand;
   std::vector<const RankSummary*> by_weft;

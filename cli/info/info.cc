@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft info`: what is in these files, what is wrong with them, which profiler setting to change.
+// `weft info`: shows what traces contain, what is wrong with them, and which profiler setting to
+// change. For link tables it shows latency and bandwidth.
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -33,7 +34,7 @@ Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
   std::vector<Advice> advice;
   for (const trace::Run& run : recording.runs) {
     runs.push_back(summarise(run));
-    // Runs of one folder come from one script: the same advice once.
+    // Runs of one folder come from one script, so they share most advice: list each advice once.
     for (Advice& item : advise(runs.back())) {
       const bool known = std::any_of(advice.begin(), advice.end(), [&](const Advice& other) {
         return std::string_view(other.id) == item.id;
@@ -44,7 +45,7 @@ Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
   console.result = arguments.has("--json")
                        ? info_json(runs, advice, diagnostics)
                        : info_text(runs, advice, diagnostics, arguments.has("--all"), console.out);
-  // The page is shown in any case: it is what tells the user why --strict failed.
+  // The page is shown even if --strict fails, because it tells the user why.
   if (arguments.has("--strict")) WEFT_TRY(diagnostics.strict());
   return ExitCode::kDone;
 }
@@ -54,21 +55,21 @@ Result<ExitCode> run_info(const Arguments& arguments, Console& console) {
 Subcommand info_command() {
   Subcommand command;
   command.name = "info";
-  command.description = "what is in these traces, what is wrong, which setting to change";
+  command.description = "shows what traces contain, what is wrong, and which setting to change";
   command.inputs = "INPUT...";
   command.min_inputs = 1;
   command.details =
-      "INPUT is a file, a folder or a quoted glob; plain or gzip is told by content. Ranks and "
-      "the\n"
-      "size of the job are found in the files. Host steps are the time between step marks on the\n"
-      "host, which may run ahead of its device. Of link tables (weft calibrate) it tells latency "
-      "and\n"
-      "bandwidth.";
-  command.examples = {Example{"weft info examples/resnet50-w4", "all ranks of a folder"},
-                      Example{"weft info --json examples/resnet50-w4", "the same for programs"}};
+      "INPUT is a file, a folder or a quoted glob. Weft recognises the format and gzip by the\n"
+      "content of a file, and reads the rank and the number of ranks from it. The column host\n"
+      "steps is the time between step marks on the host; the host may run ahead of its device. If\n"
+      "INPUT is a link table (of weft calibrate), the page shows latency and bandwidth.";
+  command.examples = {
+      Example{"weft info examples/resnet50-w4", "all ranks of a folder"},
+      Example{"weft info --json examples/resnet50-w4", "the same as JSON, for other programs"}};
   command.flags = loading_flags();
-  command.flags.push_back({"--all", "", "every rank, problem and place, however long"});
-  command.flags.push_back({"--json", "", "JSON, schema_version 1 (docs/reference/cli.md)"});
+  command.flags.push_back(
+      {"--all", "", "show every rank, problem and place, however long the page gets"});
+  command.flags.push_back({"--json", "", "print JSON, schema_version 1 (docs/reference/cli.md)"});
   command.run = run_info;
   return command;
 }

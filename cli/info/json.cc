@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `weft info`. Its fields are documented in docs/reference/cli.md; adding one is free,
-// changing or removing one means a new schema_version.
+// The JSON of `weft info`. docs/reference/cli.md documents its fields. Adding a field needs no new
+// schema_version; changing or removing one does.
 #include "cli/info/summary.h"
 #include "weft/base/json/writer.h"
 #include "weft/base/milliseconds.h"

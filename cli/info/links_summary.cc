@@ -14,17 +14,18 @@
 namespace weft::cli {
 namespace {
 
-/// Links whose bandwidth is further from the best than this are worth a line.
+/// A link is listed as slow if its bandwidth is below this share of the best one.
 constexpr double kUnequal = 0.8;
 constexpr std::size_t kPairsShown = 6;
 
-/// Megabytes a second: bytes of the array by time, of the largest. Small ones may go faster than
-/// the link for a while, through buffers that shape it.
+/// Megabytes per second: bytes of the array divided by time, for the largest size. Smaller sizes
+/// can exceed the rate of the link, since the buffers of a rate limiter absorb them.
 double bandwidth_of(const std::vector<cost::LinkRow>& rows) {
   return static_cast<double>(rows.back().bytes) * 1e3 / static_cast<double>(rows.back().time);
 }
 
-/// What half of the single calls differ by, as a share of the median: in the middle of all sizes.
+/// The spread of single calls (the width of the range that holds the middle half of them) as a
+/// share of their median time; the median over all sizes.
 double typical_spread(const std::vector<cost::LinkRow>& rows) {
   std::vector<double> shares;
   for (const cost::LinkRow& row : rows) {
@@ -41,7 +42,8 @@ std::string bandwidth(double megabytes) {
   return format_bytes(static_cast<Bytes>(megabytes * 1e6)) + "/s";
 }
 
-/// The pairs that fall behind, slowest first.
+/// A line with the slowest pairs of ranks, slowest first; empty if all links are about equal. Only
+/// links between hosts count, since pairs on one host do not use the network.
 std::string slow_pairs(const cost::LinkTable& table) {
   std::vector<std::pair<double, const cost::LinkPair*>> pairs;
   double best = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link tables in a few lines, or as JSON: what `weft calibrate` measured and `weft info` finds in a
-// file.
+// Summaries of link tables, as text or JSON. `weft calibrate` prints them after a measurement, and
+// `weft info` and `weft report` use them for files of link tables.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class JsonWriter;
 
 namespace weft::cli {
 
-/// Whether there are inputs and each is a file of link tables.
+/// Whether there is at least one input and all inputs are files of link tables.
 bool all_are_links(const std::vector<std::string>& inputs);
 
-/// Where they come from, then a line a curve: its sizes, latency, highest bandwidth and spread;
-/// then the pairs of ranks that are slowest, where links differ.
+/// First the origin of the tables; then one line per table with its sizes, latency, bandwidth and
+/// spread; then the slowest pairs of ranks, if some links are slower than others.
 std::string links_text(const std::vector<cost::LinkTable>& tables, const Terminal& terminal);
-/// The same as a value: a list of tables.
+/// Writes the same as a JSON array with one object per table.
 void write_links_summary(JsonWriter& json, const std::vector<cost::LinkTable>& tables);
 
 }  // namespace weft::cli

@@ -17,6 +17,8 @@ namespace {
 
 using trace::EventKind;
 
+/// Op timelines have no launches and no calls of a communication library; their collectives are
+/// phases, which name their peers only within the run.
 std::vector<CollectiveSummary> count_collectives(const trace::Run& run, std::size_t rank) {
   const trace::RankTrace& trace = run.ranks[rank];
   const std::vector<trace::Call> calls = trace.phases.empty()
@@ -40,7 +42,7 @@ std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
     list.push_back({step.number, step.end - step.start});
   }
   if (!list.empty()) return list;
-  // Op-level timelines have no marks; every unit of work knows its step.
+  // Op timelines have no step marks, but each of their ops names its step.
   std::map<std::int64_t, std::pair<Nanos, Nanos>> spans;
   for (std::size_t i = 0; i < rank.events.size(); ++i) {
     if (rank.events.kind[i] != EventKind::kPhase || rank.events.detail[i] == trace::kNone) continue;
@@ -55,7 +57,7 @@ std::vector<StepSummary> list_steps(const trace::RankTrace& rank) {
   return list;
 }
 
-/// "10.0.0.2" of "10.0.0.2:4711"; ports differ from connection to connection.
+/// "10.0.0.2" of "10.0.0.2:4711". The port is dropped, since each connection has another one.
 std::string peer_name(const trace::WireConnection& connection) {
   if (connection.peer_rank >= 0) return "rank " + std::to_string(connection.peer_rank);
   return connection.peer.substr(0, connection.peer.rfind(':'));

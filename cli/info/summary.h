@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `weft info` tells, gathered from a recording before anything is printed.
+// The facts that `weft info` shows, collected from a recording. Text and JSON are both made from
+// them.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,18 @@ namespace weft::cli {
 
 struct StepSummary {
   std::int64_t number = 0;
-  Nanos host_duration = 0;  ///< between the marks on the host thread; devices may lag behind
+  Nanos host_duration = 0;  ///< between the step marks on the host; the device may lag behind
 };
 
 struct CollectiveSummary {
   std::string name;  ///< its kind: "allreduce"
   std::int64_t count = 0;
-  std::int64_t with_size = 0;      ///< whose size was recorded
-  std::int64_t size_inferred = 0;  ///< whose size the same place of another step lent
+  std::int64_t with_size = 0;  ///< those whose size was recorded
+  std::int64_t size_inferred =
+      0;  ///< those whose size was taken from the same call of another step
 };
 
-/// Transfers with one peer: an address, or a rank where NCCL names it.
+/// Transfers with one peer: an address, or a rank if NCCL names it.
 struct PeerSummary {
   std::string name;
   std::int64_t transfers = 0;
@@ -38,18 +40,18 @@ struct WireSummary {
   std::int64_t connections = 0;
   Bytes sent = 0;
   Bytes received = 0;
-  std::vector<PeerSummary> peers;  ///< by name
+  std::vector<PeerSummary> peers;  ///< sorted by name
 };
 
 struct RankSummary {
   const trace::RankTrace* trace = nullptr;
-  Bytes stored_bytes = -1;  ///< as the file lies on disk; -1 if it cannot be asked
+  Bytes stored_bytes = -1;  ///< size of the file on disk, maybe compressed; -1 if unknown
   std::int64_t kernels = 0;
-  std::int64_t streams = 0;  ///< device lanes that did work
+  std::int64_t streams = 0;  ///< device streams that did work
   Nanos start = 0;           ///< Unix time of the first event
   Nanos span = 0;            ///< first start to last end
   std::vector<StepSummary> steps;
-  std::vector<CollectiveSummary> collectives;  ///< by name
+  std::vector<CollectiveSummary> collectives;  ///< sorted by name
   WireSummary wire;
 
   std::int64_t collective_count() const;
@@ -60,24 +62,24 @@ struct RunSummary {
   std::vector<RankSummary> ranks;
   std::int64_t missing_count = 0;
   std::vector<std::int64_t> missing_ranks;  ///< the first few of them
-  std::vector<WireSummary> bystanders;      ///< as Run::bystanders
+  std::vector<WireSummary> bystanders;      ///< one entry per Run::bystanders, in the same order
 };
 
-/// A profiler setting (or habit) to change; the most useful comes first.
+/// A profiler setting (or habit) to change. Lists of advice have the most useful one first.
 struct Advice {
   const char* id;  ///< kebab-case, stable
   std::string text;
 };
 
-/// Keeps pointers into `run`.
+/// The result keeps pointers into `run`, which must outlive it. Ranks are summarised in parallel.
 RunSummary summarise(const trace::Run& run);
 std::vector<Advice> advise(const RunSummary& run);
 
-/// One page. Where `everything` is false it fits 24 lines for up to 8 ranks: what does not fit is
-/// counted, and the flag that shows it named.
+/// One page. Unless `everything` is true, it fits into 24 lines for up to 8 ranks: what has no room
+/// is counted, and the page names the flag that shows it.
 std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
                       const Diagnostics& diagnostics, bool everything, const Terminal& terminal);
-/// Schema: docs/reference/cli.md.
+/// The fields are documented in docs/reference/cli.md.
 std::string info_json(const std::vector<RunSummary>& runs, const std::vector<Advice>& advice,
                       const Diagnostics& diagnostics);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page that `weft info` prints for people.
+// The page that `weft info` prints for people. It fits into 24 lines: the table of ranks is short,
+// and problems, advice and remarks share the lines that are left below it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,13 +21,13 @@ constexpr std::size_t kRanksShown = 8;
 constexpr std::size_t kStepsShown = 4;
 constexpr std::size_t kStepListWidth = 30;
 constexpr std::size_t kFileWidth = 40;  ///< some profilers put host, process and time into the name
-constexpr std::size_t kLeastNotes = 4;  ///< lines for problems and advice, however full the page is
+constexpr std::size_t kLeastNotes = 4;  ///< lines for problems and advice, even if the page is full
 
 std::string join(const std::vector<std::string>& parts, const char* separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
-/// Counts alike things once: "NVIDIA H200 x4".
+/// The distinct items with their counts: "NVIDIA H200 x4".
 std::string distinct(const std::vector<std::string>& items) {
   std::map<std::string, int> counts;
   for (const std::string& item : items) ++counts[item];
@@ -51,7 +52,7 @@ std::string headline(const RunSummary& run, const Terminal& terminal) {
   Bytes bytes = 0;
   for (const RankSummary& rank : run.ranks) {
     const trace::RankTrace& trace = *rank.trace;
-    // A rank uses one device, though its file may list all that the host has.
+    // A rank uses one device, although its file may list all devices of the host.
     if (!trace.devices.empty()) devices.push_back(trace.devices.front());
     formats.insert(trace.format);
     if (files.insert(trace.file).second) bytes += std::max<Bytes>(0, rank.stored_bytes);
@@ -95,7 +96,7 @@ std::string steps_line(const RunSummary& run) {
   return fmt::format("{} {}: {}", numbers.size(), numbers.size() == 1 ? "step" : "steps", list);
 }
 
-/// Which ranks get a row: all while they are few, else one of each kind.
+/// The ranks that get a row: all if they are few; else ranks with alike figures share a row.
 std::vector<FoldedRank> rows_of(const RunSummary& run, bool everything) {
   if (everything || run.ranks.size() <= kRanksShown) return each_rank(run.ranks.size());
   std::vector<std::vector<double>> figures;
@@ -156,7 +157,7 @@ std::string collectives_line(const RunSummary& run) {
   return "collectives: " + join(parts, ", ");
 }
 
-/// Empty where no transfers were recorded.
+/// Transfers that a probe recorded; empty if there are none.
 std::string transfers_line(const RunSummary& run) {
   WireSummary total;
   std::set<std::string> peers;
@@ -178,7 +179,7 @@ std::string transfers_line(const RunSummary& run) {
   if (!run.bystanders.empty()) {
     std::vector<std::string> roles;
     for (const trace::Bystander& bystander : run.run->bystanders) {
-      roles.push_back(bystander.role.empty() ? "process that is no rank" : bystander.role);
+      roles.push_back(bystander.role.empty() ? "process that is not a rank" : bystander.role);
     }
     out += "; also of " + distinct(roles);
   }
@@ -224,15 +225,14 @@ std::string run_table(const std::vector<RunSummary>& runs, const Terminal& termi
                    fmt::format("{}/{}", runs[i].ranks.size(), runs[i].run->world),
                    format_count(events), format_ms(span), steps_line(runs[i])});
   }
-  return fmt::format("{} runs; --run N tells about one of them\n\n", runs.size()) +
-         table.print(terminal);
+  return fmt::format("{} runs; --run N shows one of them\n\n", runs.size()) + table.print(terminal);
 }
 
 struct Note {
   Severity severity = Severity::kInfo;
   std::vector<std::string> lines;
 
-  /// Lines on the screen: a word that is longer than the terminal is wide takes several.
+  /// Lines on the screen: a word that is wider than the terminal takes several.
   std::size_t height(std::size_t width) const {
     std::size_t rows = 0;
     for (const std::string& line : lines) {
@@ -256,7 +256,7 @@ std::vector<Note> diagnostic_notes(const Diagnostics& diagnostics, bool everythi
     }
     notes.push_back(std::move(note));
   }
-  // What was lost matters most; within a severity the order of occurrence stays.
+  // The most severe first; notes of the same severity stay in the order in which they occurred.
   std::stable_sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) {
     return static_cast<int>(a.severity) > static_cast<int>(b.severity);
   });
@@ -275,7 +275,8 @@ Tone tone_of(Severity severity) {
   return Tone::kPlain;
 }
 
-/// What went wrong, advice, and what is good to know; as many as `room` lines hold.
+/// First problems, then advice, then remarks, as far as they fit into `room` lines. The last line
+/// says how many were left out.
 std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& advice,
                        std::size_t room, const Terminal& terminal) {
   const auto first_remark = std::find_if(found.begin(), found.end(), [](const Note& note) {
@@ -290,7 +291,8 @@ std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& 
   const auto add = [&](const std::vector<Note>& notes, const char* title, std::size_t limit) {
     bool titled = false;
     for (const Note& note : notes) {
-      // One line is kept for telling what is hidden.
+      // One line is reserved to say how many notes are hidden. After the first hidden note all
+      // others are hidden, too: a short one must not overtake a more useful one.
       if (hidden > 0 || used + note.height(width) + (titled ? 0 : 1) + 1 > limit) {
         ++hidden;
         continue;
@@ -303,7 +305,8 @@ std::string notes_text(const std::vector<Note>& found, const std::vector<Note>& 
       }
     }
   };
-  // Half of the room is kept for advice, if there is any.
+  // Half of the room is reserved for advice, if there is any: a recording with many problems still
+  // has to show the setting that fixes them.
   add(problems, "problems", advice.empty() ? room : room / 2 + room % 2);
   const std::size_t problems_hidden = std::exchange(hidden, 0);
   add(advice, "advice", room);
@@ -337,7 +340,7 @@ std::string info_text(const std::vector<RunSummary>& runs, const std::vector<Adv
   for (const Advice& item : advice) {
     advice_notes.push_back({Severity::kInfo, wrap("- " + item.text, width, 2)});
   }
-  // The headline may be wider than the terminal, so it counts as two; one line is left blank.
+  // Two more lines: a blank one, and a reserve, since the headline may be wider than the terminal.
   const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n')) + 2;
   const std::size_t left = kPageLines > used ? kPageLines - used : 0;
   const std::size_t room = everything ? SIZE_MAX : std::max(kLeastNotes, left);

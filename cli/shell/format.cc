@@ -28,7 +28,7 @@ std::string format_bytes(Bytes bytes) {
 Result<Bytes> parse_size(std::string_view text) {
   const auto size = parse_bytes(text);
   if (size && *size > 0 && *size <= kMostBytes) return *size;
-  return fail(ErrorCode::kUsage, fmt::format("'{}' is no size; write 4KiB, 1MiB or 100MB", text));
+  return fail(ErrorCode::kUsage, fmt::format("'{}' is not a size; write 4KiB, 1MiB or 100MB", text));
 }
 
 std::string format_ms(Nanos time) {

@@ -195,7 +195,7 @@ def test_failures_of_the_launcher_are_told(weft: Weft, tmp_path: Path) -> None:
     status, text = failure(weft, tmp_path, "--", "weft-no-such-launcher")
     assert status == 4 and "cannot start 'weft-no-such-launcher'" in text
     status, text = failure(weft, tmp_path, "--", "sh", "-c", "echo no such host >&2; exit 3", "x")
-    assert status == 5 and "failed with 3" in text and "no such host" in text
+    assert status == 5 and "failed with status 3" in text and "no such host" in text
     status, text = failure(weft, tmp_path, "--", "true")
     assert status == 5 and "without a result" in text
     broken = launcher(tmp_path, TWO_ROWS + "sys.exit('rank 1 is gone')\n")
@@ -228,10 +228,10 @@ def test_launchers_without_ranks_are_refused(weft: Weft, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--sizes", "4KiB..1KiB", "--", "true"], "ends before it begins"),
-        (["--sizes", "huge", "--", "true"], "'huge' is no size"),
+        (["--sizes", "4KiB..1KiB", "--", "true"], "the last size is below the first"),
+        (["--sizes", "huge", "--", "true"], "'huge' is not a size"),
         (["--collectives", "all_redcue", "--", "true"], "did you mean 'all_reduce'?"),
-        (["--ranks", "1", "--", "true"], "'1' is no number of ranks"),
+        (["--ranks", "1", "--", "true"], "'1' is not a number of ranks"),
         (["--seconds", "0", "--", "true"], "at least 1"),
         (["--with", "gloo", "--", "true"], "none of torch, mpi"),
         ([], "LAUNCHER... is missing"),

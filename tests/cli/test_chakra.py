@@ -48,4 +48,4 @@ def test_same_bytes_on_any_number_of_threads(weft: Weft, tmp_path: Path) -> None
 def test_several_files_do_not_go_to_stdout(weft: Weft) -> None:
     done = weft("export", EXAMPLE, "--format", "chakra", "-o", "-")
     assert done.returncode == 2
-    assert "one file a rank" in done.stderr
+    assert "one file per rank" in done.stderr

@@ -116,7 +116,7 @@ def test_findings_are_counted_from_one(weft: Weft) -> None:
     for number in (0, count + 1):
         done = weft("diagnose", EXAMPLE, "--finding", str(number))
         assert done.returncode == 2
-        assert f"there are findings 1 to {count}" in done.stderr
+        assert f"findings are numbered 1 to {count}" in done.stderr
 
 
 def test_what_if_of_a_finding_can_be_asked(weft: Weft) -> None:

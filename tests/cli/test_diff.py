@@ -93,7 +93,7 @@ def test_the_gate_closes_above_its_limit_only(weft: Weft, slower: Callable[..., 
 def test_a_limit_that_is_no_share_is_refused(weft: Weft, share: str) -> None:
     done = weft("diff", EXAMPLE, EXAMPLE, "--fail-above", share)
     assert done.returncode == 2
-    assert "is no share such as 3%" in done.stderr
+    assert "is not a percentage such as 3%" in done.stderr
 
 
 def test_missing_files_and_arguments(weft: Weft) -> None:

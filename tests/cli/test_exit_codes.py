@@ -27,7 +27,7 @@ CASES = [
     (["help", "inof"], 2, "did you mean 'info'?"),
     (["info"], 2, "INPUT... is missing"),
     (["info", "--jsno", str(EXAMPLE)], 2, "did you mean '--json'?"),
-    (["info", "--threads", "few", str(EXAMPLE)], 2, "is no whole number"),
+    (["info", "--threads", "few", str(EXAMPLE)], 2, "is not a whole number"),
     (["list"], 2, "THING is missing"),
     (["list", "reader"], 2, "did you mean 'readers'?"),
     (["--verison"], 2, "did you mean '--version'?"),

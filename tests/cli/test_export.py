@@ -257,7 +257,7 @@ def test_unwritable_places_are_named(weft: Weft, job: Callable[..., Path], tmp_p
     [
         ([], "-o OUT is missing"),
         (["-o", "x"], "does not tell its format"),
-        (["-o", "x.json", "--format", "jsn"], "'jsn' is none of perfetto-json, perfetto, csv"),
+        (["-o", "x.json", "--format", "jsn"], "'jsn' is not one of perfetto-json, perfetto, csv"),
         (["-o", "x.csv", "--table", "event"], "there is no table 'event'"),
         (["-o", "x.json", "--table", "steps"], "csv only"),
     ],

@@ -184,7 +184,7 @@ def test_pages_fold_ranks_that_are_alike(
     done = weft("pack", folder, "-o", tmp_path / "packed")
     assert done.returncode == 0, done.stderr
     page = weft(verb, tmp_path / "packed").stdout
-    assert "0 +23 " in page and "so many more ranks are alike" in page
+    assert "0 +23 " in page and "N more ranks behave alike" in page
     everything = weft(verb, tmp_path / "packed", "--all").stdout
     assert " +23" not in everything
     assert all(re.search(rf"^ *{rank} ", everything, re.MULTILINE) for rank in range(24))

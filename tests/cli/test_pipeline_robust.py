@@ -77,7 +77,7 @@ def cycle() -> dict[str, Any]:
         (layers(), ["--cluster", "2 devices, 1GB/s"], 2, "--microbatches is missing"),
         (layers(), [*CLUSTER, "--stages", "0"], 2, "--stages must be at least 1"),
         (layers(), [*CLUSTER, "--replicas", "0"], 2, "--replicas must be at least 1"),
-        (layers(), [*CLUSTER, "--device-memory", "80gb"], 2, "--device-memory: '80gb' is no size"),
+        (layers(), [*CLUSTER, "--device-memory", "80gb"], 2, "--device-memory: '80gb' is not a size"),
         (layers(), [*CLUSTER, "--device-memory", "1B"], 1, "no plan fits into the memory"),
         (layers(), [*CLUSTER, "--chunks", "0"], 2, "--chunks must be at least 1"),
         (layers(), [*CLUSTER, "--chunks", "1", "--schedule", "zb-v"], 1, "the order 'zb-v'"),
@@ -363,11 +363,11 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, words: list[str]
         (["export", "p.json", "--json"], "export takes no --json; --to json"),
         (["gantt", "p.json", "--json"], "gantt draws and has no JSON; weft pipeline export"),
         (["p.json", "--model", "pipedream", "--memory"], "--memory does not go with --model"),
-        (["predict", "t", "--schedule", "zb"], "'zb' is none of 1f1b, gpipe, interleaved (see"),
-        (["predict", "t", "--schedule", "zb-v"], "--schedule of predict: 'zb-v' is none of 1f1b"),
+        (["predict", "t", "--schedule", "zb"], "'zb' is not one of 1f1b, gpipe, interleaved (see"),
+        (["predict", "t", "--schedule", "zb-v"], "--schedule of predict: 'zb-v' is not one of 1f1b"),
         (["predict", "t", "--schedule", "gpip"], "did you mean 'gpipe'?"),
         (["export", "t", "--to", "json", "--schedule", "pe"], "--schedule of export: 'pe' is"),
-        (["p.json", "--schedule", "zb-w"], "--schedule of planning: 'zb-w' is none of"),
+        (["p.json", "--schedule", "zb-w"], "--schedule of planning: 'zb-w' is not one of"),
     ],
 )
 def test_a_flag_that_would_have_no_effect_is_refused(

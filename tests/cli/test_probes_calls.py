@@ -170,7 +170,7 @@ def test_every_mpi_call_is_told_and_matched(weft: Weft, tmp_path: Path) -> None:
         OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "recorded calls of MPI, ranks 0, 1" in done.stderr
+    assert "recorded MPI calls, ranks 0, 1" in done.stderr
     assert sorted(log.name for log in logs.iterdir()) == ["r0.mpi.weftlog", "r1.mpi.weftlog"]
     (run,) = info(weft, logs)["runs"]
     assert run["world"] == 2

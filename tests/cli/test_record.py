@@ -81,7 +81,7 @@ def test_a_recording_is_not_overwritten_unless_told(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("mine")
     done = record(tmp_path, ["true"])
     assert done.returncode == 2
-    assert "there is a recording already (r0.kineto.json.gz" in done.stderr
+    assert "there is already a recording (r0.kineto.json.gz" in done.stderr
     record(tmp_path, ["true"], "--force")
     assert [file.name for file in tmp_path.iterdir()] == ["train.py"]
 

@@ -41,7 +41,7 @@ def test_an_unchanged_script_is_recorded_on_every_rank(weft: Weft, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("loss ")
     assert "recorded torch 2." in done.stderr and "ranks 0, 1, steps 5-7: " in done.stderr
-    assert f"next: weft diagnose {folder}" in done.stderr
+    assert f"next command: weft diagnose {folder}" in done.stderr
     assert sorted(file.name for file in folder.iterdir() if file.suffix != ".weftlog") == [
         "r0.job.json", "r0.kineto.json.gz", "r1.job.json", "r1.kineto.json.gz",
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_memory_and_stacks_are_recorded_if_asked_for(weft: Weft, tmp_path: Path)
 def test_what_there_is_gets_written_when_the_job_is_shorter(weft: Weft, tmp_path: Path) -> None:
     done = record(tmp_path / "traces", alone("--steps", "12"))
     assert done.returncode == 0, done.stderr
-    assert "the job took 12 steps, so that not all of 10..14 were recorded" in done.stderr
+    assert "the job ended after 12 steps, so not all of steps 10..14 were recorded" in done.stderr
     assert steps_of(weft, tmp_path / "traces") == {0: [10, 11]}
 
 
@@ -157,7 +157,7 @@ def test_a_rank_that_is_killed_leaves_the_others_readable(weft: Weft, tmp_path: 
     done = record(tmp_path / "traces", torchrun("--kill-at", "13"))
     assert done.returncode != 0
     assert steps_of(weft, tmp_path / "traces") == {0: [10, 11, 12]}
-    assert "rank 1 is not here; if it ran on another host: weft gather" in done.stderr
+    assert "rank 1 is not in this folder; if it ran on another host, get the files with: weft gather" in done.stderr
 
 
 def record_on_small_disk(

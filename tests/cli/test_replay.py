@@ -111,7 +111,7 @@ def test_memory_peak_among_several_steps(weft: Weft) -> None:
     peak = rank["memory_peak"]
     assert (peak["bytes"], peak["step"], peak["op"]) == (6_629_508_096, 2, "aten::empty")
     assert (peak["device"], peak["source"]) == (1, "allocator")
-    assert "peak 6.6 GB a rank, in aten::empty of step 2\n" in weft("replay", MANY_STEPS).stdout
+    assert "peak 6.6 GB per rank, in aten::empty of step 2\n" in weft("replay", MANY_STEPS).stdout
 
 
 def test_breakdown_adds_up_to_the_step_of_its_rank(weft: Weft) -> None:
@@ -189,8 +189,8 @@ REFUSED = [
     (["--what-if", "compute=fast"], "a factor such as"),
     (["--what-if", "rank:9.compute=2x"], "there are 0, 1, 2, 3"),
     (["--steps", "9"], "step 9 is not in this recording"),
-    (["--steps", "4,,5"], "no list of step numbers"),
-    (["--steps", ""], "no list of step numbers"),
+    (["--steps", "4,,5"], "is not a list of step numbers"),
+    (["--steps", ""], "is not a list of step numbers"),
 ]
 
 

@@ -93,7 +93,7 @@ def test_errors_are_coloured_alike() -> None:
         session = weft_session(*words)
         assert session.finish() == 2
         assert ("\033[31m" in session.output) == coloured
-        assert "no verb 'inof'" in session.output
+        assert "there is no verb 'inof'" in session.output
 
 
 def test_colours_can_be_forced_into_a_pipe(weft: Weft) -> None:

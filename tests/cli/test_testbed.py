@@ -19,7 +19,7 @@ ONE_GPU = '{"kind": "one-gpu", "hosts": 2}'
     ("words", "code", "message"),
     [
         (["dwon", "2x"], 2, "did you mean 'down'?"),
-        (["run"], 2, "which CLUSTER?"),
+        (["run"], 2, "CLUSTER is missing"),
         (["run", "2x"], 2, "the command is missing"),
         (["run", "nowhere", "--", "true"], 3, "'nowhere' is neither"),
         (["run", "2x", "--style", "torhc", "--", "true"], 2, "did you mean 'torch'?"),

@@ -131,7 +131,7 @@ def test_cluster_that_is_up_serves_many_runs(testbed: Clusters) -> None:
         assert "rate 1Gbit" in after.stdout, "what was changed for a run is as before"
         testbed.describe('{"hosts": 3}')
         done = testbed("run", testbed.file, "--", "true")
-        assert done.returncode == 2 and "another description" in done.stderr
+        assert done.returncode == 2 and "a different description" in done.stderr
     finally:
         assert testbed("down", testbed.name).returncode == 0
     assert testbed("down", testbed.name).returncode == 3
