@@ -124,6 +124,7 @@ class MessageTransport final : public Transport {
     WEFT_TRY(prepare_staging(turn));
     Chunks sends(turn.sends, options_.chunk, kLeastDirect);
     Chunks receives(turn.receives, options_.chunk, kLeastDirect);
+    // Receives first: a message that finds its receive needs no buffering in the wire.
     WEFT_TRY(start_receives(receives));
     WEFT_TRY(start_sends(sends));
     for (const Move& move : turn.moves) {
@@ -154,6 +155,7 @@ class MessageTransport final : public Transport {
     Bytes longest = 0;
     for (const auto* list : {&turn.sends, &turn.receives}) {
       for (const Message& message : *list) {
+        // A message that adds always needs a slot: it cannot be received on top of what is there.
         if (message.regions.size() == 1 && message.regions[0].dense() && !message.add) continue;
         longest = std::max(longest, std::min(message.bytes, options_.chunk));
       }
@@ -163,6 +165,7 @@ class MessageTransport final : public Transport {
     Bytes slot = (longest + kAlign - 1) / kAlign * kAlign;
     if (program_->message_budget > 0 && longest > 0) {
       const Bytes half = program_->message_budget / 2;
+      // The budget has room for two of the longest messages per direction, but not for padding.
       if (half / slot < 2) slot = longest;
       window = std::min(window, static_cast<std::size_t>(half / slot));
     }

@@ -239,6 +239,7 @@ __device__ inline void combine_windows(const DeviceWork& work, const Addresses& 
       values[i] = *reinterpret_cast<const uint4*>(windows[i].to);
     }
   }
+  // All sources are added in registers, so the target is read and written only once.
   if (operation == Operation::kScale) scale16(type, values, box.constant[0], box.constant[1]);
 #pragma unroll 1
   for (std::uint32_t number = 0; number < box.sources; ++number) {

@@ -78,6 +78,7 @@ std::int32_t put_now(void* device, const void* host, std::size_t bytes, char* er
 }
 
 std::int32_t upload(const std::vector<Launch>& launches, Uploaded& uploaded, char* error) {
+  // One allocation and one copy for the tables of all launches.
   Image image;
   struct At {
     std::size_t boxes, sources, warps, tiled, tiles;

@@ -18,6 +18,7 @@ Rows rows_of(const Copy& copy, const std::vector<int>& alignment) {
   const StridedCopy joined(std::move(loops), copy.element);
   const int from_base = copy.has_source() ? alignment[copy.from_buffer] : kBlock;
   const int to_base = alignment[copy.to_buffer];
+  // The lowest bit that is set in any of the numbers is the largest power of two that divides all.
   std::int64_t from_bits = kBlock | from_base | joined.run_bytes();
   if (copy.has_source()) from_bits |= copy.from;
   std::int64_t to_bits = kBlock | to_base;

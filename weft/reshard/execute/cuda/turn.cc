@@ -42,16 +42,16 @@ class Batcher {
       key = {};
     }
     Batch& batch = batches_[key];
-    MessageSpan wired{message.peer, message.regions.front().buffer, message.regions.front().offset,
-                      message.bytes};
+    MessageSpan span{message.peer, message.regions.front().buffer, message.regions.front().offset,
+                     message.bytes};
     if (message.add || !is_contiguous(message)) {
-      wired.buffer = static_cast<std::int32_t>(program_.buffers.size());
+      span.buffer = static_cast<std::int32_t>(program_.buffers.size());
       const Bytes line = alignment_of(message, program_.message_budget);
-      wired.offset = (batch.staging + line - 1) / line * line;
-      stage(message, send, wired, send ? batch.before : batch.after);
-      batch.staging = wired.offset + message.bytes;
+      span.offset = (batch.staging + line - 1) / line * line;
+      stage(message, send, span, send ? batch.before : batch.after);
+      batch.staging = span.offset + message.bytes;
     }
-    (send ? batch.sends : batch.receives).push_back(wired);
+    (send ? batch.sends : batch.receives).push_back(span);
   }
 
   std::vector<Batch> finish(std::vector<Copy> moves) {
@@ -75,11 +75,11 @@ class Batcher {
     auto operator<=>(const Key&) const = default;
   };
 
-  void stage(const Message& message, bool send, const MessageSpan& wired,
+  void stage(const Message& message, bool send, const MessageSpan& span,
              std::vector<Copy>& copies) {
-    Bytes at = wired.offset;
+    Bytes at = span.offset;
     for (const Region& region : message.regions) {
-      const Region side = packed(region, wired.buffer, at);
+      const Region side = packed(region, span.buffer, at);
       Copy copy = send ? copy_of(region, side) : copy_of(side, region);
       if (message.add && !send) {
         const Elements& elements = program_.elements[region.array];
@@ -185,6 +185,7 @@ std::vector<Copy> scale_copies(const Program& program) {
     const auto target = static_cast<std::int32_t>(2 * i + 1);
     const Type type = type_of(elements.type);
     const Bytes size = size_of(type);
+    // Nothing to do for sums, for types that cannot be scaled, and for empty targets.
     if (elements.times == elements.over || size == 0 || program.buffers[target] == 0) continue;
     const Region whole{
         target, static_cast<std::int32_t>(i), 0, size, {{program.buffers[target] / size, size}}};

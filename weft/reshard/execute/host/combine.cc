@@ -156,6 +156,7 @@ void scale_all(const Elements& elements, std::byte* memory, Bytes bytes) {
 Result<CombineRows> combine_rows(const Elements& elements) {
   CombineRows rows = nullptr;
   with_type(elements.type, [&](auto type) { rows = rows_for<decltype(type)>(elements.reduction); });
+  // Unknown types and undefined reductions both leave the pointer null.
   if (rows == nullptr) return cannot(elements);
   return rows;
 }

@@ -91,6 +91,8 @@ class MpiWire final : public Wire {
     for (int i = 0; i < count; ++i) {
       const Item& item = items_[static_cast<std::size_t>(indices_[i])];
       const MPI_Status& status = statuses_[i];
+      // A message of another length than expected belongs to another program: two programs may by
+      // chance have the same tag.
       if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR == MPI_ERR_TRUNCATE) {
         return different_programs(item.peer);
       }
@@ -153,6 +155,7 @@ class MpiWire final : public Wire {
   void forget_done() {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
+      // MPI_Testsome has set completed requests to null.
       if (requests_[i] == MPI_REQUEST_NULL) continue;
       requests_[kept] = requests_[i];
       items_[kept++] = items_[i];
@@ -210,6 +213,7 @@ Result<bool> all_agree(MPI_Comm communicator, bool mine) {
 }
 
 Result<bool> on_one_host(MPI_Comm communicator, int ranks) {
+  // Splits the ranks by host. If all are on one host, the part has as many ranks as the whole.
   MPI_Comm host = MPI_COMM_NULL;
   int here = 0;
   WEFT_TRY(check(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
@@ -238,6 +242,7 @@ Result<std::unique_ptr<Transport>> connect_shared_memory(MPI_Comm communicator, 
                  "MPI_Bcast"));
   if (rank != 0) segment = SharedSegment::join(name.data(), ranks);
   if (segment) segment->attach(rank);
+  // Every rank has to reach this, also one that failed, or the others would wait for it.
   WEFT_ASSIGN(const bool all_in, all_agree(communicator, segment.has_value()));
   if (!all_in) return nullptr;
   segment->make_private();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank in the tests of the MPI transport (tests/cli/test_reshard_mpi.py):
 //
-//   reshard_mpi_rank WAY right SEEDS     runs random problems on all ranks and checks the results
-//   reshard_mpi_rank WAY cast SEEDS      the same, with casts on the way
-//   reshard_mpi_rank WAY killed RANK     that rank is killed during a run
-//   reshard_mpi_rank WAY different RANK  that rank runs another program than the others
+//   reshard_mpi_rank TRANSPORT right SEEDS     runs random problems on all ranks and checks the
+//   results reshard_mpi_rank TRANSPORT cast SEEDS      the same, with casts on the way
+//   reshard_mpi_rank TRANSPORT killed RANK     that rank is killed during a run
+//   reshard_mpi_rank TRANSPORT different RANK  that rank runs another program than the others
 //
-// WAY is `shared`, which connect_mpi() chooses by itself on one host, or `messages`.
+// TRANSPORT is `shared`, which connect_mpi() chooses by itself on one host, or `messages`.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>

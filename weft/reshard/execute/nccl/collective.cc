@@ -82,10 +82,10 @@ std::optional<cuda::MessageSpan> place_of(const std::vector<Regions>& parts, Byt
 
 /// Memory for `bytes` bytes of slots, in staging behind what is already there.
 cuda::MessageSpan staged(const Program& program, Bytes bytes, Collective& collective) {
-  const cuda::MessageSpan wired{0, static_cast<std::int32_t>(program.buffers.size()),
-                                (collective.staging + 255) / 256 * 256, bytes};
-  collective.staging = wired.offset + bytes;
-  return wired;
+  const cuda::MessageSpan span{0, static_cast<std::int32_t>(program.buffers.size()),
+                               (collective.staging + 255) / 256 * 256, bytes};
+  collective.staging = span.offset + bytes;
+  return span;
 }
 
 /// Copies between regions and a slot of staging.
@@ -196,6 +196,7 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
   // The own addend is what moves put in place before messages are added.
   if (!same(targets_of(turn), part)) return {};
   (*sent)[program.self] = sources_of(turn);
+  // One collective has one element type, so all parts have to be of one array.
   const std::int32_t array = part.front().array;
   for (const Regions& regions : *sent) {
     for (const Region& region : regions) {
@@ -219,6 +220,7 @@ Collective find_reduce_scatter(const Program& program, const Turn& turn, int ran
     }
   }
   const auto to = place_of(part);
+  // NCCL may write straight to the target only if that is not the buffer it reads from.
   if (to && to->bytes == slot && to->buffer != found.from.buffer) {
     found.to = *to;
   } else {

@@ -6,6 +6,7 @@
 namespace weft::reshard::execute::nccl {
 
 Result<Nccl> load_nccl(const std::string& path) {
+  // If the process has loaded NCCL already, the loader returns that copy.
   WEFT_ASSIGN(const cuda::Loader loader, cuda::Loader::open(path.empty() ? "libnccl.so.2" : path));
   Nccl nccl;
   WEFT_TRY(loader.find("ncclGetUniqueId", nccl.make_id));

@@ -152,6 +152,7 @@ Status NcclTransport::connect(const UniqueId& id, int rank) {
   }
   rank_ = rank;
   WEFT_TRY(check(words_.make(rank, ranks_, error_)));
+  // Non-blocking: connect() returns at once, and wait_for_nccl() polls until all ranks have come.
   Config config;
   return wait_for_nccl(nccl_.connect(&communicator_, ranks_, id, rank, &config), "connect");
 }
@@ -295,9 +296,8 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
   const bool collective = batch.collective.kind != Collective::Kind::kNone;
   if (!collective && batch.sends.empty() && batch.receives.empty() && word == 0) return {};
   if (word != 0) WEFT_TRY(check(words_.put(word, stream_, error_)));
-  const auto at = [&](const cuda::MessageSpan& wired) {
-    return buffers[wired.buffer] + wired.offset;
-  };
+  const auto at = [&](const cuda::MessageSpan& span) { return buffers[span.buffer] + span.offset; };
+  // Remember the first error and go on: a group that has begun must be ended in any case.
   int outcome = nccl_.group_begin();
   const auto one = [&](int result) {
     if (outcome == kSuccess || outcome == kInProgress) outcome = result;
@@ -309,11 +309,11 @@ Status NcclTransport::exchange(const Prepared& batch, const Buffers& buffers, st
     one(nccl_.receive(to, bytes, kByte, peer, communicator_, stream_));
   };
   if (collective) one(start(batch.collective, buffers));
-  for (const cuda::MessageSpan& wired : batch.sends) {
-    send(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
+  for (const cuda::MessageSpan& span : batch.sends) {
+    send(at(span), static_cast<std::size_t>(span.bytes), span.peer);
   }
-  for (const cuda::MessageSpan& wired : batch.receives) {
-    receive(at(wired), static_cast<std::size_t>(wired.bytes), wired.peer);
+  for (const cuda::MessageSpan& span : batch.receives) {
+    receive(at(span), static_cast<std::size_t>(span.bytes), span.peer);
   }
   std::byte* own_word = words_.of(rank_);
   if (word != 0 && (collective || ranks_ > kFewRanks)) {

@@ -39,6 +39,7 @@ bool Chunks::goes_direct(const Message& message) const {
 bool Chunks::take(const Message& message, Bytes longest, Chunk& chunk) {
   const Region& region = message.regions[region_];
   const std::int64_t all = region.bytes() / region.element;
+  // Whole elements only, so that both ends can pack and unpack a chunk by itself.
   const std::int64_t end = std::min(all, element_ + (longest - chunk.bytes) / region.element);
   if (end == element_) return false;
   for (Region& piece : slice(region, element_, end)) chunk.regions.push_back(std::move(piece));

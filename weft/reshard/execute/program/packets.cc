@@ -30,6 +30,7 @@ void divide(const Message& message, bool add, Bytes least_direct, std::vector<Pa
     if (!open || bytes >= least_direct) packets.push_back({message.peer, 0, {}});
     packets.back().bytes += bytes;
     packets.back().parts.push_back({region, add});
+    // A long region closes its packet; short ones are collected in one.
     open = bytes < least_direct;
   }
 }

@@ -158,6 +158,7 @@ bool divide_alike(const Region& from, const Region& to) {
   std::vector<Loop> a = joined(from).loops, b = joined(to).loops;
   while (!a.empty() && !b.empty()) {
     std::int64_t &x = a.back().extent, &y = b.back().extent;
+    // The longer loop has to be a multiple of the shorter one; the rest of it goes on outside.
     const std::int64_t extent = std::min(x, y);
     if (x % extent != 0 || y % extent != 0) return false;
     x /= extent;
@@ -183,6 +184,7 @@ Region packed(const Region& region, std::int32_t buffer, Bytes offset) {
 
 Region joined(Region region) {
   std::vector<Loop> loops;
+  // A loop continues the one around it if that advances by exactly the extent of this one.
   for (const Loop& loop : region.loops) {
     if (loop.extent == 1) continue;
     if (!loops.empty() && loops.back().stride == loop.stride * loop.extent) {

@@ -93,6 +93,7 @@ class Shared final : public SharedTransport {
     progress_.turn = &prepared(program, turn);
     progress_.sent = progress_.added = progress_.senders_done = 0;
     progress_.replaced.assign(progress_.turn->replaces.size(), 0);
+    // Send first: peers can unpack these chunks while the moves run here.
     send(buffers);
     move(progress_.turn->moves, buffers);
     for (const Move& other : progress_.turn->other_moves) {
@@ -152,6 +153,7 @@ class Shared final : public SharedTransport {
     for (; took < chunks.size() && chunks[took].peer == peer; ++took) {
       const QueueEntry& entry = queue.entry(taken + 1);
       if (entry.number.load(std::memory_order_acquire) != taken + 1) break;
+      // A mismatch is found before anything is unpacked.
       if (entry.fingerprint != fingerprint_ || entry.bytes != chunks[took].bytes) {
         return fail(ErrorCode::kPeerFailed,
                     "device " + std::to_string(peer) + " runs another program than this one");
@@ -182,6 +184,7 @@ class Shared final : public SharedTransport {
       const std::uint32_t wake_count =
           segment_.announce_sleep(self_, sends ? SharedSegment::WaitFor::kSpaceOrEntries
                                                : SharedSegment::WaitFor::kEntries);
+      // Look once more after the announcement: what was written before it wakes nobody.
       const Result<bool> moved = step(buffers);
       const bool gave_up = segment_.aborted();
       bool woken = true;
