@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The child writes stdout and stderr into two pipes. A loop polls both pipes, passes on complete
+// lines, and asks ten times a second whether the child has ended or should be stopped. The child
+// has a process group of its own, so that signals reach its descendants, too: a launcher such as
+// mpirun leaves its ranks behind if only the launcher is killed.
 #include "weft/base/child.h"
 
 #include <fcntl.h>
@@ -42,6 +46,8 @@ struct Stream {
   }
 
   bool open() {
+    // O_CLOEXEC: another child that starts meanwhile must not inherit these ends and keep them
+    // open.
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
     ours = ends[0];

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Works on the decimal digits of the text: scaling by a power of ten only moves the point, so the
+// result is exact for any number of digits and no floating-point number is involved.
 #include "weft/base/decimal.h"
 
 #include <charconv>

@@ -47,6 +47,7 @@ std::int64_t Diagnostics::count_of(const std::string& id) const {
   return 0;
 }
 
+// Reports the first one only: an Error is one sentence, and --strict stops at the first problem.
 Status Diagnostics::strict() const {
   for (const Diagnostic& d : list_) {
     if (d.kind->severity == Severity::kInfo) continue;

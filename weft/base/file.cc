@@ -46,7 +46,8 @@ class Descriptor {
   int fd_;
 };
 
-/// A file in memory, read-only.
+/// A read-only mapping of a file. An empty file cannot be mapped; view() is nullopt then, and after
+/// any other failure.
 class Mapping {
  public:
   Mapping(int file, std::size_t size)
@@ -81,6 +82,7 @@ class PlainSource : public ByteSource {
         consumed_ += got;
         return static_cast<std::size_t>(got);
       }
+      // A signal may interrupt a read from a pipe; then try again.
       if (errno != EINTR) {
         return fail(ErrorCode::kIo, "cannot read: " + reason(), name_, consumed_);
       }
@@ -244,6 +246,7 @@ Status list_folder(const fs::path& folder, std::vector<std::string>& out) {
   std::error_code error;
   std::vector<fs::path> folders;
   std::vector<std::string> files;
+  // Hidden files are temporary files of a recording in progress, or belong to tools such as git.
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with('.')) continue;
     std::error_code ignored;
@@ -343,6 +346,7 @@ Result<std::string> read_rest(ByteSource& source) {
 }
 
 Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
+  // Duplicate standard input, because the source closes its descriptor.
   const bool standard = path == kStandardInput;
   Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -351,6 +355,7 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
     return fail(code, "cannot open: " + reason(), name);
   }
+  // open() succeeds on a folder; only read() would fail, with a less helpful message.
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return fail(ErrorCode::kIo, "is a folder, not a file", name);

@@ -14,12 +14,14 @@ constexpr std::size_t kFirstChunk = 4096;
 constexpr std::size_t kLargestChunk = 1u << 20;
 constexpr std::uint32_t kEmpty = 0xffffffffu;
 
+/// memcpy, because the bytes need not be aligned; compilers turn it into one load.
 std::uint64_t load8(const char* p) {
   std::uint64_t v;
   std::memcpy(&v, p, 8);
   return v;
 }
 
+/// The high and the low half of the 128-bit product: every input bit affects many output bits.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;

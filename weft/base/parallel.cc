@@ -29,12 +29,14 @@ std::size_t max_threads() {
 
 void parallel_for(std::size_t n, const std::function<void(std::size_t)>& body) {
   const std::size_t threads = std::min(max_threads(), n);
+  // A single thread needs no scheduler.
   if (threads <= 1) {
     for (std::size_t i = 0; i < n; ++i) body(i);
     return;
   }
   // Without this, oneTBB prints a warning if more threads are requested than there are cores.
   const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, threads);
+  // An arena of its own limits the number of threads even if the caller runs in a larger one.
   tbb::task_arena arena(static_cast<int>(threads));
   arena.execute([&] {
     tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n), [&](const auto& range) {

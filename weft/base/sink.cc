@@ -40,6 +40,8 @@ class DescriptorSink : public ByteSink {
       : descriptor_(descriptor), name_(std::move(name)) {}
 
   Status write(std::string_view bytes) override {
+    // EPIPE: the reader of the pipe has closed it. The writer should end normally, so pretend that
+    // everything was written. (SIGPIPE must be ignored for this.)
     if (reader_left_) return {};
     const int error = write_all(descriptor_, bytes);
     reader_left_ = error == EPIPE;
@@ -119,6 +121,7 @@ class GzipSink : public ByteSink {
         state_(std::make_unique<isal_zstream>()),
         level_(std::make_unique_for_overwrite<std::uint8_t[]>(ISAL_DEF_LVL1_DEFAULT)),
         window_(std::make_unique_for_overwrite<char[]>(kWindow)) {
+    // The levels of ISA-L go from 0 (fastest) to 3 (smallest output).
     isal_deflate_init(state_.get());
     state_->gzip_flag = IGZIP_GZIP;
     state_->level = 1;
@@ -175,6 +178,7 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
+  // A pipe or device must not be replaced by a file, so it is opened and written directly.
   const bool special =
       fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
   if (special) {
@@ -189,6 +193,7 @@ Result<std::unique_ptr<ByteSink>> create_file(const std::string& path) {
     const fs::path behind = fs::canonical(path, error);
     if (!error) target = behind.string();
   }
+  // The process id keeps two processes apart that write the same file.
   std::string draft = target + ".tmp" + std::to_string(::getpid());
   const fs::path folder = fs::path(target).parent_path();
   int descriptor =

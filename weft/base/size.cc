@@ -51,6 +51,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   return *number / kScale * unit + std::llround(part * static_cast<double>(unit));
 }
 
+// Powers of 1000 only ("GB"): these are the units with two letters.
 std::string exact_bytes(Bytes bytes) {
   const Unit* unit = nullptr;
   for (const Unit& larger : kUnits) {

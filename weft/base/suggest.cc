@@ -31,6 +31,7 @@ std::string nearest(std::string_view typed, const std::vector<std::string>& know
   std::string best;
   for (const std::string& candidate : known) {
     const std::size_t distance = edit_distance(typed, candidate);
+    // A distance of the whole length means that no letter agrees. The first of equal names wins.
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
       best = candidate;

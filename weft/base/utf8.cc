@@ -43,6 +43,7 @@ void append_utf8(std::string& out, std::uint32_t code_point) {
   }
 }
 
+// Bytes of 0x80 or more are left alone: they are parts of UTF-8 characters.
 std::string printable(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';

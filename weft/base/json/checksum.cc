@@ -38,6 +38,7 @@ void add_value(const JsonValue& value, std::span<const std::string_view> left_ou
       std::iota(order.begin(), order.end(), std::size_t{0});
       std::stable_sort(order.begin(), order.end(),
                        [&](std::size_t a, std::size_t b) { return value.keys[a] < value.keys[b]; });
+      // Members in order of their names; of repeated names, the order in the document counts.
       out += '{';
       for (const std::size_t i : order) {
         if (std::find(left_out.begin(), left_out.end(), value.keys[i]) != left_out.end()) continue;

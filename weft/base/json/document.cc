@@ -5,7 +5,8 @@
 
 namespace weft {
 
-// A linear search: objects in these documents have few members.
+// A linear search: objects in these documents have few members. It goes backwards, because the last
+// of repeated members wins, as in most JSON parsers.
 const JsonValue* JsonValue::find(std::string_view name) const {
   for (std::size_t i = keys.size(); i-- > 0;) {
     if (keys[i] == name) return &items[i];
@@ -78,6 +79,7 @@ Result<JsonValue> parse_json(std::string_view text, const std::string& name) {
     return fail(ErrorCode::kBadInput, "there is more text after the JSON value", name,
                 scanner.offset());
   }
+  // The reader stopped for one of three reasons. If the scanner is still ok, it was the depth.
   const char* message = "this is not JSON";
   if (scanner.cut()) message = text.empty() ? "the file is empty" : "the JSON text ends too early";
   if (scanner.ok()) message = "the JSON text is nested too deep";

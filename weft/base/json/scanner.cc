@@ -120,6 +120,7 @@ void JsonScanner::release() {
   retired_.clear();
 }
 
+// Only the first place is kept: a damaged file may have millions of them.
 void JsonScanner::count(JsonRepair& repair, const char* where) {
   if (repair.count++ == 0) repair.first_byte = base_ + (where - buffer_.data.get());
 }
@@ -146,6 +147,7 @@ char JsonScanner::skip_space() {
   }
 }
 
+// The first character of a value tells its kind, apart from "nan" and "null".
 JsonKind JsonScanner::peek() {
   if (!ok()) return JsonKind::kNothing;
   const char c = next_byte();
@@ -175,6 +177,7 @@ JsonKind JsonScanner::peek() {
   }
 }
 
+// Commas are optional and may repeat: a missing one costs nothing, an extra one is counted.
 bool JsonScanner::next_key(std::string_view& key) {
   if (!ok()) return false;
   bool comma = false;
@@ -381,6 +384,7 @@ void JsonScanner::skip_scalar() {
   }
 }
 
+// Like scan_string(), but keeps no token, so a skipped string of any length needs one window only.
 void JsonScanner::skip_string() {
   ++at_;
   bool ignored = false;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Profilers copy strings of the recorded program (paths, kernel names) into their JSON, sometimes
+// without escaping or checking them. A name with one bad byte is still useful, so each bad part is
+// replaced on its own and the rest of the string is kept.
 #include "weft/base/json/unescape.h"
 
 #include <algorithm>

@@ -65,6 +65,7 @@ JsonWriter& JsonWriter::open(char bracket) {
 }
 
 JsonWriter& JsonWriter::close(char bracket) {
+  // An end without begin, or a key without value, is a bug of the caller.
   WEFT_CHECK(!has_items_.empty() && !after_key_);
   const bool had_items = has_items_.back();
   has_items_.pop_back();
