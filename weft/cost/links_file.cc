@@ -69,9 +69,11 @@ Result<std::vector<LinkRow>> parse_rows(const JsonValue& table, const std::strin
     if (const JsonValue* calls = item.find("calls")) {
       row.calls = std::max<std::int64_t>(0, calls->as_int().value_or(0));
     }
+    // Not in the file: it follows from the other two, so an edited table cannot contradict itself.
     row.time = expected_time(row.alone, row.back_to_back);
     parsed.push_back(row);
   }
+  // LinkTable::time() searches by size, and tables written by hand may be in any order.
   std::sort(parsed.begin(), parsed.end(),
             [](const LinkRow& a, const LinkRow& b) { return a.bytes < b.bytes; });
   return parsed;
@@ -87,7 +89,7 @@ std::optional<std::int32_t> rank_number(const JsonValue& value, std::string_view
 Result<std::vector<LinkPair>> parse_pairs(const JsonValue& table, const std::string& name) {
   std::vector<LinkPair> pairs;
   const JsonValue* list = table.find("pairs");
-  if (!list || !list->is_array()) return pairs;
+  if (!list || !list->is_array()) return pairs;  // only tables of messages have pairs
   for (const JsonValue& item : list->items) {
     const auto from = rank_number(item, "from"), to = rank_number(item, "to");
     if (!from || !to) return bad_table(name, "a pair lacks a valid rank 'from' or 'to'");

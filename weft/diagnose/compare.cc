@@ -33,7 +33,7 @@ std::map<WorkKey, Work> work_of(const predict::Job& job, const Diagnosis& diagno
   for (OpId op = 0; op < graph.size(); ++op) {
     if (!steps.contains(graph.ops.step[op])) continue;
     const OpKind kind = graph.ops.kind[op];
-    // An arrival takes no work, and a kSync op is a host that waits.
+    // An arrival only marks a moment, and a kSync op is a host that waits: neither is work.
     if (kind == OpKind::kArrive || kind == OpKind::kSync) continue;
     std::int64_t ranks = 1;
     WorkKey key{graph::kind_name(kind), graph.name(op)};

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// diagnose() replays the job once as recorded and takes causes and skews from that replay. The
+// critical path and the findings of an op timeline need a replay without the recorded pauses
+// (working_graph()), so they make their own.
 #include "weft/diagnose/diagnosis.h"
 
 #include <fmt/format.h>
@@ -42,6 +45,8 @@ void name_slowest(Diagnosis& diagnosis) {
     diagnosis.step = rank.step;
     diagnosis.slowest_rank = rank.rank;
   }
+  // Ranks that wait for each other have nearly equal steps, so the longest step says little about
+  // who is late; the critical path does.
   const std::int32_t late = diagnosis.path.main_rank();
   diagnosis.late_rank = late >= 0 ? late : diagnosis.slowest_rank;
 }

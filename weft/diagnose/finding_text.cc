@@ -53,8 +53,9 @@ static_assert(in_order());
 double ms(Nanos time) { return static_cast<double>(time) / 1e6; }
 
 std::string explains(double share) {
-  // The share may exceed 1: the ideal may be longer than recorded for other ranks, so that bringing
-  // only this one to its ideal saves more than bringing all of them there.
+  // The share may exceed 1: an op that is faster than its peers has an ideal time above its
+  // recorded one. Giving ideal times to all ranks makes such ops longer; giving them to this rank
+  // does not.
   if (share > 0.995) return "it explains all of what stragglers cost";
   return fmt::format("it explains {:.0f} % of what stragglers cost", 100 * share);
 }
@@ -234,6 +235,7 @@ void describe_profiler(const Suspect&, FindingText& text) {
       "the job less, record fewer steps or leave out shapes and stacks";
 }
 
+/// Fills all fields of the text that the kind has; `title` holds the one of the registry.
 using Describe = void (*)(const Suspect&, FindingText&);
 
 /// In the order of the enumerators.

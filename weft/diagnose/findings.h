@@ -33,7 +33,7 @@ struct Finding {
   /// The ops that it takes most time from, with that time; largest first, at most kFindingOps.
   std::vector<std::pair<graph::OpId, Nanos>> ops;
   std::string advice;   ///< what the user can do about it
-  std::string what_if;  ///< the most similar question to `weft replay`; may be empty
+  std::string what_if;  ///< the what-if of `weft replay` that comes closest; may be empty
   Removal removal;
 };
 

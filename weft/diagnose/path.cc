@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// sim::critical_path() gives the chain of ops. Here each link of the chain becomes up to two
+// pieces, the gap before the op and the op, and each piece gets a rank and a cause. Pieces before
+// the first complete step are cut off.
 #include "weft/diagnose/path.h"
 
 #include <algorithm>

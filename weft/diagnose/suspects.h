@@ -69,17 +69,17 @@ struct Suspect {
       facts;
 };
 
-/// kStraggler, kHostStalls, kImbalance.
+/// Looks for kStraggler, kHostStalls and kImbalance.
 std::vector<Suspect> slow_ranks(const Evidence& evidence);
-/// kSlowStep.
+/// Looks for kSlowStep.
 std::vector<Suspect> slow_steps(const Evidence& evidence);
-/// kExposedCommunication, kCollective.
+/// Looks for kExposedCommunication and kCollective.
 std::vector<Suspect> communication(const Evidence& evidence);
-/// kHostBound, kDataLoading, kHostSync.
+/// Looks for kHostBound, kDataLoading and kHostSync.
 std::vector<Suspect> host_work(const Evidence& evidence);
-/// kMemoryCopies, kSmallKernels, kDeviceGaps.
+/// Looks for kMemoryCopies, kSmallKernels and kDeviceGaps.
 std::vector<Suspect> device_work(const Evidence& evidence);
-/// kProfiler.
+/// Looks for kProfiler.
 std::vector<Suspect> profiler_cost(const Evidence& evidence);
 
 /// Fills, from the removal of the finding, its rank, step, lane, ranks, time, count and ops.

@@ -23,7 +23,7 @@ struct Group {
   Removal removal;
   Nanos time = 0;  ///< of all its transfers
   std::int64_t operations = 0;
-  Bytes bytes = 0;  ///< without those whose size is unknown
+  Bytes bytes = 0;  ///< sum of the known sizes
 };
 /// By kind, name of the process group and number of ranks.
 using Groups = std::map<std::tuple<trace::CollectiveKind, std::string, std::int32_t>, Group>;

@@ -62,7 +62,7 @@ std::vector<Suspect> host_work(const Evidence& evidence) {
       if (edge.delay == 0 || (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kThread)) {
         continue;
       }
-      // A delay may be loading in part: each of the two removals leaves the part of the other.
+      // Only a part of a delay may be data loading. Each of the two removals takes its own part.
       const Nanos from = evidence.replay.end(edge.source);
       const Nanos loads = loading.overlap(lane.rank, from, from + edge.delay);
       if (loads > 0) load.delays.emplace_back(e, edge.delay - loads);

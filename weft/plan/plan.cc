@@ -52,6 +52,7 @@ Result<Change> parse_change(const JsonValue& value, const std::string& name) {
     return bad(name, "a change of the plan needs a string 'key' and a string or number 'value'");
   }
   Change change{key->text, to->text};
+  // The same parser as for --what-if, so that whatever a plan may contain can also be predicted.
   if (const auto what_if = predict::parse_what_if(change.key + "=" + change.value); !what_if) {
     return bad(name, "the plan cannot be used: " + what_if.error().message);
   }
@@ -110,6 +111,8 @@ Result<Plan> parse_plan(std::string_view text, const std::string& name) {
     return bad(name, "plan_version is " + version->text + ", but this Weft reads only version " +
                          std::to_string(Plan::kVersion));
   }
+  // Redistribution plans share the version field, so they get a message of their own instead of one
+  // about unknown fields.
   if (document.find("reshard") != nullptr) {
     return bad(name, "this is a redistribution plan; use weft reshard --plan to read it");
   }

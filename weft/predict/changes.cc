@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every transfer time is split into a fixed part (latency) and the rest (bandwidth); the link model
+// estimates the fixed part. If it has no estimate, the whole time counts as bandwidth.
 #include "weft/predict/changes.h"
 
 #include <algorithm>

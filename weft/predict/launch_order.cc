@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Edges are grouped by source with a counting sort, as graph.edges is grouped by destination.
+// Compute is sorted by the recorded start of its launch and not by its own start: a device op may
+// run long after it was issued, and the passes ask what was issued before a gradient became ready.
 #include "weft/predict/launch_order.h"
 
 #include <algorithm>

@@ -60,7 +60,7 @@ class Predictor::Core {
     const auto step = static_cast<double>(baseline_->step);
     const auto recorded = static_cast<double>(recorded_steps(job_.graph).slowest_mean());
     if (!options_.keep_profiler && step > 0) {
-      overhead_doubt_ = std::max(0.0, (recorded - step) / step / 3);
+      overhead_uncertainty_ = std::max(0.0, (recorded - step) / step / 3);
     }
     set_error_bar(*baseline_, error_of({}));
   }
@@ -322,7 +322,7 @@ class Predictor::Core {
   }
 
   void set_error_bar(StepPrediction& result, double error) const {
-    const double spread = std::min(1.0, std::hypot(error, step_spread(), overhead_doubt_));
+    const double spread = std::min(1.0, std::hypot(error, step_spread(), overhead_uncertainty_));
     result.low = std::llround(static_cast<double>(result.step) * (1 - spread));
     result.high = std::llround(static_cast<double>(result.step) * (1 + spread));
   }
@@ -362,7 +362,7 @@ class Predictor::Core {
   cost::Interference interference_;
   cost::LinkModel links_;
   Nanos mean_overhead_ = 0;
-  double overhead_doubt_ = 0;  ///< uncertainty of the profiler's cost, as a share of the step
+  double overhead_uncertainty_ = 0;  ///< uncertainty of the profiler's cost, as a share of the step
   Result<StepPrediction> baseline_;
 };
 

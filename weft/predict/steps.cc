@@ -10,7 +10,8 @@
 //  4. add_rank(): the period of a step, from its begin to its end. In an op timeline the job may
 //     pause between two steps; such a pause belongs to neither.
 //
-// The recording and its replays run through the same stages; they differ only in these times.
+// The recording and its replays run through the same stages; only the times at which ops are over
+// differ.
 #include "weft/predict/steps.h"
 
 #include <algorithm>
@@ -84,11 +85,11 @@ std::vector<std::vector<Nanos>> step_ends(const Graph& graph, const RankLanes& l
 /// as the recording, or their steps could not be compared.
 struct FirstStep {
   OpId mark = kNoId;    ///< the first op of any step, on any lane: the step mark
-  OpId work = kNoId;    ///< the first work of any step on a lane that decides
+  OpId work = kNoId;    ///< the first work of any step on a lane that decides when steps end
   OpId before = kNoId;  ///< of the work issued before all steps and started before `work`, the last
 };
 
-/// By rank index.
+/// One entry per rank, by rank index.
 std::vector<FirstStep> first_steps(const Graph& graph, const RankLanes& lanes) {
   const graph::Ops& ops = graph.ops;
   const auto recorded_end = [&](OpId op) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// summarise() makes one Predictor and asks it everything, because the cleaned graph and the link
+// model are the same for all questions. Self-replay and the straggler analysis use the recorded
+// graph instead: they describe the job as it was recorded.
 #include "weft/predict/summary.h"
 
 #include <algorithm>
@@ -73,7 +76,7 @@ void add_self_replay(ReplaySummary& summary, const Job& job) {
 std::optional<RankMemory> peak_memory(const trace::RankTrace& trace) {
   std::optional<RankMemory> memory;
   for (const sim::MemoryCurve& curve : sim::memory_over_time(trace)) {
-    if (curve.device < 0) continue;
+    if (curve.device < 0) continue;  // host memory
     if (memory && curve.peak.bytes <= memory->peak.bytes) continue;
     memory = RankMemory{curve.device, curve.source, curve.peak, 0};
   }
@@ -85,6 +88,7 @@ std::optional<RankMemory> peak_memory(const trace::RankTrace& trace) {
 
 const Answer* ReplaySummary::best_choice() const {
   const Answer* best = nullptr;
+  // Without measured transfer times the error bars are too wide to tell which bucket size is best.
   if (!has_links) return best;
   for (const Answer& answer : worth_knowing) {
     if (!is_choice(answer)) continue;
@@ -116,6 +120,7 @@ Result<ReplaySummary> summarise(const Job& job, const PredictOptions& options) {
   }
 
   add_self_replay(summary, job);
+  // The lists of ranks may differ, so each rank is looked up by its number.
   const auto index_of = [](const StepPrediction& step, std::int32_t rank) {
     const auto found = std::find(step.ranks.begin(), step.ranks.end(), rank);
     return static_cast<std::size_t>(found - step.ranks.begin());

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The parser is strict: a value must be a complete number, with nothing behind it, because a typing
+// error would otherwise become a prediction that answers another question. Upper limits on values
+// keep later conversions to integers from overflowing.
 #include "weft/predict/what_if.h"
 
 #include <charconv>
@@ -10,6 +13,7 @@
 namespace weft::predict {
 namespace {
 
+/// The number that the whole text spells; from_chars also reads "nan" and "inf", which are refused.
 std::optional<double> number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -84,6 +88,7 @@ Result<WhatIf> parse_what_if(std::string_view text, const std::vector<std::strin
   WhatIf what_if;
   what_if.text = std::string(text);
 
+  // "rank:N.compute" is "compute" with a rank; no other what-if takes one.
   if (key.starts_with("rank:")) {
     const std::size_t dot = key.find('.');
     const auto rank = dot == std::string_view::npos ? std::nullopt : number(key.substr(5, dot - 5));

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// At every instant: end the ops that are due, start the ops that are ready, and repeat until
+// neither is possible, because an op of length 0 lets others start at once. Then advance the clock
+// to the next end or start. Without contention all times are whole nanoseconds; with contention
+// work is counted in fractions and only ends are rounded.
 #include "weft/sim/naive.h"
 
 #include <algorithm>
@@ -32,7 +36,6 @@ class NaiveSimulator {
 
   NaiveTimes simulate() {
     for (;;) {
-      // Ops of length 0 end as soon as they start, and let others start at the same instant.
       while (end_what_is_due() || start_what_is_ready()) {
       }
       const Nanos next = next_event();

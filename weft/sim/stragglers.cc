@@ -248,7 +248,7 @@ std::vector<Blame> ranked(const std::vector<Suspect>& suspects, bool stages) {
 void name_culprit(StragglerReport& report, const StragglerOptions& options,
                   std::size_t most_replicas) {
   if (report.slowdown < 1 + options.noticeable) return;
-  const auto guilty = [&](const std::vector<Blame>& list) {
+  const auto explains_most = [&](const std::vector<Blame>& list) {
     return !list.empty() && list.front().share >= options.majority;
   };
   const auto name = [&](CulpritKind kind, const Blame& blame) {
@@ -260,10 +260,10 @@ void name_culprit(StragglerReport& report, const StragglerOptions& options,
   // One slow worker also makes its stage slow, so workers are tried before stages. If every stage
   // has one worker, the two cannot be told apart; then the stage is named, because an uneven cut of
   // the model is the likelier cause.
-  if (guilty(report.workers) && (report.stages.empty() || most_replicas > 1)) {
+  if (explains_most(report.workers) && (report.stages.empty() || most_replicas > 1)) {
     return name(CulpritKind::kWorker, report.workers.front());
   }
-  if (guilty(report.stages)) return name(CulpritKind::kStage, report.stages.front());
+  if (explains_most(report.stages)) return name(CulpritKind::kStage, report.stages.front());
   // A bad link makes the workers at both ends look slow. A worker has a bad port only if its share
   // is clearly above that of every other worker.
   const auto stands_out = [&](std::vector<Blame> list) -> const Blame* {

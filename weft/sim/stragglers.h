@@ -86,8 +86,8 @@ enum class CulpritKind : std::uint8_t {
 };
 
 struct StragglerReport {
-  Nanos simulated_step = 0;            ///< mean
-  Nanos ideal_step = 0;                ///< mean
+  Nanos simulated_step = 0;            ///< mean step of the replay with recorded times
+  Nanos ideal_step = 0;                ///< mean step of the replay with ideal times
   double slowdown = 1;                 ///< simulated / ideal
   std::vector<Nanos> simulated_steps;  ///< by Graph::steps
   std::vector<Nanos> ideal_steps;
