@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A limit is a quota of CPU time per period. The group of a host is
+// ROOT/weft-testbed/CLUSTER/HOST, so that all groups of a cluster are found by its name.
 #include "testbed/cgroup.h"
 
 #include <fcntl.h>
@@ -16,16 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kFolder = "weft-testbed";
-constexpr std::int64_t kLeastQuotaUs = 1000;  ///< the kernel takes no less
+constexpr std::int64_t kLeastQuotaUs = 1000;  ///< the kernel refuses smaller quotas
 
 tl::unexpected<Error> cannot(const std::string& what, const std::string& path, int reason) {
   return fail(ErrorCode::kUnavailable,
-              fmt::format("cannot {}: {}; a slow host needs the cpu controller of cgroups", what,
-                          std::strerror(reason)),
+              fmt::format("cannot {}: {}; limiting the CPU time of a host needs the cpu controller "
+                          "of cgroups",
+                          what, std::strerror(reason)),
               path);
 }
 
-/// Files of cgroups take one write and tell by it whether they liked the value.
+/// Writes a value in a single write(), whose result says whether the kernel accepts the value. A
+/// buffered stream would lose that error.
 Status write_setting(const std::string& path, const std::string& value) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return cannot("limit CPU time", path, errno);
@@ -44,7 +48,8 @@ bool has_word(const std::string& list, const std::string& word) {
   return false;
 }
 
-/// Version 2 hands a controller down level by level.
+/// In version 2 a group has the cpu controller only if its parent passes the controller on, so
+/// every level from the root down must do so.
 Status hand_down(const CpuController& controller, const std::string& cluster) {
   for (const std::string& folder :
        {std::string(), std::string(kFolder), fmt::format("{}/{}", kFolder, cluster)}) {
@@ -72,6 +77,7 @@ std::optional<CpuController> find_cpu_controller(const std::string& mounts) {
 std::int64_t cpu_quota_us(const Host& host) {
   if (host.speed_permille == 1000 && host.cores == 0) return 0;
   const std::int64_t pinned = static_cast<std::int64_t>(host.pinned_to.size());
+  // "speed" is a share of the cores of the host; without a number or list of cores, of one core.
   const std::int64_t cores = host.cores > 0 ? host.cores : std::max<std::int64_t>(1, pinned);
   return cores * kCpuPeriodUs * host.speed_permille / 1000;
 }
@@ -86,9 +92,11 @@ Status limit_cpu(const CpuController& controller, const Cluster& cluster, const 
   std::int64_t quota = cpu_quota_us(host);
   std::int64_t period = kCpuPeriodUs;
   std::error_code error;
+  // The group may remain from an earlier setting; then its limit has to be lifted below.
   if (quota == 0 && !fs::exists(group, error)) return {};
   fs::create_directories(group, error);
   if (error) return cannot("make a group", group, error.value());
+  // Very slow hosts: a longer period keeps the share and raises the quota.
   for (; quota > 0 && quota < kLeastQuotaUs; quota *= 10) period *= 10;
   if (controller.version == 2) {
     WEFT_TRY(hand_down(controller, cluster.name));
@@ -102,14 +110,15 @@ Status limit_cpu(const CpuController& controller, const Cluster& cluster, const 
 Status remove_cpu_groups(const CpuController& controller, const std::string& cluster) {
   const fs::path folder = fs::path(controller.root) / kFolder / cluster;
   std::error_code error;
-  // Groups are folders whose files the kernel removes with them; only rmdir() takes them away.
+  // The files inside a group belong to the kernel: remove_all() would fail to delete them, but
+  // rmdir() removes the group with its files.
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (entry.is_directory(error)) ::rmdir(entry.path().c_str());
   }
   if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
     return cannot("remove the group", folder.string(), errno);
   }
-  ::rmdir(folder.parent_path().c_str());  // stays while other clusters are up
+  ::rmdir(folder.parent_path().c_str());  // fails as long as other clusters are up, as it should
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time of hosts, limited by the kernel's cpu controller: version 1 where it is there, else
-// version 2. A host without a limit has no group.
+// Limits the CPU time of hosts with the cpu controller of cgroups: version 1 if it is mounted, else
+// version 2. Each limited host has a group; a host without limit has none.
 #pragma once
 
 #include <optional>
@@ -12,23 +12,25 @@
 namespace weft::testbed {
 
 struct CpuController {
-  std::string root;  ///< folder of the controller
+  std::string root;  ///< the folder at which the controller is mounted
   int version = 1;
 };
 
-/// The controller of this machine, as /proc/mounts tells; nullopt where there is none.
+/// The controller in `mounts`, the content of /proc/mounts; nullopt if there is none.
 std::optional<CpuController> find_cpu_controller(const std::string& mounts);
 
-/// Microseconds of CPU time that a host gets in a period of kCpuPeriodUs; 0: no limit.
-inline constexpr int kCpuPeriodUs = 10'000;  // a period of 100 ms would slow a host in jumps
+/// The period in which the kernel grants CPU time. With the usual 100 ms, a host of half speed
+/// would run for 50 ms and stand still for 50 ms, which is longer than many steps.
+inline constexpr int kCpuPeriodUs = 10'000;
+/// Microseconds of CPU time that all processes of the host together get per period; 0: no limit.
 std::int64_t cpu_quota_us(const Host& host);
 
-/// Folder of the group of a host.
+/// The folder of the host's group.
 std::string cpu_group(const CpuController& controller, const std::string& cluster,
                       const std::string& host);
-/// Makes the group, or changes it; removes the limit where the host has none.
+/// Makes the group or changes its limit. If the host has no limit, an existing group gets none.
 Status limit_cpu(const CpuController& controller, const Cluster& cluster, const Host& host);
-/// Removes the groups of all hosts of the cluster. No process may be left in them.
+/// Removes the groups of all hosts of the cluster. Fails if a process is still in one of them.
 Status remove_cpu_groups(const CpuController& controller, const std::string& cluster);
 
 }  // namespace weft::testbed

@@ -18,13 +18,15 @@
 namespace weft::testbed {
 namespace {
 
-// The name of a cluster and of a host together name a namespace, a cgroup and a folder.
+// Names of clusters and hosts are parts of file names (namespaces, cgroups, folders), which may
+// have at most 255 characters.
 constexpr std::size_t kLongestName = 60;
 constexpr std::int64_t kMostCores = 1024;
 constexpr const char* kOneGpu = "one-gpu";
 constexpr const char* kNamespaces = "namespaces";
 
-/// Letters, digits and inner dashes: what a host name may be, and a file name, without surprises.
+/// Letters, digits and dashes that are neither first nor last: valid as a host name and safe as a
+/// file name.
 bool is_name(std::string_view text) {
   if (text.empty() || text.size() > kLongestName || text.front() == '-' || text.back() == '-') {
     return false;
@@ -40,19 +42,19 @@ class Parser {
   explicit Parser(std::string file) : file_(std::move(file)) {}
 
   Result<Cluster> cluster(const JsonValue& document) const {
-    if (!document.is_object()) return bad("a cluster is an object with 'hosts'");
+    if (!document.is_object()) return bad("a cluster must be a JSON object with the field 'hosts'");
     WEFT_TRY(only_fields(document, {"cluster_version", "name", "kind", "mps", "rate", "hosts"}));
     if (const JsonValue* version = document.find("cluster_version");
         version && version->as_int() != Cluster::kVersion) {
-      return bad(fmt::format("cluster_version is {}, but this Weft reads version {}", version->text,
-                             Cluster::kVersion));
+      return bad(fmt::format("cluster_version is {}, but this Weft reads only version {}",
+                             version->text, Cluster::kVersion));
     }
     Cluster cluster;
     const JsonValue* name = document.find("name");
     cluster.name = name ? name->text : std::filesystem::path(file_).stem().string();
     if ((name && !name->is_string()) || !is_name(cluster.name)) {
       return bad(
-          fmt::format("'{}' cannot name a cluster: letters, digits and '-' alone", cluster.name));
+          fmt::format("'{}' cannot name a cluster: use letters, digits and '-'", cluster.name));
     }
     WEFT_TRY(kind(document, cluster));
     Host usual;
@@ -82,13 +84,13 @@ class Parser {
   Status kind(const JsonValue& document, Cluster& cluster) const {
     if (const JsonValue* value = document.find("kind")) {
       if (value->text != kOneGpu && value->text != kNamespaces) {
-        return bad(fmt::format("'kind' is neither '{}' nor '{}'", kNamespaces, kOneGpu));
+        return bad(fmt::format("'kind' must be '{}' or '{}'", kNamespaces, kOneGpu));
       }
       cluster.kind = value->text == kOneGpu ? Kind::kOneGpu : Kind::kNamespaces;
     }
     if (const JsonValue* value = document.find("mps")) {
       if (value->kind != JsonKind::kTrue && value->kind != JsonKind::kFalse) {
-        return bad("'mps' is neither true nor false");
+        return bad("'mps' must be true or false");
       }
       cluster.mps = value->kind == JsonKind::kTrue;
     }
@@ -98,18 +100,18 @@ class Parser {
   Status hosts(const JsonValue& document, const Host& usual, Cluster& cluster) const {
     const JsonValue* value = document.find("hosts");
     if (!value || !(value->is_array() || value->is_number())) {
-      return bad("'hosts' is neither a number nor a list of hosts");
+      return bad("'hosts' must be a number of hosts or a list of hosts");
     }
     if (value->is_number()) {
       const auto count = value->as_int();
       if (!count || *count < 1 || *count > static_cast<std::int64_t>(Cluster::kMostHosts)) {
         return bad(
-            fmt::format("'hosts' is {}: 1 to {} are possible", value->text, Cluster::kMostHosts));
+            fmt::format("'hosts' is {}, but must be 1 to {}", value->text, Cluster::kMostHosts));
       }
       cluster.hosts.assign(static_cast<std::size_t>(*count), usual);
     } else {
       if (value->items.empty() || value->items.size() > Cluster::kMostHosts) {
-        return bad(fmt::format("'hosts' lists {}: 1 to {} are possible", value->items.size(),
+        return bad(fmt::format("'hosts' lists {} hosts, but must list 1 to {}", value->items.size(),
                                Cluster::kMostHosts));
       }
       for (const JsonValue& item : value->items) {
@@ -126,40 +128,44 @@ class Parser {
         return bad(fmt::format("two hosts are called '{}'", one.name));
       }
       if (cluster.kind == Kind::kOneGpu && one.rate > 0) {
-        return bad("ranks on one GPU talk over loopback, which has no 'rate'; leave it out");
+        return bad(
+            "ranks on one GPU use the loopback interface, which has no rate limit; leave "
+            "'rate' out");
       }
     }
     return {};
   }
 
   Result<Host> host(const JsonValue& value, const Host& usual) const {
-    if (!value.is_object()) return bad("a host is no object");
+    if (!value.is_object()) return bad("every host in 'hosts' must be a JSON object");
     WEFT_TRY(only_fields(value, {"name", "cores", "speed", "rate", "clock"}));
     Host host = usual;
     if (const JsonValue* name = value.find("name")) {
       host.name = name->text;
       if (!name->is_string() || !is_name(host.name) || host.name == "localhost") {
-        return bad(
-            fmt::format("'{}' cannot name a host: letters, digits and '-' alone", host.name));
+        return bad(fmt::format("'{}' cannot name a host: use letters, digits and '-'", host.name));
       }
     }
     if (const JsonValue* cores = value.find("cores")) WEFT_TRY(set_cores(*cores, host));
     if (const JsonValue* speed = value.find("speed")) {
       const auto permille = speed->is_number() ? parse_speed(speed->text) : std::nullopt;
-      if (!permille) return bad(fmt::format("speed {}: more than 0, at most 1", speed->text));
+      if (!permille) {
+        return bad(fmt::format("speed {} must be above 0 and at most 1", speed->text));
+      }
       host.speed_permille = *permille;
     }
     WEFT_TRY(rate(value, host));
     if (const JsonValue* clock = value.find("clock")) {
       const auto parsed = clock->is_string() ? parse_clock(clock->text) : std::nullopt;
-      if (!parsed)
-        return bad(fmt::format("clock '{}' is nothing like \"+50ms,50ppm\"", clock->text));
+      if (!parsed) {
+        return bad(fmt::format("clock '{}' is not of the form \"+50ms,50ppm\"", clock->text));
+      }
       host.clock = *parsed;
     }
     return host;
   }
 
-  /// A number limits the time, a list says which cores.
+  /// A number limits the CPU time to that many cores; a list names the cores to use.
   Status set_cores(const JsonValue& cores, Host& host) const {
     const auto in_range = [](std::optional<std::int64_t> number, std::int64_t least) {
       return number && *number >= least && *number < kMostCores;
@@ -169,10 +175,12 @@ class Parser {
       return {};
     }
     if (!cores.is_array() || cores.items.empty()) {
-      return bad("'cores' is neither a number of cores nor a list of them");
+      return bad("'cores' must be a number of cores or a list of core numbers");
     }
     for (const JsonValue& item : cores.items) {
-      if (!in_range(item.as_int(), 0)) return bad("'cores' lists something that is no core");
+      if (!in_range(item.as_int(), 0)) {
+        return bad("'cores' lists something that is not a core number");
+      }
       host.pinned_to.push_back(static_cast<int>(*item.as_int()));
     }
     return {};
@@ -182,7 +190,9 @@ class Parser {
     const JsonValue* value = object.find("rate");
     if (!value) return {};
     const auto rate = value->is_string() ? parse_rate(value->text) : std::nullopt;
-    if (!rate) return bad(fmt::format("rate '{}' is nothing like \"1gbit\"", value->text));
+    if (!rate) {
+      return bad(fmt::format("rate '{}' is not a rate such as \"1gbit\"", value->text));
+    }
     host.rate = *rate;
     return {};
   }
@@ -190,6 +200,7 @@ class Parser {
   std::string file_;
 };
 
+/// A setting of the command line: the hosts that it applies to, and its value.
 struct Setting {
   std::span<Host> hosts;
   std::string_view value;
@@ -203,7 +214,8 @@ Result<Setting> split(Cluster& cluster, std::string_view text) {
 }
 
 tl::unexpected<Error> refuse(const char* flag, std::string_view text, const char* example) {
-  return fail(ErrorCode::kUsage, fmt::format("{} {}: say it as in {}", flag, text, example));
+  return fail(ErrorCode::kUsage,
+              fmt::format("{}: '{}' is not valid; write it as in {}", flag, text, example));
 }
 
 }  // namespace
@@ -254,8 +266,8 @@ Result<Cluster> read_cluster(const std::string& text_or_path) {
   const std::size_t x = text_or_path.find('x');
   const auto count = parse_int(std::string_view(text_or_path).substr(0, x));
   if (!count || *count < 1 || *count > static_cast<std::int64_t>(Cluster::kMostHosts)) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("{}: 1 to {} hosts are possible", text_or_path, Cluster::kMostHosts));
+    return fail(ErrorCode::kUsage, fmt::format("{}: the number of hosts must be 1 to {}",
+                                               text_or_path, Cluster::kMostHosts));
   }
   Cluster cluster;
   Host host;
@@ -271,14 +283,15 @@ Result<Cluster> read_cluster(const std::string& text_or_path) {
 Status set_speed(Cluster& cluster, std::string_view setting) {
   WEFT_ASSIGN(const Setting to, split(cluster, setting));
   const auto speed = parse_speed(to.value);
-  if (!speed) return refuse("--slow", setting, "host0=0.5: more than 0, at most 1");
+  if (!speed) return refuse("--slow", setting, "host0=0.5, above 0 and at most 1");
   for (Host& host : to.hosts) host.speed_permille = *speed;
   return {};
 }
 
 Status set_rate(Cluster& cluster, std::string_view setting) {
   if (cluster.kind == Kind::kOneGpu) {
-    return fail(ErrorCode::kUsage, "--rate: ranks on one GPU talk over loopback, which has none");
+    return fail(ErrorCode::kUsage,
+                "--rate: ranks on one GPU use the loopback interface, which has no rate limit");
   }
   WEFT_ASSIGN(const Setting to, split(cluster, setting));
   const auto rate = parse_rate(to.value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster is made of: hosts, the links between them and one switch, and what is wrong with
-// them on purpose. Format: docs/formats/cluster.md.
+// The description of a cluster: its hosts, their links to one switch, and deliberate faults such as
+// slow cores or wrong clocks. Format: docs/formats/cluster.md.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace weft::testbed {
 
 struct Host {
   std::string name;
-  std::vector<int> pinned_to;  ///< cores its processes may run on; empty: all of the machine
-  int cores = 0;               ///< CPU time of so many cores at most; 0: no limit
-  int speed_permille = 1000;   ///< below 1000 the host gets that part of its cores' time
-  std::int64_t rate = 0;       ///< of its link, each way, in bits a second; 0: as fast as it goes
+  std::vector<int> pinned_to;  ///< cores that its processes may use; empty: all of the machine
+  int cores = 0;               ///< limit of its CPU time, in cores; 0: no limit
+  int speed_permille = 1000;   ///< share of the CPU time of its cores, in thousandths; at most 1000
+  std::int64_t rate = 0;       ///< of its link, per direction, in bits per second; 0: no limit
   Clock clock;
 
   bool operator==(const Host&) const = default;
 };
 
 enum class Kind {
-  kNamespaces,  ///< every host a network namespace with its own link, name and clock
-  kOneGpu,      ///< ranks on one GPU whom NCCL takes for hosts, since each has its own host id
+  kNamespaces,  ///< every host is a network namespace with its own link, name and clock
+  kOneGpu,      ///< ranks share one GPU; each has its own host id, so NCCL treats them as hosts
 };
 
 struct Cluster {
@@ -35,30 +35,32 @@ struct Cluster {
 
   std::string name;
   Kind kind = Kind::kNamespaces;
-  bool mps = true;  ///< kOneGpu: kernels of the ranks run side by side, each with its share
+  bool mps = true;  ///< kOneGpu: kernels of different ranks run at the same time (CUDA MPS)
   std::vector<Host> hosts;
 
   bool operator==(const Cluster&) const = default;
 };
 
-/// `name` stands for the file in messages; without a name of its own the cluster gets that of the
-/// file. Unknown fields, names that cannot be host names and values out of range are Errors.
+/// `name` is the name of the file, for messages. It is also the name of the cluster if the text has
+/// no field "name". Unknown fields, invalid host names and values out of range are Errors of
+/// kBadInput.
 Result<Cluster> parse_cluster(std::string_view text, const std::string& name);
-/// Complete JSON text that parse_cluster() reads back as the same cluster.
+/// JSON text that parse_cluster() reads back as the same cluster.
 std::string print_cluster(const Cluster& cluster);
 
-/// Whether the text is a cluster in short: "4x1gbit" is four equal hosts, "4x" with links as fast
-/// as they go.
+/// Whether the text is the short form of a cluster: "4x1gbit" is four equal hosts, "4x" is four
+/// hosts with links of unlimited rate.
 bool is_short_form(std::string_view text);
-/// From the short form, or from a file.
+/// Reads a cluster in the short form or from a file.
 Result<Cluster> read_cluster(const std::string& text_or_path);
 
-/// What is to be different for one run: "HOST=VALUE", or "VALUE" for all hosts. Errors are kUsage.
+/// Changes for one run, from the command line: "HOST=VALUE", or "VALUE" for all hosts. Errors are
+/// of kUsage.
 Status set_speed(Cluster& cluster, std::string_view setting);
 Status set_rate(Cluster& cluster, std::string_view setting);
 Status set_clock(Cluster& cluster, std::string_view setting);
 
-/// Index of the host, or an Error (kUsage) with the nearest name.
+/// The index of the host; an Error of kUsage that suggests the nearest name if there is none.
 Result<std::size_t> find_host(const Cluster& cluster, std::string_view name);
 
 }  // namespace weft::testbed

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes: an Error, or a cluster whose description reads back as the same cluster.
+// Checks that any input gives an Error or a cluster, and that printing and parsing the cluster
+// gives the same cluster again.
 #include <cstdint>
 
 #include "testbed/cluster.h"

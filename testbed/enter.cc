@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of enter() matters. The process joins its cgroup first, because inside the namespaces
+// the write could have no effect. It enters the network namespace before it mounts /sys, because
+// the new /sys shows the interfaces of the present namespace. It mounts after it has made a mount
+// namespace, so that the mounts of the machine stay as they are.
 #include "testbed/enter.h"
 
 #include <fcntl.h>
@@ -27,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 
+/// "0" stands for the process that writes.
 bool join_group(const std::string& group) {
   const int file = ::open(group.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -50,7 +55,9 @@ bool join_network(const std::string& path) {
   return joined;
 }
 
-/// /sys as the new network sees it. Cgroups stay visible, for processes that go on to another host.
+/// Mounts /sys anew, so that it shows the interfaces of the new network namespace. The new /sys has
+/// no cgroups, so they are mounted again from a descriptor of the old ones: a process such as
+/// mpirun may later move on to another host and join its group.
 bool mount_sys() {
   const int cgroups = ::open(kCgroups, O_PATH | O_CLOEXEC);
   if (::mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return false;
@@ -65,7 +72,8 @@ bool bind(const std::string& from, const char* to) {
   return ::mount(from.c_str(), to, nullptr, MS_BIND, nullptr) == 0;
 }
 
-/// Debian keeps it in a folder of the architecture, others in /usr/lib64 or /usr/local.
+/// Debian installs libfaketime in a folder per architecture, other distributions in /usr/lib64 or
+/// /usr/local.
 std::string find_faketime() {
   constexpr const char* kFile = "faketime/libfaketimeMT.so.1";
   std::error_code error;
@@ -79,7 +87,8 @@ std::string find_faketime() {
   return "";
 }
 
-/// Our own library that sets libfaketime's sleeps right, with a colon behind; see sleep.c.
+/// Weft's library that corrects the sleeps of libfaketime (sleep.c), followed by a colon for
+/// LD_PRELOAD; empty if it is not installed.
 std::string sleep_library() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -116,7 +125,8 @@ bool enter(const Place& place, const char*& step) {
   step = "enter the network namespace";
   if (!join_network(place.net_namespace)) return false;
   step = "make a mount namespace";
-  // Mounts of this process stay its own; those that the machine removes go away here as well.
+  // As a slave, the new mount namespace keeps its own mounts to itself, but still follows unmounts
+  // of the machine, so that it keeps no file system busy.
   if (::unshare(CLONE_NEWNS | CLONE_NEWUTS) != 0 ||
       ::mount("none", "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) {
     return false;
@@ -131,21 +141,23 @@ bool enter(const Place& place, const char*& step) {
 Result<std::map<std::string, std::string>> clock_environment(const Clock& clock,
                                                              const std::string& preloaded) {
   std::map<std::string, std::string> set;
-  // A process may come from a host whose clock is turned, as those that mpirun starts.
+  // This process may already have a wrong clock, since mpirun starts its daemons from the first
+  // host. Then libfaketime is loaded already and only its settings change, even for a correct
+  // clock.
   const bool turned = preloaded.find("libfaketime") != std::string::npos;
   if (clock.is_true() && !turned) return set;
   const std::string library = turned ? "" : find_faketime();
   if (!turned && library.empty()) {
     return fail(ErrorCode::kUnavailable,
-                "libfaketime is not installed, which turns clocks; on Debian: apt-get install "
-                "libfaketime");
+                "a wrong clock needs libfaketime, which is not installed; on Debian: apt-get "
+                "install libfaketime");
   }
   if (!turned) {
     set["LD_PRELOAD"] = (preloaded.empty() ? "" : preloaded + ":") + sleep_library() + library;
   }
   set["FAKETIME"] = (clock.offset < 0 ? "" : "+") + print_scaled(clock.offset, 9);
   if (clock.drift_ppb != 0) set["FAKETIME"] += " x" + print_scaled(kSecond + clock.drift_ppb, 9);
-  // Durations are to be true but for the drift that a real clock has, too.
+  // Only the time of day is wrong; durations from the monotonic clock stay correct.
   set["FAKETIME_DONT_FAKE_MONOTONIC"] = "1";
   return set;
 }
@@ -158,7 +170,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
     const std::size_t equals = text.find('=');
     if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  all.erase("FAKETIME_SHARED");  // names shared memory of the host that this process came from
+  // libfaketime sets this variable to shared memory of the previous host; here it would not exist.
+  all.erase("FAKETIME_SHARED");
   for (const auto& [name, value] : set) all[name] = value;
   std::vector<std::string> out;
   for (const auto& [name, value] : all) out.push_back(name + "=" + value);
@@ -182,7 +195,7 @@ tl::unexpected<Error> execute_on(const Cluster& cluster, std::size_t host,
   for (const std::string& one : variables) envp.push_back(const_cast<char*>(one.c_str()));
   argv.push_back(nullptr);
   envp.push_back(nullptr);
-  ::signal(SIGPIPE, SIG_DFL);  // Weft ignores it, programs expect it
+  ::signal(SIGPIPE, SIG_DFL);  // Weft ignores SIGPIPE, but other programs expect the default
   ::execvpe(argv[0], argv.data(), envp.data());
   return fail(ErrorCode::kBadInput,
               fmt::format("cannot run '{}': {}", command.front(), std::strerror(errno)));

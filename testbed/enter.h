@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Becoming a process of a host: its network, name, clock, cores and CPU time.
+// Moves a process to a host of a cluster: network, host name, clock, cores and CPU time.
 #pragma once
 
 #include <map>
@@ -11,32 +11,36 @@
 
 namespace weft::testbed {
 
-/// All that a process must know to move to a host, made before it starts.
+/// What a process needs to move to a host. Prepared before fork(), since little is allowed between
+/// fork() and exec().
 struct Place {
-  std::string net_namespace;  ///< file that stands for it
+  std::string net_namespace;  ///< the file under /run/netns that stands for the namespace
   std::string host_name;
   std::string hosts_file;
   std::string shared_memory;
-  std::string cpu_group;  ///< file that takes the process; empty: no limit
+  std::string cpu_group;  ///< the cgroup.procs file of the host's group; empty: no limit
   std::vector<int> pinned_to;
 };
 
 Place place_of(const Cluster& cluster, const Host& host);
 
-/// Moves this process there. What was started before stays where it is. False if the kernel
-/// refuses, with errno and what was tried in `step`.
+/// Moves this process to the host; child processes that exist already stay where they are. Returns
+/// false if the kernel refuses: then errno has the reason and `step` says what was tried.
 bool enter(const Place& place, const char*& step);
 
-/// Variables that turn the clock of a host; none for a true clock. `preloaded` is what LD_PRELOAD
-/// holds already. An Error of kUnavailable where libfaketime is missing.
+/// Environment variables that make the clock of a process wrong; none if `clock` is correct.
+/// `preloaded` is the present value of LD_PRELOAD. An Error of kUnavailable if libfaketime is not
+/// installed.
 Result<std::map<std::string, std::string>> clock_environment(const Clock& clock,
                                                              const std::string& preloaded);
 
-/// `environment` of this process, with `set` on top, as exec takes it: "NAME=value".
+/// The environment of this process for exec(), as "NAME=value". Values of `set` replace those of
+/// this process; values of `defaults` are used only if this process has none.
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& set,
                                             const std::map<std::string, std::string>& defaults);
 
-/// Becomes `command` on that host. Returns only if that fails.
+/// Moves this process to the host with index `host` and replaces it by `command`. Returns only if
+/// that fails.
 tl::unexpected<Error> execute_on(const Cluster& cluster, std::size_t host,
                                  const std::vector<std::string>& command);
 

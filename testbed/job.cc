@@ -14,7 +14,7 @@
 namespace weft::testbed {
 namespace {
 
-// Hosts are alone on their network, so any port will do; these are the ones people know.
+// Each cluster has a network of its own, so any port is free; these are the usual ones.
 constexpr int kTorchPort = 29500;
 constexpr int kPsPort = 9091;
 constexpr int kTensorflowPort = 2222;
@@ -67,14 +67,15 @@ class Planner {
   Status choose_hosts() {
     const bool may_serve = options_.style == Style::kPs || options_.style == Style::kTensorflow;
     if (!may_serve && (options_.servers > 0 || !options_.server_hosts.empty())) {
-      return fail(ErrorCode::kUsage, "--servers is for --style ps and tensorflow");
+      return fail(ErrorCode::kUsage,
+                  "--servers and --server-host need --style ps or --style tensorflow");
     }
-    if (options_.per_host < 1) return fail(ErrorCode::kUsage, "--per-host 0: no rank is left");
+    if (options_.per_host < 1) return fail(ErrorCode::kUsage, "--per-host must be at least 1");
     if (options_.style == Style::kPs && options_.servers == 0) {
       return fail(ErrorCode::kUsage, "--style ps needs --servers N");
     }
     if (options_.servers == 0 && !options_.server_hosts.empty()) {
-      return fail(ErrorCode::kUsage, "--server-hosts without --servers");
+      return fail(ErrorCode::kUsage, "--server-host needs --servers N");
     }
     for (const std::string& name : options_.server_hosts) {
       WEFT_ASSIGN(const std::size_t host, find_host(cluster_, name));
@@ -86,7 +87,7 @@ class Planner {
       if (!taken) worker_hosts_.push_back(i);
     }
     if (worker_hosts_.empty()) {
-      return fail(ErrorCode::kUsage, "--server-hosts leaves no host for the workers");
+      return fail(ErrorCode::kUsage, "--server-host names all hosts; leave one for the workers");
     }
     if (server_hosts_.empty()) server_hosts_ = worker_hosts_;
     return {};
@@ -140,6 +141,7 @@ class Planner {
       set["MASTER_ADDR"] = address_of(host_of_rank(0));
       set["MASTER_PORT"] = std::to_string(kTorchPort);
       if (cluster_.kind == Kind::kNamespaces) set["GLOO_SOCKET_IFNAME"] = kInterface;
+      // As torchrun does: all ranks share the cores of one machine.
       process.defaults["OMP_NUM_THREADS"] = "1";
     }
   }
@@ -148,12 +150,12 @@ class Planner {
     for (const std::string& word : options_.command) {
       if (word.find("{rank}") != std::string::npos || word.find("{host}") != std::string::npos) {
         return fail(ErrorCode::kUsage,
-                    "{rank} and {host} are not known with --style mpi, since mpirun starts the "
-                    "ranks; the job finds them in OMPI_COMM_WORLD_RANK and by its host name");
+                    "{rank} and {host} cannot be used with --style mpi, since mpirun starts the "
+                    "ranks; the job can read OMPI_COMM_WORLD_RANK and its host name instead");
       }
     }
     if (cluster_.kind == Kind::kOneGpu) {
-      return fail(ErrorCode::kUsage, "--style mpi needs hosts of kind 'namespaces'");
+      return fail(ErrorCode::kUsage, "--style mpi needs a cluster of kind 'namespaces'");
     }
     std::string hosts;
     for (const std::size_t host : worker_hosts_) {
@@ -169,7 +171,7 @@ class Planner {
         {"btl", "tcp,self"},
         {"btl_tcp_if_include", kSubnet},
         {"oob_tcp_if_include", kSubnet},
-        // Ranks that wait must leave the core to the others: there are more ranks than cores.
+        // There may be more ranks than cores, so ranks that wait must yield the core to others.
         {"mpi_yield_when_idle", "1"}};
     for (const auto& [name, value] : settings) words.insert(words.end(), {"--mca", name, value});
     words.insert(words.end(), process.command.begin(), process.command.end());
@@ -205,7 +207,8 @@ class Planner {
     }
   }
 
-  /// TF_CONFIG of one task; the processes in the order of the lists of addresses.
+  /// Every process gets a TF_CONFIG with the addresses of all tasks and its own place among them.
+  /// Every task has a port of its own, since several tasks may share a host.
   void add_tensorflow() {
     std::vector<std::size_t> chief, servers, workers;
     if (options_.servers > 0) chief.push_back(host_of_rank(0));
@@ -234,7 +237,8 @@ class Planner {
     for (int i = 0; i < options_.servers; ++i) {
       place(add(fmt::format("server{}", i), host_of_server(i)), "ps", i).is_service = true;
     }
-    // Under a chief, workers wait for what it sends them, and would wait for ever.
+    // With a chief, workers execute what the chief sends and never end by themselves, so they count
+    // as services.
     for (int i = 0; i < job_.world; ++i) {
       place(add_rank(i), "worker", i).is_service = options_.servers > 0;
     }

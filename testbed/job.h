@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes a job has, on which hosts, and with which variables in their environment: what
-// torchrun, ps-lite's and TensorFlow's launchers would set up. Nothing here touches the machine.
+// Plans the processes of a job: on which hosts they run and which environment variables they get,
+// as the launchers of torch, ps-lite and TensorFlow would set them. Nothing here changes the
+// machine.
 #pragma once
 
 #include <map>
@@ -13,14 +14,14 @@
 namespace weft::testbed {
 
 enum class Style {
-  kPlain,       ///< nothing but the host
+  kPlain,       ///< no variables: ranks only differ by their host and the command
   kTorch,       ///< RANK, WORLD_SIZE, MASTER_ADDR ...
   kMpi,         ///< one mpirun, which starts the ranks
-  kPs,          ///< ps-lite: a scheduler, servers and workers, told by DMLC_*
-  kTensorflow,  ///< TF_CONFIG: workers alone, or a chief, workers and parameter servers
+  kPs,          ///< ps-lite: DMLC_* variables for a scheduler, servers and workers
+  kTensorflow,  ///< TF_CONFIG: only workers, or a chief, workers and parameter servers
 };
 
-/// "torch"; an Error of kUsage for other names.
+/// The style with this name, such as "torch"; an Error of kUsage for an unknown name.
 Result<Style> parse_style(const std::string& name);
 std::vector<std::string> style_names();
 
@@ -28,7 +29,8 @@ struct JobOptions {
   Style style = Style::kTorch;
   int per_host = 1;  ///< ranks (workers) on each host
   int servers = 0;   ///< kPs, kTensorflow: parameter servers, spread over the hosts
-  /// Hosts for the servers alone, by name; empty: all hosts, beside the workers.
+  /// Names of the hosts that run only servers. If empty, servers run beside the workers on all
+  /// hosts.
   std::vector<std::string> server_hosts = {};
   std::vector<std::string> command = {};  ///< {rank}, {world}, {host} and {address} are replaced
 };
@@ -36,22 +38,22 @@ struct JobOptions {
 using Environment = std::map<std::string, std::string>;
 
 struct Process {
-  std::string label;  ///< "r0", "server1", "scheduler", "chief": what its lines begin with
+  std::string label;  ///< the prefix of its lines: "r0", "server1", "scheduler", "chief"
   std::size_t host = 0;
   std::vector<std::string> command;
-  Environment environment;  ///< to be set in addition
-  Environment defaults;     ///< to be set unless the user's environment has them
-  /// Serves the others, and is ended once those have done their work.
+  Environment environment;  ///< variables to set, even if the user's environment has them
+  Environment defaults;     ///< variables to set unless the user's environment has them
+  /// The process serves others and does not end by itself; it is ended when the others are done.
   bool is_service = false;
 };
 
 struct Job {
   std::vector<Process> processes;
   int world = 0;            ///< ranks
-  bool tags_lines = false;  ///< lines of all ranks come from one process, tagged as mpirun does
+  bool tags_lines = false;  ///< one process (mpirun) prints the lines of all ranks, with tags
 };
 
-/// Options that do not fit together are Errors of kUsage.
+/// Options that contradict each other are Errors of kUsage.
 Result<Job> plan_job(const Cluster& cluster, const JobOptions& options);
 
 }  // namespace weft::testbed

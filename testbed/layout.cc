@@ -8,18 +8,19 @@
 namespace weft::testbed {
 namespace {
 
-// A bucket of tokens that is smaller than one large segment (64 kB) makes tbf drop packets; one
-// that is much larger lets short messages pass at any speed. Two milliseconds of the link are
-// enough.
-constexpr std::int64_t kBurstsASecond = 500;
+// Links are limited by tbf, the token bucket filter of Linux. If its bucket is smaller than one
+// large segment (64 kB), tbf drops packets. If it is much larger, short messages pass at any speed.
+// The bucket holds what the link carries in two milliseconds (1/500 s), within these limits.
+constexpr std::int64_t kBurstsPerSecond = 500;
 constexpr std::int64_t kSmallestBurst = 64 << 10;
 constexpr std::int64_t kLargestBurst = 512 << 10;
 
 std::string port(std::size_t host) { return fmt::format("port{}", host); }
 
 std::string shaping(const std::string& device, std::int64_t rate) {
+  // "replace" instead of "add", so that the commands also change the rate of a link that exists.
   if (rate == 0) return fmt::format("qdisc replace dev {} root noqueue\n", device);
-  const std::int64_t burst = std::clamp(rate / 8 / kBurstsASecond, kSmallestBurst, kLargestBurst);
+  const std::int64_t burst = std::clamp(rate / 8 / kBurstsPerSecond, kSmallestBurst, kLargestBurst);
   return fmt::format("qdisc replace dev {} root tbf rate {}bit burst {}b latency 50ms\n", device,
                      rate, burst);
 }

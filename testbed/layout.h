@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a cluster is laid out on the machine: the names of its namespaces, its addresses, and the
-// commands for ip and tc that make it. Nothing here touches the machine.
+// commands for ip and tc that make it. Nothing here changes the machine.
 //
-// The switch is a namespace with a bridge, every host a namespace with one link to it, shaped at
-// both ends. A cluster is an island: nothing leads out of it, so all clusters use the same
-// addresses, and names of links are known inside their namespace alone.
+// The switch is a namespace with a bridge. Every host is a namespace with one link (a veth pair) to
+// the bridge; both ends limit what they send. No route leads out of a cluster, so all clusters use
+// the same addresses. Names of interfaces need to be unique only within a namespace.
 #pragma once
 
 #include <string>
@@ -14,33 +14,33 @@
 
 namespace weft::testbed {
 
-inline constexpr const char* kInterface = "eth0";       ///< the link of a host, inside it
-inline constexpr const char* kSubnet = "10.77.0.0/16";  ///< of every cluster
+inline constexpr const char* kInterface = "eth0";       ///< the interface of a host
+inline constexpr const char* kSubnet = "10.77.0.0/16";  ///< the same for every cluster
 
-/// What the names of all namespaces begin with.
+/// The prefix of all namespaces of Weft.
 inline constexpr std::string_view kNamespacePrefix = "weft-testbed.";
 
 std::string switch_namespace(const std::string& cluster);
 std::string host_namespace(const std::string& cluster, const std::string& host);
-/// The cluster that a namespace belongs to; empty if it is none of ours.
+/// The cluster that a namespace belongs to; empty if Weft did not make the namespace.
 std::string cluster_of_namespace(std::string_view name_space);
 
-/// "10.77.0.1" of the first host.
+/// The address of the host with this index: 0 has "10.77.0.1".
 std::string address(std::size_t host);
-/// Content of /etc/hosts, the same on all hosts.
+/// The content of /etc/hosts, which is the same on all hosts.
 std::string hosts_file(const Cluster& cluster);
 
-// Commands, one a line, as the batch modes of ip and tc take them.
+// Commands for the batch modes of ip and tc, one per line.
 
-/// ip, on the machine: the namespaces, and the links between them.
+/// For ip on the machine: makes the namespaces and the links between them.
 std::string making_namespaces(const Cluster& cluster);
-/// ip, inside the switch: a bridge with a port for every host.
+/// For ip inside the switch: makes a bridge with a port per host.
 std::string making_switch(const Cluster& cluster);
-/// ip, inside the host of that index: its address.
+/// For ip inside the host with this index: sets its address.
 std::string making_host(std::size_t index);
-/// tc, inside the host: its end of the link. May be repeated with another rate.
+/// For tc inside the host: limits its end of the link. May be repeated to change the rate.
 std::string shaping_host(const Host& host);
-/// tc, inside the switch: its end of every link.
+/// For tc inside the switch: limits its end of every link. May be repeated to change the rates.
 std::string shaping_switch(const Cluster& cluster);
 
 }  // namespace weft::testbed

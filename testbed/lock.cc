@@ -17,7 +17,8 @@ tl::unexpected<Error> cannot_lock(const std::string& path) {
   return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", reason, std::strerror(errno)), path);
 }
 
-/// Not handed to programs that are started: the lock ends with this process.
+/// O_CLOEXEC: programs that this process starts must not inherit the descriptor, or the lock would
+/// outlive this process.
 int open_for_lock(const std::string& path) {
   return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 }

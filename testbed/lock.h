@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that a process holds as long as it lives. The kernel lets go of it when the process ends,
-// however it ends, so a lock that can be taken proves that its holder is gone.
+// A lock file that a process holds while it lives. The kernel releases the lock when the process
+// ends, even if it is killed. So if the lock can be taken, its former holder is gone.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ namespace weft::testbed {
 
 class Lock {
  public:
-  /// Makes the file if need be, and waits until nobody else holds it.
+  /// Makes the file unless it exists, and waits until no other process holds the lock.
   static Result<Lock> wait_for(const std::string& path);
-  /// nullopt if somebody else holds it.
+  /// Makes the file unless it exists. nullopt if another process holds the lock.
   static Result<std::optional<Lock>> try_take(const std::string& path);
 
   Lock(Lock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

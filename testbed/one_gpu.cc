@@ -28,10 +28,11 @@ std::vector<std::string> with_environment(const std::map<std::string, std::strin
   return all;
 }
 
-/// Waits until the other end is closed, by will or by death, then stops the daemon.
+/// Waits until the other end of the pipe is closed, which also happens if Weft is killed. Then
+/// stops the daemon.
 [[noreturn]] void stop_after(int lifeline, const std::string& folder,
                              const std::map<std::string, std::string>& environment) {
-  ::setsid();  // Ctrl-C on the terminal is not for it
+  ::setsid();  // Ctrl-C on the terminal must not end this process before the daemon
   char byte = 0;
   while (::read(lifeline, &byte, 1) < 0 && errno == EINTR) {
   }
@@ -61,8 +62,8 @@ std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, s
 Result<MpsDaemon> MpsDaemon::start() {
   if (find_program(kControl).empty()) {
     return fail(ErrorCode::kUnavailable,
-                fmt::format("'{}' is not installed, which lets ranks share a GPU; with \"mps\": "
-                            "false in the description they take turns",
+                fmt::format("'{}' is not installed, but ranks need it to share a GPU; put \"mps\": "
+                            "false into the description to let them take turns",
                             kControl));
   }
   std::string folder = (std::filesystem::temp_directory_path() / "weft-mps-XXXXXX").string();

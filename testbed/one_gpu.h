@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several NCCL ranks on one GPU. NCCL refuses two ranks on a device only if both claim the same
-// host; each host of the description therefore gets its own host id, and shared memory and peer
-// access are switched off, so that gradients cross sockets. CUDA's multi-process service lets
-// their kernels run side by side, each rank with its share of the GPU.
+// Runs several NCCL ranks on one GPU. NCCL refuses two ranks on one device only if both have the
+// same host id. So each host of the description gets its own host id, and shared memory and peer
+// access are disabled, so that gradients pass through sockets. CUDA's multi-process service (MPS)
+// lets kernels of different ranks run at the same time, each rank with a share of the GPU.
 #pragma once
 
 #include <sys/types.h>
@@ -16,22 +16,22 @@
 
 namespace weft::testbed {
 
-/// What a rank on that host needs on top of the style's variables, but for the service.
+/// The variables that a rank on that host needs in addition to those of the style and of MPS.
 std::map<std::string, std::string> one_gpu_environment(const Cluster& cluster, std::size_t host,
                                                        int world);
 
-/// The daemon of the multi-process service, as long as the object lives. A process of its own stops
-/// it, also where this one is killed. It speaks through a folder of its own, so that other jobs on
-/// the GPU do not meet it.
+/// The MPS daemon; it runs while this object exists. A separate process stops the daemon, so that
+/// it also stops if Weft is killed. The daemon has its own folder for pipes, so that other jobs on
+/// the GPU do not connect to it.
 class MpsDaemon {
  public:
-  /// An Error of kUnavailable if it is not installed or refuses.
+  /// An Error of kUnavailable if MPS is not installed or does not start.
   static Result<MpsDaemon> start();
   MpsDaemon(MpsDaemon&& other) noexcept;
   MpsDaemon& operator=(MpsDaemon&&) = delete;
   ~MpsDaemon();
 
-  /// Variables by which ranks find it.
+  /// The variables through which ranks find the daemon.
   std::map<std::string, std::string> environment() const;
 
  private:
@@ -39,7 +39,7 @@ class MpsDaemon {
 
   std::string folder_;
   pid_t stopper_ = -1;
-  int lifeline_ = -1;  ///< the stopper goes to work when the other end of this pipe is closed
+  int lifeline_ = -1;  ///< write end of a pipe; when it is closed, the stopper stops the daemon
 };
 
 }  // namespace weft::testbed

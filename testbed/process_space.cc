@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// unshare(CLONE_NEWPID) does not move this process: it only decides in which namespace its next
+// children start. So make() and fork() switch to the namespace, start one child and switch back.
+// The first child inside is the init process of the namespace ("keeper"). When it ends, the kernel
+// kills all others. It waits on a pipe, so that it also ends if this process is killed.
 #include "testbed/process_space.h"
 
 #include <fcntl.h>
@@ -14,7 +18,8 @@
 namespace weft::testbed {
 namespace {
 
-/// The keeper takes in orphans, and waits. Signals meant for Weft, as Ctrl-C, are none of its.
+/// The keeper: inherits orphans, which SIG_IGN for SIGCHLD reaps, and waits for the end of the
+/// pipe. It ignores Ctrl-C and SIGTERM, since Weft decides when the ranks end.
 [[noreturn]] void keep(int lifeline) {
   ::setsid();
   ::signal(SIGCHLD, SIG_IGN);
@@ -45,7 +50,7 @@ Result<ProcessSpace> ProcessSpace::make() {
     ::close(pipe[1]);
     keep(pipe[0]);
   }
-  ::setns(space.outside_, CLONE_NEWPID);  // programs that Weft itself needs stay outside
+  ::setns(space.outside_, CLONE_NEWPID);  // later children, such as ip and tc, start outside again
   if (space.keeper_ < 0) return give_up("start a process");
   ::close(pipe[0]);
   pipe[0] = -1;

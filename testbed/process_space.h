@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process namespace of the kernel: whatever is started in it, and whatever those start, ends when
-// the namespace does; and that ends with this object, or with this process, even if it is killed.
+// A process (PID) namespace of the kernel. All processes in it, and all that they start, end when
+// the namespace ends. The namespace ends with this object, or with this process, even if it is
+// killed.
 #pragma once
 
 #include <sys/types.h>
@@ -16,20 +17,20 @@ class ProcessSpace {
   static Result<ProcessSpace> make();
   ProcessSpace(ProcessSpace&& other) noexcept;
   ProcessSpace& operator=(ProcessSpace&& other) noexcept;
-  /// Everything in it is killed.
+  /// Kills all processes in the namespace.
   ~ProcessSpace() { end(); }
 
-  /// fork(2), with the child inside. It remains a child of this process.
+  /// fork(2), with the child inside the namespace. The child remains a child of this process.
   pid_t fork() const;
 
  private:
   ProcessSpace() = default;
   void end();
 
-  pid_t keeper_ = -1;  ///< the first process inside; the namespace lives as long as it
-  int lifeline_ = -1;  ///< the keeper goes when the other end of this pipe is closed
-  int inside_ = -1;
-  int outside_ = -1;
+  pid_t keeper_ = -1;  ///< the first process inside: when it ends, the namespace ends
+  int lifeline_ = -1;  ///< write end of a pipe; when it is closed, the keeper ends
+  int inside_ = -1;    ///< descriptor of the namespace
+  int outside_ = -1;   ///< descriptor of the namespace that this process lives in
 };
 
 }  // namespace weft::testbed

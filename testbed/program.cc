@@ -18,8 +18,9 @@ extern char** environ;
 namespace weft::testbed {
 namespace {
 
-/// Input and output go through files without a name: unlike pipes they neither fill up nor stay
-/// open for a daemon that the program leaves behind.
+/// A temporary file without a name, for input or output of a program. With pipes, a full pipe could
+/// block both sides, and a daemon that the program leaves behind (such as that of MPS) would keep
+/// the pipe open, so that its end would never come.
 int nameless_file(std::string_view input = {}) {
   const int file = ::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) return -1;
@@ -81,8 +82,8 @@ Result<std::string> run_program(const std::vector<std::string>& words, std::stri
   ::posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-  // In a group of its own: Ctrl-C on the terminal is for Weft, which ends such a program's work
-  // itself.
+  // The program gets its own process group, so that Ctrl-C on the terminal reaches only Weft. A
+  // half-done ip or tc would leave the cluster in an unknown state.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs as functions: ip, tc, and what else does the work.
+// Runs other programs, such as ip and tc, like functions: input as a string, output as a string.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace weft::testbed {
 
-/// Full path of a program on PATH or in the folders of the system's own tools; empty if there is
-/// none.
+/// The full path of a program on PATH or in the usual system folders (/usr/sbin is often missing on
+/// PATH); empty if it is not installed.
 std::string find_program(std::string_view name);
 
-/// Runs it to its end with `input` on its standard input; what it prints is returned. An Error of
-/// kUnavailable if it is not installed, or fails; the message then is the first line it printed.
+/// Runs the program with `input` on its standard input, waits for its end, and returns its output.
+/// An Error of kUnavailable if the program is not installed or fails; if it fails, the message
+/// contains the first line of its output.
 Result<std::string> run_program(const std::vector<std::string>& words, std::string_view input = {});
 
 }  // namespace weft::testbed

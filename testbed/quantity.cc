@@ -12,16 +12,18 @@
 namespace weft::testbed {
 namespace {
 
-constexpr std::int64_t kSlowestLink = 8'000;              ///< bits a second; tc takes no less
-constexpr std::int64_t kFastestLink = 1'000'000'000'000;  ///< bits a second
+constexpr std::int64_t kSlowestLink = 8'000;              ///< bits per second; the least of tc
+constexpr std::int64_t kFastestLink = 1'000'000'000'000;  ///< bits per second
 constexpr Nanos kLargestOffset = 1'000'000 * kSecond;
-constexpr std::int64_t kLargestDriftPpb = 100'000'000;  ///< a clock 10 % wrong
+constexpr std::int64_t kLargestDriftPpb = 100'000'000;  ///< 10 %
 
 struct Unit {
   std::string_view name;
-  int digits;  ///< powers of ten of the smallest unit
+  int digits;  ///< the unit is 10^digits of the smallest unit
 };
 
+// In each list a unit comes before those that its name ends with ("kbit" before "bit"), because the
+// first match counts.
 constexpr Unit kRateUnits[] = {{"kbit", 3}, {"mbit", 6}, {"gbit", 9}, {"bit", 0}};
 constexpr Unit kOffsetUnits[] = {{"ns", 0}, {"us", 3}, {"ms", 6}, {"s", 9}};
 constexpr Unit kDriftUnits[] = {{"ppm", 3}, {"ppb", 0}};
@@ -36,7 +38,7 @@ std::string normalised(std::string_view text) {
   return out;
 }
 
-/// A decimal number directly before one of the units; the first unit that fits counts.
+/// Parses a decimal number followed by a unit. The first unit that the text ends with counts.
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.name)) continue;

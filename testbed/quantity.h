@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates, speeds and clock errors as people write them in cluster descriptions and on the command
-// line, and back. All are integers: nothing about a cluster depends on rounding.
+// Parses and prints rates, speeds and clock errors, as in cluster descriptions and on the command
+// line. All values are integers, so that reading back what was printed gives exactly the same.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,28 @@
 
 namespace weft::testbed {
 
-/// Bits in a second from "1gbit", "500mbit", "2.5 Gbit/s", "64kbit". nullopt: it is no such rate,
-/// or none that a link can have.
+/// Bits per second from "1gbit", "500mbit", "2.5 Gbit/s" or "64kbit"; nullopt if the text is not a
+/// rate, or is below 8 kbit/s or above 1 Tbit/s.
 std::optional<std::int64_t> parse_rate(std::string_view text);
-/// "1gbit", "2500mbit": what parse_rate() and tc read.
+/// "1gbit", "2500mbit": parse_rate() and tc read this form.
 std::string print_rate(std::int64_t bits_per_second);
 
-/// Thousandths from "0.5"; more than 0 and at most 1, since a host can only be slowed.
+/// Thousandths from "0.5"; nullopt unless it is above 0 and at most 1, since a host can only be
+/// slowed down.
 std::optional<int> parse_speed(std::string_view text);
 
-/// How the clock of a host differs from the true one.
+/// How the clock of a host differs from the true time.
 struct Clock {
-  Nanos offset = 0;            ///< ahead of the true time by
-  std::int64_t drift_ppb = 0;  ///< runs fast by so many nanoseconds a second
+  Nanos offset = 0;            ///< how far the clock is ahead of the true time
+  std::int64_t drift_ppb = 0;  ///< how many nanoseconds it gains per second
 
   bool is_true() const { return offset == 0 && drift_ppb == 0; }
   bool operator==(const Clock&) const = default;
 };
 
-/// From "+50ms", "-3us", "50ppm" or both with a comma between: "+50ms,50ppm".
+/// Parses an offset ("+50ms", "-3us"), a drift ("50ppm") or both ("+50ms,50ppm").
 std::optional<Clock> parse_clock(std::string_view text);
-/// "+50000000ns,50000ppb", which parse_clock() reads as well.
+/// "+50000000ns,50000ppb", a form that parse_clock() reads.
 std::string print_clock(const Clock& clock);
 
 /// `value` / 10^digits as a plain decimal: (1500, 3) -> "1.500".

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// One thread watches all processes with poll(): it passes on their lines, notices their ends
+// through pidfds, and decides when to end the others (decide()). Everything that needs memory is
+// prepared before the first fork(), because a child of a process with threads may not allocate
+// safely.
 #include "testbed/run.h"
 
 #include <fcntl.h>
@@ -30,16 +34,17 @@ namespace weft::testbed {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
-constexpr int kNoSuchCommand = 127;  ///< as shells tell it
-constexpr int kCannotEnter = 126;
-constexpr int kAtLeastEveryMs = 500;  ///< a signal may come just before the wait for one
+constexpr int kNoSuchCommand = 127;  ///< exit status, as in a shell
+constexpr int kCannotEnter = 126;    ///< exit status, as in a shell for "cannot execute"
+/// Longest wait. A signal that comes just before poll() does not end it, so Weft looks regularly.
+constexpr int kAtLeastEveryMs = 500;
 constexpr auto kToEnd = std::chrono::seconds(5);  ///< from SIGTERM to SIGKILL
 
 tl::unexpected<Error> cannot(const char* what) {
   return fail(ErrorCode::kUnavailable, fmt::format("cannot {}: {}", what, std::strerror(errno)));
 }
 
-/// Reads one end of a pipe to which a process writes.
+/// The read end of a pipe to which a process writes.
 struct Stream {
   int descriptor = -1;
   bool is_error = false;
@@ -49,12 +54,13 @@ struct Stream {
 struct Child {
   const Process* process = nullptr;
   pid_t id = -1;
-  int ended = -1;  ///< descriptor that becomes readable when it has ended
+  int ended = -1;  ///< pidfd; becomes readable when the process has ended
   std::optional<int> status;
   Stream streams[2];
 };
 
-/// All that the child needs, made before it is forked.
+/// What the child needs for exec(), prepared before fork(). `argv` and `envp` point into the
+/// strings above them, so a Start must not move after they are set.
 struct Start {
   std::vector<std::string> command;
   std::vector<std::string> variables;
@@ -75,9 +81,10 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   ::_exit(status);
 }
 
+/// Turns the forked child into the process of the job.
 [[noreturn]] void become(const Start& start, int out, int err) {
   ::setpgid(0, 0);
-  // Where there is no process namespace, at least the process itself goes with Weft.
+  // Jobs on one GPU have no process namespace. There at least the process itself ends with Weft.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
@@ -87,7 +94,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   if (start.place && !enter(*start.place, step)) {
     fail_in_child(kCannotEnter, fmt::format("weft: cannot {}: {}\n", step, std::strerror(errno)));
   }
-  ::signal(SIGPIPE, SIG_DFL);  // Weft ignores it, programs expect it
+  ::signal(SIGPIPE, SIG_DFL);  // Weft ignores SIGPIPE, but other programs expect the default
   ::execvpe(start.argv[0], start.argv.data(), start.envp.data());
   fail_in_child(kNoSuchCommand,
                 fmt::format("weft: cannot run '{}': {}\n", start.argv[0], std::strerror(errno)));
@@ -116,7 +123,7 @@ class Runner {
       shared = started.environment();
       daemon.emplace(std::move(started));
     }
-    std::deque<Start> starts;  // stays put while it grows
+    std::deque<Start> starts;  // unlike a vector, it does not move its elements as it grows
     for (const Process& process : job_.processes) {
       WEFT_ASSIGN(Start start, prepare(process, shared));
       starts.push_back(std::move(start));
@@ -130,7 +137,8 @@ class Runner {
       WEFT_TRY(launch(job_.processes[i], starts[i]));
     }
     watch();
-    // What a process left running holds its pipe open; it goes before the rest is read.
+    // Processes that a rank left running hold its pipes open. They must end before the pipes are
+    // read to their ends.
     space_.reset();
     for (Child& child : children_) {
       for (Stream& stream : child.streams) drain(child, stream);
@@ -158,8 +166,9 @@ class Runner {
     if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) return cannot("make a pipe");
     const pid_t id = space_ ? space_->fork() : ::fork();
     if (id == 0) become(start, out[1], err[1]);
-    // A group of its own: Ctrl-C on the terminal reaches it through Weft alone, with what it
-    // starts. Told by both sides, since either may come first.
+    // The child gets its own process group, so that Ctrl-C on the terminal reaches only Weft, and
+    // Weft can send signals to the child with all that it starts. Parent and child both call
+    // setpgid(), since either may run first.
     if (id > 0) ::setpgid(id, id);
     ::close(out[1]);
     ::close(err[1]);
@@ -174,7 +183,7 @@ class Runner {
     return {};
   }
 
-  /// Until every process has ended.
+  /// Returns when every process has ended.
   void watch() {
     while (std::any_of(children_.begin(), children_.end(),
                        [](const Child& child) { return !child.status; })) {
@@ -204,6 +213,8 @@ class Runner {
     ::poll(watched.data(), watched.size(), wait_ms);
   }
 
+  /// Passes on a line. mpirun prints the lines of all its ranks; its tags say which rank wrote
+  /// each.
   void hand_on(const Child& child, const Stream& stream, std::string_view line) const {
     if (job_.tags_lines) {
       if (const TaggedLine tagged = parse_tag(line); !tagged.label.empty()) {
@@ -214,7 +225,8 @@ class Runner {
     options_.line(child.process->label, stream.is_error, line);
   }
 
-  /// One piece, if there is one. False at the end of the stream, which is closed then.
+  /// Reads what is there, at most one buffer. Returns false if there was nothing to read; closes
+  /// the stream at its end.
   bool read_some(Child& child, Stream& stream) {
     if (stream.descriptor < 0) return false;
     pollfd ready{stream.descriptor, POLLIN, 0};
@@ -249,17 +261,19 @@ class Runner {
     siginfo_t ended{};
     const auto id = static_cast<id_t>(child.id);
     if (::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
-    // What it left behind goes with it; as long as it is not taken, its group is its own.
+    // Without a process namespace, kill the processes that it left behind. This is safe only before
+    // waitpid(): until then no other process group can get the same number.
     if (!space_) ::kill(-child.id, SIGKILL);
     int status = 0;
     ::waitpid(child.id, &status, 0);
     child.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    // Those that Weft ended did not fail.
+    // A process that Weft ended has not failed by itself.
     if (*child.status == 0 || asked_to_end_ || outcome_.status != 0) return;
     outcome_ = {*child.status, child.process->label};
   }
 
-  /// Whether it is time to end the others.
+  /// Ends the remaining processes if it is time: after Ctrl-C at once, after a failure or the end
+  /// of all work when the grace period is over.
   void decide() {
     const auto now = std::chrono::steady_clock::now();
     const int interrupts = options_.interrupts ? options_.interrupts() : 0;

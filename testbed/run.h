@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the processes of a job on a cluster that stands, and ends them all, whatever happens: they
-// live in a process namespace that the kernel clears when this process is gone.
+// Runs the processes of a job on a cluster that is up. All processes end with the run, even if Weft
+// is killed: they live in a process namespace that the kernel clears when this process ends.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,21 @@
 namespace weft::testbed {
 
 struct RunOptions {
-  /// After a process failed, the others have so long to notice; asked to end, they have so long.
+  /// How long the other processes may go on after one has failed, or services after the work is
+  /// done. Then they get SIGTERM, and SIGKILL five seconds later.
   Nanos grace = 5 * kSecond;
-  /// Complete lines as they come; `is_error` if written to stderr.
+  /// Called with each complete line as it comes; `is_error` if it was written to stderr.
   std::function<void(const std::string& label, bool is_error, std::string_view line)> line = {};
-  /// How often the user has asked to end it: the first time politely, then at once.
+  /// How often the user has pressed Ctrl-C. The first time all processes get SIGTERM, the second
+  /// time SIGKILL.
   std::function<int()> interrupts = {};
 };
 
 struct Outcome {
-  int status = 0;      ///< of the process that failed first, as shells tell it; 0: none did
-  std::string failed;  ///< its label
+  /// The exit status of the process that failed first, 128 + N if signal N ended it; 0: none
+  /// failed.
+  int status = 0;
+  std::string failed;  ///< the label of that process
 };
 
 Result<Outcome> run_job(const Cluster& cluster, const Job& job, const RunOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on one GPU need no namespaces, so that they can be run here by anybody; what hosts in
-// namespaces do is tested with the command, in tests/testbed.
+// Jobs on one GPU need no namespaces and no root, so these tests use them. tests/testbed tests
+// hosts in namespaces, with the command.
 #include "testbed/run.h"
 
 #include <gtest/gtest.h>
@@ -52,32 +52,32 @@ TEST(Run, RankKilledByASignalFailsAsInAShell) {
   EXPECT_EQ(ran.outcome->status, 137);
 }
 
-TEST(Run, CommandThatDoesNotExistIsToldByTheRank) {
+TEST(Run, CommandThatDoesNotExistEndsWith127) {
   const Ran ran = run("exec /does/not/exist");
   EXPECT_EQ(ran.outcome->status, 127);
 }
 
-TEST(Run, InterruptEndsAllAndIsNoFailure) {
+TEST(Run, InterruptEndsAllRanksAndIsNoFailure) {
   int asked = 0;
   const Ran ran = run("sleep 600", {.interrupts = [&] { return ++asked > 1 ? 1 : 0; }});
   ASSERT_TRUE(ran.outcome);
   EXPECT_EQ(ran.outcome->status, 0);
 }
 
-TEST(Run, SecondInterruptDoesNotWaitForTheStubborn) {
+TEST(Run, SecondInterruptKillsRanksThatIgnoreSigterm) {
   int asked = 0;
   const Ran ran =
       run("trap '' TERM; sleep 600; sleep 600", {.interrupts = [&] { return asked++; }});
   ASSERT_TRUE(ran.outcome);
 }
 
-TEST(Run, WhatARankLeavesBehindGoesWithIt) {
+TEST(Run, ProcessesThatARankLeavesBehindAreKilled) {
   const Ran ran = run("sleep 600 & echo done");
   ASSERT_TRUE(ran.outcome);
   EXPECT_EQ(ran.lines.size(), 3u);
 }
 
-TEST(Lines, AreWholeHoweverTheyCome) {
+TEST(Lines, AreCompleteEvenIfTheyArriveInPieces) {
   std::vector<std::string> lines;
   const auto take = [&](std::string_view line) { lines.emplace_back(line); };
   LineSplitter splitter;
@@ -87,7 +87,7 @@ TEST(Lines, AreWholeHoweverTheyCome) {
   EXPECT_EQ(lines, (std::vector<std::string>{"ab", "", "cd", "ef"}));
 }
 
-TEST(Lines, OfMpirunTellTheirRank) {
+TEST(Lines, OfMpirunNameTheirRank) {
   const TaggedLine line = parse_tag("[1,12]<stderr>:oh [1,2]<stdout>:");
   EXPECT_EQ(line.label, "r12");
   EXPECT_TRUE(line.is_error);
@@ -99,12 +99,12 @@ TEST(Lines, OfMpirunTellTheirRank) {
   }
 }
 
-TEST(Clock, TrueClocksNeedNothing) {
+TEST(Clock, CorrectClocksNeedNoVariables) {
   EXPECT_TRUE(clock_environment({}, "")->empty());
   EXPECT_TRUE(clock_environment({}, "/lib/probe.so")->empty());
 }
 
-TEST(Clock, ComesOnTopOfWhatIsPreloaded) {
+TEST(Clock, IsAddedToWhatIsPreloaded) {
   const auto set = clock_environment({-50 * kMillisecond, 50'000}, "/lib/probe.so");
   if (!set) GTEST_SKIP() << set.error().text();
   EXPECT_TRUE(set->at("LD_PRELOAD").starts_with("/lib/probe.so:/"));
@@ -113,13 +113,13 @@ TEST(Clock, ComesOnTopOfWhatIsPreloaded) {
   EXPECT_EQ(set->at("FAKETIME_DONT_FAKE_MONOTONIC"), "1");
 }
 
-TEST(Clock, ProcessesThatMoveOnGetTheClockOfTheirNewHost) {
+TEST(Clock, ProcessesThatMoveToAnotherHostGetItsClock) {
   const auto set = clock_environment({}, "/x/libfaketimeMT.so.1");
   EXPECT_EQ(set->at("FAKETIME"), "+0.000000000");
   EXPECT_FALSE(set->contains("LD_PRELOAD"));
 }
 
-TEST(Environment, DefaultsYieldToTheUserAndTheUserToTheStyle) {
+TEST(Environment, UserOverridesDefaultsAndStyleOverridesUser) {
   ::setenv("WEFT_TEST_A", "user", 1);
   const auto all = merged_environment({{"WEFT_TEST_B", "style"}},
                                       {{"WEFT_TEST_A", "default"}, {"WEFT_TEST_C", "default"}});

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stands before libfaketime on hosts whose clock is turned. Up to version 0.9.10 it takes a moment
- * of the monotonic clock, which Weft leaves true, for one of the turned clock, and so breaks every
- * sleep of Python (EINVAL). Sleeps that do not depend on the turned clock go straight to libc. */
+ * A library that is preloaded before libfaketime on hosts with a wrong clock. Weft lets libfaketime
+ * change only the real-time clock, not the monotonic clock. But up to version 0.9.10, libfaketime
+ * treats the deadline of a monotonic sleep as a real-time one, so every sleep of Python fails with
+ * EINVAL. Therefore this library calls libc directly for all sleeps but absolute real-time ones. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 
 typedef int (*Sleep)(clockid_t, int, const struct timespec*, struct timespec*);
 
+/* Looks up the function once; racing threads find the same address. */
 static Sleep find_in(void* _Atomic* cache, void* library) {
   void* found = atomic_load_explicit(cache, memory_order_relaxed);
   if (found == NULL) {
@@ -27,6 +29,6 @@ __attribute__((visibility("default"))) int clock_nanosleep(clockid_t clock, int 
   const int is_turned = clock == CLOCK_REALTIME && (flags & TIMER_ABSTIME) != 0;
   void* libc = is_turned ? NULL : dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   Sleep sleep = libc != NULL ? find_in(&of_libc, libc) : find_in(&next, RTLD_NEXT);
-  if (libc != NULL) dlclose(libc); /* it stays loaded; this only undoes the count */
+  if (libc != NULL) dlclose(libc); /* libc stays loaded; this only undoes the count of dlopen */
   return sleep(clock, flags, request, remaining);
 }

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state of a cluster is on disk and in the kernel, not in a process. Its folder has the
+// description (cluster.json), the files of its hosts, and lock files:
+//   * lock, in the folder above: held while any cluster is made, removed or searched for.
+//   * owner: exists while the cluster belongs to a process, which holds it. If the file exists but
+//     nobody holds it, the process has ended and the cluster is a leftover.
+//   * run: held by the run that uses a cluster which stays up.
+// The owner file is also there while a cluster is made, so a crash in the middle leaves a leftover
+// that the next command removes.
 #include "testbed/standing.h"
 
 #include <fmt/format.h>
@@ -36,7 +44,8 @@ std::string description_path(const std::string& cluster) {
   return folder_of(cluster) + "/cluster.json";
 }
 std::string shared_memory_folder(const std::string& cluster) { return folder_of(cluster) + "/shm"; }
-/// Held by the process that the cluster must not outlive; absent once it may.
+/// The lock file of the process that the cluster belongs to; absent if the cluster stays up until
+/// it is taken down.
 std::string owner_path(const std::string& cluster) { return folder_of(cluster) + "/owner"; }
 
 std::optional<CpuController> controller_of_machine() {
@@ -44,13 +53,13 @@ std::optional<CpuController> controller_of_machine() {
   return mounts ? find_cpu_controller(*mounts) : std::nullopt;
 }
 
-/// Held while clusters are made, removed or looked for.
+/// The lock that serialises all commands that make, remove or search for clusters.
 Result<Lock> lock_machine() {
   std::error_code error;
   fs::create_directories(kStateFolder, error);
   if (error) {
     return fail(ErrorCode::kUnavailable,
-                "a testbed needs root: cannot make the folder: " + error.message(), kStateFolder);
+                "a testbed needs root: cannot make its folder: " + error.message(), kStateFolder);
   }
   return Lock::wait_for(fmt::format("{}/lock", kStateFolder));
 }
@@ -72,7 +81,8 @@ std::vector<std::string> namespaces_of(const std::string& cluster) {
   return names;
 }
 
-/// Processes that live in one of these namespaces, whoever started them.
+/// All processes in these network namespaces, no matter which process started them. A namespace is
+/// identified by the inode of its file.
 std::vector<pid_t> processes_in(const std::vector<std::string>& namespaces) {
   std::set<ino_t> inodes;
   struct stat about {};
@@ -89,6 +99,8 @@ std::vector<pid_t> processes_in(const std::vector<std::string>& namespaces) {
   return found;
 }
 
+/// Kills until no process is left, since a process may start another one in the meantime. Gives up
+/// after kPatience.
 void end_processes(const std::vector<std::string>& namespaces) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
@@ -99,7 +111,8 @@ void end_processes(const std::vector<std::string>& namespaces) {
   }
 }
 
-/// Goes on after a failure, to leave as little as possible; the first failure is told.
+/// Removes a cluster. Continues after a failure, to leave as little as possible behind, and returns
+/// the first failure.
 Status remove_everything(const std::string& cluster) {
   Status outcome;
   const std::vector<std::string> namespaces = namespaces_of(cluster);
@@ -118,11 +131,13 @@ Status remove_everything(const std::string& cluster) {
   for (const std::string& host : names_in(shared_memory_folder(cluster))) {
     ::umount2(shared_memory_path(cluster, host).c_str(), MNT_DETACH);
   }
-  // Kept where something is left, so that the next attempt finds it.
+  // After a failure the folder stays, so that the next attempt finds what is left.
   if (outcome) fs::remove_all(folder_of(cluster), error);
   return outcome;
 }
 
+/// A cluster without description was never completed; one whose owner file can be locked has lost
+/// its owner.
 bool is_leftover(const std::string& cluster) {
   std::error_code error;
   if (!fs::exists(description_path(cluster), error)) return true;
@@ -131,7 +146,8 @@ bool is_leftover(const std::string& cluster) {
   return lock && lock->has_value();
 }
 
-/// Every name that has a folder, or a namespace though its folder is gone.
+/// The names of all clusters that have a folder or a namespace. Usually a cluster has both, but its
+/// folder may have been deleted by hand.
 std::set<std::string> known_names() {
   std::set<std::string> names;
   std::error_code error;
@@ -145,7 +161,8 @@ std::set<std::string> known_names() {
   return names;
 }
 
-/// With the machine locked. Names of those that stay.
+/// Removes all leftovers and returns the names of the clusters that stay. The caller must hold the
+/// lock of lock_machine().
 Result<std::vector<std::string>> remove_leftovers() {
   std::vector<std::string> standing;
   for (const std::string& name : known_names()) {
@@ -237,12 +254,16 @@ Status check_machine(const Cluster& cluster) {
       if (core < CPU_SETSIZE && CPU_ISSET(core, &available)) continue;
       return fail(
           ErrorCode::kUnavailable,
-          fmt::format("host '{}' is pinned to core {}, which is not there", host.name, core));
+          fmt::format("host '{}' is pinned to core {}, which this machine does not have or this "
+                      "process may not use",
+                      host.name, core));
     }
     if (cpu_quota_us(host) > 0 && !controller_of_machine()) {
       return fail(
           ErrorCode::kUnavailable,
-          fmt::format("host '{}' cannot be slowed: no cgroup file system is mounted", host.name));
+          fmt::format(
+              "the CPU time of host '{}' cannot be limited: no cgroup file system is mounted",
+              host.name));
     }
   }
   return {};
@@ -253,8 +274,9 @@ Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime) 
   WEFT_ASSIGN(const Lock machine, lock_machine());
   WEFT_ASSIGN(const std::vector<std::string> names, remove_leftovers());
   if (std::find(names.begin(), names.end(), cluster.name) != names.end()) {
-    return fail(ErrorCode::kUsage,
-                fmt::format("cluster '{0}' is up already (weft testbed down {0})", cluster.name));
+    return fail(
+        ErrorCode::kUsage,
+        fmt::format("cluster '{0}' is already up; weft testbed down {0} removes it", cluster.name));
   }
   std::error_code error;
   fs::create_directories(folder_of(cluster.name), error);
@@ -262,13 +284,13 @@ Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime) 
     return fail(ErrorCode::kIo, "cannot make the folder: " + error.message(),
                 folder_of(cluster.name));
   }
-  // Owned until it is complete in any case.
+  // Until it is complete, every cluster has an owner, so that a crash leaves a removable leftover.
   WEFT_ASSIGN(std::optional<Lock> owner, Lock::try_take(owner_path(cluster.name)));
   if (const Status made = make_everything(cluster); !made) {
-    (void)remove_everything(cluster.name);  // the first failure is the one to tell
+    (void)remove_everything(cluster.name);  // report the failure to make it, not one to remove it
     return fail(
         made.error().code,
-        "cannot make hosts here, which takes root with the right to mount and to make network "
+        "cannot make hosts here; this needs root with permission to mount and to make network "
         "namespaces: " +
             made.error().text());
   }
@@ -295,12 +317,12 @@ Status apply_settings(const Cluster& cluster) {
 Status take_down(const std::string& name) {
   WEFT_ASSIGN(const Lock machine, lock_machine());
   const bool known = known_names().contains(name);
-  // One that is asked for is removed even if it is in use.
+  // A cluster that is named explicitly is removed even if a run uses it.
   if (known) WEFT_TRY(remove_everything(name));
   WEFT_TRY(remove_leftovers());
   if (!known) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("no cluster '{}' is up (weft testbed list)", name));
+                fmt::format("no cluster '{}' is up; weft testbed list shows those that are", name));
   }
   return {};
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters that stand on this machine: making them, taking them down, finding them again. What is
-// known about each lies in a folder of its own under kStateFolder; the folder is made before the
-// first namespace and removed after the last, so nothing can be left behind that is not named
-// there.
+// Makes, finds and removes clusters on this machine. Each cluster has a folder under kStateFolder
+// with its description. The folder is made before the first namespace of the cluster and removed
+// after the last one, so a cluster that is only half made or half removed can still be found.
 #pragma once
 
 #include <optional>
@@ -17,39 +16,41 @@ namespace weft::testbed {
 
 inline constexpr const char* kStateFolder = "/run/weft-testbed";
 
-/// An Error of kUnavailable that says what is missing, unless this process can make namespaces.
+/// Checks that this process can make the cluster: it is root, and ip, tc, the cores and cgroups are
+/// there. An Error of kUnavailable says what is missing.
 Status check_machine(const Cluster& cluster);
 
 enum class Lifetime {
   kUntilTakenDown,
-  kOfThisProcess,  ///< a leftover as soon as the process that made it is gone
+  kOfThisProcess,  ///< the cluster is a leftover when the process that made it has ended
 };
 
+/// A cluster that is up.
 struct Standing {
   Cluster cluster;
   Lifetime lifetime = Lifetime::kUntilTakenDown;
 };
 
-/// Makes the cluster, or nothing. Leftovers of processes that are gone are removed first. For
-/// kOfThisProcess keep the lock as long as the cluster is needed.
+/// Makes the cluster; if that fails, nothing remains. Leftovers of processes that have ended are
+/// removed first. For kOfThisProcess, the caller must keep the lock while it needs the cluster.
 Result<std::optional<Lock>> bring_up(const Cluster& cluster, Lifetime lifetime);
-/// Rates and CPU time as `cluster` says, which must stand with the same hosts.
+/// Sets rates and CPU time as in `cluster`, which must be up with the same hosts.
 Status apply_settings(const Cluster& cluster);
-/// Ends all processes of its hosts and removes everything. No such cluster: an Error of kNotFound.
+/// Ends all processes on its hosts and removes the cluster, even if a run uses it. An Error of
+/// kNotFound if there is no such cluster.
 Status take_down(const std::string& name);
 
-/// Those that stand, by name, without leftovers, which are removed.
+/// All clusters that are up, sorted by name. Removes leftovers.
 Result<std::vector<Standing>> standing_clusters();
-/// nullopt if it does not stand.
+/// nullopt if the cluster is not up.
 Result<std::optional<Standing>> find_standing(const std::string& name);
-/// For the time of a run: two at once would change each other's links. nullopt: somebody else has
-/// it.
+/// Reserves a cluster for one run, as two runs at once would change each other's links. nullopt if
+/// another run has it.
 Result<std::optional<Lock>> reserve(const std::string& name);
 
-/// Files of one cluster.
-std::string hosts_path(const std::string& cluster);
-std::string agent_path(const std::string& cluster);  ///< enters a host, as rsh would
-/// Memory that is /dev/shm on that host: hosts do not share any.
+std::string hosts_path(const std::string& cluster);  ///< the /etc/hosts of all hosts
+std::string agent_path(const std::string& cluster);  ///< a script that mpirun calls instead of rsh
+/// The folder that is /dev/shm on that host; each host has its own shared memory.
 std::string shared_memory_path(const std::string& cluster, const std::string& host);
 
 }  // namespace weft::testbed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of ranks that mpirun started.
+// Parses the lines that `mpirun --tag-output` prints for its ranks.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace weft::testbed {
 
-/// A line that mpirun tagged ("[1,3]<stdout>:text") as the rank's label, stream and text.
+/// The parts of a tagged line such as "[1,3]<stdout>:text": here rank 3 of job 1.
 struct TaggedLine {
-  std::string label;  ///< "r3"; empty: not tagged
+  std::string label;  ///< "r3"; empty if the line has no tag
   bool is_error = false;
   std::string_view text;
 };

@@ -21,7 +21,7 @@ ONE_GPU = '{"kind": "one-gpu", "hosts": 2}'
         (["dwon", "2x"], 2, "did you mean 'down'?"),
         (["run"], 2, "CLUSTER is missing"),
         (["run", "2x"], 2, "the command is missing"),
-        (["run", "nowhere", "--", "true"], 3, "'nowhere' is neither"),
+        (["run", "nowhere", "--", "true"], 3, "no cluster 'nowhere'"),
         (["run", "2x", "--style", "torhc", "--", "true"], 2, "did you mean 'torch'?"),
     ],
 )
@@ -36,7 +36,7 @@ def test_broken_description_names_the_file(weft: Weft, tmp_path: Path) -> None:
     file.write_text('{"hosts": 2, "rate": "fast"}')
     done = weft("testbed", "run", file, "--", "true")
     assert done.returncode == 3
-    assert f"{file}: rate 'fast' is nothing like" in done.stderr
+    assert f"{file}: rate 'fast' is not a rate such as" in done.stderr
 
 
 @pytest.mark.parametrize("words", [["run", "2x", "--", "true"], ["list"]])
