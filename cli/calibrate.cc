@@ -95,7 +95,7 @@ Result<Run> run_ranks(const std::vector<std::string>& words, const Console& cons
     progress.show(progress_line(run.calibration));
     return interrupted();
   };
-  const PatientInterrupt patient;  // the ranks need up to five seconds to end after Ctrl-C
+  const NoExitTimeout no_timeout;  // the ranks need up to five seconds to end after Ctrl-C
   WEFT_ASSIGN(run.status, run_child(words, watch));
   return run;
 }

@@ -60,7 +60,7 @@ Result<ExitCode> up(const Arguments& arguments, Console& console) {
                 "a cluster of kind one-gpu cannot be brought up, as it needs no hosts; use weft "
                 "testbed run");
   }
-  const PatientInterrupt patient(kSignalsToEnd);
+  const NoExitTimeout no_timeout(kSignalsToEnd);
   WEFT_TRY(testbed::bring_up(cluster, Lifetime::kUntilTakenDown));
   console.notes =
       fmt::format("cluster {0} is up; to use it: weft testbed run {0} -- COMMAND\n", cluster.name);
@@ -68,7 +68,7 @@ Result<ExitCode> up(const Arguments& arguments, Console& console) {
 }
 
 Result<ExitCode> down(const Arguments& arguments, Console&) {
-  const PatientInterrupt patient(kSignalsToEnd);
+  const NoExitTimeout no_timeout(kSignalsToEnd);
   WEFT_TRY(testbed::take_down(name_of(arguments.inputs.at(1))));
   return ExitCode::kDone;
 }
@@ -202,7 +202,7 @@ class ClusterOfRun {
 Result<ExitCode> run(const Arguments& arguments, Console& console) {
   WEFT_ASSIGN(const testbed::JobOptions options, read_job(arguments));
   WEFT_ASSIGN(Cluster cluster, described(arguments.inputs[1]));
-  const PatientInterrupt patient(kSignalsToEnd);
+  const NoExitTimeout no_timeout(kSignalsToEnd);
   WEFT_ASSIGN(ClusterOfRun prepared, ClusterOfRun::set(std::move(cluster), arguments));
   testbed::RunOptions how;
   how.grace = arguments.whole("--grace").value_or(5) * kSecond;

@@ -193,7 +193,7 @@ Result<std::vector<Pipeline>> chosen_instances(const Arguments& arguments) {
 Result<Schedule> schedule_of_instance(const Arguments& arguments, const std::string& name,
                                       const Pipeline& pipeline) {
   if (name != kSearched) return named_schedule(name, pipeline);
-  const PatientInterrupt patient;
+  const NoExitTimeout no_timeout;
   WEFT_ASSIGN(Solved solved, solve_one(pipeline, time_limit(arguments)));
   if (!solved.solution) return fail(ErrorCode::kInfeasible, reason_line(pipeline, solved));
   return std::move(solved.solution->schedule);
@@ -217,7 +217,7 @@ Result<ExitCode> run_pipeline_schedule(const Arguments& arguments, Console& cons
   }
   set_threads(arguments);
   // The searches look for Ctrl-C by themselves, so the first one must not end the process at once.
-  const PatientInterrupt patient;
+  const NoExitTimeout no_timeout;
   const std::int64_t limit = time_limit(arguments);
   std::vector<Result<Solved>> results(pipelines.size(), Solved{});
   parallel_for(pipelines.size(),

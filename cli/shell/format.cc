@@ -19,7 +19,7 @@ std::string format_bytes(Bytes bytes) {
   static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
-  // 999.5 would be printed as 1000.
+  // 999.5 rounds to 1000, so it is printed in the next unit.
   for (; std::abs(value) >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1000.0;
   const bool digits = unit > 0 && std::abs(value) < 9.95;
   return fmt::format("{:.{}f} {}", value, digits ? 1 : 0, kUnits[unit]);
@@ -28,7 +28,8 @@ std::string format_bytes(Bytes bytes) {
 Result<Bytes> parse_size(std::string_view text) {
   const auto size = parse_bytes(text);
   if (size && *size > 0 && *size <= kMostBytes) return *size;
-  return fail(ErrorCode::kUsage, fmt::format("'{}' is not a size; write 4KiB, 1MiB or 100MB", text));
+  return fail(ErrorCode::kUsage,
+              fmt::format("'{}' is not a size; write 4KiB, 1MiB or 100MB", text));
 }
 
 std::string format_ms(Nanos time) {

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kPlainWidth = 100;  ///< if the width of the terminal is unknown
 
-constexpr std::size_t kLeastBeside =
-    20;  ///< narrower text goes below the name instead of beside it
-constexpr std::size_t kBelow = 6;
+/// If a text beside its name would be narrower than this, it goes below the name instead.
+constexpr std::size_t kLeastBeside = 20;
+constexpr std::size_t kBelow = 6;  ///< indent of text below a name
 
 std::size_t width_of(const Terminal& terminal) {
   return terminal.columns > 0 ? static_cast<std::size_t>(terminal.columns) : kPlainWidth;
@@ -76,7 +76,7 @@ std::string spelled(const Flag& flag) {
 }
 
 std::vector<std::string> usage_lines(const Subcommand& command) {
-  if (command.inputs.starts_with("-- ")) {  // nothing may follow the words of another command
+  if (command.inputs.starts_with("-- ")) {  // flags after the other command would belong to it
     return {fmt::format("weft {} [FLAG]... {}", command.name, command.inputs)};
   }
   std::vector<std::string> lines = {fmt::format("weft {}{}{} [FLAG]...", command.name,
@@ -162,7 +162,7 @@ std::string overview(const std::vector<Subcommand>& commands, const Terminal& te
 Subcommand help_command() {
   Subcommand command;
   command.name = "help";
-  command.description = "help of one verb, with examples";
+  command.description = "shows all verbs, or the flags and examples of one verb";
   command.inputs = "[VERB [SUB-VERB]]";
   command.max_inputs = 2;
   command.input_choices = verb_names;

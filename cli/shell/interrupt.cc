@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The first signal starts a timer (unless a NoExitTimeout exists). When the timer fires, or when
+// the last signal comes, end_now() leaves with _exit(), because a handler must not run destructors.
 #include "cli/shell/interrupt.h"
 
 #include <signal.h>
@@ -13,22 +15,22 @@
 namespace weft::cli {
 namespace {
 
-constexpr long kPatienceNanos = 300'000'000;
+constexpr long kTimeoutNanos = 300'000'000;
 
-// A signal handler has nothing but globals to speak through.
+// Signal handlers can share data with the program only through global variables.
 std::atomic<int> g_signal{0};
 std::atomic<int> g_signals{0};
 std::atomic<int> g_last_signal{2};
 std::atomic<bool> g_erases_line{false};
-std::atomic<bool> g_patient{false};
-timer_t g_patience{};
+std::atomic<bool> g_has_no_timeout{false};
+timer_t g_timeout{};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void write_error(std::string_view text) {
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// Handlers call nothing but what POSIX allows in them.
+// The handlers call only functions that POSIX allows in signal handlers.
 extern "C" void end_now(int) {
   if (g_erases_line) write_error(kEraseLine);
   write_error("weft: interrupted\n");
@@ -38,10 +40,10 @@ extern "C" void end_now(int) {
 extern "C" void on_interrupt(int signal) {
   g_signal = signal;
   if (++g_signals >= g_last_signal) end_now(signal);
-  if (g_patient) return;
-  itimerspec patience{};
-  patience.it_value.tv_nsec = kPatienceNanos;
-  ::timer_settime(g_patience, 0, &patience, nullptr);
+  if (g_has_no_timeout) return;
+  itimerspec timeout{};
+  timeout.it_value.tv_nsec = kTimeoutNanos;
+  ::timer_settime(g_timeout, 0, &timeout, nullptr);
 }
 
 void handle(int signal, void (*handler)(int)) {
@@ -59,7 +61,7 @@ void install_signal_handlers(const Terminal& stderr_terminal) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGALRM;
-  ::timer_create(CLOCK_MONOTONIC, &event, &g_patience);
+  ::timer_create(CLOCK_MONOTONIC, &event, &g_timeout);
   handle(SIGALRM, end_now);
   handle(SIGINT, on_interrupt);
   handle(SIGTERM, on_interrupt);
@@ -69,12 +71,12 @@ void install_signal_handlers(const Terminal& stderr_terminal) {
 bool interrupted() { return g_signal != 0; }
 int interrupt_count() { return g_signals; }
 
-PatientInterrupt::PatientInterrupt(int last_signal) {
-  g_patient = true;
+NoExitTimeout::NoExitTimeout(int last_signal) {
+  g_has_no_timeout = true;
   g_last_signal = last_signal;
 }
-PatientInterrupt::~PatientInterrupt() {
-  g_patient = false;
+NoExitTimeout::~NoExitTimeout() {
+  g_has_no_timeout = false;
   g_last_signal = 2;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C as a question that long work asks itself, so that what is known can still be told; and a
-// short patience with work that does not ask.
+// Handles Ctrl-C and SIGTERM. Long work asks interrupted() regularly and stops by itself, so that a
+// verb can still print a partial result. Work that does not ask is ended after a short timeout.
 #pragma once
 
 #include "cli/exit_codes.h"
@@ -8,26 +8,28 @@
 
 namespace weft::cli {
 
-/// From now on the first SIGINT or SIGTERM sets interrupted(). Work that does not end within 300 ms
-/// of it, or a second signal, ends the process at once; the progress line is erased then.
-/// A reader of our output that goes away is no reason for noise: SIGPIPE is ignored.
+/// From this call on, the first SIGINT or SIGTERM makes interrupted() true. If the process has not
+/// ended 300 ms later, or if a second signal comes, it ends at once and erases its progress line.
+/// SIGPIPE is ignored: if the reader of the output goes away, write() fails instead.
 void install_signal_handlers(const Terminal& stderr_terminal);
 
+/// Whether SIGINT or SIGTERM has come.
 bool interrupted();
-/// How many signals have come.
+/// How many of these signals have come.
 int interrupt_count();
 
-/// While one lives, a first signal is given all the time that the work takes to end: it has other
-/// processes to end before. The signal of that number ends the process at once all the same.
-class PatientInterrupt {
+/// While such an object exists, there is no timeout after the first signal, because the verb must
+/// end other processes or clean up first. Signal number `last_signal` still ends the process at
+/// once.
+class NoExitTimeout {
  public:
-  explicit PatientInterrupt(int last_signal = 2);
-  ~PatientInterrupt();
-  PatientInterrupt(const PatientInterrupt&) = delete;
-  PatientInterrupt& operator=(const PatientInterrupt&) = delete;
+  explicit NoExitTimeout(int last_signal = 2);
+  ~NoExitTimeout();
+  NoExitTimeout(const NoExitTimeout&) = delete;
+  NoExitTimeout& operator=(const NoExitTimeout&) = delete;
 };
 
-/// 130 after Ctrl-C, 143 after SIGTERM.
+/// The exit status after a signal: 130 after Ctrl-C, 143 after SIGTERM.
 ExitCode interrupt_code();
 
 }  // namespace weft::cli

@@ -172,7 +172,7 @@ std::string verb_page(const Subcommand& command) {
 Subcommand man_command() {
   Subcommand command;
   command.name = "man";
-  command.description = "the man page of Weft or of one verb, as roff";
+  command.description = "prints the man page of Weft or of one verb, as roff";
   command.inputs = "[VERB [SUB-VERB]]";
   command.max_inputs = 2;
   command.input_choices = verb_names;

@@ -18,7 +18,7 @@ void Notes::add(const Diagnostics& diagnostics) {
   std::string harmless;
   for (const Diagnostic& diagnostic : diagnostics.all()) {
     const DiagnosticKind& kind = *diagnostic.kind;
-    // People at a terminal look for what they must mend; logs keep everything.
+    // At a terminal, users want to see what they have to fix. A log keeps every diagnostic in full.
     if (terminal_.is_terminal && kind.severity == Severity::kInfo) {
       harmless +=
           fmt::format("{}{} ({}x)", harmless.empty() ? "" : ", ", kind.id, diagnostic.count);
@@ -29,7 +29,7 @@ void Notes::add(const Diagnostics& diagnostics) {
                                                             : Tone::kPlain;
     add(tone, fmt::format("{} ({}x): {}; {}", kind.id, diagnostic.count, kind.what, kind.advice));
   }
-  if (!harmless.empty()) add(Tone::kPlain, "nothing to do about " + harmless);
+  if (!harmless.empty()) add(Tone::kPlain, "harmless, nothing to do: " + harmless);
 }
 
 std::string Notes::text() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was assumed, repaired or left out: one line each under the result, for stderr.
+// The notes that verbs print to stderr below their result: what was assumed, repaired or left out,
+// one line each.
 #pragma once
 
 #include <string>
@@ -11,12 +12,13 @@ namespace weft::cli {
 
 class Notes {
  public:
-  /// Keeps a reference.
+  /// Keeps a reference to `terminal`, which must outlive this object.
   explicit Notes(const Terminal& terminal) : terminal_(terminal) {}
 
   void add(Tone tone, const std::string& text);
+  /// One note per diagnostic. On a terminal, harmless ones share a single line.
   void add(const Diagnostics& diagnostics);
-  /// Under a title; empty without notes.
+  /// All notes below a title; empty if there are none.
   std::string text() const;
 
  private:

@@ -13,7 +13,7 @@ namespace weft::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
-constexpr std::chrono::milliseconds kTooEarlyToTell{250};  ///< when the work will end
+constexpr std::chrono::milliseconds kTooEarlyToTell{250};  ///< before that, the rate is not stable
 
 void write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -41,7 +41,7 @@ void Progress::show(std::string_view text) {
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
   if (drawn_ && now - last_ < kInterval) return;
-  // A line as wide as the terminal would wrap in some of them, and could not be erased.
+  // Some terminals wrap a line that is exactly as wide as they are; then it could not be erased.
   const auto width = static_cast<std::size_t>(terminal_.columns - 1);
   write(std::string(kEraseLine) + elide(text, width));
   drawn_ = true;

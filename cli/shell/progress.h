@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr that is redrawn while something takes long. Silent where stderr is no
-// terminal, so that logs and pipes stay clean.
+// A line on stderr that shows progress and is redrawn in place. Nothing is printed if stderr is not
+// a terminal, so that logs and pipes stay clean.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,11 @@
 
 namespace weft::cli {
 
-/// Takes away what stands in the line of the cursor.
+/// Erases the line of the cursor.
 inline constexpr std::string_view kEraseLine = "\r\033[K";
 
-/// "reading 120 MB of 480 MB, 200 MB/s, 2 s left"; without a known `total` (0) only what is known.
+/// "reading 120 MB of 480 MB, 200 MB/s, 2 s left". If `total` is 0 (unknown), or if it is too early
+/// to estimate the time left, these parts are missing.
 std::string transfer_line(std::string_view what, Bytes done, Bytes total,
                           std::chrono::duration<double> passed);
 
@@ -27,9 +28,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Replaces the line, at most ten times a second. May be called from any thread.
+  /// Replaces the line, at most ten times per second. May be called from any thread.
   void show(std::string_view text);
-  /// Takes the line away; call it before anything else is written to stderr.
+  /// Erases the line. Call it before anything else is written to stderr.
   void clear();
 
  private:

@@ -18,9 +18,9 @@ namespace weft::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 8;  ///< an elidable column keeps at least this much
+constexpr std::size_t kNarrowest = 8;  ///< an elidable column keeps at least this width
 constexpr std::size_t kNarrowestWrapped = 12;
-constexpr const char* kLeftOut = "…";  ///< stands for columns that had no room
+constexpr const char* kLeftOut = "…";  ///< stands for columns that have no room
 constexpr const char* kEscape = "\033[";
 
 bool is_set(const char* value) { return value != nullptr && *value != '\0'; }
@@ -36,6 +36,7 @@ std::string_view head(std::string_view text, std::size_t count) {
   return text.substr(0, byte);
 }
 
+/// All but the first `count` characters.
 std::string_view without(std::string_view text, std::size_t count) {
   return text.substr(head(text, count).size());
 }
@@ -133,7 +134,8 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-/// One entry for each column that is shown.
+/// The widths of the columns that are shown. First the last column wraps, then elidable columns
+/// shrink, and only if that is not enough are columns left out.
 std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -150,7 +152,8 @@ std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
     widths.back() = std::max(kNarrowestWrapped, limit > rest ? limit - rest : 0);
     total = rest + widths.back();
   }
-  // Take from the elidable columns, widest first, one character at a time: they end up even.
+  // Always shorten the widest elidable column by one character, so that the columns end up equally
+  // wide.
   while (total > limit) {
     std::size_t widest = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -162,7 +165,7 @@ std::vector<std::size_t> Table::fitted_widths(const Terminal& terminal) const {
     --total;
   }
   while (total > limit && widths.size() > 2) {
-    // What takes the place of the first one to go is the mark.
+    // When the first column goes, the mark "…" takes its place and needs room, too.
     if (widths.size() == columns_.size()) total += kGap + display_width(kLeftOut);
     total -= kGap + widths.back();
     widths.pop_back();

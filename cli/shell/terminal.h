@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other end of stdout or stderr can show, and text made for it: colours and tables.
+// What the terminal behind stdout or stderr can show, and text that fits it: colours and tables.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace weft::cli {
 struct Terminal {
   bool is_terminal = false;
   bool colour = false;
-  int columns = 0;  ///< width to fit into; 0: as wide as the text is
+  int columns = 0;  ///< width to fit into; 0: no limit
 };
 
 struct Variable {
@@ -20,16 +20,18 @@ struct Variable {
   const char* meaning;
 };
 
-/// What of the environment is honoured, as the man page tells it.
+/// The environment variables that describe_terminal() reads, with the texts of the man page.
 inline constexpr Variable kVariables[] = {
-    {"NO_COLOR", "if not empty, no colours"},
-    {"CLICOLOR_FORCE", "if neither empty nor 0, colours in a pipe as well"},
-    {"COLUMNS", "the width to fit into, instead of that of the terminal"},
-    {"TERM", "dumb: neither colours nor a progress line"},
+    {"NO_COLOR", "if not empty, Weft prints no colours"},
+    {"CLICOLOR_FORCE", "if neither empty nor 0, Weft prints colours even into a pipe"},
+    {"COLUMNS", "the width that pages fit into, instead of the width of the terminal"},
+    {"TERM", "if it is dumb, Weft prints neither colours nor a progress line"},
 };
 
-/// The rules, without the machine: NO_COLOR beats CLICOLOR_FORCE beats being a terminal; TERM=dumb
-/// takes no escape codes; COLUMNS beats what the terminal says (`tty_columns`, 0 if unknown).
+/// Decides what to print from the environment and from what is known about the stream. NO_COLOR has
+/// precedence over CLICOLOR_FORCE, which has precedence over `is_terminal`. With TERM=dumb there
+/// are no escape codes. COLUMNS has precedence over `tty_columns` (0 if unknown). Reads nothing
+/// else, so that tests can call it.
 Terminal describe_terminal(bool is_terminal, int tty_columns,
                            const std::function<const char*(const char*)>& environment);
 /// The same for a file descriptor of this process.
@@ -37,14 +39,15 @@ Terminal detect_terminal(int descriptor);
 
 enum class Tone { kPlain, kBold, kDim, kGood, kWarning, kBad };
 
-/// `text` in a colour, or as it is where the terminal takes none.
+/// `text` in a colour; unchanged if the terminal shows no colours.
 std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
 
-/// Characters, not bytes. Malformed bytes count one each, the codes of paint() nothing.
+/// The number of characters, not bytes. Each malformed byte counts as one character; the escape
+/// codes of paint() do not count.
 std::size_t display_width(std::string_view text);
-/// At most `width` characters; what is cut is replaced by one "…" at the end.
+/// Cuts text to at most `width` characters, with "…" at the end if something was cut.
 std::string elide(std::string_view text, std::size_t width);
-/// At most `width` characters; cut in the middle, since file names differ at their ends.
+/// The same, but cuts in the middle, since both ends of a file name tell files apart.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 enum class Align { kLeft, kRight };
@@ -53,18 +56,19 @@ struct Column {
   std::string title;
   Align align = Align::kRight;
   bool elidable = false;  ///< may be shortened (in the middle) to fit the terminal
-  bool wraps = false;     ///< the last column only: goes on in further lines to fit the terminal
+  bool wraps = false;     ///< only the last column: its text continues on further lines
 };
 
-/// Rows under titles, columns as wide as their widest cell. Cells are plain text.
+/// A table with a title per column. Columns are as wide as their widest cell. Cells are plain text.
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// One cell a column.
+  /// Adds a row with one cell per column.
   void add_row(std::vector<std::string> cells);
-  /// Lines that end in '\n'. Where they would be wider than the terminal, columns shrink or wrap as
-  /// declared; if that is not enough, the last ones are left out, and "…" tells so.
+  /// The lines of the table, each with '\n'. If they would be wider than the terminal, elidable
+  /// columns shrink and the last column wraps. If that is not enough, the last columns are left out
+  /// and "…" stands for them.
   std::string print(const Terminal& terminal) const;
 
  private:

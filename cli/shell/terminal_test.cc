@@ -15,12 +15,12 @@ Terminal described(bool is_terminal, std::map<std::string, std::string> environm
   });
 }
 
-TEST(Terminal, HasColoursOnlyWhereSomeoneLooks) {
+TEST(Terminal, HasColoursOnlyIfItIsATerminal) {
   EXPECT_TRUE(described(true, {}).colour);
   EXPECT_FALSE(described(false, {}).colour);
 }
 
-TEST(Terminal, NoColorBeatsForceBeatsTerminal) {
+TEST(Terminal, NoColorOverridesForceAndForceOverridesTerminal) {
   EXPECT_FALSE(described(true, {{"NO_COLOR", "1"}}).colour);
   EXPECT_TRUE(described(true, {{"NO_COLOR", ""}}).colour) << "an empty value means unset";
   EXPECT_TRUE(described(false, {{"CLICOLOR_FORCE", "1"}}).colour);
@@ -28,13 +28,13 @@ TEST(Terminal, NoColorBeatsForceBeatsTerminal) {
   EXPECT_FALSE(described(true, {{"CLICOLOR_FORCE", "1"}, {"NO_COLOR", "1"}}).colour);
 }
 
-TEST(Terminal, DumbTakesNoEscapeCodes) {
+TEST(Terminal, DumbTerminalGetsNoEscapeCodes) {
   const Terminal dumb = described(true, {{"TERM", "dumb"}});
   EXPECT_FALSE(dumb.colour);
   EXPECT_FALSE(dumb.is_terminal) << "a progress line could not be redrawn";
 }
 
-TEST(Terminal, ColumnsBeatsWhatTheTerminalSays) {
+TEST(Terminal, ColumnsOverridesTheWidthOfTheTerminal) {
   EXPECT_EQ(described(true, {}).columns, 120);
   EXPECT_EQ(described(true, {{"COLUMNS", "72"}}).columns, 72);
   EXPECT_EQ(described(true, {{"COLUMNS", "wide"}}).columns, 120);
@@ -50,7 +50,7 @@ TEST(Elide, CountsCharactersNotBytes) {
   EXPECT_EQ(elide("abc", 0), "");
 }
 
-TEST(Elide, TakesMalformedBytesOneByOne) {
+TEST(Elide, CountsEachMalformedByteAsOneCharacter) {
   EXPECT_EQ(display_width("\xff\xfe"), 2u);
   EXPECT_EQ(display_width("a\xc3"), 2u);
 }
@@ -78,7 +78,7 @@ TEST(Table, WrapsTheLastColumnUnderItself) {
   EXPECT_EQ(table.print(narrow), "key  meaning\na    as many words\n     as there are\n");
 }
 
-TEST(Table, LeavesColumnsOutWhereNothingElseHelps) {
+TEST(Table, LeavesColumnsOutIfNothingElseHelps) {
   Table table({{"rank"}, {"first ms"}, {"second ms"}, {"third ms"}});
   table.add_row({"0", "1.0", "2.0", "3.0"});
   Terminal narrow;
@@ -90,7 +90,7 @@ TEST(Table, LeavesColumnsOutWhereNothingElseHelps) {
 
 TEST(Elide, CountsNoEscapeCodes) { EXPECT_EQ(display_width("\033[1mbold\033[0m"), 4u); }
 
-TEST(Paint, LeavesTextAloneWithoutColour) {
+TEST(Paint, LeavesTextUnchangedWithoutColour) {
   EXPECT_EQ(paint({}, Tone::kBad, "x"), "x");
   Terminal colourful;
   colourful.colour = true;
