@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well are collectives matched and clocks aligned on real recordings? Prints, for every set of
-// several ranks, what was matched and how closely the ends agree, then puts offsets of up to 50 ms
-// (and 50 ppm of drift on the long recordings) into the clocks and prints how much of that the
-// alignment leaves. Usage: align_bench TRACES
+// Measures how well Weft matches collectives and aligns clocks on real recordings.
+// For every recording of several ranks it prints
+// - how many calls and matches there are, and how far apart the ends of a match lie before and
+//   after alignment;
+// - the error that remains after the bench has falsified the clocks by up to 50 ms (and, on long
+//   recordings, by 50 ppm of drift) and aligned them again.
+// The true clocks of a recording are unknown. The second figure therefore compares two alignments:
+// that of the recording as it is, and that of the recording with falsified clocks.
+// Usage: align_bench [TRACES]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -28,13 +33,15 @@ struct Spread {
   Nanos p90 = 0;
 };
 
-/// Between the first and the last end of each match, all ranks on the given clocks.
+/// Quantiles of the time between the first and the last end of a match, with the clocks of all
+/// ranks corrected by `alignment`.
 Spread spread_of(const Run& run, const std::vector<Match>& matches, const Alignment& alignment) {
   const std::vector<Nanos> spreads = end_spreads(run, matches, alignment);
   if (spreads.empty()) return {};
   return {spreads[spreads.size() / 2], spreads[spreads.size() * 9 / 10]};
 }
 
+/// The alignment of a copy of `run` whose clocks are falsified by `wrong`, one entry per rank.
 Alignment align_wrong(const Run& run, const std::vector<WrongClock>& wrong) {
   Run copy = run;
   for (std::size_t r = 0; r < copy.ranks.size(); ++r) {
@@ -72,6 +79,7 @@ void report(const MultiRankSet& set) {
     complete += m.complete() ? 1 : 0;
     alone += m.members.size() == 1 ? 1 : 0;
   }
+  // Identity fits give the spread on the clocks as recorded.
   Alignment raw = alignment;
   for (ClockFit& fit : raw.ranks) fit = ClockFit{};
   const Spread before = spread_of(run, matches, raw);
@@ -83,6 +91,7 @@ void report(const MultiRankSet& set) {
     uncertainty = std::max(uncertainty, fit.offset_uncertainty);
   }
 
+  // A fixed seed: figures of two versions of Weft must be comparable.
   std::mt19937 random(7);
   std::uniform_int_distribution<Nanos> pick(-50 * kMillisecond, 50 * kMillisecond);
   Nanos worst = 0;
@@ -91,6 +100,8 @@ void report(const MultiRankSet& set) {
     for (WrongClock& w : wrong) w.offset = pick(random);
     worst = std::max(worst, recovery_error(run, alignment, wrong, align_wrong(run, wrong)));
   }
+  // Drift is tested on op timelines only. They are long; in a profile of a few steps 50 ppm of
+  // drift would shift no event by more than the noise.
   std::string drift = "-";
   if (set.phases) {
     std::vector<WrongClock> wrong(run.ranks.size());
@@ -115,10 +126,12 @@ int main(int argc, char** argv) {
   const std::string traces = argc > 1 ? argv[1] : WEFT_SOURCE_DIR "/../shared/traces";
   const auto sets = multi_rank_sets(traces);
   if (sets.empty()) {
-    std::printf("align_bench: no recordings at %s; name their folder\n", traces.c_str());
+    std::printf("align_bench: there are no recordings in %s; give their folder as argument\n",
+                traces.c_str());
     return 0;
   }
-  std::printf("spreads, offsets and errors in microseconds; drift error after 50 ppm\n");
+  std::printf(
+      "spreads, offsets and errors in microseconds; drift: the error after 50 ppm of drift\n");
   std::printf("%-16s %5s %6s %7s %8s %6s %8s %8s %8s %8s %7s %6s %9s %8s %7s %7s\n", "set", "ranks",
               "calls", "matches", "complete", "alone", "raw p50", "raw p90", "p50", "p90", "offset",
               "+-", "50ms err", "drift", "match", "align");

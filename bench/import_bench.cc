@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// import_bench FILE...: the whole import on one core, from files to the graph of the job: read,
-// matched, aligned, built. Prints one line of name=value pairs, which bench/compare_hta.py reads:
-// seconds of processor time (other programs may be running), the process's peak memory, and how
-// much of that it had before it began.
+// import_bench FILE...: measures the whole import on one core: read the files, match collectives,
+// align clocks, and build the graph of the job. Prints one line of name=value pairs, which
+// bench/compare_hta.py reads: processor time in seconds (wall time would count other programs on
+// the machine), the peak memory of the process, and its memory before the import, in bytes.
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -14,8 +14,8 @@
 
 namespace {
 
-/// A line of /proc/self/status, in bytes: VmHWM is the largest resident set so far, VmRSS the
-/// present one.
+/// The value of a line of /proc/self/status, in bytes. VmHWM is the peak of the resident set so
+/// far, VmRSS its current size.
 long long memory(const std::string& field) {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: import_bench FILE...\n");
     return 2;
   }
+  // HTA and Python's json run on one core, so the comparison allows Weft one thread.
   weft::set_max_threads(1);
   const std::vector<std::string> inputs(argv + 1, argv + argc);
   const long long before = memory("VmRSS");

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a profiler trace of any size: the events of a real one again and again, each time later.
+"""Makes a profiler trace of any size: it repeats the events of a real trace, each time later.
 
 Usage: make_large_trace.py SOURCE.json.gz TARGET.json MEGABYTES
-Correlation and sequence numbers repeat from copy to copy; times, names and sizes of events, which
-is what reading speed and memory hang on, are those of a long recording.
+Reading speed and memory depend on times, names and sizes of events, and these are as in a long
+recording. Correlation and sequence numbers repeat in every copy, so the file is good for measuring
+readers only.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def main() -> int:
         text = file.read()
     begin = text.index("[", text.index(EVENTS)) + 1
     end = text.rindex("]")
-    # Text and times alternate, so that a later copy is a join rather than another search.
+    # Text and times alternate in `parts`. A further copy replaces the times and joins the parts;
+    # it needs no second search.
     parts = TIME.split(text[begin:end])
     times = [float(part) for part in parts[1::2]]
     period = max(times) - min(times)
@@ -35,7 +37,7 @@ def main() -> int:
             written += file.write(("," if copy else "") + "".join(parts))
             copy += 1
         file.write(text[end:])
-    print(f"{target}: {written / 1e6:.0f} MB, {copy} times {source}")
+    print(f"{target}: {written / 1e6:.0f} MB, {copy} copies of {source}")
     return 0
 
 

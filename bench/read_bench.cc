@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_bench FILE...: how fast and in how much memory a trace file is read, on one core. Prints
-// megabytes of (uncompressed) JSON for each second of CPU time, unpacking included, and bytes of
-// peak memory, above that of the empty program, for each byte of JSON. The peak is the process's,
-// so name one file a run where it matters.
+// read_bench FILE...: measures speed and memory of reading a trace file on one core. Prints
+// megabytes of uncompressed JSON per second of CPU time (decompression included), and how many
+// bytes the peak memory grows per byte of JSON. The peak is that of the whole process: for a
+// reliable memory figure, give one file per run.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// VmHWM: the peak resident set of this process so far, in bytes.
+/// The peak of this process's resident set so far (VmHWM), in bytes.
 long long peak_memory() {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -52,7 +52,8 @@ int bench(const std::string& path) {
   long long json_bytes = 0;
   const trace::Reader* reader = nullptr;
   {
-    // A pass without parsing: the size of the JSON, and the format.
+    // A first pass without parsing finds the size of the JSON and its format. It also brings the
+    // file into the page cache, so that the measured pass does not wait for the disk.
     auto source = open_file(path);
     if (!source) return fail(source.error());
     std::string window(256u << 10, '\0');
@@ -75,7 +76,9 @@ int bench(const std::string& path) {
     }
   }
   if (reader == nullptr) {
-    std::fprintf(stderr, "%s: no reader knows this format\n", path.c_str());
+    std::fprintf(stderr,
+                 "%s: no reader recognises this format; `weft list readers` names the known ones\n",
+                 path.c_str());
     return 3;
   }
   auto source = open_file(path);
@@ -93,8 +96,8 @@ int bench(const std::string& path) {
   for (const trace::RankTrace& rank : *traces) events += rank.events.size();
   const double megabytes = static_cast<double>(json_bytes) * 1e-6;
   std::printf(
-      "%s: %.1f MB of JSON, %zu events, %.0f MB/s per core (%.0f ms of CPU time, %.0f ms on "
-      "the clock), %.3f bytes of memory per byte\n",
+      "%s: %.1f MB of JSON, %zu events, %.0f MB/s per core (%.0f ms of CPU time, %.0f ms of "
+      "wall time), %.3f bytes of memory per byte of JSON\n",
       path.c_str(), megabytes, events, megabytes / cpu, cpu * 1e3, wall * 1e3,
       static_cast<double>(memory) / static_cast<double>(json_bytes));
   return 0;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs: one PyTorch job on loopback, run in turn unrecorded, with PyTorch's own
-profiler alone, and under `weft record`, and the steps of each compared.
+"""Measures what recording costs. One PyTorch job on loopback runs in turn unrecorded, with PyTorch's
+own profiler alone, and under `weft record`; the step times of these runs are compared.
 
     bench/record_overhead.py build/weft [--repeats 5] [--bar 2.0] [-- JOB ARGUMENT...]
 
-JOB must train with torch.optim and print {"step_ms": [...]} on rank 0. The exit status is 1 if `weft
-record` costs more than --bar per cent of the step beyond PyTorch's own profiler.
+JOB must train with torch.optim and print {"step_ms": [...]} on rank 0. Exit status: 1 if `weft
+record` costs more than --bar per cent of the step beyond what PyTorch's own profiler costs; 4 if
+PyTorch is not installed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIRST, LAST = 20, 49
 STEPS = 60
 
-# The least that a user would write: torch.profiler around the same steps, and nothing else.
+# The shortest profiling code that a user would write: torch.profiler around the same steps.
 OWN_PROFILER = f"""
 import runpy, sys
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -51,7 +52,7 @@ def free_port() -> int:
 
 
 def run(mode: str, weft: str, python: Path, job: list[str], ranks: int) -> float:
-    """The median of the recorded steps, in milliseconds."""
+    """Runs the job in one mode; the median of steps FIRST to LAST, in milliseconds."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         started = []
@@ -78,7 +79,7 @@ def run(mode: str, weft: str, python: Path, job: list[str], ranks: int) -> float
         outputs = [process.communicate(timeout=600)[0] for process in started]
     line = next((line for line in outputs[0].splitlines() if line.startswith('{"step_ms"')), None)
     if line is None or any(process.returncode for process in started):
-        sys.exit(f"record_overhead: the job failed ({mode})")
+        sys.exit(f"record_overhead: the job failed (mode: {mode})")
     return statistics.median(json.loads(line)["step_ms"][FIRST : LAST + 1])
 
 
@@ -92,7 +93,7 @@ def main() -> int:
     arguments = parser.parse_args()
     python = ROOT / ".venvs" / "torch" / "bin" / "python"
     if not python.exists():
-        print("record_overhead: no .venvs/torch: run tools/frameworks.sh torch", file=sys.stderr)
+        print("record_overhead: .venvs/torch is missing; run tools/frameworks.sh torch", file=sys.stderr)
         return 4
     job = arguments.job or [str(ROOT / "testbed/jobs/torch_ddp.py"), "--steps", str(STEPS)]
     modes = ["unrecorded", "own profiler", "weft, no wire", "weft"]

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast is replay on a real job? The recorded 8-rank Megatron step, laid end to end until it has
-// more than a million ops, in full sweeps; then the step itself, replayed again after one op
-// changed. Bars: 10 million ops a second on one core; 2,000 changes a second. Usage:
-// recorded_replay_bench [TRACES]. Exit status 0: both hold; 1: one does not; 3: the recording
-// cannot be read; 4: it is not there.
+// Measures the speed of replay on a real job, a recorded Megatron step of 8 ranks.
+// 1. Full replays: copies of the step are joined end to end until the graph has more than a million
+//    ops. Bar: 10 million ops per second on one core.
+// 2. Incremental replays: the single step is replayed again after the duration of one op changed.
+//    Bar: 2,000 changes per second.
+// Usage: recorded_replay_bench [TRACES]. Exit status 0: both bars are met; 1: a bar is missed;
+// 3: the recording cannot be read; 4: there is no recording.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +36,8 @@ double seconds_of(const std::function<void()>& work) {
 
 const char* verdict(double figure, double bar) { return figure >= bar ? "pass" : "FAIL"; }
 
-/// Median over full sweeps, each after a few changes: none can be answered from the one before.
+/// Ops per second: the median of 25 full replays. A few durations change before each of them, so
+/// that no replay can reuse the result of the last one.
 double sweep_rate(const graph::Graph& graph) {
   sim::Replay replay(graph);
   std::mt19937 random(3);
@@ -50,8 +53,8 @@ double sweep_rate(const graph::Graph& graph) {
   return static_cast<double>(graph.size()) / times[times.size() / 2];
 }
 
-/// What a prediction does where compute is slowed beside communication: the timeline that fits,
-/// from scratch.
+/// Ops per second of a replay from scratch in which kernels are slower while communication runs.
+/// `rounds` is the number of replays until slowdowns and timeline agree.
 double contended_rate(const graph::Graph& graph, int& rounds) {
   std::vector<double> slowdown(graph.size(), 1.0);
   for (graph::OpId op = 0; op < graph.size(); ++op) {
@@ -64,14 +67,15 @@ double contended_rate(const graph::Graph& graph, int& rounds) {
   return static_cast<double>(graph.size()) / time;
 }
 
-/// Every change is another random op, taking anything from half to one and a half times its time.
+/// Incremental replays per second. Every change gives one random op 50 to 150 per cent of its
+/// recorded time. `visited` is the mean number of ops that a replay computes again.
 double change_rate(const graph::Graph& graph, double& visited) {
   constexpr int kChanges = 5'000;
   sim::Replay replay(graph);
   replay.run();
   std::mt19937 random(5);
   std::size_t visits = 0;
-  Nanos sum = 0;  // keeps the answers alive
+  Nanos sum = 0;  // used below, so that the compiler cannot remove the replays
   const double time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
       const auto op = static_cast<graph::OpId>(random() % graph.size());
@@ -91,7 +95,7 @@ int main(int argc, char** argv) {
   const std::string traces = argc > 1 ? argv[1] : WEFT_SOURCE_DIR "/../shared/traces";
   const std::string folder = traces + "/astra-sim_astra-sim/megatron-tp8";
   if (!std::filesystem::is_directory(folder)) {
-    std::printf("recorded_replay_bench: no recording at %s; name the folder of traces\n",
+    std::printf("recorded_replay_bench: there is no recording in %s; give the folder of traces\n",
                 folder.c_str());
     return 4;
   }
@@ -108,7 +112,7 @@ int main(int argc, char** argv) {
     return 3;
   }
   const double ops = sweep_rate(*long_job);
-  std::printf("megatron-tp8 %zu times over: %zu ops, %.2f edges an op\n", times, long_job->size(),
+  std::printf("%zu copies of megatron-tp8: %zu ops, %.2f edges per op\n", times, long_job->size(),
               static_cast<double>(long_job->edges.size()) / static_cast<double>(long_job->size()));
   std::printf("  full replay: %.1f M ops/s (bar %.0f): %s\n", ops / 1e6, kOpsPerSecond / 1e6,
               verdict(ops, kOpsPerSecond));

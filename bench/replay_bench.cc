@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast is replay? Prints ops/s of full sweeps over a made graph of more than a million ops, and
-// re-replays/s after one change on a made step shaped like Megatron with tensor parallelism over 8
-// ranks (700 kernels and 1,500 host calls a rank, 84 all-reduces), with and without contention.
+// Measures the speed of replay on synthetic graphs, so that it needs no recording:
+// - ops per second of full replays of a graph of more than a million ops;
+// - incremental replays per second after one change, with and without contention. The graph is one
+//   step that resembles Megatron with tensor parallelism over 8 ranks: 700 kernels and 1,500 host
+//   calls per rank, and 84 all-reduces.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,14 +26,15 @@ using graph::OpKind;
 struct Shape {
   int ranks = 8;
   int steps = 1;
-  int kernels = 700;      ///< a rank and step
-  int host_calls = 1500;  ///< a rank and step, launches included
-  int collectives = 84;   ///< a step, over all ranks
-  int extra_edges = 0;    ///< event waits a kernel, beyond stream order and launch
+  int kernels = 700;      ///< per rank and step
+  int host_calls = 1500;  ///< per rank and step, launches included
+  int collectives = 84;   ///< per step; all ranks take part in each
+  int extra_edges = 0;    ///< dependencies per kernel, beyond stream order and launch
 };
 
-/// Launches run ahead of the device; every `kernels / collectives` kernels an all-reduce of all
-/// ranks follows on the communication stream, and compute waits for it.
+/// A job in which hosts launch kernels ahead of their devices. After every `kernels / collectives`
+/// kernels all ranks join an all-reduce on the communication stream. The compute streams wait for
+/// every second all-reduce; the others overlap with the kernels that follow.
 graph::Graph make_job(const Shape& shape) {
   using namespace graph;
   std::mt19937 random(1);
@@ -63,7 +66,7 @@ graph::Graph make_job(const Shape& shape) {
     if (last != kNoId) builder.add_edge(last, op, EdgeKind::kOrder, gap);
     return last = op;
   };
-  // How many of `total` things a step, spread evenly, fall to the k-th kernel.
+  // `total` items are spread evenly over the kernels of a step: the number of items for kernel k.
   const auto share = [&shape](int k, int total) {
     return (k + 1) * total / shape.kernels - k * total / shape.kernels;
   };
@@ -100,7 +103,7 @@ graph::Graph make_job(const Shape& shape) {
     for (Rank& rank : ranks) {
       builder.add_edge(rank.last_comm, collective.transfer, EdgeKind::kCollective);
       rank.last_comm = collective.transfer;
-      // Half of the all-reduces are waited for at once, half run beside the next kernels.
+      // The compute stream waits for every second all-reduce; the others overlap with kernels.
       if (collectives % 2 == 0) {
         const OpId next = add(OpKind::kKernel, rank.compute, rank.last_kernel, pick(5000, 40000),
                               rank.clock + 7000, 0);
@@ -120,7 +123,7 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 void print_shape(const char* name, const graph::Graph& graph) {
-  std::printf("%s: %zu ops, %.2f edges an op, %zu collectives\n", name, graph.size(),
+  std::printf("%s: %zu ops, %.2f edges per op, %zu collectives\n", name, graph.size(),
               static_cast<double>(graph.edges.size()) / static_cast<double>(graph.size()),
               graph.collectives.size());
 }
@@ -164,7 +167,7 @@ void bench_updates() {
   std::vector<Nanos> work = graph.ops.duration;
   constexpr int kChanges = 20000;
   std::size_t visited = 0;
-  Nanos sum = 0;  // keeps the answers alive
+  Nanos sum = 0;  // printed below, so that the compiler cannot remove the replays
   double time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
       const OpId op = change_one(work);
@@ -176,7 +179,8 @@ void bench_updates() {
   std::printf("  one kernel changed: %.0f re-replays/s, %.0f ops visited each\n", kChanges / time,
               static_cast<double>(visited) / kChanges);
 
-  // A transfer is mostly on the critical path: all ranks move.
+  // Most transfers are on the critical path, so all later ops of all ranks move. This is the
+  // expensive case of an incremental replay.
   visited = 0;
   time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
@@ -189,6 +193,7 @@ void bench_updates() {
   std::printf("  one transfer changed: %.0f re-replays/s, %.0f ops visited each\n", kChanges / time,
               static_cast<double>(visited) / kChanges);
 
+  // What a search does: try a change, read the makespan, undo the change.
   replay.checkpoint();
   time = seconds_of([&] {
     for (int i = 0; i < kChanges; ++i) {
@@ -199,7 +204,7 @@ void bench_updates() {
       replay.rollback();
     }
   });
-  std::printf("  tried and taken back: %.0f/s\n", kChanges / time);
+  std::printf("  changed and rolled back: %.0f/s\n", kChanges / time);
 
   std::vector<double> slowdown(graph.size(), 1.0);
   for (OpId op : kernels) slowdown[op] = 1.0 + static_cast<double>(random() % 100) / 200;
@@ -208,11 +213,12 @@ void bench_updates() {
   int rounds = 0;
   time = seconds_of([&] { rounds = contention.settle(contended, work).rounds; });
   std::printf("  contention from scratch: %.2f ms, %d rounds\n", time * 1e3, rounds);
+  // Without rounds, settle() falls back to its event-driven pass at once.
   sim::ContentionOptions no_rounds;
   no_rounds.max_rounds = 0;
   sim::Replay by_events(graph);
   time = seconds_of([&] { contention.settle(by_events, work, no_rounds); });
-  std::printf("  the same by the event-driven pass: %.2f ms\n", time * 1e3);
+  std::printf("  contention by the event-driven pass: %.2f ms\n", time * 1e3);
   constexpr int kSettles = 1000;
   rounds = 0;
   time = seconds_of([&] {

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The timeline of a report with a million spans, in headless Chromium without a GPU.
+"""Measures the timeline of a report with a million spans, in headless Chromium without a GPU.
 
 Usage: report_timeline.py WEFT [--spans 1000000] [--runs 3] [--page FILE]
-Prints, as the best and the median of the runs: time from the start of navigation to the first frame
-with data, and frames a second while zooming and moving through the whole recording. Fails if the
-best run misses a bar: 1.5 s and 30 frames a second. Exit status 4: no Chromium here.
+Prints the best and the median of the runs: the time from the start of navigation to the first frame
+with data, and the frames per second while it zooms and moves through the whole recording. Bars for
+the best run: 1.5 s and 30 frames per second.
+Exit status: 0 the bars are met, 1 a bar is missed, 4 Chromium is not installed.
 
-The recording is the example's again and again, each time later: steps, launches and collectives are
-numbered anew, so that it is a long recording and not the same one several times.
+The recording consists of copies of the example, each later than the one before. Every copy gets new
+numbers for steps, launches and collectives, so that Weft reads one long recording.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "resnet50-w4"
 CHROMIUM = "/usr/bin/chromium"
 MOST_SECONDS = 1.5
 LEAST_FRAMES = 30.0
-# Numbers that must differ from copy to copy, and by how much.
+# Numbers that identify an event must differ between copies; the value is added per copy.
 NUMBERS = {"correlation": 1_000_000, "External id": 1_000_000, "Seq": 1_000, "Sequence number": 1_000_000}
 STEP = re.compile(r"ProfilerStep#(\d+)")
 
-# Zooms in and out about points all over the recording, then moves along it at several widths.
+# First half: zooms in and out around points that are spread over the recording. Second half: moves
+# along the recording at four zoom levels.
 DRIVE = """
 async (seconds) => {
   const t = weft.timeline, length = t.model.length;
@@ -79,7 +81,7 @@ def make_recording(folder: Path, spans: int) -> None:
     traces = [json.loads(gzip.decompress(file.read_bytes())) for file in files]
     complete = [[e for e in trace["traceEvents"] if e.get("ph") == "X"] for trace in traces]
     copies = -(-spans // sum(map(len, complete)))
-    # All ranks move by the same time, or collectives would fall apart.
+    # All ranks are shifted by the same time; otherwise collectives would no longer match.
     period = max(max(e["ts"] + e["dur"] for e in c) - min(e["ts"] for e in c) for c in complete)
     steps = len({e["name"] for e in complete[0] if STEP.match(e["name"])})
     for file, trace, events in zip(files, traces, complete):
@@ -117,13 +119,13 @@ def measure(page_path: Path, seconds: float) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("weft", type=Path)
-    parser.add_argument("--spans", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=8.0, help="of zooming and moving a run")
-    parser.add_argument("--page", type=Path, help="keep the page here, or use the one that is here")
+    parser.add_argument("--spans", type=int, default=1_000_000, help="default: 1000000")
+    parser.add_argument("--runs", type=int, default=3, help="default: 3")
+    parser.add_argument("--seconds", type=float, default=8.0, help="length of a run (default: 8)")
+    parser.add_argument("--page", type=Path, help="where to keep the page; reused if it exists")
     options = parser.parse_args()
     if not os.access(CHROMIUM, os.X_OK):
-        print(f"left out: {CHROMIUM} is not there")
+        print(f"skipped: {CHROMIUM} is not installed")
         return 4
     with tempfile.TemporaryDirectory() as scratch:
         page = (options.page or Path(scratch) / "page.html").resolve()

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs every benchmark and prints its figures. Recordings that are not part of the repository are
-# looked for in ../shared; what is not there is named and left out.
+# Runs every benchmark and prints its measurements. Recordings that are not part of the repository
+# are expected in ../shared/traces; a benchmark without its recordings says so and is skipped.
+# WEFT_LARGE_MB sets the size of the generated trace (default: 2000).
 # Usage: bench/run.sh BUILD_DIR
+# Exit status 1 if a benchmark fails or misses its bar.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 dir=$1
@@ -16,10 +18,10 @@ resolver=$shared/facebookresearch_HolisticTraceAnalysis/df_index_resolver/df_ind
 if [ -e "$resolver" ]; then
   "$dir/bench/read_bench" "$resolver"
 else
-  echo "left out: df_index_resolver (54 MB) is not in $shared"
+  echo "skipped: df_index_resolver (54 MB) is not in $shared"
 fi
 
-title "reading a made file of $large MB, plain and gzip"
+title "reading a generated file of $large MB, plain and gzip"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 .venv/bin/python bench/make_large_trace.py examples/resnet50-w4/resnet50-w4-r0.json.gz \
@@ -28,13 +30,14 @@ trap 'rm -rf "$scratch"' EXIT
 gzip -1 "$scratch/large.json"
 "$dir/bench/read_bench" "$scratch/large.json.gz"
 
-# Every table is printed, also behind a bar that fails; the status tells at the end.
+# A missed bar does not stop the later benchmarks: all tables are printed, and the exit status at
+# the end says whether a bar was missed.
 failed=0
 run() {
   title "$1"
   local status=0
   "${@:2}" || status=$?
-  # 4: something it needs is not here, which it says itself.
+  # Status 4: a benchmark lacks a recording or a program. It has already printed which one.
   if [ $status -ne 0 ] && [ $status -ne 4 ]; then failed=1; fi
 }
 for program in align_bench replay_bench recorded_replay_bench accuracy pipeline_planning pipeline_replanning pipeline_tight; do
@@ -47,7 +50,7 @@ run "diagnose and report as whole commands, against HTA's import" \
   .venv/bin/python bench/commands.py "$dir/bin/weft" --venv "$dir/hta-venv"
 run "a report with a million spans" .venv/bin/python bench/report_timeline.py "$dir/bin/weft"
 run "redistribution over MPI against MPI_Alltoallw" bench/reshard_mpi.sh "$dir"
-run "redistribution of DTensors against DTensor's own" \
+run "redistribution of DTensors, Weft against PyTorch" \
   .venv/bin/python bench/reshard_torch.py --local 16 --repeats 3
 run "schedules of pipelines against CP-SAT" \
   .venv/bin/python bench/pipeline_schedules.py "$dir/bin/weft" --venv "$dir/ortools-venv"

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions held to real jobs of every framework, on hosts of the testbed.
+"""Compares predictions with real jobs of every framework, on hosts of the testbed.
 
 Usage: testbed_accuracy.py WEFT [--only TEXT]... [--repeats N] [--results DIR] [--markdown FILE]
 
-Each case is a job on so many hosts with links of some rate. It is recorded once under `weft record`
-and run without profiler, as recorded and with something changed; these runs take turns, N times, so
-that what else the machine does hits all alike. From the recording alone Weft predicts the step of
-each of them. Noise is how far the repeats of one run differ, and what a prediction is off beyond it
-is its error. Times and recordings are kept in DIR: an interrupted run goes on where it stopped,
---predict asks the recordings again without measuring, --markdown writes the page from what is there.
-Exit status: 0 the bars hold, 1 they do not, 4 this is not root. Frameworks that are not installed
-are named and left out.
+A case is a job on a number of hosts whose links have a given rate. The bench records the job once
+with `weft record`. It also runs the job without profiler, both unchanged and with one change per
+run. These runs take turns, N times, so that other load on the machine affects all of them alike.
+Weft predicts the step of each run from the recording alone. The noise of a run is half of the
+spread of its repeats; the error of a prediction is its deviation minus the noise. Times and
+recordings are kept in DIR, so that an interrupted bench continues where it stopped. --predict
+computes the predictions again without measuring; --markdown writes the page from the results in
+DIR.
+Exit status: 0 the bars are met, 1 a bar is missed, 4 the user is not root. A framework that is not
+installed is named and its cases are skipped.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 JOBS = ROOT / "testbed" / "jobs"
 STEPS = 18
-WARM_UP = 6  # steps that do not count: connections open, caches fill, DDP rebuilds its buckets
+WARM_UP = 6  # steps not counted: connections open, caches fill, DDP rebuilds its buckets
 RECORDED = "8..12"
 SAME_BAR, CHANGED_BAR = 5.0, 7.0  # per cent
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something that differs from the recorded run, and the question that asks for it."""
+    """One difference from the recorded run, and the what-if that predicts it."""
 
     name: str
     what_if: str
@@ -85,7 +87,7 @@ JOBS_HERE = (
 
 @dataclass(frozen=True)
 class Case:
-    """A job on hosts. Four ranks share two cores, so their compute is emulated: a timed hold."""
+    """A job on hosts. Compute is emulated (a wait of fixed length) if ranks share a core."""
 
     job: Job
     hosts: int
@@ -132,7 +134,7 @@ class Bench:
         return self.folder / "".join(c if c.isalnum() else "-" for c in case.name)
 
     def run(self, case: Case, change: Change | None = None, record: bool = False) -> float:
-        """The median step of one run in ms."""
+        """Runs the job once; its median step in ms, without the warm-up steps."""
         job = case.job
         hosts = (change and change.hosts) or case.hosts
         rate = case.gbit * (change.rate if change else 1.0)
@@ -165,7 +167,7 @@ class Bench:
         raise RuntimeError(f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
     def cluster(self, hosts: int, gbit: float) -> Path:
-        """A core a host while there are enough, else the hosts take turns."""
+        """A description in which every host has a core of its own if there are enough cores."""
         cores = os.cpu_count() or 1
         description = {
             "rate": f"{round(1000 * gbit)}mbit",
@@ -176,7 +178,7 @@ class Bench:
         return path
 
     def ranks(self, case: Case) -> dict[str, int]:
-        """By host: launchers number ranks as they like."""
+        """The rank on each host. Launchers differ in how they number ranks."""
         words = [str(self.weft), "info", str(self.recording(case)), "--json", "-q"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         (run,) = json.loads(done.stdout)["runs"]
@@ -204,10 +206,11 @@ class Bench:
         return {"case": case.name, "times": measured, "rows": self.predictions(case, measured)}
 
     def predictions(self, case: Case, measured: dict[str, list[float]]) -> list[dict[str, Any]]:
-        """What the recording says about each setting; can be asked again without measuring."""
+        """A row with the prediction for each measured setting."""
         rows = []
         for change in [None, *case.changes()]:
-            if name_of(change) not in measured:  # by an earlier form of the case
+            # Times in DIR may come from an older version of this file with other changes.
+            if name_of(change) not in measured:
                 continue
             row = Row(name_of(change), measured[name_of(change)])
             try:
@@ -248,7 +251,7 @@ class Summary:
     refused: list[str] = field(default_factory=list)
 
     def add(self, case: str, base: Row, row: Row) -> str:
-        """What the page says about the row beyond its figures."""
+        """Counts the row and returns the remark that the page shows for it."""
         if row.refused:
             self.refused.append(f"{case}: {row.setting}")
             return "cannot be answered"
@@ -256,9 +259,9 @@ class Summary:
             self.same.append(row.error)
             return "" if row.error <= SAME_BAR else "off"
         self.changed.append(row.error)
-        real, foretold = row.truth / base.truth - 1, row.predicted / base.predicted - 1
-        # Within the noise of the two runs there is no direction.
-        if abs(real) * 100 > row.noise + base.noise and real * foretold <= 0 and abs(real) > 0.01:
+        real, predicted = row.truth / base.truth - 1, row.predicted / base.predicted - 1
+        # A direction exists only if the change exceeds the noise of the two runs.
+        if abs(real) * 100 > row.noise + base.noise and real * predicted <= 0 and abs(real) > 0.01:
             self.wrong_way.append(f"{case}: {row.setting}")
             return "wrong direction"
         return "" if row.error <= CHANGED_BAR else "off"
@@ -300,7 +303,7 @@ def rows_of(result: dict[str, Any]) -> list[Row]:
 
 
 def by_scheme(results: list[dict[str, Any]]) -> list[str]:
-    """One line per framework and scheme."""
+    """A table with one line per framework and communication scheme."""
     lines = ["| scheme | cases | as recorded: worst | changed: mean | changed: worst |",
              "| --- | --- | --- | --- | --- |"]  # fmt: skip
     schemes: dict[str, list[dict[str, Any]]] = {}
@@ -348,15 +351,16 @@ def page(results: list[dict[str, Any]]) -> tuple[str, bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("weft", type=Path)
-    parser.add_argument("--only", action="append", default=[], help="cases whose name holds this")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT",
+                        help="only cases whose name contains TEXT (repeatable)")  # fmt: skip
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each setting (default: 3)")
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "testbed-accuracy")
-    parser.add_argument("--predict", action="store_true", help="measure nothing")
+    parser.add_argument("--predict", action="store_true", help="predict again, measure nothing")
     parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--again", action="store_true", help="measure cases that are there, too")
+    parser.add_argument("--again", action="store_true", help="measure cases again that have results")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        print("testbed_accuracy: network namespaces need root", file=sys.stderr)
+        print("testbed_accuracy: network namespaces need root; run it as root", file=sys.stderr)
         return 4
     bench = Bench(options.weft.resolve(), options.repeats, options.results)
     results: dict[str, dict[str, Any]] = {}
@@ -368,7 +372,7 @@ def main() -> int:
         if not wanted or (options.predict and not kept.exists()):
             continue
         if not (ROOT / ".venvs" / case.job.framework / "bin" / "python").exists():
-            print(f"{case.name}: {case.job.framework} is not installed", file=sys.stderr)
+            print(f"{case.name}: run tools/frameworks.sh {case.job.framework}", file=sys.stderr)
             continue
         try:
             if options.again or not kept.exists():

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job of a thousand ranks: makes one of copies of a recorded job, packed, and runs verbs of the
-// command on it. Prints seconds, processor seconds and peak memory of each.
+// Measures Weft on a job of a thousand ranks. It makes such a job from copies of a small recording,
+// writes it as packed files, and runs `weft info`, `replay`, `diagnose` and `report` on it. Prints
+// wall time, processor time and peak memory of each command. With FOLDER the files are kept.
 // Usage: thousand_ranks WEFT [RANKS [RECORDING [FOLDER]]]
+// Exit status 0: the bar for `weft replay` is met and no command fails; 1: otherwise; 4: the
+// recording is not there.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +27,7 @@ namespace {
 using namespace weft;
 namespace fs = std::filesystem;
 
-/// The bar for `weft replay`, on two cores.
+/// The bar for `weft replay` on two cores.
 constexpr double kMostSeconds = 60;
 constexpr double kMostGigabytes = 16;
 constexpr int kNothingToMeasure = 4;
@@ -38,9 +41,11 @@ struct Cost {
   double wall = 0, processor = 0, gigabytes = 0;
 };
 
+/// Runs a program with its output discarded. It uses fork() and wait4() because only wait4() tells
+/// processor time and peak memory of this one child.
 Cost run(std::vector<std::string> words) {
   const auto begin = std::chrono::steady_clock::now();
-  std::fflush(stdout);  // or the child prints it once more
+  std::fflush(stdout);  // otherwise the child inherits the buffer and prints it again
   const pid_t child = ::fork();
   if (child == 0) {
     std::vector<char*> argv;
@@ -62,7 +67,8 @@ Cost run(std::vector<std::string> words) {
   return cost;
 }
 
-/// Bytes written.
+/// Writes one packed file per rank into `folder` and returns the number of bytes written. A number
+/// of ranks that the recording does not divide is rounded down.
 Result<std::int64_t> make_job(const std::string& recording, std::int32_t ranks,
                               const fs::path& folder) {
   Diagnostics diagnostics;
@@ -101,7 +107,7 @@ int main(int argc, char** argv) {
   const std::string recording =
       argc > 3 ? argv[3] : WEFT_SOURCE_DIR "/../shared/traces/astra-sim_astra-sim/megatron-tp8";
   if (!fs::exists(recording)) {
-    std::printf("left out: %s is not here\n", recording.c_str());
+    std::printf("skipped: %s does not exist\n", recording.c_str());
     return kNothingToMeasure;
   }
   const bool keep = argc > 4;
@@ -135,7 +141,7 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("bar for replay: %.0f s, %.0f GB: %s\n", kMostSeconds, kMostGigabytes,
-              good ? "kept" : "NOT KEPT");
+              good ? "pass" : "FAIL");
   std::error_code ignored;
   if (!keep) fs::remove_all(folder, ignored);
   return good ? 0 : 1;

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes follow the direction of the rooms, and that headers stay free of strangers.
+"""Checks the direction of includes between rooms, and that headers include no third-party headers.
 
     base < {trace, record} < graph < cost < sim < predict < plan
          < {diagnose, optimize, pipeline, reshard, share} < report < {cli, python}
 
-The testbed stands beside them: it knows base, and cli knows it.
+The testbed is not part of this order: it may include only base, and only cli may include it.
 
-A file may include its own room and rooms of lower rank, never a neighbour of the same rank.
-Headers of weft/ and cli/ may include the standard library, weft, and <tl/expected.hpp> in
-weft/base/result.h alone; every other library is a matter of .cc files.
+A file may include its own room and rooms of lower rank, but no other room of the same rank.
+Headers may include only the standard library, the system, and Weft; weft/base/result.h may also
+include <tl/expected.hpp>. All other libraries are included in .cc files.
 
 Usage: check_layers.py [ROOT]
 """
@@ -30,16 +30,16 @@ RANKS = [
     ["cli", "python"],
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-# Rooms that know less than those to their left.
+# Rooms that may include fewer rooms than their rank allows.
 KNOWS_ONLY = {"testbed": {"base"}}
 RANK["testbed"] = RANK["report"]
-# Tests and benchmarks may look at any room that the command may.
+# Tests and benchmarks may include all rooms.
 TOP = {"tests": len(RANKS), "bench": len(RANKS)}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# Headers with a dot that come with the system or the compiler.
+# Headers with a dot in their name that belong to the system or the compiler.
 SYSTEM = re.compile(r"^(sys/.*|(unistd|fcntl|signal|termios)\.h|[a-z]*intrin\.h)$")
-STRANGERS_ALLOWED = {("weft/base/result.h", "tl/expected.hpp")}
+THIRD_PARTY_ALLOWED = {("weft/base/result.h", "tl/expected.hpp")}
 
 
 def room_of(path: str) -> str | None:
@@ -54,7 +54,7 @@ def problems_in(file: Path, root: Path) -> list[str]:
     room = room_of(name)
     found = []
     if room not in RANK and room not in TOP:
-        return [f"{name}: {room} is no known room; add it to tools/check_layers.py"]
+        return [f"{name}: unknown room '{room}'; add it to tools/check_layers.py"]
     rank = RANK.get(room, TOP.get(room, -1))
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         match = INCLUDE.match(line)
@@ -65,20 +65,21 @@ def problems_in(file: Path, root: Path) -> list[str]:
         if quote == '"':
             other = room_of(target)
             if "/" not in target:
-                found.append(f'{where}: "{target}": spell includes from the repository root')
+                found.append(f'{where}: "{target}": write the path from the repository root')
             elif other == room:
                 continue
             elif other not in RANK:
-                found.append(f'{where}: "{target}": no known room')
+                found.append(f'{where}: "{target}": unknown room')
             elif RANK[other] >= rank or other not in KNOWS_ONLY.get(room, RANK):
-                found.append(f"{where}: {room} must not know {other} ({target})")
-        elif file.suffix == ".h" and is_stranger(target):
-            if (name, target) not in STRANGERS_ALLOWED:
-                found.append(f"{where}: <{target}>: third-party headers belong into .cc files")
+                found.append(f"{where}: {room} must not include {other} ({target})")
+        elif file.suffix == ".h" and is_third_party(target):
+            if (name, target) not in THIRD_PARTY_ALLOWED:
+                found.append(f"{where}: <{target}>: include third-party headers in .cc files only")
     return found
 
 
-def is_stranger(target: str) -> bool:
+def is_third_party(target: str) -> bool:
+    # Headers of the C++ standard library have no dot in their name.
     return "." in target and not SYSTEM.match(target)
 
 
@@ -98,9 +99,9 @@ def main() -> int:
     for problem in found:
         print(problem, file=sys.stderr)
     if found:
-        print(f"layers: {len(found)} includes against the direction", file=sys.stderr)
+        print(f"layers: {len(found)} problems; docs/design/architecture.md has the rules", file=sys.stderr)
         return 1
-    print(f"layers: {len(files)} files keep the direction of the rooms")
+    print(f"layers: the includes of {len(files)} files follow the direction of the rooms")
     return 0
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts a real job from its recording, then shows what was measured when the job really ran so.
+"""Predicts step times of a real job under several settings and compares them with measurements.
 
-The truth file holds step times of the same job without profiler, under settings that the recording
-does not show: nothing of it goes into the prediction.
+The predictions come from one recording. The truth file holds step times of the same job, measured
+without profiler under each setting; predictions do not use it.
 
 Usage: demo.py WEFT EXAMPLE
 """
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# What-if beside the variant of the truth file that ran it.
+# Pairs of a what-if and the variant of the truth file that was measured with this setting.
 CHECKS = [
     ("", "bucket25"),
     ("ddp.bucket_mb=1", "bucket1"),
@@ -45,7 +45,7 @@ def main() -> int:
     subprocess.run(command, check=True)
 
     truth = json.loads(truth_file.read_text())["variants"]
-    print("\nis that right? the job was run without profiler in each of these ways:\n")
+    print("\ncheck: the same job was measured without profiler under each of these settings:\n")
     print(f"{'':24}{'predicted ms':>12}{'measured ms':>13}{'error':>8}")
     errors = []
     for what_if, variant in CHECKS:

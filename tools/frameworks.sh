@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Makes one environment a framework under .venvs: what the jobs of the testbed and the tests of
-# `weft record` run in. Kept between runs; made anew where the list of its packages changed. A
-# framework that cannot be installed is named and left out, and the tests that need it are skipped.
+# Makes one virtual environment per framework under .venvs. The jobs of the testbed and the tests of
+# `weft record` run in them. An environment is kept between runs and updated if its list of packages
+# changes. A framework that cannot be installed is named, and the tests that need it are skipped.
 # Usage: tools/frameworks.sh NAME...   (torch, tensorflow, jax, mxnet)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The CPU builds, each pinned: what a profiler writes changes between versions.
+# CPU builds with pinned versions, because the output of profilers changes between versions.
 packages_of() {
   case "$1" in
     torch) echo "torch==2.13.0 numpy<3" ;;
     tensorflow) echo "tensorflow-cpu==2.21.0" ;;
     jax) echo "jax==0.10.2" ;;
-    # MXNet is no longer kept up: it needs the NumPy of its time, and Python up to 3.11.
+    # MXNet is no longer maintained: it needs an old NumPy, and Python 3.11 or older.
     mxnet) echo "mxnet==1.9.1 numpy<1.24" ;;
     *) return 1 ;;
   esac
@@ -25,6 +25,7 @@ install() {
   local name=$1 packages
   read -r -a packages <<<"$(packages_of "$name")"
   local folder=.venvs/$name
+  # The checksum of the package list names the stamp, so a changed list installs again.
   local stamp
   stamp=$folder/.installed-$(printf '%s\n' "${packages[@]}" | cksum | cut -d' ' -f1)
   [ -e "$stamp" ] && return 0
@@ -39,12 +40,12 @@ install() {
 
 [ "$#" -gt 0 ] || { echo "usage: tools/frameworks.sh torch|tensorflow|jax|mxnet ..." >&2; exit 2; }
 for name in "$@"; do
-  packages_of "$name" >/dev/null || { echo "frameworks: no framework '$name'" >&2; exit 2; }
+  packages_of "$name" >/dev/null || { echo "frameworks: unknown framework '$name'; use torch, tensorflow, jax or mxnet" >&2; exit 2; }
 done
 failed=()
 for name in "$@"; do
   install "$name" || failed+=("$name")
 done
 if [ "${#failed[@]}" -gt 0 ]; then
-  echo "frameworks: cannot be installed here: ${failed[*]}; what needs them is skipped" >&2
+  echo "frameworks: cannot install ${failed[*]}; tests that need them are skipped" >&2
 fi

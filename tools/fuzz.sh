@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds every libFuzzer target and runs each for SECONDS, two at a time, starting from the seeds in
-# tests/fuzz/<name>/. New inputs are kept in BUILD_DIR/corpus; an input that crashes is left in
-# BUILD_DIR/crashes and named. Usage: tools/fuzz.sh BUILD_DIR SECONDS
+# Builds all libFuzzer targets and runs each for SECONDS, two at a time. A target starts from the
+# seeds in tests/fuzz/<name>/. New inputs are kept in BUILD_DIR/corpus, and inputs that crash the
+# target in BUILD_DIR/crashes. Exit status other than 0 if a target fails.
+# Usage: tools/fuzz.sh BUILD_DIR SECONDS
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 dir=$1
@@ -21,7 +22,7 @@ run_one() {
       -print_final_stats=1 -artifact_prefix="$dir/crashes/$name-" \
       "$dir/corpus/$name" "${seeds[@]}" >"$dir/$name.log" 2>&1; then
     echo "fuzz: $name: $(awk '/number_of_executed_units/ {print $2}' "$dir/$name.log") inputs," \
-      "no failure in $seconds s"
+      "no failure within $seconds s"
   else
     tail -n 40 "$dir/$name.log" >&2
     echo "fuzz: $name FAILED; the input is in $dir/crashes" >&2

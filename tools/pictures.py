@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Takes the pictures of docs/guide: the report of the example and that of its link table, in a real
-browser.
+"""Takes the screenshots of docs/guide with Chromium: of the example's report and of the page of its
+link table. Writes them into docs/guide/pictures.
 
 Usage: tools/pictures.py build/weft
 """
@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "resnet50-w4"
 PICTURES = ROOT / "docs" / "guide" / "pictures"
-LARGEST = 200_000
+LARGEST = 200_000  # bytes per picture, to keep the repository small
 
 
 def take(page: Page, selector: str, name: str) -> None:
@@ -27,7 +27,7 @@ def take(page: Page, selector: str, name: str) -> None:
     size = target.stat().st_size
     print(f"{target.relative_to(ROOT)}: {size // 1000} kB")
     if size > LARGEST:
-        sys.exit(f"{name} is larger than {LARGEST // 1000} kB: show less of the page")
+        sys.exit(f"{name} is larger than {LARGEST // 1000} kB: choose a smaller part of the page")
 
 
 def main(weft: str) -> None:
@@ -44,7 +44,8 @@ def main(weft: str) -> None:
             page = chromium.new_page(viewport={"width": 1120, "height": 760}, color_scheme=theme)
             page.goto(report.as_uri())
             page.wait_for_function("window.weft !== undefined")
-            page.wait_for_timeout(500)
+            page.wait_for_timeout(500)  # fonts and the first frame of the canvas
+            # Smooth scrolling would blur screenshots of elements further down.
             page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
             if theme == "light":
                 page.screenshot(path=PICTURES / "verdict.png")

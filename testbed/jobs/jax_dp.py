@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX, data parallel over several processes with one CPU device each; XLA all-reduces over gloo.
+"""Data-parallel training with JAX: processes with one CPU device each all-reduce over gloo.
 
-MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE say who is who. Rank 0 prints {"step_ms": [...]}.
+MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE tell each process its place. Rank 0 prints
+{"step_ms": [...]}.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 rank = int(os.environ.get("RANK", "0"))
 world = int(os.environ.get("WORLD_SIZE", "1"))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# One thread per process: several ranks share the cores of one machine.
 os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "")
     + " --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -27,10 +29,10 @@ from jax.sharding import PartitionSpec as P
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
-parser.add_argument("--width", type=int, default=1024, help="4 MB of gradients a layer")
-parser.add_argument("--batch", type=int, default=16, help="of one process")
+parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of gradients per layer")
+parser.add_argument("--batch", type=int, default=16, help="rows per process")
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="hold this long before each step, and compute on one row")  # fmt: skip
+                    help="sleep this long before each step, and compute on one row only")  # fmt: skip
 arguments = parser.parse_args()
 
 if world > 1:

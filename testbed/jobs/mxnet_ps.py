@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MXNet, parameter servers (kvstore dist_sync): workers push gradients and pull parameters.
+"""Training with MXNet and parameter servers (kvstore dist_sync): workers push gradients and pull
+parameters.
 
-DMLC_ROLE and the other DMLC_* variables say who is who; the scheduler and the servers do their work
-inside `import mxnet` and leave there. Worker 0 prints {"step_ms": [...]}.
+DMLC_ROLE and the other DMLC_* variables tell each process its role. The scheduler and the servers
+do all of their work inside `import mxnet` and exit there. Worker 0 prints {"step_ms": [...]}.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from mxnet import autograd, gluon, nd
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
-parser.add_argument("--width", type=int, default=1024, help="4 MB of parameters a layer")
+parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of parameters per layer")
 parser.add_argument("--batch", type=int, default=16)
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="hold this long behind the gradients, and compute on one row")  # fmt: skip
+                    help="sleep this long after the gradients, and compute on one row only")  # fmt: skip
 arguments = parser.parse_args()
 
 mx.random.seed(0)
@@ -45,7 +46,7 @@ for _ in range(arguments.steps):
         loss = nd.mean(nd.square(net(data)))
     loss.backward()
     if arguments.emulate:
-        nd.waitall()
+        nd.waitall()  # MXNet computes asynchronously: the sleep must follow the gradients
         time.sleep(arguments.emulate / 1e3)
     trainer.step(1)
     nd.waitall()

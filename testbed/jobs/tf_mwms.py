@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow, MultiWorkerMirrored: workers all-reduce their gradients around a ring.
+"""Training with TensorFlow's MultiWorkerMirroredStrategy: workers all-reduce gradients in a ring.
 
-TF_CONFIG says which worker this is. The first one prints {"step_ms": [...]}.
+TF_CONFIG tells each process which worker it is. The first worker prints {"step_ms": [...]}.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-# Its hosts have no GPU; where there is one, it is left alone.
+# Hosts of the testbed have no GPU. If the machine has one, TensorFlow must not use it.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 import tensorflow as tf
@@ -20,11 +20,11 @@ import tensorflow as tf
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
-parser.add_argument("--width", type=int, default=1024, help="4 MB of gradients a layer")
+parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of gradients per layer")
 parser.add_argument("--batch", type=int, default=16)
-parser.add_argument("--bytes-per-pack", type=int, default=0, help="0: one collective a step")
+parser.add_argument("--bytes-per-pack", type=int, default=0, help="0: one collective per step")
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="hold this long before the gradients instead of computing")  # fmt: skip
+                    help="sleep this long before the all-reduces, and compute on one row only")  # fmt: skip
 arguments = parser.parse_args()
 
 tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -56,6 +56,7 @@ def replica_step() -> tf.Tensor:
             x = tf.nn.relu(x @ layer)
         loss = tf.reduce_mean(tf.square(x))
     gradients = tape.gradient(loss, layers)
+    # Gradients depend on the sleep, so that no all-reduce starts before it ends.
     if arguments.emulate:
         held = tf.numpy_function(hold, [], [])
         with tf.control_dependencies([held] if held is not None else []):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow, parameter servers: workers pull parameters and push gradients, a chief coordinates.
+"""Training with TensorFlow and parameter servers: workers pull parameters and push gradients, and a
+chief coordinates them.
 
-TF_CONFIG says which task this is: chief, worker or ps. A step is one function on each worker, and the
-chief waits for all of them, so that steps can be told apart. It prints {"step_ms": [...]}; workers and
-parameter servers run until they are ended.
+TF_CONFIG tells each process its task: chief, worker or ps. In a step every worker runs one
+function, and the chief waits for all workers, so that steps do not overlap. The chief prints
+{"step_ms": [...]}. Workers and parameter servers run until they are terminated.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-# Servers that wait for a chief may be started before it.
+# Servers may start before the chief: calls wait for it instead of failing.
 os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
 
 import tensorflow as tf
@@ -23,10 +24,10 @@ import tensorflow as tf
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--layers", type=int, default=6)
-parser.add_argument("--width", type=int, default=1024, help="4 MB of parameters a layer")
+parser.add_argument("--width", type=int, default=1024, help="default: 4 MB of parameters per layer")
 parser.add_argument("--batch", type=int, default=16)
 parser.add_argument("--emulate", type=float, default=0.0, metavar="MS",
-                    help="do not compute: the chief holds this long before each step")  # fmt: skip
+                    help="compute on one row only; the chief sleeps this long before each step")  # fmt: skip
 arguments = parser.parse_args()
 
 tf.config.threading.set_intra_op_parallelism_threads(1)
@@ -36,8 +37,8 @@ resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 
 
 def serve() -> None:
-    # A server takes its threads from here, not from tf.config, and otherwise one for each core: on a
-    # host of one core two workers then wait for each other for ever.
+    # A server ignores the threads set by tf.config and would start one thread per core. With one
+    # thread, two workers on hosts with one core wait for each other for ever.
     threads = tf.compat.v1.ConfigProto(
         intra_op_parallelism_threads=1, inter_op_parallelism_threads=16
     )

@@ -4,9 +4,9 @@
 
     weft testbed run 2x1gbit -- python testbed/jobs/torch_ddp.py --model cnn --steps 20
 
-The first rank prints one line of JSON: the time of every step in ms, the first ones included. Where
-there are more ranks than cores, --emulate takes the compute away and leaves its time: layers hold for
-as long, and give gradients of the same sizes at the same moments.
+The first rank prints one line of JSON with the time of every step in ms, the warm-up steps
+included. If there are more ranks than cores, use --emulate: layers sleep instead of computing, and
+still produce gradients of the same sizes at the same times.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
-FORWARD_PART = 1 / 3  # of the compute of a step; the backward pass takes the rest
+FORWARD_PART = 1 / 3  # the share of the forward pass in the compute of a step
 
 
 def mlp() -> tuple[nn.Sequential, Tensor, Tensor]:
@@ -45,13 +45,13 @@ def cnn() -> tuple[nn.Sequential, Tensor, Tensor]:
 
 
 def transformer() -> tuple[nn.Sequential, Tensor, Tensor]:
-    words, width = 4096, 256
+    vocabulary, width = 4096, 256
     blocks = [
         nn.TransformerEncoderLayer(width, 4, 4 * width, dropout=0.0, batch_first=True)
         for _ in range(6)
     ]
-    model = nn.Sequential(nn.Embedding(words, width), *blocks, nn.Linear(width, words))
-    text = torch.randint(words, (2, 65))
+    model = nn.Sequential(nn.Embedding(vocabulary, width), *blocks, nn.Linear(width, vocabulary))
+    text = torch.randint(vocabulary, (2, 65))
     return model, text[:, :-1], text[:, 1:].flatten()
 
 
@@ -59,7 +59,7 @@ MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer}
 
 
 class HoldFunction(torch.autograd.Function):
-    """Time passes, and every parameter gets a gradient; nothing is computed."""
+    """Sleeps instead of computing. The backward pass gives every parameter a constant gradient."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, seconds: float, *parameters: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class HoldFunction(torch.autograd.Function):
 
 
 class Hold(nn.Module):
-    """A layer with the parameters of a real one that takes `seconds` forward and backward."""
+    """Emulates a layer: has its parameters, and sleeps `seconds` in forward plus backward."""
 
     def __init__(self, layer: nn.Module, seconds: float) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Hold(nn.Module):
 
 
 def emulated(model: nn.Sequential, seconds: float) -> nn.Sequential:
-    """Every layer holds for its part of the compute, told by its part of the parameters."""
+    """The model with emulated layers. Time is divided among them by their numbers of parameters."""
     sizes = [sum(p.numel() for p in layer.parameters()) for layer in model]
     return nn.Sequential(
         *(Hold(layer, seconds * size / sum(sizes)) for layer, size in zip(model, sizes))
@@ -98,10 +98,10 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", choices=sorted(MODELS), default="mlp")
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--bucket-mb", type=float, help="of DDP; its default starts with 1 MB")
+    parser.add_argument("--bucket-mb", type=float, help="bucket size (default: DDP's own)")
     parser.add_argument(
         "--emulate", metavar="MS",
-        help="hold for so long instead of computing; 100,200 gives each rank its own time",
+        help="sleep this long per step instead of computing; 100,200: ranks use these in turn",
     )  # fmt: skip
     return parser.parse_args()
 
@@ -124,7 +124,7 @@ def main() -> None:
     ddp = DistributedDataParallel(model.to(device), bucket_cap_mb=options.bucket_mb)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.01)
     inputs, targets = inputs.to(device), targets.to(device)
-    if not options.emulate:  # every rank has its own part of the data
+    if not options.emulate:  # every rank trains on different data
         inputs, targets = inputs.roll(rank, -1), targets.roll(rank)
 
     def train_step() -> None:

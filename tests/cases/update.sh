@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the present outputs into the golden cases. Build the tests first.
+# Replaces the expected outputs of all golden cases by the current outputs. Build the tests first.
 # Usage: tests/cases/update.sh [BUILD_DIR]
 set -euo pipefail
 build=${1:-$(dirname "$0")/../../build/release}

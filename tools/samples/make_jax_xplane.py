@@ -38,11 +38,13 @@ step = jax.jit(
 )
 weights = {"first": jnp.ones((64, 128)), "second": jnp.ones((128, 32))}
 batch = jax.device_put(jnp.ones((DEVICES * 16, 64)), NamedSharding(mesh, P("data")))
-for _ in range(2):  # the second call sees the sharding of the first one's result and compiles again
+# Warm-up, so that the profile shows no compilation. Two calls are needed: the second call gets the
+# sharding of the first result and compiles again.
+for _ in range(2):
     weights = jax.block_until_ready(step(weights, batch))
 
 options = jax.profiler.ProfileOptions()
-options.python_tracer_level = 0
+options.python_tracer_level = 0  # Python calls would make the file large
 with tempfile.TemporaryDirectory() as folder:
     with jax.profiler.trace(folder, profiler_options=options):
         for number in range(STEPS):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the timelines of this folder: two Horovod ranks train over gloo, on loopback.
 
-Needs Horovod 0.28.1 with PyTorch and gloo; the README tells how it was built.
+Needs Horovod 0.28.1 with PyTorch and gloo; README.md says how to build it.
 
     python record.py FOLDER     # writes FOLDER/timeline.json.gz and FOLDER/cached.json.gz
 """
@@ -56,7 +56,7 @@ def record(path: Path, settings: dict[str, str]) -> None:
         RendezvousHandler,
         RendezvousHTTPServer,
     )
-    # Horovod's own start of the server listens on all addresses.
+    # serve_forever() is called here because Horovod's own start method listens on all addresses.
     server = RendezvousHTTPServer(("127.0.0.1", 0), RendezvousHandler, 0)
     server.init(get_host_assignments(parse_hosts(f"localhost:{RANKS}"), RANKS))
     Thread(target=server.serve_forever, daemon=True).start()

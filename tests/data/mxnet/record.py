@@ -42,7 +42,7 @@ def work(folder: Path) -> None:
         trainer.step(16)
         nd.waitall()
 
-    for _ in range(3):  # what only the first steps do is not worth recording
+    for _ in range(3):  # warm-up: the first steps also allocate memory and connect to the server
         step()
     profiler.set_state("run")
     domain = profiler.Domain("train")
