@@ -256,7 +256,7 @@ def test_unwritable_places_are_named(weft: Weft, job: Callable[..., Path], tmp_p
     ("words", "message"),
     [
         ([], "-o OUT is missing"),
-        (["-o", "x"], "does not tell its format"),
+        (["-o", "x"], "does not end with the extension of a format"),
         (["-o", "x.json", "--format", "jsn"], "'jsn' is not one of perfetto-json, perfetto, csv"),
         (["-o", "x.csv", "--table", "event"], "there is no table 'event'"),
         (["-o", "x.json", "--table", "steps"], "csv only"),

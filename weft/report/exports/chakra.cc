@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Serialises the nodes of chakra_nodes.h. A Chakra file is a stream of protobuf messages, each with
+// its length as a varint in front: first the global metadata, then one message per node. The id of
+// a node is its position in the file.
 #include "weft/report/exports/chakra.h"
 
 #include <protozero/pbf_writer.hpp>
@@ -30,13 +33,14 @@ void add_int64(protozero::pbf_writer& node, const char* name, std::int64_t value
   });
 }
 
-// Ranks and tags are 32 bits wide there.
+// Chakra's attributes for ranks and tags have the type int32.
 void add_int32(protozero::pbf_writer& node, const char* name, std::int64_t value) {
   add_attribute(node, node_field::kAttribute, name, [&](protozero::pbf_writer& attribute) {
     attribute.add_int32(attribute_field::kInt32, static_cast<std::int32_t>(value));
   });
 }
 
+/// Appends the length of `message` as a varint, then `message`.
 void append_delimited(std::string& out, const std::string& message) {
   for (std::size_t rest = message.size();; rest >>= 7) {
     out.push_back(static_cast<char>((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0)));
@@ -70,7 +74,8 @@ std::string encode(const ChakraNode& node, std::uint64_t id) {
   message.add_uint64(node_field::kId, id);
   message.add_string(node_field::kName, node.name);
   message.add_uint32(node_field::kType, static_cast<std::uint32_t>(node.type));
-  // Simulators order by data dependencies only.
+  // Chakra also has control dependencies, but simulators order nodes by data dependencies only.
+  // So all dependencies are written as data dependencies.
   message.add_packed_uint64(node_field::kDataDeps, node.deps.begin(), node.deps.end());
   message.add_uint64(node_field::kDuration, static_cast<std::uint64_t>(node.duration_micros));
   add_attribute(message, node_field::kAttribute, "is_cpu_op",
@@ -107,6 +112,7 @@ Status write_rank(const std::string& path, const std::vector<ChakraNode>& nodes,
   return sink->close();
 }
 
+/// {"1": [ranks], "2": [ranks], ...}, in ascending order of the group's number.
 std::string groups_json(const ChakraPlan& plan) {
   JsonWriter json;
   json.begin_object();
@@ -124,6 +130,9 @@ std::string groups_json(const ChakraPlan& plan) {
 }  // namespace
 
 Status write_chakra(const predict::Job& job, const std::string& prefix, Diagnostics& diagnostics) {
+  // Tags and group numbers must agree on all ranks, so they are assigned before the ranks are
+  // written in parallel. Diagnostics are merged in order of rank, so that they do not depend on the
+  // threads.
   const ChakraPlan plan = plan_chakra(job, diagnostics);
   const auto& ranks = job.run.ranks;
   std::vector<Status> written(ranks.size());

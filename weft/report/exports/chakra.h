@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as Chakra execution traces, which ASTRA-sim and other simulators run: one file a rank with
-// what it computes and communicates, how long that takes and what follows what.
+// Exports a job as Chakra execution traces, which ASTRA-sim and other simulators run: one file per
+// rank with its compute and communication nodes, their durations and their dependencies.
 #pragma once
 
 #include <string>
@@ -11,13 +11,15 @@
 
 namespace weft::report {
 
-/// Writes PREFIX.RANK.et for every rank and, where collectives have groups smaller than the job,
-/// PREFIX.groups.json with their members, in the form of ASTRA-sim's communicator groups.
+/// Writes PREFIX.RANK.et for every rank. If some collectives have groups smaller than the job, it
+/// also writes PREFIX.groups.json with the members of these groups, in the format that ASTRA-sim
+/// uses for communicator groups.
 ///
-/// Durations are whole microseconds; what rounding takes from one node of a lane, the next gets.
-/// Host work between two calls and pauses of a stream become nodes of their own. What the format
-/// cannot say is counted in `diagnostics`: latencies between different lanes, collectives of
-/// unknown size or kind, messages whose other end was not recorded.
+/// Durations are whole microseconds, rounded down; the remainder is added to the next node of the
+/// same lane, so that rounding errors do not add up. Host work between two calls and pauses of a
+/// stream become nodes of their own. What the format cannot express is counted in `diagnostics`:
+/// latencies between different lanes, collectives of unknown size or kind, and messages whose other
+/// end was not recorded. Fails if a file cannot be written; files of other ranks may exist then.
 Status write_chakra(const predict::Job& job, const std::string& prefix, Diagnostics& diagnostics);
 
 }  // namespace weft::report

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns the ops of one rank into Chakra nodes, in the topological order of the graph:
+//   - A compute op or host op becomes one compute node.
+//   - An arrival at a collective becomes one communication node, which also stands for the
+//   transfer.
+//   - An arrival at a message becomes a send or a receive node, or one of each for an exchange.
+//   - A delay on an edge within a lane becomes a node of its own ("host work" or "pause"), because
+//     Chakra's dependencies have no delay.
+// An edge from a transfer becomes an edge from this rank's communication node of that transfer.
 #include "weft/report/exports/chakra_nodes.h"
 
 #include <algorithm>
@@ -19,21 +27,25 @@ using trace::chakra::NodeType;
 
 constexpr DiagnosticKind kNoSize{"chakra-unknown-size", Severity::kWarning,
                                  "collectives or messages of unknown size were written with size 0",
-                                 "record with a profiler that tells sizes; weft info says how"};
+                                 "record with a profiler that records sizes; weft info says how"};
 constexpr DiagnosticKind kNoKind{
     "chakra-unknown-kind", Severity::kWarning,
-    "communication of a kind that Chakra does not have was written as computation of its length",
-    "nothing needs to be done, unless its network time matters"};
+    "communication of a kind that Chakra does not have was written as compute nodes of the same "
+    "duration",
+    "no action is needed unless the simulator should model the network time of these operations"};
 constexpr DiagnosticKind kNoPeer{
     "chakra-message-without-peer", Severity::kWarning,
-    "messages whose other end was not recorded were written as computation of their length",
+    "messages whose other end was not recorded were written as compute nodes of the same duration",
     "record all ranks of the job"};
-constexpr DiagnosticKind kLatency{
-    "chakra-latencies-dropped", Severity::kInfo,
-    "latencies between lanes (from a launch to its kernel, say) cannot be written",
-    "nothing needs to be done"};
+constexpr DiagnosticKind kLatency{"chakra-latencies-dropped", Severity::kInfo,
+                                  "latencies between lanes (for example from a launch to its "
+                                  "kernel) are not in the export, because "
+                                  "Chakra cannot express them",
+                                  "no action is needed"};
 
-/// Members of a collective as far as anything tells them: its process group, else those recorded.
+/// The members of a collective. If fewer members were recorded than the collective has ranks, the
+/// first process group of the same name that contains the recorded members gives the complete list.
+/// If there is no such group, the result is the recorded members.
 std::vector<std::int32_t> members_of(const predict::Job& job, const graph::Collective& collective) {
   std::vector<std::int32_t> members;
   for (const OpId arrival : collective.arrivals) members.push_back(job.graph.rank(arrival));
@@ -52,7 +64,9 @@ std::vector<std::int32_t> members_of(const predict::Job& job, const graph::Colle
   return members;
 }
 
-/// What the same two kernels send the other way, by rank and event of both.
+/// A kernel can send and receive at once, and then two matched kernels exchange data in both
+/// directions. A collective of the graph has the bytes of one direction only. This map has the
+/// bytes of the other direction. Its key is {rank, event} of the first member, then of the second.
 std::map<std::array<std::int64_t, 4>, Bytes> exchanges(const predict::Job& job) {
   std::map<std::array<std::int64_t, 4>, Bytes> back;
   for (const trace::Match& match : job.matches) {
@@ -63,6 +77,7 @@ std::map<std::array<std::int64_t, 4>, Bytes> exchanges(const predict::Job& job) 
   return back;
 }
 
+/// Builds the nodes of one rank; run() may be called once.
 class RankNodes {
  public:
   RankNodes(const predict::Job& job, const ChakraPlan& plan, std::int32_t rank)
@@ -80,11 +95,12 @@ class RankNodes {
  private:
   struct Row {
     std::int64_t number = 0;
-    Nanos rest = 0;  ///< below a microsecond, owed to the next node
+    Nanos rest = 0;  ///< remainder below 1 us of the durations so far; the next node gets it
   };
 
-  /// Ops that nothing of the rank precedes hang on the beginning of the recording; the rank begins
-  /// with the first of them.
+  /// Finds begin_, the time at which this rank's first op starts. The first ops of a rank depend on
+  /// the op that stands for the beginning of the recording, with a delay. Without the subtraction
+  /// of begin_, every trace would start with a pause until the rank's first event.
   void find_begin() {
     Nanos first = INT64_MAX;
     for (OpId op = 0; op < graph_.size(); ++op) {
@@ -100,12 +116,15 @@ class RankNodes {
     return graph_.rank(op) < 0 && graph_.ops.kind[op] != OpKind::kTransfer;
   }
 
+  /// Rows are numbered in the order of their first use.
   Row& row_of(OpId op) {
     const auto [row, fresh] = rows_.try_emplace(graph_.ops.lane[op]);
     if (fresh) row->second.number = static_cast<std::int64_t>(rows_.size()) - 1;
     return row->second;
   }
 
+  /// Duration in whole microseconds of the next `length` ns on the op's lane; carries the remainder
+  /// over.
   std::int64_t micros(OpId op, Nanos length) {
     Row& row = row_of(op);
     row.rest += length;
@@ -118,14 +137,16 @@ class RankNodes {
     return graph_.lanes[graph_.ops.lane[op]].kind == graph::LaneKind::kHost;
   }
 
+  /// Appends a node and returns its position.
   std::uint64_t add(ChakraNode node) {
     nodes_.push_back(std::move(node));
     return nodes_.size() - 1;
   }
 
-  /// The nodes to wait for if something follows `source`: its own; for a transfer those of this
-  /// rank's part in it.
-  std::vector<std::uint64_t> nodes_behind(OpId source) const {
+  /// The nodes of this rank that a successor of `source` depends on. For an op of this rank these
+  /// are its own nodes, for a transfer the nodes of this rank's arrivals at it, for an op of
+  /// another rank none.
+  std::vector<std::uint64_t> nodes_to_wait_for(OpId source) const {
     if (graph_.ops.kind[source] != OpKind::kTransfer) {
       return graph_.rank(source) == rank_ ? nodes_of_[source] : std::vector<std::uint64_t>();
     }
@@ -139,7 +160,8 @@ class RankNodes {
     return nodes;
   }
 
-  /// A kernel with several messages arrives for each at once, not for one after the other.
+  /// Whether two arrivals belong to the same kernel. A kernel with several messages has one arrival
+  /// per message; the arrivals are chained in the graph but happen at the same time.
   bool same_kernel(OpId a, OpId b) const {
     return graph_.ops.kind[a] == OpKind::kArrive && graph_.ops.kind[b] == OpKind::kArrive &&
            graph_.ops.event[a] != kNoId && graph_.ops.event[a] == graph_.ops.event[b] &&
@@ -154,13 +176,16 @@ class RankNodes {
     for (const graph::Edge& edge : graph_.in_edges(op)) {
       const OpId source = edge.source;
       if (same_kernel(source, op)) {
+        // The kernel issues its messages at the same time. So this message gets the dependencies of
+        // the previous one instead of a dependency on it.
         append(deps_of_kernel_[source]);
         continue;
       }
-      std::vector<std::uint64_t> behind = nodes_behind(source);
+      std::vector<std::uint64_t> waits_for = nodes_to_wait_for(source);
       const bool beginning = is_beginning(source);
       Nanos delay = edge.delay - (beginning ? begin_ : 0);
-      // Only what passes on the op's own lane is work or a pause; the rest is latency.
+      // A delay on an edge within a lane is time that the lane spends: it becomes a node. Other
+      // edges lead from lane to lane; their delay is a latency, which Chakra cannot express.
       if (edge.kind != EdgeKind::kOrder && edge.kind != EdgeKind::kCollective) {
         latencies_ += delay >= kMicrosecond ? 1 : 0;
         delay = 0;
@@ -170,11 +195,11 @@ class RankNodes {
         gap.name = on_host(op) ? "host work" : "pause";
         gap.on_host = on_host(op);
         gap.row = row_of(op).number;
-        gap.deps = std::move(behind);
+        gap.deps = std::move(waits_for);
         gap.duration_micros = length;
-        behind = {add(std::move(gap))};
+        waits_for = {add(std::move(gap))};
       }
-      append(behind);
+      append(waits_for);
     }
     append_link_order(op, deps);
     std::sort(deps.begin(), deps.end());
@@ -182,7 +207,9 @@ class RankNodes {
     return deps;
   }
 
-  /// A communicator does one thing after the other, on each of its ranks.
+  /// In the graph, edges between transfers say that a communicator runs its operations one after
+  /// the other. Transfers have no nodes, so the order becomes a dependency between this rank's
+  /// nodes.
   void append_link_order(OpId op, std::vector<std::uint64_t>& deps) const {
     const std::uint32_t collective = graph_.ops.collective[op];
     if (graph_.ops.kind[op] != OpKind::kArrive || collective == kNoId) return;
@@ -190,8 +217,8 @@ class RankNodes {
     if (transfer == kNoId) return;
     for (const graph::Edge& edge : graph_.in_edges(transfer)) {
       if (graph_.ops.kind[edge.source] != OpKind::kTransfer) continue;
-      const auto behind = nodes_behind(edge.source);
-      deps.insert(deps.end(), behind.begin(), behind.end());
+      const auto waits_for = nodes_to_wait_for(edge.source);
+      deps.insert(deps.end(), waits_for.begin(), waits_for.end());
     }
   }
 
@@ -215,6 +242,7 @@ class RankNodes {
       return;
     }
     node.comm_type = comm_type_of(collective.kind);
+    // A collective of a kind that Chakra does not have stays a compute node (diagnostic kNoKind).
     if (node.comm_type >= 0) {
       node.type = NodeType::kCollective;
       node.on_host = false;
@@ -224,16 +252,19 @@ class RankNodes {
     nodes_of_[op] = {add(std::move(node))};
   }
 
-  /// A member that waited for the transfer is busy as long as that lasts.
+  /// Duration of the communication node of an arrival. If the arrival has no duration of its own,
+  /// the rank waits for the transfer and is busy as long as the transfer.
   Nanos length_of(OpId arrival) const {
     const OpId transfer = graph_.collectives[graph_.ops.collective[arrival]].transfer;
     const Nanos own = graph_.ops.duration[arrival];
     return own == 0 && transfer != kNoId ? graph_.ops.duration[transfer] : own;
   }
 
-  void add_messages(OpId op, const ChakraNode& like, const std::vector<ChakraPlan::Message>& all) {
+  /// Adds a send or receive node per message, each a copy of `model`. Without messages (the other
+  /// end was not recorded) `model` itself is added, as a compute node.
+  void add_messages(OpId op, const ChakraNode& model, const std::vector<ChakraPlan::Message>& all) {
     for (const ChakraPlan::Message& message : all) {
-      ChakraNode node = like;
+      ChakraNode node = model;
       node.type = message.source == rank_ ? NodeType::kSend : NodeType::kReceive;
       node.on_host = false;
       node.source = message.source;
@@ -242,18 +273,18 @@ class RankNodes {
       node.comm_size = message.bytes;
       nodes_of_[op].push_back(add(std::move(node)));
     }
-    if (all.empty()) nodes_of_[op] = {add(like)};
+    if (all.empty()) nodes_of_[op] = {add(model)};
   }
 
   const Graph& graph_;
   const ChakraPlan& plan_;
   const std::int32_t rank_;
-  std::vector<std::vector<std::uint64_t>> nodes_of_;  ///< by op
-  std::map<OpId, std::vector<std::uint64_t>> deps_of_kernel_;
+  std::vector<std::vector<std::uint64_t>> nodes_of_;           ///< positions of the nodes, per op
+  std::map<OpId, std::vector<std::uint64_t>> deps_of_kernel_;  ///< dependencies of each arrival
   std::map<graph::LaneId, Row> rows_;
   std::vector<ChakraNode> nodes_;
   Nanos begin_ = 0;
-  std::int64_t latencies_ = 0;
+  std::int64_t latencies_ = 0;  ///< number of latencies that were dropped
 };
 
 }  // namespace
@@ -266,6 +297,8 @@ ChakraPlan plan_chakra(const predict::Job& job, Diagnostics& diagnostics) {
   ChakraPlan plan;
   plan.messages.resize(graph.collectives.size());
   plan.group.resize(graph.collectives.size());
+  // Simulators match sends with receives by source, destination and tag. Tags count the messages
+  // from one rank to another, so that each message has a tag of its own.
   std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> tags;
   std::int64_t sizes = 0, kinds = 0, peers = 0;
   for (std::size_t c = 0; c < graph.collectives.size(); ++c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What write_chakra() writes, before it is bytes: the graph's ops of one rank as nodes. The
-// transfer of a collective, which belongs to no rank, lives on in the node of each member.
+// The nodes that write_chakra() serialises: the graph's ops of one rank. In the graph, the transfer
+// of a collective is an op that belongs to no rank. Chakra has no such node; the communication node
+// of each member stands for its arrival and the transfer together.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +19,34 @@ struct ChakraNode {
   std::string name;
   trace::chakra::NodeType type = trace::chakra::NodeType::kCompute;
   bool on_host = false;
-  std::int64_t row = 0;             ///< thread or stream, counted within the rank
-  std::vector<std::uint64_t> deps;  ///< positions of other nodes, all before this one
+  std::int64_t row = 0;             ///< thread or stream, numbered from 0 within the rank
+  std::vector<std::uint64_t> deps;  ///< positions of earlier nodes, ascending, each once
   std::int64_t duration_micros = 0;
   std::int64_t comm_type = -1;  ///< collectives only
   Bytes comm_size = -1;         ///< communication only
   std::int32_t source = -1, destination = -1;
   std::int64_t tag = -1;  ///< messages only
-  std::string group;      ///< collectives only: a number, "0" for all ranks
+  std::string group;      ///< collectives only: a number as text; "0" is the group of all ranks
 };
 
-/// What all ranks have to agree on.
+/// Tags, message sizes and group numbers: all ranks must use the same ones, so they are computed
+/// once for the whole job.
 struct ChakraPlan {
   struct Message {
     std::int32_t source = -1, destination = -1;
     std::int64_t tag = 0;
     Bytes bytes = 0;
   };
-  /// By collective of the graph: the messages it consists of, if it is one (two for an exchange).
+  /// Per collective of the graph: the messages that it consists of. Empty for true collectives; two
+  /// messages if both kernels send to each other.
   std::vector<std::vector<Message>> messages;
-  std::vector<std::string> group;                             ///< by collective
-  std::map<std::vector<std::int32_t>, std::int32_t> numbers;  ///< of groups smaller than the job
+  std::vector<std::string> group;                             ///< per collective: ChakraNode::group
+  std::map<std::vector<std::int32_t>, std::int32_t> numbers;  ///< members of a group -> its number
 };
 
 ChakraPlan plan_chakra(const predict::Job& job, Diagnostics& diagnostics);
 
-/// In an order in which every node follows earlier ones only.
+/// The nodes of one rank, in an order in which a node depends only on earlier nodes.
 std::vector<ChakraNode> chakra_nodes(const predict::Job& job, const ChakraPlan& plan,
                                      std::int32_t rank, Diagnostics& diagnostics);
 

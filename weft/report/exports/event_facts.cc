@@ -12,6 +12,8 @@ namespace {
 
 using trace::EventKind;
 
+/// Op timelines record the step of each phase. For all other events the step is the one in which
+/// the event, or the call that launched it, starts.
 std::int32_t step_of(const trace::RankTrace& trace, const trace::Launches& launches,
                      std::uint32_t event) {
   const trace::Events& events = trace.events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tables and timelines tell about an event beyond its own columns: its step, the collective it
-// takes part in, the call that launched it. Found once for all of them.
+// Facts about an event that the trace does not store in the event itself: its step, the collective
+// that it takes part in, and the call that launched it. Tables and tracks both use them.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,33 @@
 
 namespace weft::report {
 
-/// Of one rank; one entry an event.
+/// The facts of one rank; each column has one entry per event.
 struct EventFacts {
   /// Number of the step that issued the event: device work belongs to the step of its launch. -1
   /// outside of all steps.
   std::vector<std::int32_t> step;
-  /// Index into Job::matches, of several the first; trace::kNone if it is no communication.
+  /// Index into Job::matches; the first one if the event belongs to several. trace::kNone if the
+  /// event is not communication.
   std::vector<std::uint32_t> match;
   trace::Launches launches;
 };
 
-/// By rank, as Job::run has them. O(n log n) in events, in parallel over ranks.
+/// One entry per rank, in the order of Job::run. O(n log n) in events, in parallel over ranks.
 std::vector<EventFacts> find_event_facts(const predict::Job& job);
 
-/// Time 0 of everything that is written: where the first event or step of any rank begins.
+/// Time 0 of all exports: the start of the first event or step mark of any rank. 0 if there is
+/// none.
 Nanos first_time(const trace::Run& run);
 
-/// What a copy moved, or the inputs of a host op; -1 where that was not recorded.
+/// The bytes that a copy or memset moves, or the bytes of all inputs of a host op; -1 if they were
+/// not recorded or the event is of another kind.
 Bytes bytes_of(const trace::RankTrace& trace, std::uint32_t event);
 
 /// "host_op", "kernel" ...
 const char* kind_name(trace::EventKind kind);
 
-/// One name a lane, none twice: "thread 408 (python3)", "stream 7"; "device 1 stream 7" where the
-/// rank uses several devices.
+/// One unique name per lane, such as "thread 408 (python3)" or "stream 7"; "device 1 stream 7" if
+/// the rank uses several devices. Duplicate names get a suffix such as " #2".
 std::vector<std::string> lane_names(const trace::RankTrace& trace);
 
 }  // namespace weft::report

@@ -45,19 +45,21 @@ Result<ExportFormat> find_format(std::string_view name, const std::string& path)
   if (name.empty()) {
     return fail(
         ErrorCode::kUsage,
-        "the name of the output does not tell its format; name one (" + known_formats() + ")",
+        "the name of the output file does not end with the extension of a format; name the format "
+        "(one of: " +
+            known_formats() + ")",
         path);
   }
-  return fail(ErrorCode::kUsage, "there is no format '" + std::string(name) +
-                                     "' (there are: " + known_formats() + ")");
+  return fail(ErrorCode::kUsage,
+              "there is no format '" + std::string(name) + "' (formats: " + known_formats() + ")");
 }
 
 Status check_options(const ExportOptions& options) {
   WEFT_TRY(find_format(options.format, ""));
   if (options.format == "csv") return find_table(table_of(options)).map([](const TableKind*) {});
   if (!options.table.empty()) {
-    return fail(ErrorCode::kUsage,
-                "a table can be chosen with the format csv only, not with " + options.format);
+    return fail(ErrorCode::kUsage, "a table can be chosen for the format csv only, not for " +
+                                       options.format + "; leave the table out or choose csv");
   }
   return {};
 }
@@ -65,6 +67,7 @@ Status check_options(const ExportOptions& options) {
 Status export_job(const predict::Job& job, const ExportOptions& options, ByteSink& sink) {
   WEFT_TRY(check_options(options));
   if (options.format == "csv") {
+    // Tables need no critical path, which is the most expensive part of a timeline.
     WEFT_ASSIGN(const Table table, make_table(job, table_of(options)));
     return write_csv(table, sink, options.progress);
   }

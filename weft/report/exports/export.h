@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job in files that other tools read (docs/formats/export.md).
+// Exports a job to the file formats of other tools. docs/formats/export.md describes the contents.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct ExportFormat {
 
 const std::vector<ExportFormat>& export_formats();
 
-/// By name, or, if that is empty, by the extension of `path`. Neither: an Error (kUsage) that lists
-/// what there is.
+/// Finds a format by name or, if `name` is empty, by the extension of `path`. Fails with kUsage if
+/// there is no such format; the message lists all formats.
 Result<ExportFormat> find_format(std::string_view name, const std::string& path);
 
 struct ExportOptions {
@@ -30,13 +30,17 @@ struct ExportOptions {
   ExportProgress progress;
 };
 
-/// What makes no sense is an Error (kUsage); tells it without a job, before anything is read.
+/// Fails with kUsage if the format or the table does not exist, or if a table is chosen for a
+/// format other than csv. Needs no job, so that a command can fail before it reads a large
+/// recording.
 Status check_options(const ExportOptions& options);
 
-/// The same job gives the same bytes. Does not close the sink.
+/// Writes a job to a sink and does not close it. The same job always gives the same bytes. Fails
+/// with kCancelled if `progress` returns false.
 Status export_job(const predict::Job& job, const ExportOptions& options, ByteSink& sink);
 
-/// Into a file, packed with gzip if its name ends with .gz. Whole or not at all.
+/// Writes a job to a file, compressed with gzip if `path` ends with ".gz". If the export fails, no
+/// file appears at `path`.
 Status export_file(const predict::Job& job, const ExportOptions& options, const std::string& path);
 
 }  // namespace weft::report

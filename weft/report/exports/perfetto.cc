@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file is a sequence of packets: interned texts, a clock snapshot, a descriptor per process,
+// track and curve, then the events of each track and curve. A span is a begin event and an end
+// event. A viewer pairs them like brackets, so the end events must come in the order in which the
+// spans nest.
 #include "weft/report/exports/perfetto.h"
 
 #include <protozero/pbf_writer.hpp>
@@ -12,10 +16,12 @@ namespace {
 
 using protozero::pbf_writer;
 
-/// Ids of interned texts count from 1.
+/// In Perfetto an interned id of 0 means that there is none, so ids start at 1.
 std::uint64_t interned_id(NameId id) { return std::uint64_t{id} + 1; }
 
-/// All packets are of one sequence; ids of tracks are processes, then tracks, then curves, from 1.
+/// All packets belong to one sequence, because interned ids are valid within a sequence only.
+/// Processes, tracks and curves share one number space of uuids: processes get the first ones from
+/// 1, then tracks, then curves.
 class ProtobufWriter {
  public:
   ProtobufWriter(const Tracks& tracks, ByteSink& sink, const ExportProgress& progress)
@@ -33,8 +39,10 @@ class ProtobufWriter {
 
  private:
   static std::int32_t process_id(std::size_t process) {
-    return static_cast<std::int32_t>(process) + 1;  // 0 is the idle process to viewers
+    return static_cast<std::int32_t>(process) + 1;  // viewers take pid 0 for the idle process
   }
+  /// Thread ids start above all process ids: a thread with the id of its process is the main
+  /// thread.
   std::int32_t thread_id(std::size_t track) const {
     return process_id(tracks_.processes.size() + track);
   }
@@ -46,6 +54,8 @@ class ProtobufWriter {
     return tracks_.processes.size() + tracks_.tracks.size() + curve + 1;
   }
 
+  /// Writes one packet. The inner block ends the lifetime of the writers, which completes their
+  /// length fields, before the buffer may be flushed.
   template <class Fill>
   Status packet(Fill fill, std::uint32_t flags = field::kNeedsState) {
     {
@@ -72,7 +82,7 @@ class ProtobufWriter {
           intern(interned, field::kArgumentTexts, tracks_.texts);
         },
         field::kStateCleared));
-    // What time it was when the trace's own clock began.
+    // Relates the clock of the trace, which begins at 0, to Unix time.
     return packet([&](pbf_writer& packet) {
       pbf_writer snapshot(packet, field::kClockSnapshot);
       add_clock(snapshot, field::kBootClock, 0);
@@ -144,7 +154,7 @@ class ProtobufWriter {
     return report_progress(progress_, track.last, tracks_.spans.size());
   }
 
-  /// Ends the spans that are over by `time`, inner before outer.
+  /// Writes the end events of all open spans that end at `time` or before, inner spans first.
   Status close_until(std::size_t track, Nanos time) {
     for (; !open_.empty() && open_.back() <= time; open_.pop_back()) {
       WEFT_TRY(event(open_.back(), uuid_of_track(track), field::kSliceEnd, [](pbf_writer&) {}));
@@ -204,8 +214,8 @@ class ProtobufWriter {
   const Tracks& tracks_;
   BufferedWriter out_;
   const ExportProgress& progress_;
-  std::vector<Nanos> open_;  ///< ends of the spans of the present track that are not over
-  std::size_t next_end_ = 0;
+  std::vector<Nanos> open_;   ///< ends of the open spans of the current track, outermost first
+  std::size_t next_end_ = 0;  ///< next entry of Tracks::arrow_ends, which is sorted by span
 };
 
 }  // namespace

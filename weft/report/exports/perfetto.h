@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks as Perfetto's own format: a protobuf stream of track descriptors and track events, with
-// every name spelt once. Smaller than the JSON, and exact to the nanosecond at any size.
+// Writes tracks in Perfetto's own format: a protobuf stream of track descriptors and track events
+// that stores every name once. It is smaller than the JSON format, and its times are integers in
+// nanoseconds.
 #pragma once
 
 #include "weft/base/sink.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers and values of the messages that write_perfetto() uses, as perfetto_trace.proto of
-// the Perfetto project assigns them. They are stable: the format only ever adds to them.
+// Field numbers and enum values of the messages that write_perfetto() uses, from
+// perfetto_trace.proto of the Perfetto project. They are stable: new versions of the format only
+// add fields.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ constexpr std::uint32_t kStateCleared = 1, kNeedsState = 2;  // SequenceFlags
 // TracePacketDefaults, ClockSnapshot and its Clock
 constexpr Tag kDefaultClock = 58, kClocks = 1, kClockId = 1, kClockTime = 2;
 constexpr std::uint32_t kRealClock = 1, kBootClock = 6;  // BuiltinClock
-// InternedData; all its entries have the same two fields
+// InternedData; each of its entries has an id and a text
 constexpr Tag kEventCategories = 1, kEventNames = 2, kArgumentNames = 3, kArgumentTexts = 29;
 constexpr Tag kInternedId = 1, kInternedText = 2;
 // TrackDescriptor
 constexpr Tag kUuid = 1, kTrackName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8,
               kChildOrdering = 11, kOrderRank = 12;
 constexpr std::int32_t kExplicitOrder = 3;  // ChildTracksOrdering
-// ProcessDescriptor, ThreadDescriptor; the sort index has one number in both
+// ProcessDescriptor, ThreadDescriptor; the sort index has the same number in both
 constexpr Tag kProcessPid = 1, kProcessName = 6, kSortIndex = 3;
 constexpr Tag kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
 // CounterDescriptor

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes Chrome trace events by their phase: "M" names processes and threads, "X" is a span, "s",
+// "t" and "f" are start, middle and end of an arrow, "C" is a point of a curve. Events are appended
+// as text without a JSON tree, because an export can have millions of them.
 #include "weft/report/exports/perfetto_json.h"
 
 #include <charconv>
@@ -10,8 +13,9 @@
 namespace weft::report {
 namespace {
 
-/// All texts of an interner as JSON strings, each spelt once.
-std::vector<std::string> spelt(const Interner& texts) {
+/// All texts of an interner as JSON strings. Escaping each text once is much faster than once per
+/// event.
+std::vector<std::string> json_strings(const Interner& texts) {
   std::vector<std::string> out(texts.size());
   for (NameId id = 0; id < out.size(); ++id) append_json_string(out[id], texts.text(id));
   return out;
@@ -22,7 +26,7 @@ void append(std::string& out, std::int64_t number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-/// The format counts in microseconds; three decimals keep every nanosecond. Never negative.
+/// The format counts in microseconds; three decimals keep every nanosecond. `time` is not negative.
 void append_time(std::string& out, Nanos time) {
   append(out, time / 1000);
   const auto rest = static_cast<int>(time % 1000);
@@ -39,16 +43,17 @@ class ChromeWriter {
       : tracks_(tracks),
         out_(sink),
         progress_(progress),
-        names_(spelt(tracks.names)),
-        categories_(spelt(tracks.categories)),
-        keys_(spelt(tracks.keys)),
-        texts_(spelt(tracks.texts)) {}
+        names_(json_strings(tracks.names)),
+        categories_(json_strings(tracks.categories)),
+        keys_(json_strings(tracks.keys)),
+        texts_(json_strings(tracks.texts)) {}
 
   Status write() {
     JsonWriter head;
     head.begin_object().field("displayTimeUnit", "ns").key("otherData").begin_object();
     head.field("writer", "weft").field("label", tracks_.label);
-    // A text, as a double does not hold nanoseconds since 1970.
+    // A string, because readers parse JSON numbers as doubles, which cannot hold nanoseconds since
+    // 1970.
     head.field("unix_start_ns", std::to_string(tracks_.unix_start)).end_object();
     out_.buffer() += head.text();
     out_.buffer() += ",\n\"traceEvents\":[";
@@ -62,13 +67,15 @@ class ChromeWriter {
 
  private:
   static std::int64_t process_id(std::size_t process) {
-    return static_cast<std::int64_t>(process) + 1;  // 0 is the idle process to viewers
+    return static_cast<std::int64_t>(process) + 1;  // viewers take pid 0 for the idle process
   }
-  /// No thread has the number of a process, which would make it the main thread of that.
+  /// Thread ids start above all process ids: a thread with the id of its process is the main
+  /// thread.
   std::int64_t thread_id(std::size_t track) const {
     return process_id(tracks_.processes.size() + track);
   }
 
+  /// Starts an event on a new line, with a comma after the previous event.
   std::string& begin(std::string_view start) {
     std::string& out = out_.buffer();
     out += first_ ? "\n" : ",\n";
@@ -156,7 +163,8 @@ class ChromeWriter {
     place(out, track);
     out += ",\"ts\":";
     append_time(out, tracks_.spans[end.span].start);
-    // Without it the arrow would end at the next span instead of this one.
+    // "bp": "e" binds the end of the arrow to the span around it. Without it, the arrow would end
+    // at the next span that begins.
     if (end.role == Role::kLast) out += ",\"bp\":\"e\"";
     out += '}';
   }
@@ -182,7 +190,7 @@ class ChromeWriter {
   BufferedWriter out_;
   const ExportProgress& progress_;
   std::vector<std::string> names_, categories_, keys_, texts_;
-  std::size_t next_end_ = 0;
+  std::size_t next_end_ = 0;  ///< next entry of Tracks::arrow_ends, which is sorted by span
   bool first_ = true;
 };
 

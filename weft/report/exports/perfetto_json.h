@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks as a Chrome trace ("JSON array of events"), which chrome://tracing, Perfetto and most
-// other viewers open. One event a line.
+// Writes tracks in the Chrome trace event format (JSON), which chrome://tracing, Perfetto and most
+// other viewers open. The file has one event per line.
 #pragma once
 
 #include "weft/base/sink.h"

@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
   return out += '"';
 }
 
-/// A column as its rows are written: texts are quoted once each.
+/// A column prepared for writing: each distinct text is quoted once, not once per row.
 struct Fields {
   const Column* column;
   std::vector<std::string> texts;

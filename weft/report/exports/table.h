@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as columns: whole numbers, and texts that are spelt once each. The layout is the one that
-// Apache Arrow and NumPy have, so that Python can look at a table without copying it.
+// A table as columns of integers and of dictionary-encoded texts. The memory layout is that of
+// Apache Arrow and NumPy, so that Python can use a table without copying it.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@
 
 namespace weft::report {
 
-/// Stands for "there is none" in columns that may lack values.
+/// The value of an empty field, in columns with `may_be_missing`.
 constexpr std::int64_t kMissing = -1;
 
 using Integers = std::vector<std::int64_t>;
 
-/// Different texts, end to end: text i is bytes[offsets[i], offsets[i + 1]). Valid UTF-8.
+/// Distinct texts, stored one after the other: text i is bytes[offsets[i], offsets[i + 1]). All
+/// texts are valid UTF-8.
 struct Dictionary {
   std::vector<std::int64_t> offsets = {0};
   std::string bytes;
@@ -32,28 +33,30 @@ struct Dictionary {
 };
 
 struct Texts {
-  std::vector<std::int32_t> codes;  ///< one a row, into the dictionary
+  std::vector<std::int32_t> codes;  ///< one per row; an index into the dictionary
   Dictionary dictionary;
 };
 
 struct Column {
   std::string name;
-  std::string meaning;          ///< one line
-  bool may_be_missing = false;  ///< numbers only: kMissing stands for none
+  std::string meaning;          ///< description in one line
+  bool may_be_missing = false;  ///< integers only: kMissing means that a row has no value
   std::variant<Integers, Texts> values;
 };
 
 struct Table {
   std::string name;
-  std::vector<Column> columns;  ///< of equal length
+  std::vector<Column> columns;  ///< all of the same length
 
   std::size_t rows() const;
 };
 
-/// Fills a text column row by row, or code by code.
+/// Builds a text column row by row. A caller that adds the same text often can look up its code
+/// once and add the code, which avoids a hash lookup per row.
 class TextsBuilder {
  public:
-  /// Bytes that are no UTF-8 become U+FFFD, before equal texts become one.
+  /// The code of a text. Bytes that are not valid UTF-8 are replaced by U+FFFD first, so texts that
+  /// differ only in such bytes may get the same code.
   std::int32_t code(std::string_view text);
   void add(std::int32_t code) { codes_.push_back(code); }
   void add(std::string_view text) { add(code(text)); }
@@ -64,8 +67,8 @@ class TextsBuilder {
   std::vector<std::int32_t> codes_;
 };
 
-/// With a row of names first. Quoted as RFC 4180 says, lines end with a line feed; a missing number
-/// is an empty field.
+/// Writes a header row with the column names, then the rows. Fields are quoted according to RFC
+/// 4180; lines end with a line feed. A missing integer is an empty field.
 Status write_csv(const Table& table, ByteSink& sink, const ExportProgress& progress = {});
 
 }  // namespace weft::report

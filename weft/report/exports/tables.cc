@@ -24,6 +24,8 @@ Column texts(std::string name, std::string meaning, TextsBuilder& builder) {
   return {std::move(name), std::move(meaning), false, builder.finish()};
 }
 
+/// The columns of the table `events`. add_rank() appends one row per event of a rank; every private
+/// function appends one value to some of the columns.
 struct EventRows {
   Integers rank, start, duration, step, correlation, bytes, allocated, sequence, group_size,
       micro_batch, chunk;
@@ -33,7 +35,8 @@ struct EventRows {
     const trace::RankTrace& trace = job.run.ranks[r];
     std::vector<std::int32_t> lanes;
     for (const std::string& text : lane_names(trace)) lanes.push_back(lane.code(text));
-    std::vector<std::int32_t> names(trace.names.size(), -1);  // only those that events have
+    // Codes of names, filled on first use: a trace also has names that no event uses.
+    std::vector<std::int32_t> names(trace.names.size(), -1);
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
       const trace::Events& events = trace.events;
       rank.push_back(trace.rank);
@@ -75,7 +78,8 @@ struct EventRows {
   }
 };
 
-/// The step of a collective is the last one that any of its members was issued in.
+/// The step of a collective. Members may disagree, because steps end at different times on
+/// different ranks; the latest step is taken.
 std::int32_t step_of(const trace::Match& match, const std::vector<EventFacts>& facts) {
   std::int32_t step = -1;
   for (const trace::Member& member : match.members) {
@@ -93,27 +97,30 @@ Table event_table(const predict::Job& job) {
   for (std::size_t r = 0; r < facts.size(); ++r) rows.add_rank(job, r, facts[r], zero);
   Table table{"events", {}};
   auto& columns = table.columns;
-  columns.push_back(integers("rank", "who", std::move(rows.rank)));
+  columns.push_back(integers("rank", "rank that recorded the event", std::move(rows.rank)));
   columns.push_back(texts("lane", "host thread or device stream", rows.lane));
   columns.push_back(texts("kind", "host_op, runtime, kernel ...", rows.kind));
   columns.push_back(texts("name", "as recorded", rows.name));
-  columns.push_back(integers("start_ns", "on the common clock", std::move(rows.start)));
-  columns.push_back(integers("duration_ns", "", std::move(rows.duration)));
+  columns.push_back(integers("start_ns", "start on the common clock", std::move(rows.start)));
+  columns.push_back(integers("duration_ns", "end minus start", std::move(rows.duration)));
   columns.push_back(optional_integers("step", "the step that issued it", std::move(rows.step)));
-  columns.push_back(optional_integers("correlation", "joins a call and the device work it launched",
+  columns.push_back(optional_integers("correlation",
+                                      "number that a call and the device work it launched share",
                                       std::move(rows.correlation)));
-  columns.push_back(optional_integers("bytes", "moved, or of all inputs", std::move(rows.bytes)));
+  columns.push_back(optional_integers("bytes", "bytes moved; for a host op the bytes of all inputs",
+                                      std::move(rows.bytes)));
   columns.push_back(integers("allocated_bytes", "change of allocated memory; 0 for other events",
                              std::move(rows.allocated)));
   columns.push_back(texts("collective", "kind of collective or message", rows.collective));
   columns.push_back(texts("group", "process group", rows.group));
+  columns.push_back(optional_integers("sequence", "position among the calls of the group",
+                                      std::move(rows.sequence)));
+  columns.push_back(optional_integers("group_size", "number of members of the group",
+                                      std::move(rows.group_size)));
+  columns.push_back(optional_integers("micro_batch", "micro-batch; op timelines only",
+                                      std::move(rows.micro_batch)));
   columns.push_back(
-      optional_integers("sequence", "position in the group", std::move(rows.sequence)));
-  columns.push_back(
-      optional_integers("group_size", "members of the group", std::move(rows.group_size)));
-  columns.push_back(
-      optional_integers("micro_batch", "op timelines only", std::move(rows.micro_batch)));
-  columns.push_back(optional_integers("chunk", "op timelines only", std::move(rows.chunk)));
+      optional_integers("chunk", "chunk of the model; op timelines only", std::move(rows.chunk)));
   return table;
 }
 
@@ -152,28 +159,31 @@ Table collective_table(const predict::Job& job) {
   }
   Table table{"collectives", {}};
   auto& columns = table.columns;
-  columns.push_back(integers("collective", "number; its members share it", std::move(collective)));
+  columns.push_back(integers("collective", "number of the collective; the same for all its members",
+                             std::move(collective)));
   columns.push_back(texts("kind", "allreduce, sendrecv ...", kind));
   columns.push_back(texts("group", "process group", group));
-  columns.push_back(optional_integers("sequence", "position in the group", std::move(sequence)));
   columns.push_back(
-      optional_integers("group_size", "members there should be", std::move(group_size)));
-  columns.push_back(optional_integers("bytes", "of the whole array", std::move(bytes)));
+      optional_integers("sequence", "position among the calls of the group", std::move(sequence)));
+  columns.push_back(
+      optional_integers("group_size", "number of members, recorded or not", std::move(group_size)));
+  columns.push_back(optional_integers("bytes", "bytes of the whole array", std::move(bytes)));
   columns.push_back(optional_integers("step", "the step that issued it", std::move(step)));
-  columns.push_back(integers("rank", "the member", std::move(rank)));
-  columns.push_back(integers("arrival_ns", "when the member came", std::move(arrival)));
-  columns.push_back(integers("end_ns", "when the member was done", std::move(end)));
+  columns.push_back(integers("rank", "rank of the member", std::move(rank)));
+  columns.push_back(integers("arrival_ns", "when the member arrives", std::move(arrival)));
+  columns.push_back(integers("end_ns", "when the member ends", std::move(end)));
   columns.push_back(
-      integers("late_by_ns", "arrival after that of the first member", std::move(late_by)));
-  columns.push_back(integers("skew_ns", "from the first arrival to the last", std::move(skew)));
+      integers("late_by_ns", "time from the first arrival to this one", std::move(late_by)));
   columns.push_back(
-      integers("transfer_ns", "data moved, after the last arrival", std::move(transfer)));
+      integers("skew_ns", "time from the first arrival to the last", std::move(skew)));
+  columns.push_back(integers("transfer_ns", "duration of the transfer, after the last arrival",
+                             std::move(transfer)));
   return table;
 }
 
 Table step_table(const predict::Job& job) {
   const predict::StepTimes times = predict::recorded_steps(job.graph);
-  // The graph counts from its first op, tables from the first event.
+  // Times of the graph count from its first op, those of tables from the first event or step mark.
   const Nanos zero = first_time(job.run);
   const Nanos shift = job.graph.origin - zero;
   Integers rank, step, duration, end, host_start, host_end;
@@ -199,22 +209,25 @@ Table step_table(const predict::Job& job) {
   }
   Table table{"steps", {}};
   auto& columns = table.columns;
-  columns.push_back(integers("rank", "who", std::move(rank)));
-  columns.push_back(integers("step", "its number", std::move(step)));
-  columns.push_back(integers("duration_ns", "since the step before was over", std::move(duration)));
-  columns.push_back(integers("end_ns", "when its last device work was over", std::move(end)));
+  columns.push_back(integers("rank", "rank that ran the step", std::move(rank)));
+  columns.push_back(integers("step", "number of the step", std::move(step)));
   columns.push_back(
-      optional_integers("host_start_ns", "as the host marked it", std::move(host_start)));
-  columns.push_back(optional_integers("host_end_ns", "as the host marked it", std::move(host_end)));
+      integers("duration_ns", "time since the end of the previous step", std::move(duration)));
+  columns.push_back(
+      integers("end_ns", "when the last device work of the step ends", std::move(end)));
+  columns.push_back(
+      optional_integers("host_start_ns", "start as the host marked it", std::move(host_start)));
+  columns.push_back(
+      optional_integers("host_end_ns", "end as the host marked it", std::move(host_end)));
   return table;
 }
 
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
-      {"events", "one row an event of any rank", event_table},
-      {"collectives", "one row a member of a collective or message: arrival, skew, transfer",
+      {"events", "one row per event of any rank", event_table},
+      {"collectives", "one row per member of a collective or message: arrival, skew, transfer",
        collective_table},
-      {"steps", "one row a rank and step", step_table}};
+      {"steps", "one row per rank and step", step_table}};
   return kinds;
 }
 
@@ -225,7 +238,7 @@ Result<const TableKind*> find_table(std::string_view name) {
     known += (known.empty() ? "" : ", ") + kind.name;
   }
   return fail(ErrorCode::kUsage,
-              "there is no table '" + std::string(name) + "' (there are: " + known + ")");
+              "there is no table '" + std::string(name) + "' (tables: " + known + ")");
 }
 
 Result<Table> make_table(const predict::Job& job, std::string_view name) {

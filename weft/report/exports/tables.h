@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a job: its events, who came when to which collective, its steps. All times are
-// nanoseconds on the common clock, from the first event of the job (docs/formats/export.md).
+// The tables of a job: events, arrivals at collectives, and steps. All times are nanoseconds on the
+// common clock, counted from the first event of the job. docs/formats/export.md describes the
+// columns.
 #pragma once
 
 #include <string>
@@ -20,7 +21,7 @@ struct TableKind {
 
 const std::vector<TableKind>& table_kinds();
 
-/// An unknown name is an Error (kUsage) that lists the known ones.
+/// Fails with kUsage if there is no such table; the message lists all tables.
 Result<const TableKind*> find_table(std::string_view name);
 Result<Table> make_table(const predict::Job& job, std::string_view name);
 

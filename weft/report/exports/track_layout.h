@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Viewers want the spans of a track to nest. Those of a stream may overlap in other ways, so a lane
-// gets as many tracks as that takes.
+// Distributes the spans of a lane over tracks. Viewers require that the spans of a track nest.
+// Spans of a stream can overlap without nesting; such spans go to additional tracks.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace weft::report {
 struct LaidSpan {
   Nanos start = 0;
   Nanos duration = 0;
-  std::uint32_t id = 0;  ///< the caller's; decides between equals
-  bool outer = false;    ///< of spans of the same time, those with `outer` are around the rest
+  std::uint32_t id = 0;  ///< chosen by the caller; the tie-break of the sort order
+  bool outer = false;    ///< encloses spans with the same start and end that are not `outer`
 
   Nanos end() const { return start + duration; }
 };
 
-/// One list a track, each by start with outer spans before inner ones. A span goes to the first
-/// track on which it nests. O(n log n) for spans that nest, times the number of tracks otherwise.
+/// Returns one list per track, sorted by start, outer spans before inner ones. A span goes to the
+/// first track on which it nests. O(n log n + n t) for t tracks.
 std::vector<std::vector<LaidSpan>> lay_out(std::vector<LaidSpan> spans);
 
 }  // namespace weft::report

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds Tracks in this order: the critical path, the ranks, the arrows between their spans, the
+// memory curves. Arrows need the span of each event, so all ranks must be laid out before them.
 #include "weft/report/exports/tracks.h"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ namespace {
 
 using trace::EventKind;
 
-/// The arguments that events have, by the keys under which viewers show them.
+/// Interned keys of all arguments. Viewers show these texts.
 struct Keys {
   explicit Keys(TracksBuilder& out)
       : step(out.key("step")),
@@ -35,7 +37,7 @@ struct Keys {
       micro_batch, chunk;
 };
 
-/// One rank as a process: its steps, its host threads, its streams.
+/// Adds one rank as a process: its steps, then its host threads, then its streams.
 class RankTracks {
  public:
   RankTracks(const predict::Job& job, std::size_t r, const EventFacts& facts, TracksBuilder& out)
@@ -48,13 +50,14 @@ class RankTracks {
         span_of_(trace_.events.size(), kNotDrawn),
         process_(out.add_process("rank " + std::to_string(trace_.rank))) {}
 
-  /// The span of each event; kNotDrawn for those that are not drawn.
+  /// Returns the span of each event; kNotDrawn if an event has none.
   std::vector<std::uint32_t> add() {
     add_steps();
     std::vector<std::vector<LaidSpan>> lanes(trace_.lanes.size());
     const trace::Events& events = trace_.events;
     for (std::uint32_t i = 0; i < events.size(); ++i) {
-      if (events.kind[i] == EventKind::kMemory) continue;  // drawn as a curve
+      if (events.kind[i] == EventKind::kMemory) continue;  // part of the memory curve
+      // An annotation encloses the ops that it annotates, even if one op lasts exactly as long.
       const bool outer =
           events.kind[i] == EventKind::kAnnotation || events.kind[i] == EventKind::kGpuAnnotation;
       lanes[events.lane[i]].push_back({events.start[i], events.duration[i], i, outer});
@@ -88,6 +91,7 @@ class RankTracks {
     });
   }
 
+  /// Names the span that was just added for event `i` and adds its arguments.
   void describe(std::uint32_t i) {
     const trace::Events& events = trace_.events;
     span_of_[i] = out_.span_index();
@@ -132,7 +136,7 @@ class RankTracks {
   const EventFacts& facts_;
   TracksBuilder& out_;
   Keys keys_;
-  std::vector<NameId> names_;  ///< of the trace, as names of the tracks
+  std::vector<NameId> names_;  ///< name of the trace -> name of the tracks; kUnknown: unset
   std::vector<std::uint32_t> span_of_;
   std::uint32_t process_;
 };
@@ -149,7 +153,7 @@ void add_arrows(const predict::Job& job, const std::vector<EventFacts>& facts,
   }
   const NameId collective = out.category("collective");
   for (const trace::Match& match : job.matches) {
-    std::vector<std::pair<Nanos, std::uint32_t>> members;  // in the order in which they came
+    std::vector<std::pair<Nanos, std::uint32_t>> members;  // arrival and span, sorted by arrival
     for (const trace::Member& member : match.members) {
       members.emplace_back(job.run.ranks[member.rank].events.start[member.event],
                            span_of[member.rank][member.event]);

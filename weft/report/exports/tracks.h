@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job as viewers of timelines want it: processes with tracks, spans that nest on each track,
-// arrows between spans, curves. Every format for such viewers is written from this one shape.
+// A job in the form that timeline viewers need: processes with tracks, nested spans on each track,
+// arrows between spans, and curves. All formats for such viewers are written from Tracks.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,16 @@
 
 namespace weft::report {
 
-/// What the viewer shows beside a span: a number, or a text (then an id of Tracks::texts).
+/// A key and a value that a viewer shows for a span. The value is a number, or the id of a text in
+/// Tracks::texts.
 struct SpanArgument {
   NameId key = 0;  ///< into Tracks::keys
   bool is_text = false;
   std::int64_t value = 0;
 };
 
-/// Its arguments are those from `first_argument` up to the first one of the next span.
+/// The arguments of a span start at `first_argument` in Tracks::arguments and end where those of
+/// the next span start.
 struct TrackSpan {
   Nanos start = 0;  ///< since the first event of the job, never negative
   Nanos duration = 0;
@@ -32,18 +34,17 @@ struct TrackSpan {
   Nanos end() const { return start + duration; }
 };
 
-/// Spans [first, last) of Tracks::spans, by start, outer before inner; each two of them either nest
-/// or do not overlap.
+/// A track shows spans [first, last) of Tracks::spans. They are sorted by start, outer spans before
+/// inner ones. Any two of them either nest or do not overlap.
 struct Track {
   std::uint32_t process = 0;  ///< index into Tracks::processes
-  bool is_thread = false;     ///< of the host
-  std::string name;           ///< no other track of the process has it
+  bool is_thread = false;     ///< a thread of the host
+  std::string name;           ///< unique within the process
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
 
-/// Where an arrow touches a span. An arrow is the chain of all its ends, which come in order of
-/// time.
+/// A point at which an arrow touches a span. An arrow leads through all its ends in order of time.
 struct ArrowEnd {
   enum class Role : std::uint8_t { kFirst, kMiddle, kLast };
   std::uint32_t span = 0;
@@ -55,23 +56,24 @@ struct ArrowEnd {
 struct Curve {
   std::uint32_t process = 0;
   std::string name;
-  std::vector<std::pair<Nanos, std::int64_t>> points;  ///< from this instant on, so many bytes
+  std::vector<std::pair<Nanos, std::int64_t>> points;  ///< time, and bytes from that time on
 };
 
 struct Tracks {
   std::string label;
-  Nanos unix_start = 0;  ///< Unix time of time 0
+  Nanos unix_start = 0;  ///< Unix time in nanoseconds at time 0
   std::vector<std::string> processes;
   std::vector<Track> tracks;  ///< grouped by process
   std::vector<TrackSpan> spans;
   std::vector<SpanArgument> arguments;
-  std::vector<NameId> arrows;        ///< category of each
-  std::vector<ArrowEnd> arrow_ends;  ///< by span
+  std::vector<NameId> arrows;        ///< category of each arrow
+  std::vector<ArrowEnd> arrow_ends;  ///< sorted by span
   std::vector<Curve> curves;
   Interner names, categories, keys, texts;
 };
 
-/// The critical path comes first, as a process of its own. O(n log n) in events.
+/// The first process shows the critical path; then follows one process per rank. O(n log n) in
+/// events.
 Tracks make_tracks(const predict::Job& job, const diagnose::CriticalPath& path);
 
 }  // namespace weft::report

@@ -27,6 +27,7 @@ void TracksBuilder::add_span(const LaidSpan& span) {
 }
 
 void TracksBuilder::add_arrow(NameId category, std::vector<std::uint32_t> spans) {
+  // A span without an event has no place in a viewer; the arrow goes on to the next one.
   std::erase(spans, kNotDrawn);
   const auto starts_before = [&](std::uint32_t a, std::uint32_t b) {
     return tracks_.spans[a].start < tracks_.spans[b].start;
@@ -43,6 +44,7 @@ void TracksBuilder::add_arrow(NameId category, std::vector<std::uint32_t> spans)
 }
 
 Tracks TracksBuilder::finish() {
+  // Writers go through spans once and need the arrow ends of each span next to it.
   auto& ends = tracks_.arrow_ends;
   std::sort(ends.begin(), ends.end(), [](const ArrowEnd& a, const ArrowEnd& b) {
     return std::pair{a.span, a.arrow} < std::pair{b.span, b.arrow};

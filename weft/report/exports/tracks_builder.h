@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts Tracks together piece by piece. Private to the files that make tracks.
+// Builds Tracks lane by lane. Private to the files that make tracks.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 
 namespace weft::report {
 
+/// Stands for an event without a span.
 constexpr std::uint32_t kNotDrawn = 0xffffffffu;
 
 class TracksBuilder {
@@ -20,9 +21,9 @@ class TracksBuilder {
   Tracks& tracks() { return tracks_; }
   std::uint32_t add_process(std::string name);
 
-  /// Spans of a lane on as many tracks as they need, times on the clock of the traces.
-  /// `describe(id)` is called for each span in the order of Tracks::spans, to name it and to add
-  /// arguments; it returns nothing.
+  /// Adds the spans of a lane, on as many tracks as they need. Times are on the clock of the
+  /// traces. For each span, `describe(id)` is called right after it is added; it sets the name and
+  /// the category with span() and adds arguments with number() and text().
   template <class Describe>
   void add_lane(std::uint32_t process, bool is_thread, const std::string& name,
                 std::vector<LaidSpan> spans, Describe describe) {
@@ -37,7 +38,7 @@ class TracksBuilder {
     }
   }
 
-  /// Of the span that is being described.
+  /// The span that was added last, and its index in Tracks::spans.
   TrackSpan& span() { return tracks_.spans.back(); }
   std::uint32_t span_index() const { return next_span() - 1; }
   void number(NameId key, std::int64_t value) { tracks_.arguments.push_back({key, false, value}); }
@@ -47,8 +48,9 @@ class TracksBuilder {
   NameId key(std::string_view text) { return tracks_.keys.intern(text); }
   NameId category(std::string_view text) { return tracks_.categories.intern(text); }
 
-  /// Spans that do not exist (kNotDrawn) are left out. Viewers follow arrows forward in time: one
-  /// that would go back is not drawn, nor is one of a single end.
+  /// Adds an arrow through `spans`, which must be in order of time. Entries that are kNotDrawn are
+  /// skipped. Viewers follow arrows forward in time only, so an arrow that would go back in time is
+  /// left out, and so is an arrow with fewer than two spans.
   void add_arrow(NameId category, std::vector<std::uint32_t> spans);
 
   Tracks finish();

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kCriticalPath = "critical path";
 
-/// (transfer, rank) to the arrival of that rank, which has an event where the transfer has none.
+/// Maps (transfer, rank) to the arrival of that rank. The path contains transfers, which have no
+/// event; arrows lead to the event of the arrival instead.
 using Arrivals = std::map<std::pair<graph::OpId, std::int32_t>, graph::OpId>;
 
 Arrivals arrivals_of(const graph::Graph& graph) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The critical path as a process of its own, and as arrows through the events on it. Private to
-// make_tracks().
+// Adds the critical path to Tracks: as a process of its own, and as arrows through the events on
+// it. Private to make_tracks().
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,12 @@
 
 namespace weft::report {
 
-/// One track, one span a piece; nothing if the path is empty.
+/// Adds a process with one track and one span per piece of the path. Adds nothing if the path is
+/// empty.
 void add_path(const predict::Job& job, const diagnose::CriticalPath& path, TracksBuilder& out);
 
-/// From each event on the path to the next. `span_of[rank][event]` as make_tracks() has them.
+/// Adds an arrow from each event on the path to the next. `span_of[rank][event]` is an index into
+/// Tracks::spans, or kNotDrawn; the first index is the position of the rank in Job::run.
 void add_path_arrows(const predict::Job& job, const diagnose::CriticalPath& path,
                      const std::vector<std::vector<std::uint32_t>>& span_of, TracksBuilder& out);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A finding carries the edit of the graph that would remove it (Finding::removal): shorter ops,
+// shorter delays and removed edges. find_view() takes the op with the largest reduction, maps it to
+// an op that has a recorded span, and adds room on both sides.
 #include "weft/report/page/finding_view.h"
 
 #include <algorithm>
@@ -10,15 +13,19 @@ using graph::Graph;
 using graph::kNoId;
 using graph::OpId;
 
-/// Part of the step that is shown at least: less shows an op without what is around it.
+/// The view covers at least 1/16 of the step. In a narrower view a short op would fill the screen,
+/// and the reader would not see what surrounds it.
 constexpr Nanos kLeastShare = 16;
 
+/// The op at which an edge ends. Edges are stored by destination, so a binary search finds it.
 OpId destination(const Graph& graph, graph::EdgeId edge) {
   const auto next = std::upper_bound(graph.first_edge.begin(), graph.first_edge.end(), edge);
   return static_cast<OpId>(next - graph.first_edge.begin() - 1);
 }
 
-/// The op itself, or for a transfer, which is nobody's, the arrival of the rank (any if rank < 0).
+/// The op to show on `rank` (on any rank if rank < 0) for `op`. A transfer belongs to no rank and
+/// has no span; the arrival of the rank at the same collective is shown instead. kNoId if `op` runs
+/// on another rank.
 OpId on_rank(const Graph& graph, OpId op, std::int32_t rank) {
   if (graph.rank(op) >= 0) return rank < 0 || graph.rank(op) == rank ? op : kNoId;
   const std::uint32_t c = graph.ops.collective[op];
@@ -44,11 +51,14 @@ OpId worst_op(const Graph& graph, const diagnose::Finding& finding) {
   for (const auto& [edge, left] : removal.delays) {
     offer(destination(graph, edge), graph.edges[edge].delay - left);
   }
+  // The time that a removed edge costs is unknown without a replay. A loss of 1 ns makes its
+  // destination the result only if the removal shortens no op and no delay.
   for (const graph::EdgeId edge : removal.edges) offer(destination(graph, edge), 1);
   return worst;
 }
 
-/// From the first start to the last end of what was recorded on the rank (any if < 0) in the step.
+/// From the first recorded start to the last recorded end in the step, on one rank or, if `rank` is
+/// negative, on all.
 FindingView whole_step(const Graph& graph, std::int64_t step, std::int32_t rank) {
   FindingView view;
   for (OpId op = 0; op < graph.size(); ++op) {

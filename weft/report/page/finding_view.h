@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the timeline has to look to show a finding: the place where it costs most.
+// The part of the timeline that shows a finding: the op that loses most time because of it, and its
+// surroundings. The page zooms there when the reader follows the link of the finding.
 #pragma once
 
 #include "weft/diagnose/findings.h"
 
 namespace weft::report {
 
+/// Times are nanoseconds from the beginning of the recording, like those of the graph.
 struct FindingView {
-  Nanos start = -1;  ///< -1: there is nothing to show
+  Nanos start = -1;  ///< -1 if there is nothing to show
   Nanos end = -1;
-  graph::OpId op = graph::kNoId;  ///< to be selected; kNoId: no single one
+  graph::OpId op = graph::kNoId;  ///< the op to select; kNoId if no single op causes the finding
 };
 
-/// The op or gap, on the finding's rank and in its step, that loses most time when the finding is
-/// taken away, with some room around it; the whole step where no single one can be told. Linear in
-/// the ops of the graph.
+/// Finds the op whose time shrinks most if the finding is removed from the job. If the delay before
+/// an op shrinks most, that op is the result. Only ops on the finding's rank and in its step are
+/// considered, if the finding has a rank and a step. The view has some room on both sides of the
+/// op. If there is no such op, the view is the whole step of the finding. Linear in the ops of the
+/// graph.
 FindingView find_view(const predict::Job& job, const diagnose::Finding& finding);
 
 }  // namespace weft::report

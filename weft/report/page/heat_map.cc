@@ -6,6 +6,7 @@
 namespace weft::report {
 namespace {
 
+/// The `most` ranks that keep others waiting longest in total, in ascending order of rank.
 std::vector<std::int32_t> ranks_to_show(const std::vector<diagnose::CollectiveSkew>& skews,
                                         std::size_t most) {
   std::vector<diagnose::Lateness> all = diagnose::lateness_by_rank(skews);
@@ -29,6 +30,8 @@ HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
   }
   for (std::size_t i = 0; i < skews.size(); ++i) {
     const diagnose::CollectiveSkew& skew = skews[i];
+    // Spreads the collectives evenly over the columns and keeps their order. With at most
+    // limits.columns collectives, every collective gets a column of its own.
     const std::size_t c = i * map.columns.size() / skews.size();
     HeatColumn& column = map.columns[c];
     if (column.count++ == 0 || skew.skew() > skews[column.worst].skew()) column.worst = i;

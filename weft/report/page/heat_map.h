@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks x collectives: who came how late. Kept small enough for a page, however many there are:
-// neighbouring collectives share a column, of which the worst is told, and of many ranks the ones
-// that keep others waiting most are kept.
+// The heat map of ranks and collectives: how late each rank arrives at each collective. Its size is
+// limited, so that a page stays small for any job: neighbouring collectives share a column, which
+// shows the worst of them, and only the ranks that cause most waiting get a row.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,20 @@
 namespace weft::report {
 
 struct HeatColumn {
-  std::int64_t count = 0;  ///< collectives in it
-  std::size_t worst = 0;   ///< index into the skews: the one with the largest skew
+  std::int64_t count = 0;  ///< number of collectives that share this column
+  std::size_t worst = 0;   ///< the collective with the largest skew, as an index into the skews
 };
 
 struct HeatRow {
   std::int32_t rank = -1;
-  std::vector<Nanos> late_by;  ///< largest in each column; -1: takes part in none of it
+  /// Per column, the largest lateness of the rank; -1 if it takes part in no collective of the
+  /// column.
+  std::vector<Nanos> late_by;
 };
 
 struct HeatMap {
   std::vector<HeatColumn> columns;
-  std::vector<HeatRow> rows;  ///< by rank
+  std::vector<HeatRow> rows;  ///< in ascending order of rank
 };
 
 struct HeatMapLimits {
@@ -31,6 +33,7 @@ struct HeatMapLimits {
   std::size_t rows = 48;
 };
 
+/// `skews` must be in order of time. O(m log r) for m members of all collectives and r rows.
 HeatMap make_heat_map(const std::vector<diagnose::CollectiveSkew>& skews,
                       const HeatMapLimits& limits = {});
 

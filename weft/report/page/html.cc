@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// page.html is a skeleton with markers such as {{title}}. render_page() copies the skeleton and
+// replaces each marker. Every value that can contain text of a trace is escaped for the place where
+// it goes, because names in traces are untrusted: they could close a script element.
 #include "weft/report/page/html.h"
 
 #include <string_view>
@@ -9,8 +12,9 @@
 namespace weft::report {
 namespace {
 
-/// Inside a script element only "</script" and "<!--" mean anything to the browser. In JSON '<' is
-/// found in strings alone, where it may be written as an escape.
+/// Makes JSON safe inside a script element. The browser reacts only to "</script" and "<!--" there,
+/// so it is enough to escape '<'. In JSON '<' occurs only in strings, where the escape \u003c is
+/// allowed.
 std::string escape_json(std::string_view json) {
   std::string escaped;
   for (const char c : json) {
@@ -41,7 +45,7 @@ std::string value_of(std::string_view marker, const PageData& data) {
   if (marker == "script") return std::string(script_of(data.kind));
   if (marker == "timeline") return data.timeline;
   if (marker == "json") return escape_json(data.json);
-  WEFT_CHECK(!"page.html has a marker that nothing fills");
+  WEFT_CHECK(!"page.html has an unknown marker");
   return {};
 }
 

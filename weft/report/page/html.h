@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as one HTML file: style, script and data inside, nothing asked from a network.
+// Renders a page as one HTML file that contains its style sheet, script and data and loads nothing
+// from a network.
 #pragma once
 
 #include <string>
@@ -7,16 +8,17 @@
 
 namespace weft::report {
 
+/// Selects the script of the page; web/README.md lists the entry points.
 enum class PageKind { kJob, kLinks, kPlan };
 
 struct PageData {
   std::string title;     ///< plain text
-  std::string timeline;  ///< pack_timeline()
-  std::string json;      ///< one JSON value: everything on the page but the timeline
+  std::string timeline;  ///< result of pack_timeline(); empty on pages without a timeline
+  std::string json;      ///< one JSON value: everything on the page except the timeline
   PageKind kind = PageKind::kJob;
 };
 
-/// Plain text as it may stand in HTML, attributes in double quotes included.
+/// Escapes plain text for HTML content and for attributes in double quotes.
 std::string escape_html(std::string_view text);
 
 std::string render_page(const PageData& data);

@@ -12,6 +12,9 @@
 namespace weft::report {
 namespace {
 
+// The structs LinkRow, LinkPair and LinkTable of web/link_data.ts describe what these functions
+// write.
+
 void write_rows(JsonWriter& json, const std::vector<cost::LinkRow>& rows) {
   json.key("rows").begin_array();
   for (const cost::LinkRow& row : rows) {
@@ -79,8 +82,8 @@ std::string make_links_page(const std::vector<cost::LinkTable>& tables,
   for (const cost::LinkTable& table : tables) write_table(json, table);
   json.end_array();
   json.key("commands").begin_array();
-  write_command(json, "weft replay traces/" + links, "predict a job with these times");
-  write_command(json, "weft info" + inputs, "the same in a few lines");
+  write_command(json, "weft replay traces/" + links, "predict the step of a job with these times");
+  write_command(json, "weft info" + inputs, "these tables as a few lines of text");
   write_command(json, "weft report" + inputs + " -o links.html", "this page");
   json.end_array().end_object();
   return render_page({"Weft link tables: " + files.front(), "", json.take(), PageKind::kLinks});

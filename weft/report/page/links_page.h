@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link tables as a page: curves of time and bandwidth by size, and the pairs of ranks.
+// The page of link tables: curves of time and bandwidth by message size, and a table of rank pairs.
 #pragma once
 
 #include <string>
@@ -9,12 +9,14 @@
 
 namespace weft::report {
 
-/// `files` are as the user gave them; `tables` is not empty.
+/// `files` are the paths as the user gave them; the page shows them in its title and its commands.
+/// Neither `tables` nor `files` may be empty. The facts at the top of the page are those of the
+/// first table.
 std::string make_links_page(const std::vector<cost::LinkTable>& tables,
                             const std::vector<std::string>& files, const std::string& version);
 
-/// Where tables come from, one fact each: network, ranks and hosts, library, date. The command
-/// tells the same.
+/// Where a table comes from: network, ranks and hosts, backend, library, device, date; one string
+/// per fact, unknown facts left out. `weft info` prints the same list.
 std::vector<std::string> link_facts(const cost::LinkTable& table);
 
 }  // namespace weft::report

@@ -20,6 +20,8 @@ sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most) {
       if (points[next].allocated > points[highest].allocated) highest = next;
     }
     thin.points.push_back(points[highest]);
+    // A point holds until the next one. The last value of the interval is kept too, otherwise the
+    // curve would stay at the highest value until the next interval.
     if (next - 1 != highest) thin.points.push_back(points[next - 1]);
     i = next;
   }

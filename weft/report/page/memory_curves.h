@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory curves for a page: of the fullest ranks, with as many points as can be seen.
+// Memory curves for a page: only the devices with the highest peaks, and only as many points per
+// curve as a reader can see.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,13 @@ struct RankCurve {
   sim::MemoryCurve curve;
 };
 
-/// At most about twice `most` points. The first, the last and the peak stay, and so does the
-/// highest point of every stretch.
+/// Divides the time of the curve into `most` equal intervals and keeps, per interval, the highest
+/// and the last point. The result has at most 2 * `most` + 1 points; the first point, the last
+/// point and the peak are always kept.
 sim::MemoryCurve thin_curve(const sim::MemoryCurve& curve, std::size_t most);
 
-/// The `most` devices with the highest peaks, by rank and device. Host memory is left out.
+/// The curves of the `most` devices with the highest peaks, ordered by rank and device, each
+/// thinned to `most_points` intervals. Host memory is left out.
 std::vector<RankCurve> memory_curves(const trace::Run& run, std::size_t most = 16,
                                      std::size_t most_points = 300);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One function per member of PageData in web/page_data.ts, in the same order. Times are written in
+// nanoseconds; the page formats them. Lists that grow with the job (waits, collectives, memory
+// points) are shortened here, because a page must stay below 15 MB.
 #include "weft/report/page/page_json.h"
 
 #include <algorithm>
@@ -35,7 +38,9 @@ void write_names(JsonWriter& json, const char* name, const std::vector<std::stri
   json.end_array();
 }
 
-/// "NVIDIA H200 x4": devices of the job by name; a rank that lists all of its host's counts one.
+/// The devices of the job by name, such as "NVIDIA H200 x4". A trace may list all devices of its
+/// host, but a rank is counted as one device: otherwise the devices of a host would be counted once
+/// per rank.
 std::vector<std::string> device_names(const trace::Run& run) {
   std::map<std::string, std::int64_t> count;
   for (const trace::RankTrace& rank : run.ranks) {
@@ -89,6 +94,7 @@ void write_peak(JsonWriter& json, const char* name, std::int32_t device, sim::Me
   json.field("op", peak.host_op).end_object();
 }
 
+/// Largest relative error of the replay over the steps of a rank; 0.01 means 1 %.
 double replay_error(const predict::RankSummary& rank) {
   double worst = 0;
   for (std::size_t s = 0; s < rank.recorded.size(); ++s) {
@@ -100,7 +106,8 @@ double replay_error(const predict::RankSummary& rank) {
   return worst;
 }
 
-/// Longest first; those that few would look for share the last entry, rank -1.
+/// The six ranks that this rank waits for longest, longest first. All other ranks share one last
+/// entry with rank -1.
 std::vector<std::pair<std::int32_t, Nanos>> longest_waits(const CauseTimes& causes) {
   constexpr std::size_t kMost = 6;
   std::vector<std::pair<std::int32_t, Nanos>> waits(causes.waiting_for.begin(),
@@ -193,7 +200,7 @@ void write_memory(JsonWriter& json, const PageInput& input) {
   json.end_array();
 }
 
-/// Members of a Step of page_data.ts, into the open object.
+/// Writes the members of a `Step` of page_data.ts into the open object.
 void write_step(JsonWriter& json, Nanos step, Nanos low, Nanos high, std::int32_t rank,
                 const predict::Breakdown& parts) {
   json.field("step", step).field("low", low).field("high", high).field("rank", rank);
@@ -207,7 +214,8 @@ void write_prediction(JsonWriter& json, const predict::StepPrediction& predictio
              prediction.breakdown);
 }
 
-/// The recorded step in the coarser words of predictions.
+/// The recorded step of the slowest rank, with its seven causes merged into the four parts that
+/// predictions distinguish.
 predict::Breakdown recorded_parts(const diagnose::Diagnosis& diagnosis) {
   predict::Breakdown parts;
   for (const diagnose::RankDiagnosis& rank : diagnosis.ranks) {

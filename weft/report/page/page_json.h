@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything on the page but its timeline, as JSON. web/page_data.ts says what each member means.
+// Everything on the page of a job except the timeline, as JSON. web/page_data.ts declares the same
+// structure and says what each member means.
 #pragma once
 
 #include <string>
@@ -14,23 +15,24 @@ namespace weft::report {
 
 struct ReproduceCommand {
   std::string command;
-  std::string what;  ///< what it shows
+  std::string what;  ///< what the command shows, as a short phrase
 };
 
+/// Everything that page_json() needs. The references must stay valid during the call.
 struct PageInput {
   const predict::Job& job;
   const Timeline& timeline;
   const diagnose::Diagnosis& diagnosis;
-  const predict::ReplaySummary& summary;  ///< with what is worth knowing
-  std::vector<predict::Answer> asked;     ///< by the user
+  const predict::ReplaySummary& summary;  ///< contains the standard what-ifs (worth_knowing)
+  std::vector<predict::Answer> asked;     ///< the what-ifs that the user asked for
   const Diagnostics& diagnostics;
   std::string version;
-  std::vector<std::string> inputs;  ///< as given
+  std::vector<std::string> inputs;  ///< paths as the user gave them
   std::vector<std::string> links;   ///< paths of link tables
   std::vector<ReproduceCommand> commands;
-  std::vector<std::string> finding_commands;  ///< one a finding
-  std::vector<FindingView> finding_views;     ///< likewise
-  std::vector<ScheduleChart> schedules;       ///< of a pipeline
+  std::vector<std::string> finding_commands;  ///< one per finding
+  std::vector<FindingView> finding_views;     ///< one per finding
+  std::vector<ScheduleChart> schedules;       ///< empty if the job is not a pipeline
 };
 
 std::string page_json(const PageInput& input);

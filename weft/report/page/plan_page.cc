@@ -15,6 +15,8 @@ using pipeline::PlannedStage;
 using pipeline::ReadPlan;
 using pipeline::exports::Scheduled;
 
+/// Writes one object per stage; `Stage` of web/plan_page.ts declares its members. Times are of one
+/// micro-batch.
 void write_stages(JsonWriter& json, const ReadPlan& plan, const Scheduled& scheduled) {
   json.key("stages").begin_array();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -26,6 +28,8 @@ void write_stages(JsonWriter& json, const ReadPlan& plan, const Scheduled& sched
     json.key("devices").begin_array();
     for (const std::int32_t device : planned.devices) json.value(device);
     json.end_array().field("recompute", planned.recompute).field("forward", stage.forward);
+    // A schedule may split the backward into the gradients of the input and of the weights; the
+    // table shows their sum.
     json.field("backward", stage.input + stage.weight).field("all_reduce", stage.all_reduce);
     const bool last = s + 1 == plan.stages.size();
     json.field("sends", last ? Bytes{0} : plan.task.chain.cut[planned.last]).end_object();
@@ -67,10 +71,11 @@ Result<std::string> make_plan_page(const std::vector<std::string>& files,
   write_charts(json, charts);
   json.key("commands").begin_array();
   const std::string first = diagnose::shell_word(files.front());
-  write_plan_command(json, "weft verify " + first, "stages, time, memory and bound, by other code");
+  write_plan_command(json, "weft verify " + first,
+                     "checks stages, time, memory and lower bound with independent code");
   write_plan_command(json, "weft pipeline export " + first + " --to torch-csv -o schedule.csv",
-                     "for torch.distributed.pipelining");
-  write_plan_command(json, "weft pipeline gantt" + inputs, "the same in a terminal");
+                     "the schedule for torch.distributed.pipelining");
+  write_plan_command(json, "weft pipeline gantt" + inputs, "the schedule in a terminal");
   write_plan_command(json, "weft report" + inputs + " -o plan.html", "this page");
   json.end_array().end_object();
   return render_page({"Weft plan: " + files.front(), "", json.take(), PageKind::kPlan});

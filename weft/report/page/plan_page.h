@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of pipelines as a page: the schedule of one, or of two on one scale, and their stages.
+// The page of pipeline plans: the schedule of one plan, or of two plans on one time scale, and a
+// table of their stages.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace weft::report {
 
-/// One or two files of `weft pipeline -o`.
+/// `files` are one or two plans that `weft pipeline -o` wrote. Fails if a plan cannot be read or
+/// its schedule cannot be simulated.
 Result<std::string> make_plan_page(const std::vector<std::string>& files,
                                    const std::string& version);
 

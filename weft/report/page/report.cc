@@ -9,6 +9,8 @@
 namespace weft::report {
 namespace {
 
+/// Predicts the step for each what-if of the user alone and, if there are several, for all
+/// combined.
 Result<std::vector<predict::Answer>> answer(const predict::Job& job, const ReportOptions& options) {
   std::vector<predict::Answer> answers;
   if (options.what_ifs.empty()) return answers;
@@ -29,6 +31,7 @@ Result<std::vector<predict::Answer>> answer(const predict::Job& job, const Repor
   return answers;
 }
 
+/// Every command on the page must select the same run as this report does.
 std::string with_run(std::string command, const ReportOptions& options) {
   if (!options.run.empty()) command += " --run " + diagnose::shell_word(options.run);
   return command;
@@ -45,8 +48,8 @@ std::vector<ReproduceCommand> commands(const ReportOptions& options) {
   }
   return {{with_run("weft report" + inputs + links + questions, options) + " -o report.html",
            "this page"},
-          {with_run("weft diagnose" + inputs, options), "findings and where the step goes"},
-          {with_run("weft replay" + inputs + links, options), "steps before and after"},
+          {with_run("weft diagnose" + inputs, options), "findings, and time per cause"},
+          {with_run("weft replay" + inputs + links, options), "recorded and predicted steps"},
           {with_run("weft info" + inputs, options), "what was recorded"}};
 }
 
@@ -60,7 +63,9 @@ Result<Report> make_report(const predict::Job& job, const ReportOptions& options
   WEFT_ASSIGN(const diagnose::Diagnosis diagnosis, diagnose::diagnose(job));
   WEFT_ASSIGN(const predict::ReplaySummary summary, predict::summarise(job, prediction));
 
-  // Where the reader is sent, every span is kept, however many there are.
+  // The page links from each finding to a part of the timeline. All spans of that part are kept
+  // even if the rest of a large timeline is thinned; otherwise the op of the finding could be
+  // merged away.
   TimelineOptions detailed = options.timeline;
   std::vector<std::string> finding_commands;
   std::vector<FindingView> finding_views;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a recorded job: diagnosis, timeline and what-ifs on one page that needs no network.
+// The report of a recorded job: diagnosis, timeline and what-if predictions on one HTML page that
+// needs no network.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,19 @@
 namespace weft::report {
 
 struct ReportOptions {
-  std::vector<std::string> inputs;  ///< as the user gave them; spelt into commands
-  std::string run;                  ///< likewise, where the input holds several runs
-  /// Asked beside those worth knowing: each alone and, if there are several, all together.
+  std::vector<std::string>
+      inputs;       ///< paths as the user gave them; the page repeats them in commands
+  std::string run;  ///< name of the run, if the input has several; else empty
+  /// The user's what-ifs, answered in addition to the standard ones: each alone and, if there are
+  /// several, also all combined.
   std::vector<std::string> what_ifs;
-  std::vector<std::string> link_files;
-  std::vector<cost::LinkTable> links;  ///< what is in them
-  std::string version;                 ///< of Weft
+  std::vector<std::string> link_files;  ///< paths of the link tables in `links`
+  std::vector<cost::LinkTable> links;
+  std::string version;  ///< of Weft
   TimelineOptions timeline;
 };
 
+/// The page, and the numbers that the command prints.
 struct Report {
   std::string html;
   std::size_t ranks = 0;
@@ -33,8 +37,8 @@ struct Report {
   std::string verdict;
 };
 
-/// A what-if that this recording cannot answer is an Error (kUsage), and so is a job of which no
-/// step was recorded on all ranks.
+/// Fails with kUsage if this recording cannot answer one of the what-ifs, or if no step was
+/// recorded on all ranks.
 Result<Report> make_report(const predict::Job& job, const ReportOptions& options,
                            const Diagnostics& diagnostics);
 

@@ -14,6 +14,9 @@ using pipeline::Op;
 using pipeline::Span;
 using pipeline::exports::Scheduled;
 
+/// Writes the ops of one device. Kinds go into one string, and the numbers of all ops into one flat
+/// array: a schedule can have thousands of ops, and one JSON object per op would be several times
+/// larger.
 void write_row(JsonWriter& json, const std::string& name, const std::vector<Op>& order,
                const std::vector<Span>& spans) {
   std::string kinds;
@@ -28,6 +31,7 @@ void write_row(JsonWriter& json, const std::string& name, const std::vector<Op>&
   json.end_array().field("kinds", kinds).end_object();
 }
 
+/// Simulates `schedule` with the recorded op times.
 Result<ScheduleChart> chart_of(const pipeline::recorded::RecordedSchedule& recorded,
                                const pipeline::Schedule& schedule, std::string title) {
   ScheduleChart chart;
@@ -49,10 +53,12 @@ std::vector<ScheduleChart> recorded_charts(const predict::Job& job) {
   if (!own) return charts;
   charts.push_back(std::move(*own));
   pipeline::SolveOptions options;
-  options.decisions = 2000;  // a fraction of a second, the same everywhere
+  // A limit on decisions, not on time: the same recording gives the same page on every machine.
+  // 2000 decisions take a fraction of a second.
+  options.decisions = 2000;
   const auto best = pipeline::solve(recorded->pipeline, options);
   if (!best || best->makespan >= charts.front().scheduled.timeline.makespan) return charts;
-  auto other = chart_of(*recorded, best->schedule, "a shorter order in the same memory");
+  auto other = chart_of(*recorded, best->schedule, "a shorter schedule in the same memory");
   if (other) charts.push_back(std::move(*other));
   return charts;
 }

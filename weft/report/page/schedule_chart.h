@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of pipelines for the page: what web/gantt.ts draws.
+// Pipeline schedules as Gantt charts: the data that web/gantt.ts draws.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ namespace weft::report {
 struct ScheduleChart {
   std::string title;
   pipeline::exports::Scheduled scheduled;
-  std::vector<std::string> rows;  ///< names of its devices
+  std::vector<std::string> rows;  ///< one label per device, in the order of the schedule's devices
 };
 
-/// The recorded order and the shortest for the same stages and memory; nothing where the job is no
-/// pipeline.
+/// The recorded schedule and, if the solver finds one, a shorter schedule with the same stages and
+/// the same memory. Empty if the job is not a pipeline.
 std::vector<ScheduleChart> recorded_charts(const predict::Job& job);
 
-/// A list of them, as web/gantt.ts reads it.
+/// Writes the charts as a JSON array; ScheduleChart of web/gantt.ts declares its elements.
 void write_charts(JsonWriter& json, const std::vector<ScheduleChart>& charts);
 
 }  // namespace weft::report

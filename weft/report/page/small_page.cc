@@ -22,7 +22,9 @@ double percent(Nanos part, Nanos whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-/// Colours are kept in one place, the style sheet of the page.
+/// The colour of a cause, read from the style sheet of the page. Colours are defined only there, so
+/// that the summary and the page always agree. The fragment itself cannot use the style sheet's
+/// variables.
 std::string_view colour_of(Cause cause) {
   std::string name = std::string("--weft-") + diagnose::cause_name(cause) + ":";
   std::replace(name.begin(), name.end(), '_', '-');
@@ -32,7 +34,8 @@ std::string_view colour_of(Cause cause) {
   return page_css().substr(begin, page_css().find_first_of(";}", begin) - begin);
 }
 
-std::string words(Cause cause) {
+/// "memory copy" for kMemoryCopy.
+std::string label_of(Cause cause) {
   std::string name = diagnose::cause_name(cause);
   std::replace(name.begin(), name.end(), '_', ' ');
   return name;
@@ -47,7 +50,7 @@ std::string bar(const diagnose::RankDiagnosis& rank, Nanos longest) {
     parts += fmt::format(
         "<span title=\"{}: {:.1f} ms\" style=\"display:inline-block;height:14px;width:{:.2f}%;"
         "background:{}\"></span>",
-        words(cause), milliseconds(time), percent(time, longest), colour_of(cause));
+        label_of(cause), milliseconds(time), percent(time, longest), colour_of(cause));
   }
   return fmt::format(
       "<tr><td>rank {}</td><td style=\"width:420px;font-size:0;white-space:nowrap;"
@@ -62,6 +65,7 @@ std::string bars(const diagnose::Diagnosis& diagnosis) {
                    [](const auto* a, const auto* b) { return a->step > b->step; });
   const std::size_t hidden = ranks.size() - std::min(ranks.size(), kMostRanks);
   ranks.resize(ranks.size() - hidden);
+  // Ranks are in order of time only if some are left out: then the order says why these are shown.
   if (hidden == 0) {
     std::sort(ranks.begin(), ranks.end(),
               [](const auto* a, const auto* b) { return a->rank < b->rank; });
@@ -83,7 +87,7 @@ std::string legend(const diagnose::Diagnosis& diagnosis) {
     items += fmt::format(
         "<span style=\"display:inline-block;width:10px;height:10px;background:{}\"></span> {} "
         "&nbsp; ",
-        colour_of(cause), words(cause));
+        colour_of(cause), label_of(cause));
   }
   return "<div style=\"font-size:12px\">" + items + "</div>";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report in a few lines, for notebooks: a piece of HTML without script that stands inside the
-// page of somebody else.
+// A summary of the report for notebooks: an HTML fragment without script or style sheet that can be
+// placed in any page.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace weft::report {
 
-/// Verdict, what the step of each rank is made of, and the first findings.
+/// The verdict, one bar per rank that divides its step by cause, and the first three findings. At
+/// most eight ranks get a bar: the slowest ones.
 std::string small_page(const diagnose::Diagnosis& diagnosis);
 
 }  // namespace weft::report

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages' skeleton, style sheet and scripts, as the build bundled them. Private to this room.
+// The skeleton, style sheet and scripts of the pages. The build bundles them and embeds them in the
+// library (embed.cmake), so that the command needs no files beside its executable. Private to this
+// folder.
 #pragma once
 
 #include <string_view>

@@ -17,7 +17,7 @@ std::string to_base64(std::string_view bytes) {
       group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0u);
     }
     for (std::size_t i = 0; i < 4; ++i) {
-      // n bytes fill n + 1 digits; the rest of the last four is padding.
+      // The last group may have 1 or 2 bytes. n bytes need n + 1 digits; the rest is padding.
       const bool there = at + i <= bytes.size();
       text.push_back(there ? kDigits[group >> (18 - 6 * i) & 63] : '=');
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes as text that may stand in a page.
+// Encodes bytes as text, so that they can be embedded in an HTML page.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weft::report {
 
-/// RFC 4648 with padding, on one line.
+/// The encoding of RFC 4648, section 4, with padding and without line breaks.
 std::string to_base64(std::string_view bytes);
 
 }  // namespace weft::report

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds a timeline in four passes:
+//   1. Each rank is drafted in parallel: which events are drawn, their lanes and their rows
+//   (draft.cc).
+//   2. Spans that must not be merged are marked, then the drafts are thinned (thin.cc).
+//   3. The drafts are joined into columns, rank by rank. From here on a span has its final id.
+//   4. What refers to spans by id is added: launches, collectives, critical path (links.cc), and
+//   which
+//      ranks are similar (similar_ranks.cc).
 #include "weft/report/timeline/data.h"
 
 #include <algorithm>
@@ -11,7 +19,8 @@
 namespace weft::report {
 namespace {
 
-/// Graph lane -> index into Run::ranks.
+/// For each lane of the graph, the index of its rank in Run::ranks; kNoSpan if the lane has no
+/// rank.
 std::vector<std::uint32_t> ranks_of_lanes(const predict::Job& job) {
   std::map<std::int32_t, std::uint32_t> index;
   for (std::uint32_t r = 0; r < job.run.ranks.size(); ++r) index[job.run.ranks[r].rank] = r;
@@ -23,7 +32,8 @@ std::vector<std::uint32_t> ranks_of_lanes(const predict::Job& job) {
   return ranks;
 }
 
-/// Calls body(op, rank index, event) for every op that was recorded as an event.
+/// Calls body(op, index of the rank, event) for every op that has a recorded event. Transfers and
+/// inferred ops have none.
 template <class Body>
 void for_recorded_ops(const predict::Job& job, const SpanIndex& index, const Body& body) {
   const graph::Ops& ops = job.graph.ops;
@@ -53,6 +63,8 @@ std::vector<RankTimeline> draft_ranks(const predict::Job& job) {
   return ranks;
 }
 
+/// Marks the spans that thinning must not merge: those on the critical path and those that overlap
+/// a detail window. Members of collectives are marked already.
 void keep_detail(const predict::Job& job, const diagnose::CriticalPath* path,
                  const std::vector<DetailWindow>& windows, const SpanIndex& index,
                  std::vector<RankTimeline>& ranks) {
@@ -77,6 +89,8 @@ void keep_detail(const predict::Job& job, const diagnose::CriticalPath* path,
   }
 }
 
+/// Joins the drafts of all ranks into the columns of a Timeline and records in a SpanIndex where
+/// each event went.
 class Columns {
  public:
   Columns(const predict::Job& job, SpanIndex& index, Timeline& timeline)
@@ -92,6 +106,8 @@ class Columns {
       const auto lane = static_cast<std::uint32_t>(timeline_.lanes.size());
       timeline_.lanes.push_back(draft.lane);
       timeline_.lanes.back().rank = r;
+      // A stream with annotations has two lanes. Its index entry is the lane with the kernels,
+      // because gaps of the critical path are drawn there.
       if (draft.lane.group != RowGroup::kRanges) {
         index_.lane_of_trace_lane[r][draft.trace_lane] = lane;
       }
@@ -117,7 +133,8 @@ class Columns {
     timeline_.recorded_spans += static_cast<std::int64_t>(row.spans.size());
   }
 
-  /// One span of all of [begin, end), named by the longest.
+  /// Adds one span for the group [begin, end) of the row. It has the name and the step of the
+  /// longest member.
   void add_span(std::uint32_t r, const RankTimeline& rank, const DraftRow& row, std::size_t begin,
                 std::size_t end) {
     TimelineSpans& spans = timeline_.spans;
@@ -153,7 +170,7 @@ class Columns {
   const predict::Job& job_;
   SpanIndex& index_;
   Timeline& timeline_;
-  std::vector<NameId> names_;  ///< of the present rank -> of the timeline
+  std::vector<NameId> names_;  ///< name of the current rank -> name of the timeline; kNoSpan: unset
   std::map<std::pair<NameId, SpanClass>, std::uint32_t> labels_;
 };
 
@@ -172,7 +189,8 @@ Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* pa
   SpanIndex index;
   index.rank_of_lane = ranks_of_lanes(job);
   std::vector<RankTimeline> ranks = draft_ranks(job);
-  // Device work belongs to the step that issued it, which only the graph knows.
+  // So far an event has the step in which it starts. Device work runs later than its launch, and
+  // belongs to the step of its launch; the graph knows that step.
   for_recorded_ops(job, index, [&](graph::OpId op, std::uint32_t rank, std::uint32_t event) {
     ranks[rank].step[event] = job.graph.ops.step[op];
   });
@@ -189,7 +207,7 @@ Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* pa
   add_collectives(job, timeline);
   if (path) add_path(job, *path, index, timeline);
   add_steps(job, timeline);
-  const std::vector<std::uint32_t> like = find_like_ranks(timeline);
+  const std::vector<std::uint32_t> like = find_similar_ranks(timeline);
   for (std::size_t r = 0; r < like.size(); ++r) timeline.ranks[r].like = like[r];
   return timeline;
 }

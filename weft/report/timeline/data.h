@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the timeline of the report draws: every recorded event of every rank as a span on a row, and
-// what connects them. A row holds spans that do not overlap, in order of time, so that a reader can
-// search and sum it without any index.
+// The timeline of the report as data: every recorded event that has a length as a span on a row,
+// and the launches, collectives and critical path that connect spans. The spans of a row do not
+// overlap and are sorted by time, so that the page can find a span by binary search.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,25 @@ namespace weft::report {
 
 constexpr std::uint32_t kNoSpan = 0xffffffffu;
 
-/// What a span is coloured by. The names of span_class_name() are those of the page's style sheet.
+/// Decides the colour of a span. The page maps the names that span_class_name() gives to colours of
+/// its style sheet (web/palette.ts).
 enum class SpanClass : std::uint8_t {
-  kCompute,        ///< kernel, or local work of an op timeline
+  kCompute,        ///< kernel, or computation in an op timeline
   kMemoryCopy,     ///< copy or memset
-  kCommunication,  ///< member of a collective or message: waiting first, then data moves
+  kCommunication,  ///< member of a collective or message: it waits first, then it transfers data
   kDataLoading,    ///< the host fetches a batch
   kRuntime,        ///< call into the device runtime
   kHostOp,         ///< framework operator on a host thread
   kRange,          ///< annotation
-  kProfiler,       ///< the profiler's own time
+  kProfiler,       ///< time that the profiler itself takes
 };
 constexpr std::size_t kSpanClasses = 8;
 const char* span_class_name(SpanClass span_class);
 
 enum class RowGroup : std::uint8_t { kStream, kTrack, kRanges, kHost };
 
-/// A thread, a stream, a track of an op timeline, or the annotations above a stream. In the order
-/// in which they are drawn: by rank, device lanes first.
+/// A thread, a stream, a track of an op timeline, or the annotations of a stream. Timeline::lanes
+/// is in drawing order: by rank, and within a rank device lanes before host threads.
 struct TimelineLane {
   std::uint32_t rank = 0;  ///< index into Timeline::ranks
   RowGroup group = RowGroup::kStream;
@@ -44,12 +45,13 @@ struct TimelineLane {
 
 struct TimelineRank {
   std::int32_t rank = -1;
-  std::string place;  ///< host, or stage and replica; may be empty
-  /// Index of the first rank that spends its time alike; its own where there is none before it.
+  std::string place;  ///< host name, or stage and replica of a pipeline; may be empty
+  /// Index of the first rank with about the same times (see find_similar_ranks()); the rank's own
+  /// index if no earlier rank is similar. The page folds similar ranks.
   std::uint32_t like = 0;
 };
 
-/// Spans [first, last) lie on `lane`, `depth` below its top.
+/// Spans [first, last) form one row of `lane`. `depth` 0 is the top row of the lane.
 struct TimelineRow {
   std::uint32_t lane = 0;
   std::uint32_t depth = 0;
@@ -57,21 +59,23 @@ struct TimelineRow {
   std::uint32_t last = 0;
 };
 
-/// A name and the class it is drawn in; spans that share both share a label.
+/// A name and a class. Spans with the same name and class share a label, which keeps the page
+/// small.
 struct SpanLabel {
   NameId name = 0;
   SpanClass span_class = SpanClass::kCompute;
   bool operator==(const SpanLabel&) const = default;
 };
 
-/// Columns, by row, then by start. Times count from the beginning of the recording, as those of the
-/// graph do.
+/// All spans as columns, sorted by row and then by start. Times are nanoseconds from the beginning
+/// of the recording, like those of the graph.
 struct TimelineSpans {
   std::vector<Nanos> start;
   std::vector<Nanos> duration;
   std::vector<std::uint32_t> label;
-  std::vector<std::int32_t> step;  ///< number; -1 outside of all steps
-  /// How many spans were put together (1: none) and how long they last in sum.
+  std::vector<std::int32_t> step;  ///< step number; -1 outside of all steps
+  /// Thinning merges short neighbours into one span. `count` is the number of recorded spans in it
+  /// (1 if none were merged), `busy` the sum of their durations, without the gaps between them.
   std::vector<std::uint32_t> count;
   std::vector<Nanos> busy;
 
@@ -79,9 +83,10 @@ struct TimelineSpans {
   Nanos end(std::size_t i) const { return start[i] + duration[i]; }
 };
 
+/// An arrow from a host call to the device work that it launched.
 struct TimelineLaunch {
-  std::uint32_t call = kNoSpan;  ///< on the host
-  std::uint32_t work = kNoSpan;  ///< on the device
+  std::uint32_t call = kNoSpan;  ///< span on the host
+  std::uint32_t work = kNoSpan;  ///< span on the device
 };
 
 struct TimelineCollective {
@@ -89,14 +94,14 @@ struct TimelineCollective {
   std::string group;
   Bytes bytes = -1;
   std::int64_t sequence = -1;
-  Nanos last_arrival = 0;  ///< data moves from here ...
-  Nanos end = 0;           ///< ... to here
-  std::vector<std::uint32_t> members;
+  Nanos last_arrival = 0;              ///< start of the transfer
+  Nanos end = 0;                       ///< end of the transfer
+  std::vector<std::uint32_t> members;  ///< spans, one per recorded member
 };
 
-/// As it was recorded, also where the path was found in a replay.
+/// One op or gap on the critical path. Times are recorded times, even if a replay found the path.
 struct TimelinePathPiece {
-  std::uint32_t span = kNoSpan;  ///< kNoSpan for gaps
+  std::uint32_t span = kNoSpan;  ///< kNoSpan for a gap
   std::uint32_t lane = kNoSpan;
   Nanos start = 0;
   Nanos end = 0;
@@ -106,7 +111,7 @@ struct TimelinePathPiece {
 struct TimelineStep {
   std::int64_t number = 0;
   Nanos start = 0;
-  Nanos end = 0;  ///< on the last rank
+  Nanos end = 0;  ///< end of the step on the rank that ends it last
 };
 
 struct Timeline {
@@ -116,28 +121,31 @@ struct Timeline {
   std::vector<TimelineLane> lanes;
   std::vector<TimelineRow> rows;
   TimelineSpans spans;
-  std::vector<TimelineLaunch> launches;  ///< by work
+  std::vector<TimelineLaunch> launches;  ///< sorted by `work`
   std::vector<TimelineCollective> collectives;
   std::vector<TimelinePathPiece> path;
   std::vector<TimelineStep> steps;
-  std::vector<std::uint32_t> span_of_op;  ///< for each op of the graph; kNoSpan if it has none
-  std::int64_t recorded_spans = 0;        ///< before any were put together
+  std::vector<std::uint32_t> span_of_op;  ///< span of each graph op; kNoSpan if it has none
+  std::int64_t recorded_spans = 0;        ///< number of spans before thinning
 };
 
-/// A stretch of a rank where every span is to be kept.
+/// A time interval in which thinning keeps every span.
 struct DetailWindow {
-  std::int32_t rank = -1;  ///< -1: all ranks
+  std::int32_t rank = -1;  ///< -1 for all ranks
   Nanos start = 0;
   Nanos end = 0;
 };
 
 struct TimelineOptions {
-  /// Beyond this many, short neighbours are put together: first those of hosts, then of devices.
+  /// If the recording has more spans, short neighbours are merged: those of hosts first, then those
+  /// of devices. The limit can be exceeded, because some spans are never merged (see draft.h,
+  /// thin()).
   std::size_t most_spans = 300'000;
   std::vector<DetailWindow> detail;
 };
 
-/// `path` may be null. O(n log n) in events.
+/// Spans on `path` are never merged. If `path` is null, the timeline has no critical path. O(n log
+/// n) in events, in parallel over ranks.
 Timeline make_timeline(const predict::Job& job, const diagnose::CriticalPath* path,
                        const TimelineOptions& options = {});
 

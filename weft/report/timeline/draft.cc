@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decides for each event of a rank whether it is drawn, on which lane, in which row and in which
+// class of colours.
 #include "weft/report/timeline/draft.h"
 
 #include <algorithm>
@@ -15,7 +17,8 @@ namespace {
 using trace::EventKind;
 
 bool is_drawn(EventKind kind) {
-  // Syncs repeat what the runtime calls show; allocations have no length.
+  // Sync events cover the same time as the runtime calls that cause them. Allocations have no
+  // duration; the memory section shows them.
   return kind != EventKind::kSync && kind != EventKind::kMemory;
 }
 
@@ -54,7 +57,8 @@ std::string name_of(const trace::Lane& lane, RowGroup group, bool only_profiler)
   const std::string number = std::to_string(lane.tid);
   if (group == RowGroup::kRanges) return "ranges of stream " + number;
   if (group == RowGroup::kStream) return "stream " + number;
-  // "PP rank 0, TP rank 0, compute": the rank is known without it.
+  // Op timelines name tracks like "PP rank 0, TP rank 0, compute". The lane is drawn below the name
+  // of its rank, so only the part after the last comma is needed.
   if (group == RowGroup::kTrack && !lane.name.empty()) {
     const std::size_t comma = lane.name.rfind(", ");
     return comma == std::string::npos ? lane.name : lane.name.substr(comma + 2);
@@ -69,8 +73,8 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
   const trace::Events& e = trace.events;
   RankTimeline rank;
   rank.span_class.resize(e.size());
-  // One timeline lane for each lane of the trace, but annotations above a stream get their own:
-  // they would push its kernels down.
+  // One timeline lane per lane of the trace, except that annotations of a stream get a lane of
+  // their own: as rows of the stream's lane they would push the kernels to lower rows.
   std::map<std::pair<RowGroup, std::uint32_t>, std::vector<LaneSpan>> lanes;
   for (std::uint32_t i = 0; i < e.size(); ++i) {
     if (!is_drawn(e.kind[i])) continue;
@@ -96,7 +100,8 @@ RankTimeline draft_rank_timeline(const trace::RankTrace& trace,
     }
     rank.lanes.push_back(std::move(lane));
   }
-  // Busy threads above idle ones; streams keep the order of their numbers.
+  // Threads with many events come first, because the main thread is usually the one to look at.
+  // Streams are ordered by number.
   std::stable_sort(rank.lanes.begin(), rank.lanes.end(), [&](const auto& a, const auto& b) {
     const auto key = [&](const DraftLane& lane) {
       const bool host = lane.lane.group == RowGroup::kHost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What connects spans: launches, collectives, the critical path, steps.
+// Adds what connects the spans of a timeline: launches, collectives, the critical path and steps.
 #include <algorithm>
 #include <map>
 
@@ -28,7 +28,8 @@ void add_launches(const predict::Job& job, const SpanIndex& index, Timeline& tim
   std::sort(timeline.launches.begin(), timeline.launches.end(), [](const auto& a, const auto& b) {
     return std::pair{a.work, a.call} < std::pair{b.work, b.call};
   });
-  // Spans that were put together have one arrow, to the earliest call.
+  // The events of a merged span can have several launches. Only the launch with the earliest call
+  // is kept, because the page looks up at most one call per span.
   const auto same_work = [](const auto& a, const auto& b) { return a.work == b.work; };
   timeline.launches.erase(
       std::unique(timeline.launches.begin(), timeline.launches.end(), same_work),
@@ -57,7 +58,9 @@ void add_collectives(const predict::Job& job, Timeline& timeline) {
 void add_path(const predict::Job& job, const diagnose::CriticalPath& path, const SpanIndex& index,
               Timeline& timeline) {
   const graph::Ops& ops = job.graph.ops;
-  // Gaps and transfers have no event; they are drawn on the lane of the op's or the member's.
+  // Gaps and transfers have no event. A gap is drawn on the lane of the op that follows it, a
+  // transfer on the lane of the member through which the path goes. lane_of maps lanes of the graph
+  // to lanes of the timeline, with the help of any op that has an event.
   std::vector<std::uint32_t> lane_of(job.graph.lanes.size(), kNoSpan);
   for (graph::OpId op = 0; op < ops.size(); ++op) {
     const std::uint32_t rank = index.rank_of_lane[ops.lane[op]];
@@ -71,7 +74,8 @@ void add_path(const predict::Job& job, const diagnose::CriticalPath& path, const
       member_of[{collective.transfer, job.graph.rank(arrival)}] = arrival;
     }
   }
-  // Recorded times may overlap a little where those of the replay do not; a line goes forward.
+  // The path is found on replayed times, which do not overlap. Recorded times of its pieces may
+  // overlap slightly; they are clipped, so that the line never goes back in time.
   Nanos last_end = INT64_MIN;
   for (const diagnose::PathPiece& piece : path.pieces) {
     const auto member = member_of.find({piece.op, piece.rank});
@@ -93,7 +97,8 @@ void add_steps(const predict::Job& job, Timeline& timeline) {
       step.start = std::min(step.start, steps.end[r][s] - steps.period[r][s]);
     }
     if (step.end == INT64_MIN) continue;
-    // Ranks end a step at slightly different times; on the ruler steps lie end to end.
+    // Ranks end a step at slightly different times. The ruler shows steps end to end, so a step
+    // begins where the previous one ends on its last rank.
     if (!timeline.steps.empty()) step.start = timeline.steps.back().end;
     timeline.steps.push_back(step);
   }

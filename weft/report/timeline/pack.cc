@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Columns instead of rows, and differences instead of absolute values: neighbours in a column are
+// similar, so most values fit in one byte and repeat, which gzip compresses well. A span takes 3 to
+// 6 bytes in the page. The header comes first in the file but is written last, because it contains
+// the sizes of the columns.
 #include "weft/report/timeline/pack.h"
 
 #include <algorithm>
@@ -14,7 +18,8 @@
 namespace weft::report {
 namespace {
 
-/// Numbers of 7 bits a byte, low bits first; the top bit says that more follow.
+/// A column of variable-length integers (LEB128): 7 bits per byte, low bits first; the top bit of a
+/// byte says that more bytes follow.
 class Column {
  public:
   void add(std::uint64_t value) {
@@ -22,7 +27,8 @@ class Column {
     bytes_.push_back(static_cast<char>(value));
     ++count_;
   }
-  /// Small numbers of either sign stay small: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...
+  /// Zigzag encoding: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... , so that small negative numbers take
+  /// few bytes too.
   void add_signed(std::int64_t value) {
     add((static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63));
   }
@@ -34,7 +40,7 @@ class Column {
   std::uint64_t count_ = 0;
 };
 
-/// The difference to the number before, so that what grows slowly stays small.
+/// Replaces each value by its difference from the previous one.
 class Delta {
  public:
   std::int64_t operator()(std::int64_t value) { return value - std::exchange(last_, value); }
@@ -45,7 +51,7 @@ class Delta {
 
 using NamedColumns = std::vector<std::pair<const char*, Column>>;
 
-/// Labels by how often they are used: the frequent ones get one byte.
+/// Labels in descending order of use, so that the 128 most frequent ones take one byte per span.
 std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
   std::vector<std::size_t> uses(timeline.labels.size());
   for (const std::uint32_t label : timeline.spans.label) ++uses[label];
@@ -56,6 +62,9 @@ std::vector<std::uint32_t> labels_by_use(const Timeline& timeline) {
   return order;
 }
 
+/// The columns `row.*` and `span.*`. A gap can be negative only at the first span of a row, because
+/// spans of a row do not overlap. `span.more` and `span.pause` are left out if no spans were
+/// merged.
 void add_span_columns(const Timeline& timeline, const std::vector<std::uint32_t>& label_order,
                       NamedColumns& columns) {
   std::vector<std::uint32_t> place(label_order.size());
@@ -216,7 +225,7 @@ std::string timeline_bytes(const Timeline& timeline) {
 std::string pack_timeline(const Timeline& timeline) {
   std::string packed;
   const std::unique_ptr<ByteSink> sink = gzip_sink(memory_sink(packed));
-  // Memory cannot fail to be written.
+  // A sink in memory never fails, so an error here would be a bug.
   WEFT_CHECK(sink->write(timeline_bytes(timeline)));
   WEFT_CHECK(sink->close());
   return to_base64(packed);

@@ -9,7 +9,8 @@
 namespace weft::report {
 namespace {
 
-/// Of spans that start together the longest comes first: it is the one around the others.
+/// Sorts by start. If spans start at the same time, the longest comes first, because it encloses
+/// the others.
 void sort_by_start(std::vector<LaneSpan>& spans) {
   sort_runs(spans, [](const LaneSpan& a, const LaneSpan& b) {
     return std::tuple(a.start, -a.duration, a.event) < std::tuple(b.start, -b.duration, b.event);
@@ -20,7 +21,7 @@ void sort_by_start(std::vector<LaneSpan>& spans) {
 
 void nest(std::vector<LaneSpan>& spans) {
   sort_by_start(spans);
-  std::vector<Nanos> open;  // ends of the spans around, outermost first
+  std::vector<Nanos> open;  // ends of the spans that have started and not ended, outermost first
   for (LaneSpan& span : spans) {
     while (!open.empty() && open.back() <= span.start) open.pop_back();
     span.depth = static_cast<std::uint32_t>(open.size());

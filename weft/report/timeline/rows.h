@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays the spans of a lane out in rows, so that none overlaps another of its row.
+// Assigns the spans of a lane to rows, so that the spans of a row do not overlap.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,17 @@ namespace weft::report {
 struct LaneSpan {
   Nanos start = 0;
   Nanos duration = 0;
-  std::uint32_t event = 0;  ///< index into the rank's events; decides between equals
-  std::uint32_t depth = 0;  ///< found by the functions below
+  std::uint32_t event = 0;  ///< index into the rank's events; the tie-break of the sort order
+  std::uint32_t depth = 0;  ///< row, counted from the top; nest() and stack() set it
 
   Nanos end() const { return start + duration; }
 };
 
-/// Host threads: a call is drawn below the calls that it was made in. Sorts by start.
+/// For host threads: a call goes one row below the innermost call that is still open when it
+/// starts. Sorts the spans by start. O(n log n).
 void nest(std::vector<LaneSpan>& spans);
-/// Streams: spans take the first free row. Sorts by start.
+/// For streams: a span goes to the first row that is free when it starts. Sorts the spans by start.
+/// O(n log n + n r) for r rows.
 void stack(std::vector<LaneSpan>& spans);
 
 }  // namespace weft::report

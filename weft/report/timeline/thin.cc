@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Thinning: merges short neighbouring spans until the timeline has few enough.
+//
+// Time is divided into intervals of 2^level ns. Consecutive spans of a row are merged if they start
+// in the same interval, both are shorter than an interval, and neither must be kept. A higher level
+// merges more, so the search tries levels in ascending order and takes the first one that is coarse
+// enough. Hosts and devices have separate levels: hosts are thinned first, because a reader looks
+// at device work more closely.
 #include <algorithm>
 
 #include "weft/report/timeline/draft.h"
@@ -6,14 +13,14 @@
 namespace weft::report {
 namespace {
 
-constexpr int kFinest = 10;    ///< 2^10 ns: shorter stretches save next to nothing
-constexpr int kCoarsest = 30;  ///< 2^30 ns: about a second
+constexpr int kFinest = 10;    ///< 2^10 ns is about 1 us; shorter intervals merge hardly any spans
+constexpr int kCoarsest = 30;  ///< 2^30 ns is about 1 s
 
-/// Whether span i may join the one before it: both short, in one stretch of 2^level ns.
+/// Whether span i is merged with span i - 1 at `level`.
 bool joins(const DraftRow& row, const std::vector<bool>& keep, std::size_t i, int level) {
   const LaneSpan &before = row.spans[i - 1], &span = row.spans[i];
-  const Nanos stretch = Nanos{1} << level;
-  return before.duration < stretch && span.duration < stretch && !keep[before.event] &&
+  const Nanos interval = Nanos{1} << level;
+  return before.duration < interval && span.duration < interval && !keep[before.event] &&
          !keep[span.event] && (before.start >> level) == (span.start >> level);
 }
 
@@ -31,6 +38,7 @@ void set_groups(DraftRow& row, const std::vector<bool>& keep, int level) {
   row.groups.push_back(static_cast<std::uint32_t>(row.spans.size()));
 }
 
+/// Calls body(row, keep flags of its rank) for all rows of host threads, or for all other rows.
 template <class Ranks, class Body>
 void for_rows(Ranks& ranks, bool hosts, const Body& body) {
   for (auto& rank : ranks) {
@@ -47,7 +55,8 @@ std::size_t count_spans(const std::vector<RankTimeline>& ranks, bool hosts) {
   return spans;
 }
 
-/// Thins hosts or devices to `most`, with the finest level that does; else with the coarsest.
+/// Thins hosts or devices to at most `most` spans with the finest level that suffices. If no level
+/// suffices, it uses the coarsest one.
 void thin_to(std::vector<RankTimeline>& ranks, bool hosts, std::size_t most) {
   if (count_spans(ranks, hosts) <= most) return;
   int level = kFinest;
@@ -65,7 +74,9 @@ void thin_to(std::vector<RankTimeline>& ranks, bool hosts, std::size_t most) {
 }  // namespace
 
 void thin(std::vector<RankTimeline>& ranks, std::size_t most) {
-  // Hosts keep at least a tenth: a page without any host work would not explain idle devices.
+  // Hosts may use what devices leave of the budget, and at least a tenth of it: idle time on a
+  // device often has its cause on the host. Devices then get what hosts really use less than the
+  // budget.
   const std::size_t devices = count_spans(ranks, false);
   thin_to(ranks, true, std::max(most / 10, most - std::min(most, devices)));
   thin_to(ranks, false, most - std::min(most, count_spans(ranks, true)));

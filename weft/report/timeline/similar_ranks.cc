@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks spend their time alike: the page folds them and shows the first.
+// Finds ranks that spend their time in about the same way. The page shows the first rank of each
+// such group and folds the others. Each rank is compared with the first ranks of the groups found
+// so far.
 #include <array>
 #include <cstdlib>
 
@@ -8,13 +10,14 @@
 namespace weft::report {
 namespace {
 
-/// Difference, as a share of the rank's time on its devices, that still counts as alike.
-constexpr double kAlike = 0.02;
+/// Two ranks are similar if no class differs by more than this share of their total device time.
+constexpr double kTolerance = 0.02;
 
 struct Profile {
-  std::vector<std::string> lanes;              ///< of the device
-  std::array<Nanos, kSpanClasses + 1> time{};  ///< by class; the last: waiting for others
+  std::vector<std::string> lanes;              ///< names of the device lanes
+  std::array<Nanos, kSpanClasses + 1> time{};  ///< by class; the last entry is waiting time
 
+  /// Waiting time is left out: it is part of the communication class already.
   Nanos total() const {
     Nanos sum = 0;
     for (std::size_t c = 0; c < kSpanClasses; ++c) sum += time[c];
@@ -45,9 +48,9 @@ std::vector<Profile> profile_ranks(const Timeline& timeline) {
   return profiles;
 }
 
-bool is_alike(const Profile& a, const Profile& b) {
+bool is_similar(const Profile& a, const Profile& b) {
   if (a.lanes != b.lanes) return false;
-  const double allowed = kAlike * static_cast<double>(std::max(a.total(), b.total()));
+  const double allowed = kTolerance * static_cast<double>(std::max(a.total(), b.total()));
   for (std::size_t c = 0; c < a.time.size(); ++c) {
     if (static_cast<double>(std::abs(a.time[c] - b.time[c])) > allowed) return false;
   }
@@ -56,13 +59,13 @@ bool is_alike(const Profile& a, const Profile& b) {
 
 }  // namespace
 
-std::vector<std::uint32_t> find_like_ranks(const Timeline& timeline) {
+std::vector<std::uint32_t> find_similar_ranks(const Timeline& timeline) {
   const std::vector<Profile> profiles = profile_ranks(timeline);
   std::vector<std::uint32_t> like, firsts;
   for (std::uint32_t r = 0; r < profiles.size(); ++r) {
     std::uint32_t first = r;
     for (const std::uint32_t candidate : firsts) {
-      if (!is_alike(profiles[candidate], profiles[r])) continue;
+      if (!is_similar(profiles[candidate], profiles[r])) continue;
       first = candidate;
       break;
     }
