@@ -26,7 +26,7 @@ constexpr std::int32_t kMostCapacityLayers = 256;
 
 /// Returns a lower bound of the step over all plans and schedules, found by bisection between
 /// `low`, a known bound, and `high`. `replicas[r - 1]` is the best cost that a group of r devices
-/// can have (see best_groups()); `stages` is the required number of stages, or 0 for any.
+/// can have (see ideal_groups()); `stages` is the required number of stages, or 0 for any.
 Nanos capacity_bound(const Task& task, const std::vector<GroupCost>& replicas, std::int32_t stages,
                      Nanos low, Nanos high);
 

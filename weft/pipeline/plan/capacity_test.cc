@@ -64,7 +64,7 @@ TEST(Capacity, IsALowerBoundOfTheOptimalStep) {
     ASSERT_TRUE(planned) << planned.error().text();
     ASSERT_TRUE(planned->exhausted);
     std::vector<GroupCost> replicas;
-    for (const Group& group : best_groups(task.cluster, {})) {
+    for (const Group& group : ideal_groups(task.cluster, {})) {
       if (group.first) replicas.push_back(group.cost);
     }
     const Nanos bound = capacity_bound(task, replicas, options.stages, 0, 2 * planned->plan.step);

@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+// A plan is evaluated in steps, from cheap to expensive; most plans are discarded early:
+//  1. The pipeline without memory limits is built, and a bound from sums alone is compared with the
+//     limit of the caller. The bound holds with limits and recomputation, too.
+//  2. If no stage is tight, memory limits are irrelevant, and the pipeline is timed as it is.
+//     Otherwise RecomputationSearch tries choices of stages that recompute.
+//  3. timed() looks the pipeline up among the known ones. If it is new, simulate_all() simulates it
+//     under each schedule and stops a simulation as soon as it exceeds the best known step.
+//  4. For Question::kSearchedStep, search_schedule() runs a short solve() if the best schedule is
+//     above the lower bound.
+// Everything counts as effort in ops_, including plans that are discarded; otherwise a search whose
+// candidates are all discarded would never end.
 #include "weft/pipeline/plan/evaluate.h"
 
 #include <algorithm>
@@ -7,6 +18,7 @@
 
 #include "weft/pipeline/fit/needs.h"
 #include "weft/pipeline/plan/recomputation.h"
+#include "weft/pipeline/plan/recomputation_search.h"
 #include "weft/pipeline/schedule/bounds.h"
 #include "weft/pipeline/schedule/families.h"
 #include "weft/pipeline/schedule/list_schedule.h"
@@ -15,17 +27,17 @@
 namespace weft::pipeline {
 namespace {
 
-/// What else takes time, in simulated ops: for each micro-batch of each stage a list schedule, a
-/// bound, and all that solve() tries before it searches; states that its search visits.
-constexpr std::int64_t kListedOp = 6, kBoundedOp = 8, kSolvedOp = 200, kVisitsAnOp = 2;
-constexpr std::int64_t kKnownStage = 4;  ///< and for each stage, to see whether it has been timed
-constexpr std::size_t kMostChoices = 4;  ///< stages whose recomputation is tried in all ways
-constexpr std::size_t kMostFlips = 32;   ///< of more stages, so many blocks are tried one by one
-constexpr std::int64_t kMostToSearch = 128;   ///< ops up to which every choice is searched
-constexpr std::int64_t kMostListed = 16'384;  ///< ops of all list schedules of a pipeline, about
-constexpr std::int64_t kMostRecomputed = 65'536;  ///< and of all choices of what to recompute
+// The time of other work, converted to simulated ops.
+constexpr std::int64_t kListedOp = 6;     ///< list schedule, per stage and micro-batch
+constexpr std::int64_t kBoundedOp = 8;    ///< lower_bounds(), per stage and micro-batch
+constexpr std::int64_t kSolvedOp = 200;   ///< solve() before its search, per stage and micro-batch
+constexpr std::int64_t kVisitsPerOp = 2;  ///< states that the search of solve() visits in that time
+constexpr std::int64_t kKnownStage = 4;   ///< looking up whether a pipeline is known, per stage
+/// Approximate limit for the ops of all list schedules of one pipeline; at least two are made.
+constexpr std::int64_t kMostListed = 16'384;
 constexpr const char* kSearched = "searched";
 
+/// Effort of a search for a schedule. It is small, because a planning searches for many plans.
 SolveOptions short_search() {
   SolveOptions options;
   options.decisions = 200;
@@ -36,7 +48,7 @@ SolveOptions short_search() {
   return options;
 }
 
-/// All that the time of a pipeline depends on, as bytes.
+/// Everything that the times of a pipeline depend on, as bytes.
 std::string key_of(const Pipeline& pipeline) {
   std::string key;
   const auto add = [&](std::int64_t number) {
@@ -62,11 +74,7 @@ std::string key_of(const Pipeline& pipeline) {
   return key;
 }
 
-bool shares_devices(const Pipeline& pipeline) {
-  return pipeline.devices() < static_cast<DeviceId>(pipeline.stages.size());
-}
-
-/// The same order with whole backwards, each where the gradient of its input was.
+/// The same schedule with whole backwards, each in the place of its input gradient.
 Schedule whole_backwards(const Schedule& schedule) {
   Schedule whole;
   for (const auto& order : schedule.orders) {
@@ -80,21 +88,18 @@ Schedule whole_backwards(const Schedule& schedule) {
   return whole;
 }
 
-/// One op of each kind for each micro-batch.
-std::int64_t ops_of(const Pipeline& pipeline) {
-  return 2 * static_cast<std::int64_t>(pipeline.stages.size()) * pipeline.micro_batches;
-}
-
-/// Of list schedules, those that differ on the pipeline; of a large one, a few.
+/// The priority rules whose list schedules may differ on the pipeline. For large pipelines only the
+/// first few of them.
 std::vector<PriorityRule> list_rules(const Pipeline& pipeline) {
   std::vector<PriorityRule> rules = different_rules(pipeline);
   const auto most = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(kMostListed / ops_of(pipeline), 2, std::ssize(rules)));
+      std::clamp<std::int64_t>(kMostListed / simulated_ops(pipeline), 2, std::ssize(rules)));
   rules.resize(most);
   return rules;
 }
 
-/// Whatever is ready, gradients first: halves of backwards as they come, or whole ones.
+/// The rules of the schedule "eager": start whatever is ready, gradients first, with whole
+/// backwards or, if possible, with their halves.
 std::vector<PriorityRule> eager_rules(const Pipeline& pipeline) {
   std::vector<PriorityRule> rules(1);
   rules[0].whole_backwards = true;
@@ -102,7 +107,7 @@ std::vector<PriorityRule> eager_rules(const Pipeline& pipeline) {
   return rules;
 }
 
-/// The best of these list schedules.
+/// The shortest of the list schedules that these rules give.
 Result<Schedule> listed(const Pipeline& pipeline, const std::vector<PriorityRule>& rules) {
   Result<Schedule> best = fail(ErrorCode::kInfeasible, "no list schedule fits into memory");
   Nanos shortest = kNoStep;
@@ -117,7 +122,7 @@ Result<Schedule> listed(const Pipeline& pipeline, const std::vector<PriorityRule
   return best;
 }
 
-/// Forwards whose memory fits beside each other on the device of a stage that has it alone.
+/// How many forwards fit at once on the device of a stage that has the device to itself.
 std::int64_t most_alive(const Pipeline& pipeline, std::size_t stage) {
   if (pipeline.memory_limits.empty() || pipeline.stages[stage].forward_memory == 0) {
     return std::numeric_limits<std::int32_t>::max();
@@ -125,20 +130,22 @@ std::int64_t most_alive(const Pipeline& pipeline, std::size_t stage) {
   return pipeline.memory_limits[stage] / pipeline.stages[stage].forward_memory;
 }
 
-/// Forwards of each stage before its first backward.
+/// Fills in the warm-up of each stage: its forwards before its first backward.
 void warm_up_to(const Pipeline& pipeline, std::int32_t depth, std::vector<Micro>& warm) {
   const std::size_t count = pipeline.stages.size();
   warm.resize(count);
   for (std::size_t s = 0; s < count; ++s) {
     const std::int64_t wanted =
         1 + static_cast<std::int64_t>(depth) * static_cast<std::int64_t>(count - 1 - s);
-    // A stage that waited for more forwards than the one before it runs would wait for ever.
+    // If a stage ran more forwards first than the stage before it, the two would deadlock.
     const Micro before = s > 0 ? warm[s - 1] : pipeline.micro_batches;
     warm[s] = static_cast<Micro>(std::min<std::int64_t>(
         {wanted, before, std::max<std::int64_t>(most_alive(pipeline, s), 1)}));
   }
 }
 
+/// Fills in the schedule with these warm-ups. Behind its warm-up each stage alternates between a
+/// backward and a forward, as in 1F1B.
 void fill_warmed_up(const Pipeline& pipeline, const std::vector<Micro>& warm, Schedule& schedule) {
   const Micro micros = pipeline.micro_batches;
   schedule.orders.resize(warm.size());
@@ -155,7 +162,7 @@ void fill_warmed_up(const Pipeline& pipeline, const std::vector<Micro>& warm, Sc
   }
 }
 
-/// Of warmed_up(); 0 for other schedules.
+/// The depth of a schedule made by warmed_up(); 0 for other schedules.
 std::int32_t depth_of(const std::string& name) {
   return name == "1f1b" ? 1 : name == "1f1b-2" ? 2 : name == "pe" ? 4 : 0;
 }
@@ -181,6 +188,7 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   if (name == "list") return listed(pipeline, list_rules(pipeline));
   if (name == "eager") return listed(pipeline, eager_rules(pipeline));
   if (name == "zb-auto") return zb_auto(pipeline);
+  // zb_v() splits backwards; layers without separate weight times run them whole.
   if (name == "v") {
     WEFT_ASSIGN(Schedule schedule, zb_v(pipeline));
     return pipeline.split_backward ? std::move(schedule) : whole_backwards(schedule);
@@ -190,13 +198,16 @@ Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name
   if (name != "gpipe") return family(name, pipeline);
   for (std::size_t s = 0; s < pipeline.stages.size(); ++s) {
     if (most_alive(pipeline, s) < pipeline.micro_batches) {
-      return fail(ErrorCode::kInfeasible, "GPipe keeps all micro-batches, which do not fit");
+      return fail(ErrorCode::kInfeasible,
+                  "GPipe keeps all micro-batches, which do not fit into memory");
     }
   }
   return gpipe(pipeline);
 }
 
-/// A schedule of a fixed pattern; nullptr where the pipeline has none. Good until the next one.
+/// A schedule with a fixed pattern; nullptr if the pipeline cannot run it. The pointer is valid
+/// until the next call. Without memory limits a pattern depends only on the devices of the stages,
+/// not on times, so it is built once.
 const Schedule* Evaluator::pattern(const Pipeline& pipeline, const std::string& name) {
   if (!pipeline.memory_limits.empty()) {
     last_ = plan_schedule(pipeline, name);
@@ -220,7 +231,8 @@ void Evaluator::simulate_one(const std::string& name, const Schedule& schedule, 
   known.schedule = name;
 }
 
-/// Where memory is tight or micro-batches are few, depths come to the same.
+/// Simulates a schedule made by warmed_up(). If memory is tight or micro-batches are few, different
+/// depths give the same warm-ups, which are simulated only once.
 void Evaluator::simulate_warmed_up(const Pipeline& pipeline, const std::string& name, Nanos limit,
                                    Known& known) {
   warm_up_to(pipeline, depth_of(name), warm_);
@@ -237,7 +249,7 @@ void Evaluator::simulate_warmed_up(const Pipeline& pipeline, const std::string& 
 void Evaluator::simulate_listed(const Pipeline& pipeline, const std::string& name, Nanos limit,
                                 Known& known) {
   for (const PriorityRule& rule : name == "list" ? list_rules(pipeline) : eager_rules(pipeline)) {
-    // Made by simulation, whether it fits or not.
+    // Building a list schedule simulates it, so the effort counts even if it does not fit.
     ops_ += kListedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
     const auto end = lister_.run(pipeline, rule, std::min(limit, known.step));
     if (end == ListScheduler::End::kDone) {
@@ -246,7 +258,7 @@ void Evaluator::simulate_listed(const Pipeline& pipeline, const std::string& nam
   }
 }
 
-/// Whatever takes less than `limit`.
+/// Simulates the pipeline under all schedules. Finds the best step if that is below `limit`.
 void Evaluator::simulate_all(const Pipeline& pipeline, Nanos limit, Known& known) {
   known.simulated = limit;
   auto names = !schedules_.empty()        ? schedules_
@@ -279,7 +291,7 @@ void Evaluator::search_schedule(const Pipeline& pipeline, Known& known) {
   auto solution = solve(pipeline, short_search());
   const auto schedules =
       kSolvedOp * static_cast<std::int64_t>(pipeline.stages.size()) * task_.micro_batches;
-  ops_ += schedules + (solution ? solution->visited : short_search().visits) / kVisitsAnOp;
+  ops_ += schedules + (solution ? solution->visited : short_search().visits) / kVisitsPerOp;
   if (!solution || solution->makespan >= known.step) return;
   known.step = solution->makespan;
   known.schedule = kSearched;
@@ -306,17 +318,17 @@ Nanos Evaluator::bound_of(const Pipeline& pipeline, Known& known) {
 
 Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
                                    const std::vector<PlannedStage>& stages, Nanos limit,
-                                   Wish wish) {
+                                   Question question) {
   ops_ += kKnownStage * static_cast<std::int64_t>(stages.size());
   Known& known = known_[key_of(pipeline)];
-  if (wish == Wish::kBetter || wish == Wish::kGiven) {
+  if (question == Question::kIfShorter || question == Question::kIfShorterAsSet) {
     if (known.floor() < limit) simulate_all(pipeline, limit, known);
     return Evaluated{known.step < limit ? known.step : kNoStep, 0, known.schedule, stages};
   }
-  if (wish == Wish::kSearched) bound_of(pipeline, known);
+  if (question == Question::kSearchedStep) bound_of(pipeline, known);
   if (known.bound < limit) {
     if (known.floor() < kNoStep) simulate_all(pipeline, kNoStep, known);
-    if (wish == Wish::kSearched && schedules_.empty() && !known.searched &&
+    if (question == Question::kSearchedStep && schedules_.empty() && !known.searched &&
         known.step > known.bound) {
       search_schedule(pipeline, known);
     }
@@ -328,139 +340,54 @@ Result<Evaluated> Evaluator::timed(const Pipeline& pipeline,
 }
 
 Result<Evaluated> Evaluator::evaluate(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return best_of(stages, limit, Wish::kStep);
+  return best_of(stages, limit, Question::kStep);
 }
 
 Result<Evaluated> Evaluator::improve(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return best_of(stages, limit, Wish::kBetter);
+  return best_of(stages, limit, Question::kIfShorter);
 }
 
 Result<Evaluated> Evaluator::improve_as_given(const std::vector<PlannedStage>& stages,
                                               Nanos limit) {
-  return best_of(stages, limit, Wish::kGiven);
+  return best_of(stages, limit, Question::kIfShorterAsSet);
 }
 
 Result<Evaluated> Evaluator::search(const std::vector<PlannedStage>& stages, Nanos limit) {
-  return best_of(stages, limit, Wish::kSearched);
+  return best_of(stages, limit, Question::kSearchedStep);
 }
 
 Result<Evaluated> Evaluator::best_of(const std::vector<PlannedStage>& stages, Nanos limit,
-                                     Wish wish) {
-  // What it takes to get to a bound counts, whatever comes of it: searches go on until their effort
-  // is spent.
+                                     Question question) {
   ops_ += 32 + 4 * static_cast<std::int64_t>(task_.cluster.devices);
   if (!task_.limit_memory) {
-    WEFT_TRY(pipeline_without_limits(task_, stages, costs_, free_));
-    const Nanos quick = quick_bound(free_);
+    WEFT_TRY(pipeline_without_limits(task_, stages, costs_, unlimited_));
+    const Nanos quick = quick_bound(unlimited_);
     if (quick >= limit) return Evaluated{kNoStep, quick, {}, stages};
-    return timed(free_, stages, limit, wish);
+    return timed(unlimited_, stages, limit, question);
   }
   std::vector<PlannedStage> plain = stages;
   for (PlannedStage& stage : plain) stage.recompute = false;
-  // Whatever is recomputed, nothing takes less than without limits.
-  WEFT_TRY(pipeline_without_limits(task_, plain, costs_, free_));
-  Nanos bound = quick_bound(free_);
-  if (bound < limit && wish == Wish::kSearched) bound = bound_of(free_, known_[key_of(free_)]);
+  // No choice of recomputation takes less than the plan without limits, so its bounds hold for all.
+  WEFT_TRY(pipeline_without_limits(task_, plain, costs_, unlimited_));
+  Nanos bound = quick_bound(unlimited_);
+  if (bound < limit && question == Question::kSearchedStep) {
+    bound = bound_of(unlimited_, known_[key_of(unlimited_)]);
+  }
   if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
-  const std::vector<std::size_t> tight = tight_stages(task_, plain, free_);
-  if (tight.empty()) return timed(free_, plain, limit, wish);
-  if (!shares_devices(free_)) {
-    bound = std::max(bound, bound_within_memory(task_, plain, free_));
+  const std::vector<std::size_t> tight = tight_stages(task_, plain, unlimited_);
+  if (tight.empty()) return timed(unlimited_, plain, limit, question);
+  if (!shares_devices(unlimited_)) {
+    bound = std::max(bound, bound_within_memory(task_, plain, unlimited_));
     if (bound == kNothingFits) return fail(ErrorCode::kInfeasible, "a stage does not fit");
     if (bound >= limit) return Evaluated{kNoStep, bound, {}, plain};
   }
-  auto best = with_recomputation(std::move(plain), stages, tight, limit, wish);
+  const RecomputationInput input{task_, unlimited_, std::move(plain), stages,
+                                 tight, limit,      question,         most_ops_};
+  const auto time_choice = [this](const Pipeline& pipeline, const auto& choice, Nanos below,
+                                  Question how) { return timed(pipeline, choice, below, how); };
+  auto best = search_recomputation(input, {costs_, limited_, ops_, time_choice});
   if (best) best->bound = bound;
   return best;
-}
-
-Result<Evaluated> Evaluator::with_recomputation(std::vector<PlannedStage> choice,
-                                                const std::vector<PlannedStage>& given,
-                                                const std::vector<std::size_t>& tight, Nanos limit,
-                                                Wish wish) {
-  Result<Evaluated> best = fail(ErrorCode::kInfeasible, "no schedule fits into memory");
-  const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(
-      kMostRecomputed / (4 * ops_of(free_)), 4, std::int64_t{1} << kMostChoices));
-  const bool by_search = wish == Wish::kSearched, as_given = wish == Wish::kGiven;
-  if (as_given) wish = Wish::kBetter;
-  // Of larger pipelines only the best choice is worth a search.
-  const bool search_last = by_search && ops_of(free_) > kMostToSearch;
-  if (search_last) wish = Wish::kStep;
-  const auto finish = [&] {
-    if (!search_last || !best || best->step == kNoStep) return std::move(best);
-    choice = best->stages;
-    if (!set_recomputation(task_, choice, costs_, limited_)) return std::move(best);
-    auto searched = timed(limited_, choice, limit, Wish::kSearched);
-    return searched && searched->step < best->step ? std::move(searched) : std::move(best);
-  };
-  limited_ = free_;
-  const bool all = tight.size() <= kMostChoices && std::size_t{1} << tight.size() <= most;
-  const auto try_choice = [&](Wish how) {
-    ops_ += 16 + 8 * static_cast<std::int64_t>(choice.size());
-    if (!set_recomputation(task_, choice, costs_, limited_)) return false;
-    const Nanos below = best ? std::min(limit, best->step) : limit;
-    const Nanos quick = quick_bound(limited_);
-    if (how == Wish::kBetter && quick >= below) {
-      if (!best) best = Evaluated{kNoStep, 0, {}, choice};
-      return false;
-    }
-    if (best && quick >= best->step) return false;
-    auto result = timed(limited_, choice, below, how);
-    if (!result || (best && result->step >= best->step)) return false;
-    best = std::move(result);
-    return true;
-  };
-  const auto spent = [&] { return best && ops_ >= most_ops_; };
-  if (all) {
-    for (std::uint32_t set = 0; set < 1u << tight.size() && !spent(); ++set) {
-      for (std::size_t i = 0; i < tight.size(); ++i) {
-        choice[tight[i]].recompute = (set >> i & 1) != 0;
-      }
-      try_choice(wish);
-    }
-    return finish();
-  }
-  std::vector<PlannedStage> none = choice;
-  if (as_given || by_search) {
-    // Plans that were found before were found with a choice, which is good already.
-    for (const std::size_t s : tight) choice[s].recompute = given[s].recompute;
-    try_choice(wish);
-    if (as_given && best) return finish();
-  }
-  // Steps show the way on, also those that are too long.
-  const Wish start = wish == Wish::kBetter ? Wish::kStep : wish;
-  if (!shares_devices(free_)) {
-    guess_recomputation(task_, free_, choice);
-    try_choice(start);
-    if (as_given && best) return finish();
-  }
-  choice = none;
-  try_choice(start);
-  for (const std::size_t s : tight) choice[s].recompute = true;
-  try_choice(start);
-  for (const Micro alive : {Micro{1}, task_.micro_batches}) {
-    if (best) break;  // else some must and others must not
-    std::vector<PlannedStage> least = choice;
-    recompute_least(task_, alive, least);
-    for (const std::size_t s : tight) choice[s].recompute = least[s].recompute;
-    try_choice(start);
-  }
-  if (as_given) return finish();
-  // From the best of these one stage, or some neighbours, after the other.
-  const std::size_t flips = std::min(2 * most, kMostFlips);
-  const std::size_t block = (tight.size() + flips - 1) / flips;
-  for (bool better = static_cast<bool>(best); better;) {
-    better = false;
-    for (std::size_t first = 0; first < tight.size() && !spent(); first += block) {
-      choice = best->stages;
-      const std::size_t last = std::min(first + block, tight.size());
-      for (std::size_t i = first; i < last; ++i) {
-        choice[tight[i]].recompute = !choice[tight[i]].recompute;
-      }
-      better |= try_choice(wish == Wish::kSearched ? wish : Wish::kBetter);
-    }
-  }
-  return finish();
 }
 
 }  // namespace weft::pipeline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan takes: the best of a few schedules for its stages, by simulation.
+// Times plans: the step of a plan is the shortest simulated step over several schedules and, under
+// memory limits, over several choices of stages that recompute.
 #pragma once
 
 #include <limits>
@@ -14,79 +15,86 @@
 
 namespace weft::pipeline {
 
-/// 1F1B that starts with more forwards: stage s of N with 1 + depth (N-1-s), as far as memory
-/// allows. Depth 1 is 1F1B; 2 hides transfers as long as the stages; 4 is the order of SPP (PE).
-/// One stage a device.
+/// 1F1B with a longer warm-up. Stage s of N starts with 1 + depth (N-1-s) forwards, as far as
+/// memory allows. Depth 1 is 1F1B. Depth 2 hides transfers that take as long as the stages. Depth 4
+/// is the order that SPP calls PE. For one stage per device.
 Schedule warmed_up(const Pipeline& pipeline, std::int32_t depth);
 
-/// "1f1b", "1f1b-2", "pe", "gpipe": what plans with one stage a device are tried with; where
-/// backwards come in halves also with "zb-h1", and within tight memory with "eager": whatever is
-/// ready and fits, gradients first.
+/// The schedules tried for plans with one stage per device: "1f1b", "1f1b-2", "pe", "gpipe". The
+/// evaluator adds "zb-h1" if backwards can be split, and under tight memory "eager", a list
+/// schedule that starts whatever is ready and fits, gradients first.
 std::vector<std::string> plan_schedules();
-/// "interleaved", "v", "list", "gpipe": what plans are tried with whose stages share devices.
+/// The schedules tried for plans whose stages share devices: "interleaved", "v", "list", "gpipe".
 std::vector<std::string> shared_schedules();
-/// One of them, of families.h, "zb-auto" or "searched", within the memory of the pipeline.
-/// Infeasible where it cannot be kept.
+/// Builds a schedule by name: one of those above, one of families.h, "zb-auto" or "searched". It
+/// keeps to the memory limits of the pipeline where the schedule can adapt to them. Infeasible if
+/// the pipeline cannot run it.
 Result<Schedule> plan_schedule(const Pipeline& pipeline, const std::string& name);
 
-constexpr Nanos kNoStep = std::int64_t{1} << 60;
+constexpr Nanos kNoStep = std::int64_t{1} << 60;  ///< longer than any step
 
 struct Evaluated {
   Nanos step = kNoStep;
-  Nanos bound = 0;                   ///< no schedule of these stages takes less
-  std::string schedule;              ///< name; "searched": what solve() finds
-  std::vector<PlannedStage> stages;  ///< with recomputation where that was better
+  Nanos bound = 0;                   ///< lower bound over all schedules of these stages
+  std::string schedule;              ///< its name; "searched" for one that solve() found
+  std::vector<PlannedStage> stages;  ///< with the best choice of stages that recompute
 };
 
-/// Simulates plans, each pipeline once.
+/// What a caller wants to know about a plan. Cheaper questions leave out more work.
+enum class Question {
+  kStep,            ///< the step
+  kIfShorter,       ///< the step if it is below a limit, else just that it is not
+  kIfShorterAsSet,  ///< the same, usually without trying other choices of stages that recompute
+  kSearchedStep,    ///< the step; if the known schedules leave a gap, a schedule is searched
+};
+
+/// Times plans and counts the effort. Results are memoized by everything that the times of a
+/// pipeline depend on.
 class Evaluator {
  public:
-  /// Without `schedules`: all of plan_schedules() and shared_schedules(), as suits the plan, and
-  /// search() may look for others. Keeps a reference to `task`.
+  /// With `schedules` only these are tried. Without, the schedules listed above that suit the plan
+  /// are tried, and search() may search for others. Keeps a reference to `task`.
   Evaluator(const Task& task, std::vector<std::string> schedules)
       : task_(task), costs_(task.cluster), schedules_(std::move(schedules)) {}
 
-  /// Infeasible where memory or links do not allow the stages. Where their bound is not below
-  /// `limit`, the step is not worked out and stays kNoStep.
+  /// The step of a plan. Infeasible if memory or links do not allow the stages. If the lower bound
+  /// of the plan is not below `limit`, the plan is not simulated and its step stays kNoStep.
   Result<Evaluated> evaluate(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
-  /// Only whether they take less than `limit`: where they do not, the step stays kNoStep, which is
-  /// told sooner than how long it is.
+  /// The step if it is below `limit`; otherwise the step stays kNoStep. Faster than evaluate(),
+  /// because a simulation ends as soon as it exceeds the limit.
   Result<Evaluated> improve(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// The same for climbs, to which what is computed again is part of the plan: stages that are many
-  /// are taken as given, or, where that does not fit, in one way that does.
+  /// The same for local searches that treat recomputation as part of the plan. If more stages could
+  /// recompute than can be tried in all combinations, the choice in `stages` is used, or some
+  /// choice that fits if that one does not.
   Result<Evaluated> improve_as_given(const std::vector<PlannedStage>& stages, Nanos limit);
-  /// As evaluate(), and where no known schedule comes down to the bound, a short search for one.
+  /// As evaluate(), but if no known schedule reaches the lower bound, also searches for one.
   Result<Evaluated> search(const std::vector<PlannedStage>& stages, Nanos limit = kNoStep);
-  /// The order of micro-batches that evaluate() or search() found for these stages.
+  /// The order of micro-batches behind the step of an evaluated plan.
   Result<Schedule> schedule_of(const Evaluated& plan);
-  /// Ops simulated so far, and other work as so many: the measure of effort, the same on every
-  /// machine.
+  /// The effort so far: simulated ops, plus other work converted to ops. Counting ops instead of
+  /// seconds makes results independent of the machine.
   std::int64_t ops() const { return ops_; }
-  /// From so many on no more is tried of what to compute again than has been, where that is a way.
+  /// Once ops() reaches this value, no further choices of stages that recompute are tried for a
+  /// plan that has one feasible choice.
   void stop_at(std::int64_t ops) { most_ops_ = ops; }
   static constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
  private:
-  /// Of evaluate(), improve(), improve_as_given(), search().
-  enum class Wish { kStep, kBetter, kGiven, kSearched };
+  /// What is known about a pipeline.
   struct Known {
     Nanos step = kNoStep, bound = kUnknown;
-    Nanos simulated = 0;  ///< whatever takes less is known
+    Nanos simulated = 0;  ///< schedules shorter than this, if any, would have been found
     std::string schedule;
     bool searched = false;
-    /// No schedule takes less, but for the one that is known.
+    /// A lower bound of what further simulation can find; kNoStep if the best one is known.
     Nanos floor() const { return step < simulated ? kNoStep : simulated; }
   };
   static constexpr Nanos kUnknown = -1;
 
-  Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit, Wish wish);
-  /// `choice` computes nothing again, `given` what it was asked for with.
-  Result<Evaluated> with_recomputation(std::vector<PlannedStage> choice,
-                                       const std::vector<PlannedStage>& given,
-                                       const std::vector<std::size_t>& tight, Nanos limit,
-                                       Wish wish);
+  Result<Evaluated> best_of(const std::vector<PlannedStage>& stages, Nanos limit,
+                            Question question);
   Result<Evaluated> timed(const Pipeline& pipeline, const std::vector<PlannedStage>& stages,
-                          Nanos limit, Wish wish);
+                          Nanos limit, Question question);
   Nanos bound_of(const Pipeline& pipeline, Known& known);
   void simulate_all(const Pipeline& pipeline, Nanos limit, Known& known);
   void simulate_warmed_up(const Pipeline& pipeline, const std::string& name, Nanos limit,
@@ -102,16 +110,17 @@ class Evaluator {
   std::vector<std::string> schedules_;
   std::int64_t ops_ = 0;
   std::int64_t most_ops_ = kNoEnd;
-  std::unordered_map<std::string, Known> known_;
-  /// Patterns depend on which stages have which devices, and on memory.
+  std::unordered_map<std::string, Known> known_;  ///< by key_of() the pipeline
+  /// Fixed patterns for pipelines without memory limits, by name and devices of the stages.
   std::unordered_map<std::string, Result<Schedule>> patterns_;
-  std::unordered_map<std::string, Schedule> found_;  ///< by searches
+  std::unordered_map<std::string, Schedule> found_;  ///< by searches, by key_of() the pipeline
   Simulator simulator_;
   ListScheduler lister_;
-  Pipeline free_, limited_;  ///< of the plan at hand
+  // Buffers for the plan being evaluated. They are members so that their memory is reused.
+  Pipeline unlimited_, limited_;
   Result<Schedule> last_ = Schedule{};
   std::vector<Micro> warm_;
-  std::vector<std::vector<Micro>> tried_;  ///< of the pipeline at hand
+  std::vector<std::vector<Micro>> tried_;  ///< warm-ups simulated for the pipeline
   Schedule warmed_up_;
 };
 

@@ -186,7 +186,7 @@ GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t
   return OrderedBuilder(cluster, order, limits).build();
 }
 
-GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
+GroupGraph set_groups(const Cluster& cluster, const GroupLimits& limits) {
   const std::uint32_t all = (1u << cluster.devices) - 1;
   std::vector<std::vector<std::int32_t>> members(all + 1);
   std::vector<GroupCost> costs(all + 1);
@@ -242,7 +242,7 @@ GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits) {
   return graph;
 }
 
-GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits) {
+GroupGraph ideal_groups(const Cluster& cluster, const GroupLimits& limits) {
   const std::int32_t count = cluster.devices;
   std::vector<double> speed = cluster.speed;
   std::sort(speed.begin(), speed.end(), std::greater<>());

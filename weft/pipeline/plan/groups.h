@@ -20,7 +20,7 @@ struct GroupEdge {
 };
 
 struct Group {
-  std::vector<std::int32_t> devices;  ///< empty in best_groups(), where only the number counts
+  std::vector<std::int32_t> devices;  ///< empty in ideal_groups(), where only the number counts
   std::int32_t replicas = 1;          ///< number of devices
   GroupCost cost;
   Bytes memory = 0;    ///< of the device with the least memory; 0: no limit
@@ -41,14 +41,14 @@ struct GroupLimits {
 GroupGraph ordered_groups(const Cluster& cluster, const std::vector<std::int32_t>& order,
                           const GroupLimits& limits);
 /// Groups are all sets of devices, in any order. A node stands for a set and for the devices that
-/// earlier stages use, so n devices have 3^n nodes and 4^n edges; n is at most kMostFree.
-constexpr std::int32_t kMostFree = 10;
-GroupGraph free_groups(const Cluster& cluster, const GroupLimits& limits);
+/// earlier stages use, so n devices have 3^n nodes and 4^n edges; n is at most kMostForSets.
+constexpr std::int32_t kMostForSets = 10;
+GroupGraph set_groups(const Cluster& cluster, const GroupLimits& limits);
 /// An idealized cluster for lower bounds; no plan can have better devices and links. Each group of
 /// r devices has the speed of the r-th fastest device, the internal links of the fastest clique of
 /// r devices, and to other groups the best links that any r devices have. At most kMostInClique
 /// devices.
-GroupGraph best_groups(const Cluster& cluster, const GroupLimits& limits);
+GroupGraph ideal_groups(const Cluster& cluster, const GroupLimits& limits);
 
 /// Whether all devices are equal and all pairs have equal links, so that their order is irrelevant.
 bool all_alike(const Cluster& cluster);

@@ -7,7 +7,7 @@
 // group and every possible end; then the least over the edges to that layer, which the stages that
 // end there need. This costs (ends + edges) per layer and group instead of (ends * edges).
 //
-// These tables are most of the time of a planning, so the code avoids work where it can: it starts
+// Filling these tables takes most of the time of a planning, so the code avoids work. It starts
 // with the best end of the stage that begins one layer later, stops at stages that are longer than
 // the best known value, skips blocks of ends behind which everything is longer, and computes
 // all-reduce and memory only for ends that are still candidates.

@@ -92,6 +92,7 @@ void write_answer(JsonWriter& json, const Profile& profile, const Task& task,
                                    : 0.0;
   json.field("gap_pct", gap).field("no_shorter_one_stage_plan", planned.exhausted);
   json.field("schedule", plan.schedule);
+  // Peaks of the timeline count micro-batches only; what a device holds all the time comes on top.
   const std::vector<Bytes> always = static_memory(task, plan.stages);
   json.key("stages").begin_array();
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -121,6 +122,7 @@ std::string plan_file(const Profile& profile, const Task& task, const Planned& p
   JsonWriter json;
   json.begin_object().field("pipeline_plan_version", 1);
   write_answer(json, profile, task, planned, pipeline, timeline);
+  // The checker works with these integers; the milliseconds above are for readers.
   json.field("step_ns", planned.plan.step).field("lower_bound_ns", planned.bound);
   json.field("one_stage_bound_ns", planned.one_stage_bound);
   json.field("limit_memory", task.limit_memory).field("state_factor", task.state_factor);

@@ -399,8 +399,8 @@ TEST(Lookahead, IsALowerBoundOfAllPlans) {
     const Profile profile = random_layers(random, 5);
     const Task task = make_task(profile, random_cluster(random, 3, true), 1 + round % 6);
     const Nanos best = AllPlans(task, {}).best();
-    EXPECT_LE(Lookahead(task, free_groups(task.cluster, {}), 0).least(), best);
-    EXPECT_LE(Lookahead(task, best_groups(task.cluster, {}), 0).least(), best);
+    EXPECT_LE(Lookahead(task, set_groups(task.cluster, {}), 0).least(), best);
+    EXPECT_LE(Lookahead(task, ideal_groups(task.cluster, {}), 0).least(), best);
   }
 }
 
@@ -411,10 +411,10 @@ TEST(Lookahead, IsALowerBoundOfAllPlansWithinMemory) {
     Task task = tight_task(random, 4, 3, 1 + 0.1 * (round % 8));
     task.micro_batches = 1 + round % 6;
     const Nanos best = AllPlans(task, {}).best();
-    const GroupGraph all = free_groups(task.cluster, {});
+    const GroupGraph all = set_groups(task.cluster, {});
     const Nanos least = Lookahead(task, all, 0).least();
     EXPECT_LE(least, best);
-    EXPECT_LE(Lookahead(task, best_groups(task.cluster, {}), 0).least(), best);
+    EXPECT_LE(Lookahead(task, ideal_groups(task.cluster, {}), 0).least(), best);
     task.limit_memory = false;
     if (best < kNoStep && least > Lookahead(task, all, 0).least()) ++higher;
   }

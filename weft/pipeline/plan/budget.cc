@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "weft/pipeline/plan/budget.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/pipeline/plan/groups.h"
+
+namespace weft::pipeline {
+namespace {
+
+/// The total for tasks without memory limits. Small clusters get enough that the exact search
+/// usually ends with a proof. At 11 to 16 devices the total is small, so that 64 layers on 16
+/// devices take less than 100 ms; models with fewer layers get up to eight times as much within
+/// that time. Larger clusters have far more plans and no bar of 100 ms.
+std::int64_t usual_total(const Task& task) {
+  const std::int32_t devices = task.cluster.devices;
+  if (devices <= kMostForSetsAlone) return 12'000'000;
+  if (devices <= kMostForSets) return 4'000'000;
+  if (devices <= 16) {
+    const std::int64_t size = static_cast<std::int64_t>(task.chain.size()) * devices;
+    return 500'000 * std::clamp<std::int64_t>(1024 / size, 1, 8);
+  }
+  return devices <= 32 ? 16'000'000 : 32'000'000;
+}
+
+/// Most partial plans that the search along one order may generate. Generating them takes time that
+/// the counter of ops does not show, so they have a limit of their own.
+constexpr std::int64_t kMostOrderPartialPlans = 500'000;
+/// How many ops of the total allow one partial plan. Under memory limits a partial plan takes more
+/// time, because its bound is computed for two modes of its last stage.
+constexpr std::int64_t kOpsOfPartialPlan = 4, kOpsOfPartialPlanWithinMemory = 12;
+
+}  // namespace
+
+SearchBudget::SearchBudget(const Task& task, std::int64_t requested,
+                           std::optional<std::int64_t> spent_without_limits)
+    : devices_(task.cluster.devices), limit_memory_(task.limit_memory), total_(requested) {
+  if (requested != 0) return;
+  total_ = usual_total(task);
+  // A floor: the share of a small total would be used up by a few candidates.
+  least_shared_devices_ = 500'000;
+  if (!spent_without_limits || is_large()) return;
+  // The planning without limits ends early, with the first good plan that breaks them. What it has
+  // not spent is added here, because many of the plans that are tried under limits do not fit.
+  total_ = std::max(total_, 2 * total_ - *spent_without_limits);
+  if (devices_ <= kMostForSets) return;
+  // From 11 devices on the time bar counts, for both plannings together, and under limits the same
+  // number of ops takes longer.
+  total_ = Share{3, 4}.of(total_);
+  least_shared_devices_ = 300'000;
+}
+
+SearchBudget::ExactSearch SearchBudget::exact(std::int64_t total) const {
+  ExactSearch search;
+  // A good plan before the search prunes much of it; a climb behind it helps only if the search has
+  // ended early, and then needs effort beyond the total.
+  search.until_first_climb = kClimb.of(total);
+  search.until_search = total;
+  search.until_last_climb = total + kClimb.of(total);
+  // With few devices the search ends soon. With more of them, partial plans take time as well.
+  search.partial_plans = devices_ > kMostForSets ? total : std::numeric_limits<std::int64_t>::max();
+  return search;
+}
+
+std::int64_t SearchBudget::until_order_search(std::size_t order, std::size_t orders) const {
+  return kOrderPhase.of(total_) * static_cast<std::int64_t>(order + 1) /
+         static_cast<std::int64_t>(orders);
+}
+
+std::int64_t SearchBudget::order_partial_plans() const {
+  return std::min(kMostOrderPartialPlans,
+                  total_ / (limit_memory_ ? kOpsOfPartialPlanWithinMemory : kOpsOfPartialPlan));
+}
+
+std::int64_t SearchBudget::until_order_climb(std::size_t start, std::size_t starts) const {
+  const std::int64_t phase = kOrderPhase.of(total_);
+  return phase + phase * static_cast<std::int64_t>(start + 1) / static_cast<std::int64_t>(starts);
+}
+
+std::int64_t SearchBudget::large_cluster_climb() const {
+  return (limit_memory_ ? kLargeClusterClimbWithinMemory : kLargeClusterClimb).of(total_);
+}
+
+std::int64_t SearchBudget::shared_devices() const {
+  const Share share = is_large() ? kSharedDevicesOfLargeClusters : kSharedDevices;
+  return std::max(share.of(total_), least_shared_devices_);
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the planner divides its search effort among the parts of a planning.
+//
+// Effort is counted in simulated ops (Evaluator::ops()), not in seconds, so the same input has the
+// same plan on every machine. One counter runs through the whole planning. The limit of a part is
+// of one of two kinds:
+// * until_...(): the value of the counter at which the part stops. Such a part also gets what the
+//   parts before it have left over.
+// * Other members: the ops that the part may add to the counter, wherever it stands. Such a part
+//   gets its share even if the parts before it have used up the total, because it can still find a
+//   much better plan. Together the shares therefore exceed the total.
+//
+// The shares are tuned with two benchmarks: bench/pipeline_replanning (planning 64 layers on 16
+// devices takes at most 100 ms) and bench/pipeline_tight (quality of plans under tight memory).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "weft/pipeline/plan/plan.h"
+
+namespace weft::pipeline {
+
+/// Up to this many devices the search among all sets of devices takes milliseconds, so it runs
+/// without a search along orders of the devices before it. kMostForSets in groups.h is the number
+/// up to which that search is possible at all.
+constexpr std::int32_t kMostForSetsAlone = 8;
+/// Up to this many devices groups of every size are searched along orders of the devices. Beyond it
+/// groups grow in coarse steps and each plan is built greedily.
+constexpr std::int32_t kMostForOrders = 64;
+
+/// A fraction of the total effort.
+struct Share {
+  std::int64_t numerator = 1, denominator = 1;
+  constexpr std::int64_t of(std::int64_t total) const { return total * numerator / denominator; }
+};
+
+class SearchBudget {
+ public:
+  /// `requested` is PlannerOptions::ops; 0 means that the total is chosen from the size of the
+  /// task. `spent_without_limits` is set when a task with memory limits is planned after the same
+  /// task without them: the ops that the first planning has spent.
+  SearchBudget(const Task& task, std::int64_t requested,
+               std::optional<std::int64_t> spent_without_limits);
+
+  std::int64_t total() const { return total_; }
+
+  /// Branch and bound over one graph that contains all plans (plan_search.h).
+  struct ExactSearch {
+    std::int64_t until_first_climb = 0, until_search = 0, until_last_climb = 0;
+    std::int64_t partial_plans = 0;  ///< most partial plans that the search may generate
+  };
+  /// Gets the whole total: if this search ends, it has found and proved the best plan.
+  ExactSearch exact_search() const { return exact(total_); }
+  /// The same after the search along orders, which may have used up the total.
+  ExactSearch exact_search_after_orders() const { return exact(2 * total_); }
+
+  // The search along `orders` orders of the devices (one_stage_search.cc).
+
+  std::int64_t until_order_search(std::size_t order, std::size_t orders) const;
+  /// Most partial plans that the search along one order may generate.
+  std::int64_t order_partial_plans() const;
+  std::int64_t until_order_climb(std::size_t start, std::size_t starts) const;
+  /// Perturbations get what the rest of the search along orders leaves of the total.
+  std::int64_t until_perturbations() const { return total_; }
+  std::int64_t perturbation_climb() const { return kPerturbationClimb.of(total_); }
+
+  /// The climb from the best of SPP's plans, if it is better than what the exact search found.
+  std::int64_t spp_climb() const { return kClimb.of(total_); }
+  /// The climb from the best plan with even stages, if it is better than the best plan so far.
+  std::int64_t even_climb() const { return kClimb.of(total_); }
+  std::int64_t even_plans() const { return kEvenPlans.of(total_); }
+  std::int64_t micro_batch_order() const { return kMicroBatchOrder.of(total_); }
+  std::int64_t large_cluster_climb() const;
+  std::int64_t shared_devices() const;
+
+ private:
+  /// A climb stops by itself at a local minimum. The share only limits climbs that converge slowly,
+  /// so that none of them uses up the effort of the parts behind it.
+  static constexpr Share kClimb{1, 4};
+  /// The search along orders has three phases: branch and bound along each order, climbs from what
+  /// that found, and perturbations. They get equal shares, because each of them starts from the
+  /// result of the one before and none is known to matter most.
+  static constexpr Share kOrderPhase{1, 3};
+  /// At least six climbs fit into the third that perturbations have, so one that leads nowhere
+  /// costs little.
+  static constexpr Share kPerturbationClimb{1, 20};
+  /// There are only two even plans per placement. Without tight memory they need a small part of
+  /// this; under tight memory the share ends the search for stages that recompute.
+  static constexpr Share kEvenPlans{1, 16};
+  /// A search for an order of micro-batches has a fixed effort of its own (short_search() in
+  /// evaluate.cc). The share limits with how many choices of stages that recompute it is repeated.
+  static constexpr Share kMicroBatchOrder{1, 4};
+  /// Less than plans with one stage per device get in total, because the best of those is the start
+  /// of this search. interleave.cc divides it between climbs and orders of micro-batches.
+  static constexpr Share kSharedDevices{1, 4};
+  /// For more than kMostForOrders devices the usual total is 32 million ops, so this is a million.
+  static constexpr Share kSharedDevicesOfLargeClusters{1, 32};
+  /// A large cluster has no branch and bound. The climb from greedy plans is its whole search, and
+  /// its time bar is a minute (1,000 layers on 1,024 devices).
+  static constexpr Share kLargeClusterClimb{14, 1};
+  /// Under memory limits each evaluation times several choices of stages that recompute, so the
+  /// same number of ops takes much longer.
+  static constexpr Share kLargeClusterClimbWithinMemory{2, 1};
+
+  ExactSearch exact(std::int64_t total) const;
+  bool is_large() const { return devices_ > kMostForOrders; }
+
+  std::int32_t devices_;
+  bool limit_memory_;
+  std::int64_t total_ = 0;
+  std::int64_t least_shared_devices_ = 0;
+};
+
+}  // namespace weft::pipeline

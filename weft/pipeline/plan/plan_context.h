@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the phases of a planning share: the task, the options, the budget and the evaluator. Plans
+// and bounds are not part of it; each phase takes them as arguments and returns new ones.
+#pragma once
+
+#include <initializer_list>
+
+#include "weft/pipeline/plan/budget.h"
+#include "weft/pipeline/plan/evaluate.h"
+#include "weft/pipeline/plan/improve.h"
+#include "weft/pipeline/plan/planner.h"
+#include "weft/pipeline/rivals/rivals.h"
+
+namespace weft::pipeline {
+
+struct PlanContext {
+  const Task& task;
+  const PlannerOptions& options;
+  const SearchBudget& budget;
+  Evaluator& evaluator;  ///< counts the effort and remembers the plans that it has timed
+  /// Set while a task with memory limits is planned without them: the task with the limits.
+  const Task* with_limits = nullptr;
+};
+
+/// Whether the plan, made without memory limits, keeps to those of `task` without a longer step:
+/// with the given schedule, or with the one that plan_schedule() builds within the limits. In the
+/// latter case that schedule replaces the given one.
+bool keeps_to_memory(const Task& task, const Evaluated& plan, Schedule& schedule);
+
+/// Whether the plan breaks the limits of PlanContext::with_limits. False if there are none, or no
+/// plan.
+bool breaks_memory(const PlanContext& context, const Evaluated& plan);
+
+/// Replaces `best` by the plan with these stages if that is shorter. Does nothing if `stages` is
+/// empty or does not have the required number of stages.
+void take_if_shorter(const PlanContext& context, const std::vector<PlannedStage>& stages,
+                     Evaluated& best);
+
+/// Under memory limits, tries plans with even stages on these placements. They may be far better
+/// than what the searches find under tight limits. Returns whether `best` was replaced. Without
+/// limits, and for large clusters, it does nothing.
+bool take_even_plans(const PlanContext& context, std::initializer_list<Placement> placements,
+                     Evaluated& best);
+
+/// Local search from a plan until the counter of ops reaches `until`.
+Evaluated climb(const PlanContext& context, std::int64_t until, Evaluated plan);
+
+/// The sum of the speeds of all devices.
+double total_speed(const Task& task);
+
+/// No step is shorter than all work spread over all devices. Reduced by what the rounding of times
+/// to whole nanoseconds may hide, but never negative.
+Nanos least_work(const Task& task);
+
+}  // namespace weft::pipeline
