@@ -24,7 +24,7 @@ constexpr DiagnosticKind kInputTime{
     "the profile has a layer that loads data, and the plan counts its time as device time",
     "use --drop-input-time if data loaders run on the host, beside the devices"};
 
-using Neighbours = std::vector<std::vector<std::int32_t>>;
+using Neighbours = std::vector<std::vector<std::int32_t>>;  ///< per layer
 
 /// The layers that a topological sort cannot order: they lie on a cycle or behind one.
 std::vector<std::int32_t> unordered(const Profile& profile) {

@@ -54,7 +54,7 @@ Placement placement_of(const std::string& name) {
 }
 
 /// Times one plan. The evaluator only reports that no schedule worked, so the schedule is built
-/// here first for the sake of its error message.
+/// here first to get its error message.
 Result<Evaluated> timed_as(const Task& task, const std::string& name,
                            const std::vector<PlannedStage>& stages) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(task, stages));
@@ -152,6 +152,7 @@ Result<PlanFigures> figures_of(const Task& task, const Evaluated& plan) {
   WEFT_ASSIGN(const Pipeline pipeline, pipeline_of(counting, plan.stages));
   WEFT_ASSIGN(const Timeline timeline, simulate(pipeline, schedule));
   const std::vector<DeviceId> groups = groups_of(plan.stages);
+  // A pipeline device stands for a whole group, so its busy time counts once per device.
   std::vector<std::size_t> sizes(timeline.ops.size());
   for (std::size_t s = 0; s < groups.size(); ++s) sizes[groups[s]] = plan.stages[s].devices.size();
   double busy = 0;

@@ -53,7 +53,7 @@ TEST(Rivals, EvenStagesTakeTheTextbookTimes) {
   EXPECT_EQ(step_of(task, "1f1b"), (8 + 3) * 30 * kMs);
   // Interleaving halves the bubble of 3 x 30.
   EXPECT_EQ(step_of(task, "interleaved"), (8 * 30 + 3 * 15) * kMs);
-  // Weights fill the bubble but for the gap between forward and input, (P-1)(F+I-W).
+  // Weight gradients fill the bubble, except for (P-1)(F+I-W).
   EXPECT_EQ(step_of(task, "zb-h1"), (8 * 30 + 3 * (10 + 12 - 8)) * kMs);
 }
 
