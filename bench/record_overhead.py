@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what recording costs. One PyTorch job on loopback runs in turn unrecorded, with PyTorch's
-own profiler alone, and under `weft record`; the step times of these runs are compared.
+"""Measures what recording costs. One PyTorch job on loopback runs in turn unrecorded, with
+PyTorch's own profiler alone, and under `weft record`; the step times of these runs are compared.
 
     bench/record_overhead.py build/weft [--repeats 5] [--bar 2.0] [-- JOB ARGUMENT...]
 
