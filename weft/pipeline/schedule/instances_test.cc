@@ -47,7 +47,7 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
     const char* text;
     const char* says;
   } cases[] = {
-      {R"({"cases": []})", "no file of pipelines"},
+      {R"({"cases": []})", "not a file of pipelines"},
       {R"({"instances": [{"P": 1, "M": 1, "f": [-1], "b": [1], "w": [1], "c": 0}]})",
        "instance 0: 'f' has a negative time, -1"},
       {R"({"instances": [{"P": 1, "M": 1, "f": [1], "w": [1], "c": 0}]})", "'b' is missing"},
@@ -56,7 +56,7 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
       {R"({"instances": [{"P": 1, "M": 1, "f": [-0.50], "b": [1], "w": [1], "c": 0}]})",
        "'f' has a negative time, -0.5"},
       {R"({"instances": [{"P": 1, "M": 1, "f": [null], "b": [1], "w": [1], "c": 0}]})",
-       "something else than numbers"},
+       "an element that is not a number"},
       {R"({"instances": [{"P": 1, "M": 0, "f": [1], "b": [1], "w": [1], "c": 0}]})", "'M'"},
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1}]})", "'c' is missing"},
       {R"({"instances": [{"P": 2, "M": 1, "f": 1, "b": 1, "w": 1, "c": -1}]})",
@@ -64,8 +64,8 @@ TEST(Instances, WhatCannotBeUsedIsNamed) {
       {R"({"instances": []})", "there is no pipeline in it"},
       {R"({"instances": {}})", "there is no pipeline in it"},
       {R"({"instances": [{"P": 1, "M": 1000000, "f": 4000000000000, "b": 1, "w": 1, "c": 0}]})",
-       "too long; use a coarser unit"},
-      {R"({"instances": [3]})", "no object"},
+       "too large; use a coarser unit"},
+      {R"({"instances": [3]})", "not a JSON object"},
       {R"({"instances": [)", ""},
   };
   for (const auto& [text, says] : cases) {
